@@ -1,0 +1,450 @@
+//! A folder on disk: the only file that touches the file system for data.
+//!
+//! Everything goes through the open folder, follows no symbolic link, and is published as: temporary file, fsync,
+//! rename without replacing, fsync of the folder. Any fewer of these steps loses acknowledged bytes in a power cut.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::{Blobs, EntryKind, Lock, READ_LIMIT};
+use crate::error::{Error, Result};
+
+const TEMPORARY: &str = ".tmp-";
+const LOCK: &str = "lock";
+
+#[derive(Debug)]
+pub(crate) struct FsBlobs {
+    path: PathBuf,
+    /// How many of the path's last elements are ours, so that a symbolic link among them is refused.
+    own_levels: usize,
+    folder: OnceLock<Folder>,
+    peeked: Mutex<Option<Peeked>>,
+}
+
+#[derive(Debug)]
+struct Folder {
+    fd: OwnedFd,
+    id: FileId,
+}
+
+#[derive(Debug)]
+struct Peeked {
+    path: PathBuf,
+    id: FileId,
+    file: File,
+}
+
+/// Device and inode.
+type FileId = (u64, u64);
+
+fn id(stat: &Stat) -> FileId {
+    (stat.st_dev, stat.st_ino)
+}
+
+impl FsBlobs {
+    /// The folder `below` a root that the user chose; neither is made before something is written.
+    pub(crate) fn new(root: &Path, below: &[String]) -> Result<Self> {
+        let mut path =
+            std::path::absolute(root).map_err(|e| Error::io("resolve the path", root, e))?;
+        path.extend(below);
+        Ok(Self {
+            path,
+            own_levels: below.len() + 1,
+            folder: OnceLock::new(),
+            peeked: Mutex::new(None),
+        })
+    }
+
+    fn error(&self, action: &'static str, name: &str, errno: impl Into<io::Error>) -> Error {
+        Error::io(action, self.path.join(name), errno.into())
+    }
+
+    /// The folder, opened once; `None` while there is none.
+    fn opened(&self) -> Result<Option<&Folder>> {
+        if let Some(folder) = self.folder.get() {
+            let there = rustix::fs::statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW);
+            return match there {
+                Ok(stat) if id(&stat) == folder.id => Ok(Some(folder)),
+                Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => {
+                    Err(Error::FolderReplaced { path: self.path.clone() })
+                }
+                Err(errno) => Err(self.error("look at the folder", "", errno)),
+            };
+        }
+        let levels: Vec<&Path> = self.path.ancestors().take(self.own_levels).collect();
+        let mut fd: Option<OwnedFd> = None;
+        for level in levels.into_iter().rev() {
+            let next = match (&fd, level.file_name()) {
+                (Some(parent), Some(name)) => open_folder(parent, Path::new(name)),
+                _ => open_folder(CWD, level),
+            };
+            fd = match next {
+                Ok(next) => Some(next),
+                Err(Errno::NOENT) => return Ok(None),
+                Err(Errno::LOOP | Errno::NOTDIR) => {
+                    return Err(Error::NotPlain {
+                        path: level.into(),
+                        found: "not a folder, or a symbolic link to one",
+                    });
+                }
+                Err(errno) => return Err(Error::io("open the folder", level, errno.into())),
+            };
+        }
+        let Some(fd) = fd else { return Ok(None) };
+        let stat = rustix::fs::fstat(&fd).map_err(|e| self.error("look at the folder", "", e))?;
+        let id = id(&stat);
+        Ok(Some(self.folder.get_or_init(|| Folder { fd, id })))
+    }
+
+    fn opened_or_made(&self) -> Result<&Folder> {
+        if self.opened()?.is_none() {
+            self.make()?;
+        }
+        self.opened()?.ok_or_else(|| Error::FolderReplaced { path: self.path.clone() })
+    }
+
+    /// Makes the folder and its missing ancestors, private to the user, each durable in its parent.
+    fn make(&self) -> Result<()> {
+        let missing: Vec<&Path> =
+            self.path.ancestors().take_while(|level| !level.exists()).collect();
+        for level in missing.into_iter().rev() {
+            let failed = |errno: Errno| Error::io("make the folder", level, errno.into());
+            match rustix::fs::mkdirat(CWD, level, Mode::RWXU) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+            if let Some(parent) = level.parent() {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let parent_fd =
+                    rustix::fs::openat(CWD, parent, flags, Mode::empty()).map_err(failed)?;
+                durable(&parent_fd, parent)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens an existing plain file, waiting for nothing and following nothing.
+    fn open(&self, folder: &Folder, name: &str, access: OFlags) -> Result<Option<(File, Stat)>> {
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let refused = |found| Err(Error::NotPlain { path: self.path.join(name), found });
+        let opened = retry_on_intr(|| rustix::fs::openat(&folder.fd, name, flags, Mode::empty()));
+        let file = match opened {
+            Ok(fd) => File::from(fd),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => return refused("a symbolic link"),
+            Err(Errno::NXIO | Errno::ISDIR | Errno::NODEV) => return refused("not a plain file"),
+            Err(errno) => return Err(self.error("open the file", name, errno)),
+        };
+        let stat = rustix::fs::fstat(&file).map_err(|e| self.error("look at the file", name, e))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Ok(Some((file, stat))),
+            FileType::Directory => refused("a folder"),
+            _ => refused("not a plain file"),
+        }
+    }
+
+    fn read_whole(&self, name: &str, file: &File, stat: &Stat) -> Result<Vec<u8>> {
+        let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+        let too_large =
+            || Error::NotPlain { path: self.path.join(name), found: "a file over 16 MiB" };
+        if size > READ_LIMIT {
+            return Err(too_large());
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+        file.take(READ_LIMIT + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|e| self.error("read the file", name, e))?;
+        // It may have grown since it was looked at.
+        if bytes.len() as u64 > READ_LIMIT {
+            return Err(too_large());
+        }
+        Ok(bytes)
+    }
+
+    /// Writes a temporary file durably and moves it to its name with `publish`; removes it where either fails.
+    fn stage(
+        &self,
+        folder: &Folder,
+        name: &str,
+        bytes: &[u8],
+        publish: impl FnOnce(&str) -> Result<bool>,
+    ) -> Result<bool> {
+        let random = getrandom::u64().map_err(|_| Error::NoRandomness)?;
+        let temporary = format!("{TEMPORARY}{random:016x}");
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let failed = |action, e: io::Error| self.error(action, name, e);
+        let fd = retry_on_intr(|| {
+            rustix::fs::openat(&folder.fd, &*temporary, flags, Mode::RUSR | Mode::WUSR)
+        })
+        .map_err(|e| failed("create a file", e.into()))?;
+        let mut file = File::from(fd);
+        let published = file
+            .write_all(bytes)
+            .map_err(|e| failed("write the file", e))
+            .and_then(|()| durable(&file, &self.path.join(name)))
+            .and_then(|()| publish(&temporary));
+        if !matches!(published, Ok(true)) {
+            // Should this fail too, the next holder of the lock sweeps it up.
+            let _ = rustix::fs::unlinkat(&folder.fd, &*temporary, AtFlags::empty());
+        }
+        published
+    }
+}
+
+fn open_folder(at: impl std::os::fd::AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    retry_on_intr(|| rustix::fs::openat(&at, path, flags, Mode::empty()))
+}
+
+fn durable(fd: impl std::os::fd::AsFd, path: &Path) -> Result<()> {
+    retry_on_intr(|| rustix::fs::fsync(&fd)).map_err(|errno| match errno {
+        Errno::NOSPC | Errno::DQUOT => Error::io("make the file durable", path, errno.into()),
+        _ => Error::NotDurable { path: path.into(), source: errno.into() },
+    })
+}
+
+impl Blobs for FsBlobs {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn list(&self, visit: &mut dyn FnMut(&[u8], EntryKind)) -> Result<()> {
+        let Some(folder) = self.opened()? else {
+            return Ok(());
+        };
+        let failed = |errno: Errno| self.error("list the folder", "", errno);
+        for entry in Dir::read_from(&folder.fd).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            visit(
+                name,
+                match entry.file_type() {
+                    // Some file systems do not say; opening the entry will.
+                    FileType::RegularFile | FileType::Unknown => EntryKind::File,
+                    FileType::Directory => EntryKind::Folder,
+                    _ => EntryKind::Other,
+                },
+            );
+        }
+        Ok(())
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let Some(folder) = self.opened()? else {
+            return Ok(None);
+        };
+        self.open(folder, name, OFlags::RDONLY)?
+            .map(|(file, stat)| self.read_whole(name, &file, &stat))
+            .transpose()
+    }
+
+    fn peek(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let mut peeked = self.peeked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = peeked.as_ref().filter(|known| known.path.ends_with(name)) {
+            // The path still leading to the open file proves both that the folder and that the file is the same.
+            let there = rustix::fs::statat(CWD, &known.path, AtFlags::SYMLINK_NOFOLLOW);
+            if let Ok(stat) = there
+                && id(&stat) == known.id
+            {
+                let mut bytes = vec![0; usize::try_from(stat.st_size.min(4096)).unwrap_or(0)];
+                known
+                    .file
+                    .read_exact_at(&mut bytes, 0)
+                    .map_err(|e| self.error("read the file", name, e))?;
+                return Ok(Some(bytes));
+            }
+        }
+        *peeked = None;
+        let Some(folder) = self.opened()? else {
+            return Ok(None);
+        };
+        let Some((file, stat)) = self.open(folder, name, OFlags::RDONLY)? else {
+            return Ok(None);
+        };
+        let bytes = self.read_whole(name, &file, &stat)?;
+        *peeked = Some(Peeked { path: self.path.join(name), id: id(&stat), file });
+        Ok(Some(bytes))
+    }
+
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool> {
+        let folder = self.opened_or_made()?;
+        self.stage(folder, name, bytes, |temporary| {
+            let fd = &folder.fd;
+            let renamed = retry_on_intr(|| {
+                rustix::fs::renameat_with(fd, temporary, fd, name, RenameFlags::NOREPLACE)
+            });
+            // File systems without that flag can still link without replacing.
+            let published = match renamed {
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                    retry_on_intr(|| rustix::fs::linkat(fd, temporary, fd, name, AtFlags::empty()))
+                        .and_then(|()| rustix::fs::unlinkat(fd, temporary, AtFlags::empty()))
+                }
+                other => other,
+            };
+            match published {
+                Ok(()) => Ok(true),
+                Err(Errno::EXIST) => Ok(false),
+                Err(errno) => Err(self.error("publish the file", name, errno)),
+            }
+        })
+    }
+
+    fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let folder = self.opened_or_made()?;
+        self.stage(folder, name, bytes, |temporary| {
+            retry_on_intr(|| rustix::fs::renameat(&folder.fd, temporary, &folder.fd, name))
+                .map_err(|errno| self.error("publish the file", name, errno))?;
+            Ok(true)
+        })?;
+        Ok(())
+    }
+
+    fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let folder = self.opened_or_made()?;
+        match self.open(folder, name, OFlags::WRONLY)? {
+            // With a second name somewhere, writing through this one would change that file too.
+            Some((file, stat)) if stat.st_nlink == 1 => file
+                .write_all_at(bytes, 0)
+                .and_then(|()| {
+                    let same = u64::try_from(stat.st_size).is_ok_and(|s| s == bytes.len() as u64);
+                    if same { Ok(()) } else { file.set_len(bytes.len() as u64) }
+                })
+                .map_err(|e| self.error("write the file", name, e)),
+            _ => self.replace(name, bytes),
+        }
+    }
+
+    fn links(&self, name: &str) -> Result<u64> {
+        let Some(folder) = self.opened()? else {
+            return Ok(0);
+        };
+        match rustix::fs::statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            #[allow(clippy::useless_conversion, reason = "narrower on other machines")]
+            Ok(stat) => Ok(stat.st_nlink.into()),
+            Err(Errno::NOENT) => Ok(0),
+            Err(errno) => Err(self.error("look at the file", name, errno)),
+        }
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        let Some(folder) = self.opened()? else {
+            return Ok(());
+        };
+        match retry_on_intr(|| rustix::fs::unlinkat(&folder.fd, name, AtFlags::empty())) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(self.error("remove the file", name, errno)),
+        }
+    }
+
+    fn sync(&self) -> Result<()> {
+        durable(&self.opened_or_made()?.fd, &self.path)
+    }
+
+    fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {
+        let folder = self.opened_or_made()?;
+        let started = Instant::now();
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        loop {
+            let fd = retry_on_intr(|| rustix::fs::openat(&folder.fd, LOCK, flags, mode)).map_err(
+                |errno| match errno {
+                    Errno::LOOP | Errno::NXIO | Errno::ISDIR => {
+                        Error::NotPlain { path: self.path.join(LOCK), found: "not a plain file" }
+                    }
+                    _ => self.error("open the lock", LOCK, errno),
+                },
+            )?;
+            let stat =
+                rustix::fs::fstat(&fd).map_err(|e| self.error("look at the lock", LOCK, e))?;
+            if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+                return Err(Error::NotPlain {
+                    path: self.path.join(LOCK),
+                    found: "not a plain file",
+                });
+            }
+            loop {
+                match retry_on_intr(|| {
+                    rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)
+                }) {
+                    Ok(()) => break,
+                    Err(Errno::WOULDBLOCK) if started.elapsed() < timeout => pause(started),
+                    Err(Errno::WOULDBLOCK) => {
+                        return Err(Error::LockTimeout {
+                            path: self.path.join(LOCK),
+                            waited_ms: timeout.as_millis().try_into().unwrap_or(u64::MAX),
+                        });
+                    }
+                    Err(errno) => return Err(self.error("take the lock", LOCK, errno)),
+                }
+            }
+            // Whoever locked a file that has lost its name holds nothing.
+            let named = rustix::fs::statat(&folder.fd, LOCK, AtFlags::SYMLINK_NOFOLLOW);
+            if named.is_ok_and(|named| id(&named) == id(&stat)) {
+                return FsLock::begin(File::from(fd))
+                    .map(|lock| Box::new(lock) as Box<dyn Lock>)
+                    .map_err(|e| self.error("write the lock", LOCK, e));
+            }
+        }
+    }
+
+    fn sweep(&self) -> Result<()> {
+        let mut stale = Vec::new();
+        self.list(&mut |name, kind| {
+            if name.starts_with(TEMPORARY.as_bytes()) && kind != EntryKind::Folder {
+                stale.extend(str::from_utf8(name).map(str::to_owned));
+            }
+        })?;
+        stale.iter().try_for_each(|name| self.remove(name))
+    }
+}
+
+/// Sleeps a little longer the longer one has waited, and never in step with others.
+fn pause(started: Instant) {
+    let longest =
+        u64::try_from(started.elapsed().as_micros() / 4).unwrap_or(u64::MAX).clamp(200, 20_000);
+    let jitter = getrandom::u64().unwrap_or(0) % longest;
+    std::thread::sleep(Duration::from_micros(longest / 2 + jitter / 2));
+}
+
+/// A locked file whose one byte says whether its holder is in the middle of something. The byte outlives a holder
+/// that is killed, and so tells the next one to look at the folder itself.
+struct FsLock {
+    file: File,
+    abandoned: bool,
+}
+
+const BUSY: &[u8] = b"1";
+const IDLE: &[u8] = b"0";
+
+impl FsLock {
+    fn begin(file: File) -> io::Result<Self> {
+        let mut mark = [0];
+        let abandoned = file.read_at(&mut mark, 0)? == 1 && mark == BUSY;
+        file.write_all_at(BUSY, 0)?;
+        Ok(Self { file, abandoned })
+    }
+}
+
+impl Lock for FsLock {
+    fn abandoned(&self) -> bool {
+        self.abandoned
+    }
+
+    fn finish(self: Box<Self>) {
+        // Should it fail, the next holder looks at the folder for nothing.
+        let _ = self.file.write_all_at(IDLE, 0);
+    }
+}

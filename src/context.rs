@@ -1,0 +1,132 @@
+//! What a prompt may recall: providers hand over messages, each saying where in the prompt they belong.
+
+mod last_n;
+mod retrieval;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+pub use last_n::LastNContextProvider;
+pub use retrieval::{Embedder, Query, RetrievalContextProvider, Retriever};
+
+use crate::error::Result;
+use crate::message::ChatMessage;
+use crate::scope::Scope;
+use crate::store::{Finding, StoredMessage};
+
+/// Where a provider's messages stand in the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Placement {
+    /// Right after the system prompt: what rarely changes, such as a summary or pinned facts.
+    Stable,
+    /// The conversation so far.
+    History,
+    /// With the utterance being answered: what was looked up for it alone.
+    NewestTurn,
+}
+
+/// What a provider is asked.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct ContextRequest<'a> {
+    /// The utterance being answered, for providers that search.
+    pub current_prompt: &'a str,
+    /// How many messages are wanted; 0 is none.
+    pub n: usize,
+    /// The utterance's number, where it is stored already: only what came before it is context.
+    pub before: Option<u64>,
+}
+
+impl<'a> ContextRequest<'a> {
+    /// Asks for `n` messages for an utterance that is not stored.
+    pub fn new(current_prompt: &'a str, n: usize) -> Self {
+        Self { current_prompt, n, before: None }
+    }
+}
+
+/// What a provider gives.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Context {
+    /// Messages, in the order they should be read.
+    pub messages: Vec<ContextMessage>,
+    /// Why these, for the receipt.
+    pub why: String,
+    /// What had to be left out because it could not be read.
+    pub skipped: Vec<Finding>,
+}
+
+impl Context {
+    /// These messages, chosen for that reason.
+    pub fn new(messages: Vec<ContextMessage>, why: impl Into<String>) -> Self {
+        Self { messages, why: why.into(), skipped: Vec::new() }
+    }
+}
+
+/// A message for a prompt: one from the store, or one that a host made up, such as a retrieved snippet.
+#[derive(Debug, Clone)]
+pub struct ContextMessage(Source);
+
+#[derive(Debug, Clone)]
+enum Source {
+    Stored(Arc<StoredMessage>),
+    Supplied(Arc<ChatMessage>),
+}
+
+impl ContextMessage {
+    /// The message itself.
+    pub fn message(&self) -> &ChatMessage {
+        match &self.0 {
+            Source::Stored(stored) => &stored.message,
+            Source::Supplied(message) => message,
+        }
+    }
+
+    /// Its place in time.
+    pub(crate) fn ordered_at(&self) -> jiff::Timestamp {
+        match &self.0 {
+            Source::Stored(stored) => stored.ordered_at(),
+            Source::Supplied(message) => message.timestamp,
+        }
+    }
+
+    /// Its number in the conversation, if it is from the store.
+    pub fn seq(&self) -> Option<u64> {
+        match &self.0 {
+            Source::Stored(stored) => Some(stored.seq),
+            Source::Supplied(_) => None,
+        }
+    }
+
+    /// Whose conversation it is from, if it is from a store.
+    pub fn scope(&self) -> Option<&Scope> {
+        match &self.0 {
+            Source::Stored(stored) => Some(&stored.scope),
+            Source::Supplied(_) => None,
+        }
+    }
+}
+
+impl From<Arc<StoredMessage>> for ContextMessage {
+    fn from(stored: Arc<StoredMessage>) -> Self {
+        Self(Source::Stored(stored))
+    }
+}
+
+impl From<ChatMessage> for ContextMessage {
+    fn from(message: ChatMessage) -> Self {
+        Self(Source::Supplied(Arc::new(message)))
+    }
+}
+
+/// Something that remembers.
+#[async_trait]
+pub trait ContextProvider: Send + Sync {
+    /// Where its messages belong in every prompt.
+    fn placement(&self) -> Placement;
+
+    /// Messages for one prompt. The same request to the same store gives the same messages.
+    async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context>;
+}

@@ -1,0 +1,88 @@
+//! The place for retrieval: a host plugs in how to search, and what was found joins the newest turn.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
+use crate::error::Result;
+
+/// Turns texts into vectors that lie close together when their meanings do.
+#[async_trait]
+pub trait Embedder: Send + Sync {
+    /// One vector a text, all of the same length.
+    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
+}
+
+/// What to look for.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Query<'a> {
+    /// The utterance being answered.
+    pub text: &'a str,
+    /// Its vector, where an [`Embedder`] is plugged in.
+    pub embedding: Option<&'a [f32]>,
+    /// The most results wanted.
+    pub limit: usize,
+}
+
+/// Finds what bears on an utterance.
+#[async_trait]
+pub trait Retriever: Send + Sync {
+    /// Results, the best first. Snippets that are no stored messages are usually of
+    /// [`ChatRole::System`](crate::ChatRole::System).
+    async fn retrieve(&self, query: &Query<'_>) -> Result<Vec<ContextMessage>>;
+}
+
+/// Puts what a [`Retriever`] finds beside the utterance, behind everything that stays the same from turn to turn.
+///
+/// The prompt builder refuses stored messages of any scope but its own, whatever a retriever returns.
+pub struct RetrievalContextProvider {
+    retriever: Arc<dyn Retriever>,
+    embedder: Option<Arc<dyn Embedder>>,
+    limit: usize,
+}
+
+impl RetrievalContextProvider {
+    /// At most `limit` results a prompt.
+    pub fn new(retriever: Arc<dyn Retriever>, limit: usize) -> Self {
+        Self { retriever, embedder: None, limit }
+    }
+
+    /// Embeds each utterance for the retriever.
+    #[must_use]
+    pub fn embedding_with(mut self, embedder: Arc<dyn Embedder>) -> Self {
+        self.embedder = Some(embedder);
+        self
+    }
+}
+
+impl std::fmt::Debug for RetrievalContextProvider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RetrievalContextProvider")
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl ContextProvider for RetrievalContextProvider {
+    fn placement(&self) -> Placement {
+        Placement::NewestTurn
+    }
+
+    async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        let text = request.current_prompt;
+        let embedding = match &self.embedder {
+            Some(embedder) => embedder.embed(&[text]).await?.into_iter().next(),
+            None => None,
+        };
+        let query = Query { text, embedding: embedding.as_deref(), limit: self.limit };
+        let mut found = self.retriever.retrieve(&query).await?;
+        found.truncate(self.limit);
+        if let Some(utterance) = request.before {
+            found.retain(|message| message.seq().is_none_or(|seq| seq < utterance));
+        }
+        Ok(Context::new(found, "retrieved for this utterance"))
+    }
+}

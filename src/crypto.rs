@@ -1,0 +1,12 @@
+//! Sealing: AES-256-GCM envelopes under keys that wipe themselves.
+//!
+//! A seal covers the words and, as associated data, everything that gives them their place: the format, the key's
+//! id, the kind of file, the scope and the file's own name. So a file that is changed, renamed, moved to another
+//! conversation or replayed under another role does not open. This module knows nothing of messages or folders.
+
+mod envelope;
+mod key;
+
+pub(crate) use envelope::{Envelope, Malformed, Place};
+pub use key::{EncryptionKey, PLACEHOLDER_KEY};
+pub(crate) use key::{SealingKey, random};

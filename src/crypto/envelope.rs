@@ -1,0 +1,269 @@
+//! The envelope line: what a sealed file looks like, to the byte.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+/// What kind of file a seal is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Record,
+    Head,
+}
+
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Record => "record",
+            Self::Head => "head",
+        }
+    }
+}
+
+/// Where a seal belongs. It opens nowhere else.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) scope: &'a [&'a str],
+    pub(crate) name: &'a str,
+}
+
+impl<'a> Place<'a> {
+    pub(crate) fn record(scope: &'a [&'a str], name: &'a str) -> Self {
+        let kind = Kind::Record;
+        Self { kind, scope, name }
+    }
+
+    pub(crate) fn head(scope: &'a [&'a str]) -> Self {
+        let (kind, name) = (Kind::Head, "head");
+        Self { kind, scope, name }
+    }
+
+    /// Each item after its length, so that no two places give the same bytes.
+    pub(crate) fn associated_data(&self, key_id: &str) -> Vec<u8> {
+        let mut data = Vec::with_capacity(160);
+        let items = ["sottovoce/v1", key_id, self.kind.as_str()];
+        for item in items.iter().chain(self.scope).chain([&self.name]) {
+            // Ids and names are limited to hundreds of bytes where they are made.
+            let length = u32::try_from(item.len()).unwrap_or(u32::MAX);
+            data.extend_from_slice(&length.to_be_bytes());
+            data.extend_from_slice(item.as_bytes());
+        }
+        data
+    }
+}
+
+/// Why bytes are not an envelope of this version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Malformed {
+    /// An envelope of a newer format.
+    Newer(u64),
+    /// An envelope of the kind that has neither version nor key id, as the system that this format grew from wrote.
+    Ancestor,
+    /// Anything else.
+    Not(&'static str),
+}
+
+/// The parts of an envelope line whose form has been checked.
+#[derive(Debug)]
+pub(crate) struct Envelope<'a> {
+    pub(crate) key_id: &'a str,
+    pub(crate) iv: [u8; 12],
+    pub(crate) tag: [u8; 16],
+    ciphertext: &'a str,
+}
+
+const OPENING: &str = r#"{"v":1,"alg":"AES-256-GCM","kid":""#;
+const IV: &str = r#"","iv":""#;
+const CIPHERTEXT: &str = r#"","ciphertext":""#;
+const TAG: &str = r#"","tag":""#;
+const CLOSING: &str = "\"}\n";
+
+impl<'a> Envelope<'a> {
+    /// Checks the exact form: these fields in this order, no other white space, canonical padded base64, one newline.
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        use Malformed::Not;
+        if bytes.is_empty() {
+            return Err(Not("it is empty"));
+        }
+        let text = str::from_utf8(bytes).map_err(|_| Not("it is not text"))?;
+        let Some(rest) = text.strip_prefix(OPENING) else {
+            return Err(otherwise(text));
+        };
+        let field = |text: &'a str, next| text.split_once(next).ok_or(Not("a field is missing"));
+        let (key_id, rest) = field(rest, IV)?;
+        let (iv, rest) = field(rest, CIPHERTEXT)?;
+        let (ciphertext, rest) = field(rest, TAG)?;
+        let tag = rest.strip_suffix(CLOSING).ok_or(Not("it does not end as an envelope does"))?;
+        let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if key_id.len() != 32 || !key_id.bytes().all(hex) {
+            return Err(Not("its key id is not 32 hexadecimal digits"));
+        }
+        Ok(Self {
+            key_id,
+            iv: fixed(iv).ok_or(Not("its iv is not 12 bytes of base64"))?,
+            tag: fixed(tag).ok_or(Not("its tag is not 16 bytes of base64"))?,
+            ciphertext,
+        })
+    }
+
+    /// The encrypted bytes; `None` where they are not canonical base64.
+    pub(crate) fn ciphertext(&self) -> Option<Vec<u8>> {
+        BASE64.decode(self.ciphertext).ok()
+    }
+}
+
+fn fixed<const N: usize>(base64: &str) -> Option<[u8; N]> {
+    // The length is compared first: decoding a hostile megabyte to learn that it is no nonce would be wasted.
+    if base64.len() != N.div_ceil(3) * 4 {
+        return None;
+    }
+    BASE64.decode(base64).ok()?.try_into().ok()
+}
+
+fn otherwise(text: &str) -> Malformed {
+    if text.starts_with('\u{feff}') {
+        return Malformed::Not("it starts with a byte order mark");
+    }
+    let version = text
+        .strip_prefix(r#"{"v":"#)
+        .and_then(|rest| rest.split_once(','))
+        .and_then(|(version, _)| version.parse().ok());
+    match version {
+        Some(version) if version > 1 => Malformed::Newer(version),
+        _ if text.starts_with(r#"{"alg":"AES-256-GCM","iv":"#) => Malformed::Ancestor,
+        _ => Malformed::Not("it is not an envelope"),
+    }
+}
+
+/// Writes an envelope line.
+pub(crate) fn line(key_id: &str, iv: &[u8; 12], ciphertext: &[u8], tag: &[u8; 16]) -> Vec<u8> {
+    let mut line = String::with_capacity(160 + ciphertext.len().div_ceil(3) * 4);
+    line.push_str(OPENING);
+    line.push_str(key_id);
+    line.push_str(IV);
+    BASE64.encode_string(iv, &mut line);
+    line.push_str(CIPHERTEXT);
+    BASE64.encode_string(ciphertext, &mut line);
+    line.push_str(TAG);
+    BASE64.encode_string(tag, &mut line);
+    line.push_str(CLOSING);
+    line.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crypto::{EncryptionKey, SealingKey};
+
+    const PLACE: Place<'static> = Place {
+        kind: Kind::Record,
+        scope: &["default"],
+        name: "20250824T163625123Z_0001_user.json",
+    };
+
+    fn sealed() -> (SealingKey, Vec<u8>) {
+        let key = EncryptionKey::from_secret("a secret of the house").unwrap();
+        let key = SealingKey::new(&key, &[1; 32]);
+        let line = key.seal(&PLACE, b"plain words").unwrap();
+        (key, line)
+    }
+
+    fn opens(key: &SealingKey, line: &[u8]) -> bool {
+        Envelope::parse(line)
+            .ok()
+            .filter(|envelope| envelope.key_id == key.id())
+            .is_some_and(|envelope| key.open(&PLACE, &envelope).is_some())
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let (key, mut line) = sealed();
+        assert!(opens(&key, &line));
+        for at in 0..line.len() {
+            for bit in 0..8 {
+                line[at] ^= 1 << bit;
+                assert!(!opens(&key, &line), "byte {at}, bit {bit}");
+                line[at] ^= 1 << bit;
+            }
+        }
+    }
+
+    #[test]
+    fn every_cut_and_every_addition_is_noticed() {
+        let (key, line) = sealed();
+        for length in 0..line.len() {
+            assert!(!opens(&key, &line[..length]), "cut to {length}");
+        }
+        for tail in [&b"\n"[..], b" ", b"\0", b"{}"] {
+            assert!(!opens(&key, &[&line, tail].concat()));
+            assert!(!opens(&key, &[tail, &line].concat()));
+        }
+        assert!(!opens(&key, &["\u{feff}".as_bytes(), &line].concat()));
+    }
+
+    #[test]
+    fn fields_removed_renamed_repeated_or_loosely_encoded_are_refused() {
+        let (key, line) = sealed();
+        let text = String::from_utf8(line).unwrap();
+        let iv_at = text.find(r#""iv":""#).unwrap() + 6;
+        for wrong in [
+            text.replace(r#""v":1,"#, ""),
+            text.replace(r#""alg":"AES-256-GCM","#, ""),
+            text.replace("AES-256-GCM", "AES-128-GCM"),
+            text.replace(r#""v":1"#, r#""v":0"#),
+            text.replace(r#""v":1,"#, r#""v":1,"v":1,"#),
+            text.replace(",", ", "),
+            text.replace(r#""kid":""#, r#""kid":"0"#),
+            text.replace(r#"=="}"#, r#""}"#),
+            text.replace(r#"","ciphertext"#, r#"AAAA","ciphertext"#),
+            format!("[{}]", text.trim_end()) + "\n",
+            text.replacen(text.get(iv_at..iv_at + 4).unwrap(), "", 1),
+        ] {
+            assert_ne!(wrong, text);
+            assert!(!opens(&key, wrong.as_bytes()), "{wrong}");
+        }
+        // The last character of a padded group has unused bits: setting them names the same bytes in another way.
+        let loose = text.replacen(r#"=="}"#, "", 1);
+        let last = loose.trim_end().chars().last().unwrap();
+        let other = char::from(u8::try_from(last).unwrap() + 1);
+        let loose = loose.trim_end().trim_end_matches(last).to_owned();
+        assert!(!opens(&key, format!("{loose}{other}==\"}}\n").as_bytes()));
+    }
+
+    #[test]
+    fn a_newer_version_and_the_ancestor_format_are_told_apart_from_rubbish() {
+        let (_, line) = sealed();
+        let newer = String::from_utf8(line).unwrap().replace(r#""v":1"#, r#""v":2"#);
+        assert_eq!(Envelope::parse(newer.as_bytes()).unwrap_err(), Malformed::Newer(2));
+        let ancestor = br#"{"alg":"AES-256-GCM","iv":"AAAA","ciphertext":"","tag":""}"#;
+        assert_eq!(Envelope::parse(ancestor).unwrap_err(), Malformed::Ancestor);
+        for rubbish in [&b""[..], b"{", b"\xff\xfe", b"{\"v\":-1,", b"{\"v\":1e9,"] {
+            assert!(matches!(Envelope::parse(rubbish).unwrap_err(), Malformed::Not(_)));
+        }
+    }
+
+    #[test]
+    fn hundred_thousand_brackets_are_refused_without_recursion() {
+        let deep = "[".repeat(100_000);
+        assert!(Envelope::parse(deep.as_bytes()).is_err());
+        let deep = format!("{OPENING}{deep}");
+        assert!(Envelope::parse(deep.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_seal_opens_under_no_other_kind_scope_or_name() {
+        let (key, line) = sealed();
+        let envelope = Envelope::parse(&line).unwrap();
+        let name = PLACE.name;
+        for other in [
+            Place { kind: Kind::Head, ..PLACE },
+            Place { scope: &["dm", "default"], ..PLACE },
+            Place { scope: &["default", ""], ..PLACE },
+            Place { scope: &[], ..PLACE },
+            Place { name: &name.replace("user", "system"), ..PLACE },
+            Place { name: &name.replace("0001", "0002"), ..PLACE },
+        ] {
+            assert!(key.open(&other, &envelope).is_none(), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Keys: where they come from, what they are called, and how they seal.
+
+use std::fmt;
+
+use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit};
+use hkdf::Hkdf;
+use sha2::{Digest, Sha256};
+use zeroize::{Zeroize, Zeroizing};
+
+use super::envelope::{Envelope, Place, line};
+use crate::error::{Error, Result};
+
+/// The key string of the sample configuration. It is public, so nothing is ever sealed under it.
+pub const PLACEHOLDER_KEY: &str = "replace-me-before-deployment";
+
+/// A 256-bit key. It is wiped when dropped, cannot be cloned and never shows itself.
+pub struct EncryptionKey {
+    bytes: Zeroizing<[u8; 32]>,
+    derivation: &'static str,
+}
+
+impl EncryptionKey {
+    /// The SHA-256 of a secret string's exact UTF-8 bytes. The key is as strong as the string: a long random one.
+    ///
+    /// # Errors
+    /// [`Error::EmptyKey`] for an empty or blank string, [`Error::PlaceholderKey`] for [`PLACEHOLDER_KEY`].
+    pub fn from_secret(secret: &str) -> Result<Self> {
+        match secret.trim() {
+            "" => Err(Error::EmptyKey),
+            PLACEHOLDER_KEY => Err(Error::PlaceholderKey),
+            _ => {
+                let mut digest = Sha256::digest(secret.as_bytes());
+                let bytes = Zeroizing::new(digest.into());
+                digest.as_mut_slice().zeroize();
+                let derivation = "sha256";
+                Ok(Self { bytes, derivation })
+            }
+        }
+    }
+
+    /// The key in the text of a key file: 64 hexadecimal digits, then at most one line ending. `None` for anything
+    /// else.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let digits = text.strip_suffix('\n').unwrap_or(text);
+        let digits = digits.strip_suffix('\r').unwrap_or(digits);
+        let mut bytes = Zeroizing::new([0; 32]);
+        if digits.len() != 64 || !decode_hex(digits.as_bytes(), bytes.as_mut_slice()) {
+            return None;
+        }
+        let derivation = "file";
+        Some(Self { bytes, derivation })
+    }
+
+    /// A new key from the operating system's randomness.
+    ///
+    /// # Errors
+    /// [`Error::NoRandomness`].
+    pub fn generate() -> Result<Self> {
+        let mut bytes = Zeroizing::new([0; 32]);
+        random(bytes.as_mut_slice())?;
+        let derivation = "file";
+        Ok(Self { bytes, derivation })
+    }
+
+    /// The text of a key file for this key.
+    pub fn to_hex(&self) -> Zeroizing<String> {
+        let mut text = Zeroizing::new(String::with_capacity(65));
+        text.extend(self.bytes.iter().flat_map(|byte| hex_digits(*byte)));
+        text.push('\n');
+        text
+    }
+
+    /// How the vault names the way this key was made.
+    pub(crate) fn derivation(&self) -> &'static str {
+        self.derivation
+    }
+}
+
+impl fmt::Debug for EncryptionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EncryptionKey(redacted)")
+    }
+}
+
+/// Fills the buffer from the operating system.
+pub(crate) fn random(buffer: &mut [u8]) -> Result<()> {
+    getrandom::fill(buffer).map_err(|_| Error::NoRandomness)
+}
+
+/// A key as one store uses it: with the id that the store's salt gives it.
+pub(crate) struct SealingKey {
+    id: String,
+    cipher: Aes256Gcm,
+    entropy: fn(&mut [u8]) -> Result<()>,
+}
+
+impl SealingKey {
+    pub(crate) fn new(key: &EncryptionKey, salt: &[u8; 32]) -> Self {
+        let mut id = [0; 16];
+        // 16 bytes are far below HKDF's limit of 8,160, its only error.
+        let _ = Hkdf::<Sha256>::new(Some(salt), key.bytes.as_slice())
+            .expand(b"sottovoce/v1 kid", &mut id);
+        let id = id.iter().flat_map(|byte| hex_digits(*byte)).collect();
+        Self::under_id(key, id)
+    }
+
+    /// The key under an id that a record claims: for reading where the salt is lost.
+    pub(crate) fn under_id(key: &EncryptionKey, id: String) -> Self {
+        Self { id, cipher: Aes256Gcm::new((&*key.bytes).into()), entropy: random }
+    }
+
+    /// The key's id: 32 lower-case hexadecimal digits that name both the key and the store.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Seals the bytes for one place into an envelope line.
+    pub(crate) fn seal(&self, place: &Place<'_>, plaintext: &[u8]) -> Result<Vec<u8>> {
+        let mut nonce = [0; 12];
+        (self.entropy)(&mut nonce)?;
+        let mut buffer = Zeroizing::new(plaintext.to_vec());
+        let tag = self
+            .cipher
+            .encrypt_inout_detached(
+                &nonce.into(),
+                &place.associated_data(&self.id),
+                buffer.as_mut_slice().into(),
+            )
+            .map_err(|_| Error::InvalidMessage { reason: "it is too long for one seal" })?;
+        Ok(line(&self.id, &nonce, &buffer, &tag.into()))
+    }
+
+    /// The bytes of an envelope, or `None` where the seal does not fit this key and place.
+    pub(crate) fn open(
+        &self,
+        place: &Place<'_>,
+        envelope: &Envelope<'_>,
+    ) -> Option<Zeroizing<Vec<u8>>> {
+        let mut buffer = Zeroizing::new(envelope.ciphertext()?);
+        self.cipher
+            .decrypt_inout_detached(
+                &envelope.iv.into(),
+                &place.associated_data(&self.id),
+                buffer.as_mut_slice().into(),
+                &envelope.tag.into(),
+            )
+            .ok()?;
+        Some(buffer)
+    }
+}
+
+impl fmt::Debug for SealingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SealingKey").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+fn hex_digits(byte: u8) -> [char; 2] {
+    [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0'))
+}
+
+fn decode_hex(digits: &[u8], into: &mut [u8]) -> bool {
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    digits.as_chunks().0.iter().zip(into).all(|(&[high, low], byte)| {
+        let parsed =
+            value(high).zip(value(low)).and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
+        *byte = parsed.unwrap_or(0);
+        parsed.is_some()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crypto::envelope::Kind;
+
+    #[test]
+    fn empty_blank_and_placeholder_strings_are_refused() {
+        assert!(matches!(EncryptionKey::from_secret(""), Err(Error::EmptyKey)));
+        assert!(matches!(EncryptionKey::from_secret(" \n"), Err(Error::EmptyKey)));
+        for placeholder in [PLACEHOLDER_KEY, " replace-me-before-deployment\n"] {
+            assert!(matches!(EncryptionKey::from_secret(placeholder), Err(Error::PlaceholderKey)));
+        }
+    }
+
+    #[test]
+    fn a_key_file_is_64_hex_digits_and_a_newline_and_nothing_else() {
+        let key = EncryptionKey::generate().unwrap();
+        let text = key.to_hex();
+        assert_eq!(text.len(), 65);
+        assert_eq!(*EncryptionKey::from_hex(&text).unwrap().bytes, *key.bytes);
+        let digits = text.trim_end();
+        for wrong in [
+            "",
+            "\n",
+            digits.get(1..).unwrap(),
+            &format!("{digits}0"),
+            &format!(" {digits}"),
+            &format!("{digits}\n\n"),
+            &digits.replacen(char::is_alphanumeric, "g", 1),
+        ] {
+            assert!(EncryptionKey::from_hex(wrong).is_none());
+        }
+    }
+
+    #[test]
+    fn debug_shows_no_key() {
+        let key = EncryptionKey::from_secret("a secret of the house").unwrap();
+        assert_eq!(format!("{key:?}"), "EncryptionKey(redacted)");
+        let sealing = SealingKey::new(&key, &[7; 32]);
+        let shown = format!("{sealing:?}");
+        assert!(shown.contains(sealing.id()) && shown.len() < 80, "{shown}");
+    }
+
+    #[test]
+    fn without_randomness_nothing_is_sealed() {
+        let key = EncryptionKey::from_secret("a secret of the house").unwrap();
+        let mut sealing = SealingKey::new(&key, &[7; 32]);
+        sealing.entropy = |_| Err(Error::NoRandomness);
+        let place = Place::record(&["default"], "x");
+        assert!(matches!(sealing.seal(&place, b"words"), Err(Error::NoRandomness)));
+    }
+
+    #[test]
+    fn the_published_vectors_come_out_byte_for_byte() {
+        let file = include_str!("../../tests/fixtures/vectors.json");
+        let vectors: serde_json::Value = serde_json::from_str(file).unwrap();
+        let text = |of: &str, field: &str| vectors[of][field].as_str().unwrap().to_owned();
+        let salt: [u8; 32] = std::array::from_fn(|i| u8::try_from(i).unwrap());
+        let key = EncryptionKey::from_secret(&text("record", "key_string")).unwrap();
+        assert_eq!(key.to_hex().trim_end(), text("record", "key"));
+        let mut sealing = SealingKey::new(&key, &salt);
+        assert_eq!(sealing.id(), text("record", "kid"));
+
+        // A vector's nonce is one byte repeated, or counts up from zero.
+        type Fill = fn(&mut [u8]) -> Result<()>;
+        let nonces: [(&str, Kind, Fill); 4] = [
+            ("record", Kind::Record, |b| {
+                b.iter_mut().zip(0..).for_each(|(b, i)| *b = i);
+                Ok(())
+            }),
+            ("guild", Kind::Record, |b| {
+                b.fill(12);
+                Ok(())
+            }),
+            ("head", Kind::Head, |b| {
+                b.fill(13);
+                Ok(())
+            }),
+            ("forget", Kind::Record, |b| {
+                b.fill(14);
+                Ok(())
+            }),
+        ];
+        for (of, kind, nonce) in nonces {
+            let scope: Vec<String> = serde_json::from_value(vectors[of]["scope"].clone()).unwrap();
+            let scope: Vec<&str> = scope.iter().map(String::as_str).collect();
+            let name = text(of, "name");
+            let place = Place { kind, scope: &scope, name: &name };
+            if of == "record" {
+                let aad = place.associated_data(sealing.id());
+                let hex: String = aad.iter().flat_map(|byte| hex_digits(*byte)).collect();
+                assert_eq!(hex, text(of, "aad"));
+            }
+            sealing.entropy = nonce;
+            let plaintext = text(of, "plaintext").into_bytes();
+            let sealed = sealing.seal(&place, &plaintext).unwrap();
+            assert_eq!(String::from_utf8(sealed.clone()).unwrap(), text(of, "line") + "\n");
+            let opened = sealing.open(&place, &Envelope::parse(&sealed).unwrap()).unwrap();
+            assert_eq!(*opened, plaintext);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The one error type: what happened, where, and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Shorthand for results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong, with the file or record it happened at.
+///
+/// The message says what and where; [`Error::help`] says what to do. Neither ever holds the words of a message or
+/// any part of a key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No key was configured and none may be invented.
+    #[error("no encryption key is configured")]
+    NoKey,
+    /// The configured key is the public placeholder of the sample configuration.
+    #[error("the encryption key is still the public placeholder; nothing is written under it")]
+    PlaceholderKey,
+    /// The configured key is an empty or blank string.
+    #[error("the encryption key is empty")]
+    EmptyKey,
+    /// A key file is missing, unreadable or not 64 hexadecimal digits and a newline.
+    #[error("{}: not usable as a key file: {reason}", path.display())]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The store was written under another key. Nothing was changed.
+    #[error("{place}: sealed under key {found}, which is not the key given")]
+    WrongKey {
+        /// The vault or record.
+        place: String,
+        /// Id of the key that the store was written under.
+        found: String,
+    },
+    /// Records exist, but the file that names their key is gone, so nothing may be written.
+    #[error("{}: holds records, but its `vault` file is missing", path.display())]
+    VaultMissing {
+        /// The storage root.
+        path: PathBuf,
+    },
+    /// A file that must be readable for the store to work is not in its format.
+    #[error("{place}: damaged: {reason}")]
+    Damaged {
+        /// The file.
+        place: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A file says that it was written by a newer version of the format.
+    #[error("{place}: written in format version {version}; this program knows version 1")]
+    NewerFormat {
+        /// The file.
+        place: String,
+        /// The version it names.
+        version: u64,
+    },
+    /// A message's sealed form would be over the limit.
+    #[error("the message takes {size} bytes; the limit is {limit}")]
+    TooLarge {
+        /// Bytes of the record, as JSON.
+        size: usize,
+        /// The limit of this store, in bytes.
+        limit: usize,
+    },
+    /// A message that cannot be represented on disk.
+    #[error("the message cannot be stored: {reason}")]
+    InvalidMessage {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A message's time lies more than 24 hours ahead of the clock.
+    #[error("the message's time is more than 24 hours ahead of this machine's clock")]
+    FromTheFuture,
+    /// A scope id that is empty, too long, or holds control characters.
+    #[error("not a scope id: {reason}")]
+    InvalidScope {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Another process held the conversation's lock for the whole time-out.
+    #[error("{}: another process kept the lock for {waited_ms} ms", path.display())]
+    LockTimeout {
+        /// The lock file.
+        path: PathBuf,
+        /// How long this call waited.
+        waited_ms: u64,
+    },
+    /// The operating system could not make bytes durable. Nothing was acknowledged, and this store writes no more.
+    #[error("{}: could not be made durable", path.display())]
+    NotDurable {
+        /// The file or folder.
+        path: PathBuf,
+        /// The operating system's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// An earlier write could not be made durable; this store writes no more until it is opened anew.
+    #[error("{}: an earlier write could not be made durable", path.display())]
+    Poisoned {
+        /// The conversation's folder.
+        path: PathBuf,
+    },
+    /// The disk, quota or inode table is full. Nothing was acknowledged.
+    #[error("{}: no space left to {action}", path.display())]
+    NoSpace {
+        /// What was being done.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// The storage folder was deleted or exchanged while in use.
+    #[error("{}: the folder was deleted or replaced while in use", path.display())]
+    FolderReplaced {
+        /// The folder as it was opened.
+        path: PathBuf,
+    },
+    /// A path that must be a plain file or folder is something else, such as a symbolic link.
+    #[error("{}: {found}, refused", path.display())]
+    NotPlain {
+        /// The path.
+        path: PathBuf,
+        /// What it is instead.
+        found: &'static str,
+    },
+    /// Part of a batch was stored before it failed; those messages are durable.
+    #[error("only the first {stored} of {total} messages were stored")]
+    Partial {
+        /// How many are durable.
+        stored: usize,
+        /// How many were handed over.
+        total: usize,
+        /// Why the rest was not stored.
+        #[source]
+        source: Box<Error>,
+    },
+    /// The configuration cannot be used.
+    #[error("{place}: {reason}")]
+    Config {
+        /// The file or environment variable.
+        place: String,
+        /// What is wrong, naming the key; never its value.
+        reason: String,
+    },
+    /// The operating system refused; the cause is the source.
+    #[error("{}: could not {action}", path.display())]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The operating system's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// The process or machine has run out of open files or memory; it may work again later.
+    #[error("{}: out of open files or memory; could not {action}", path.display())]
+    Exhausted {
+        /// What was being done.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The operating system's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// The operating system gave no random bytes; nothing was sealed.
+    #[error("the operating system gave no randomness; nothing was sealed")]
+    NoRandomness,
+    /// A component that the host plugged in failed.
+    #[error("{component} failed")]
+    Host {
+        /// Which component.
+        component: &'static str,
+        /// Its own error.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The runtime stopped before the work was done.
+    #[error("the runtime is shutting down")]
+    ShuttingDown,
+}
+
+impl Error {
+    /// What the reader can do about it, in one line.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::NoKey | Self::PlaceholderKey | Self::EmptyKey => {
+                "run `sottovoce init` to make a key file, or set Context.EncryptionKey to a secret of your own"
+            }
+            Self::KeyFile { .. } => {
+                "restore the key file from your backup; without it the records cannot be read by anyone"
+            }
+            Self::WrongKey { .. } => {
+                "give the key that the store was made with; nothing was changed"
+            }
+            Self::VaultMissing { .. } => {
+                "restore `vault` from a backup; reading still works, writing waits for it"
+            }
+            Self::Damaged { .. } => {
+                "restore the file from a backup, and run `sottovoce verify` for the whole picture"
+            }
+            Self::NewerFormat { .. } => {
+                "use the newer version of the program that wrote it; nothing was changed"
+            }
+            Self::TooLarge { .. } => "store it in parts",
+            Self::InvalidMessage { .. } | Self::InvalidScope { .. } => {
+                "correct the input; nothing was stored"
+            }
+            Self::FromTheFuture => {
+                "set the machine's clock, or correct the message's time; nothing was stored"
+            }
+            Self::LockTimeout { .. } => {
+                "try again; if it persists, look for a stopped process that uses this folder"
+            }
+            Self::NotDurable { .. } | Self::Poisoned { .. } => {
+                "check the disk, run `sottovoce verify`, then open the store anew"
+            }
+            Self::NoSpace { .. } => {
+                "free some space and try again; what was acknowledged before is safe"
+            }
+            Self::FolderReplaced { .. } => "put the folder back, or open the store anew",
+            Self::NotPlain { .. } => "remove it, or point the configuration at a real folder",
+            Self::Partial { .. } => "send the rest again once the cause is mended",
+            Self::Config { .. } => "`sottovoce config` shows every setting and where it comes from",
+            Self::Io { .. } => "see the cause; nothing unacknowledged is kept",
+            Self::Exhausted { .. } => "close files or programs and try again; nothing is damaged",
+            Self::NoRandomness => "try again once the system has started fully",
+            Self::Host { .. } => "see the cause",
+            Self::ShuttingDown => "keep the runtime alive until pending calls have returned",
+        }
+    }
+
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        use rustix::io::Errno;
+        let path = path.into();
+        match Errno::from_io_error(&source) {
+            Some(Errno::NOSPC | Errno::DQUOT) => Self::NoSpace { action, path },
+            Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
+                Self::Exhausted { action, path, source }
+            }
+            _ => Self::Io { action, path, source },
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The key in a file of its own, readable by its owner alone.
+
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use crate::blob::{Blobs, fs::FsBlobs};
+use crate::crypto::EncryptionKey;
+use crate::error::{Error, Result};
+
+impl EncryptionKey {
+    /// Reads a key file; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`Error::KeyFile`] for a file that is not 64 hexadecimal digits and a newline.
+    pub fn read_file(path: &Path) -> Result<Option<Self>> {
+        let (folder, name) = split(path)?;
+        let Some(bytes) = folder.read(name)?.map(Zeroizing::new) else {
+            return Ok(None);
+        };
+        let key = str::from_utf8(&bytes).ok().and_then(Self::from_hex);
+        key.map(Some).ok_or_else(|| Error::KeyFile {
+            path: path.into(),
+            reason: "it is not 64 hexadecimal digits and a newline",
+        })
+    }
+
+    /// Makes a new key and its file, whole and durable or not at all. Where the file exists already, or another
+    /// process makes it at the same time, the key is the one in the file.
+    pub fn read_or_make_file(path: &Path) -> Result<Self> {
+        let (folder, name) = split(path)?;
+        let key = Self::generate()?;
+        if folder.create(name, key.to_hex().as_bytes())? {
+            folder.sync()?;
+        }
+        Self::read_file(path)?.ok_or_else(|| Error::KeyFile {
+            path: path.into(),
+            reason: "it vanished while it was being made",
+        })
+    }
+}
+
+fn split(path: &Path) -> Result<(FsBlobs, &str)> {
+    let refused = |reason| Error::KeyFile { path: path.into(), reason };
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .ok_or_else(|| refused("its name is not text"))?;
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    Ok((FsBlobs::new(folder, &[])?, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn two_first_runs_agree_on_one_private_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config/key");
+        assert!(EncryptionKey::read_file(&path).unwrap().is_none());
+        let keys: Vec<_> = std::thread::scope(|threads| {
+            let made: Vec<_> = (0..8)
+                .map(|_| {
+                    threads.spawn(|| EncryptionKey::read_or_make_file(&path).unwrap().to_hex())
+                })
+                .collect();
+            made.into_iter().map(|made| made.join().unwrap()).collect()
+        });
+        assert!(keys.iter().all(|key| *key == keys[0]));
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+    }
+
+    #[test]
+    fn a_file_that_is_no_key_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, "not a key").unwrap();
+        assert!(matches!(EncryptionKey::read_file(&path), Err(Error::KeyFile { .. })));
+        assert!(EncryptionKey::read_or_make_file(&path).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"not a key");
+    }
+}

@@ -1,0 +1,185 @@
+//! Gathering a prompt from its providers.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use super::budget::{Candidate, fit};
+use super::receipt::{Outcome, Receipt, ReceiptEntry};
+use super::{Prompt, SystemPromptProvider, Turn};
+use crate::clock::Clock;
+use crate::context::{ContextMessage, ContextProvider, ContextRequest, Placement};
+use crate::error::Result;
+use crate::message::{ChatMessage, ChatRole};
+use crate::scope::Scope;
+use crate::tokens::TokenRates;
+
+/// Builds prompts from a system prompt and an ordered list of context providers.
+pub struct PromptBuilder {
+    system: SystemPromptProvider,
+    providers: Vec<Arc<dyn ContextProvider>>,
+    scope: Arc<Scope>,
+    clock: Arc<dyn Clock>,
+    rates: TokenRates,
+    budget: Option<usize>,
+    hints: BTreeMap<String, String>,
+}
+
+impl PromptBuilder {
+    /// Prompts for the conversation of `scope`, with no context and no limit.
+    pub fn new(system: SystemPromptProvider, scope: Arc<Scope>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            system,
+            providers: Vec::new(),
+            scope,
+            clock,
+            rates: TokenRates::default(),
+            budget: None,
+            hints: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a provider. A message that two give is taken once, at the earlier placement, then from the earlier
+    /// provider.
+    #[must_use]
+    pub fn with(mut self, provider: Arc<dyn ContextProvider>) -> Self {
+        self.providers.push(provider);
+        self
+    }
+
+    /// The most tokens a prompt may take, as estimated.
+    #[must_use]
+    pub fn budget(mut self, tokens: usize) -> Self {
+        self.budget = Some(tokens);
+        self
+    }
+
+    /// How tokens are estimated.
+    #[must_use]
+    pub fn rates(mut self, rates: TokenRates) -> Self {
+        self.rates = rates;
+        self
+    }
+
+    /// A note in every prompt for a renderer of the host's own.
+    #[must_use]
+    pub fn hint(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.hints.insert(key.into(), value.into());
+        self
+    }
+
+    /// The prompt for one utterance, with about `n` messages of history, and the account of it.
+    ///
+    /// The same store, utterance and clock give the same prompt. Neither the system prompt nor the utterance is ever
+    /// cut; [`Receipt::is_over_budget`] tells when they alone are too long.
+    pub async fn build(&self, turn: impl Into<Turn>, n: usize) -> Result<(Prompt, Receipt)> {
+        let now = self.clock.now();
+        let turn = turn.into();
+        let (user_input, before) = match &turn {
+            Turn::Stored(stored) => (stored.message.clone(), Some(stored.seq)),
+            Turn::Unstored(text) => (ChatMessage::new(ChatRole::User, text, &now), None),
+        };
+        let request = ContextRequest { current_prompt: &user_input.content, n, before };
+        let mut offers = Vec::new();
+        let mut skipped = Vec::new();
+        for provider in &self.providers {
+            let context = provider.get_context(&request).await?;
+            for finding in context.skipped {
+                if !skipped.contains(&finding) {
+                    skipped.push(finding);
+                }
+            }
+            for message in context.messages {
+                offers.push((self.entry(&message, provider.placement(), &context.why), message));
+            }
+        }
+        sort(&mut offers);
+        self.refuse(&mut offers, before);
+
+        let system = self.system.system_prompt();
+        let system_tokens = self.rates.estimate(system);
+        let user_tokens = self.rates.estimate_message(&user_input);
+        if let Some(budget) = self.budget {
+            let room = budget.saturating_sub(system_tokens + user_tokens);
+            let mut candidates: Vec<_> = offers
+                .iter_mut()
+                .map(|(entry, message)| Candidate {
+                    entry,
+                    starts_exchange: message.message().starts_exchange(),
+                })
+                .collect();
+            fit(&mut candidates, room);
+        }
+
+        let mut entries = Vec::with_capacity(offers.len());
+        let mut context = Vec::with_capacity(offers.len());
+        for (entry, message) in offers {
+            if entry.outcome == Outcome::Included {
+                context.push((entry.placement, message));
+            }
+            entries.push(entry);
+        }
+        let included = entries.iter().filter(|e| e.outcome == Outcome::Included);
+        let receipt = Receipt {
+            system_tokens,
+            user_tokens,
+            used_tokens: system_tokens + user_tokens + included.map(|e| e.tokens).sum::<usize>(),
+            budget_tokens: self.budget,
+            entries,
+            skipped,
+        };
+        let prompt = Prompt {
+            system: system.to_owned(),
+            context,
+            user_input,
+            now,
+            hints: self.hints.clone(),
+        };
+        Ok((prompt, receipt))
+    }
+
+    fn entry(&self, message: &ContextMessage, placement: Placement, why: &str) -> ReceiptEntry {
+        ReceiptEntry {
+            seq: message.seq(),
+            role: message.message().role,
+            placement,
+            tokens: self.rates.estimate_message(message.message()),
+            why: why.to_owned(),
+            outcome: Outcome::Included,
+        }
+    }
+
+    /// Marks what must not be in the prompt, whatever a provider says.
+    fn refuse(&self, offers: &mut [(ReceiptEntry, ContextMessage)], utterance: Option<u64>) {
+        let mut seen = HashSet::new();
+        for (entry, message) in offers {
+            if message.scope().is_some_and(|scope| *scope != *self.scope) {
+                entry.outcome = Outcome::OtherScope;
+            } else if entry.seq.is_some() && entry.seq == utterance {
+                entry.outcome = Outcome::TheUtterance;
+            } else if entry.seq.is_some_and(|seq| !seen.insert(seq)) {
+                entry.outcome = Outcome::Duplicate;
+            }
+        }
+    }
+}
+
+/// Puts offers in prompt order: by placement, and the history by time and number. What a provider ranked, or made up
+/// itself, stays in its order.
+fn sort(offers: &mut [(ReceiptEntry, ContextMessage)]) {
+    offers.sort_by_key(|(entry, message)| {
+        let in_time =
+            (entry.placement == Placement::History).then(|| (message.ordered_at(), entry.seq));
+        (entry.placement, in_time)
+    });
+}
+
+impl fmt::Debug for PromptBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PromptBuilder")
+            .field("scope", &self.scope)
+            .field("providers", &self.providers.len())
+            .field("budget", &self.budget)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,74 @@
+//! What went into a prompt, what did not, and why.
+
+use serde::Serialize;
+
+use crate::context::Placement;
+use crate::message::ChatRole;
+use crate::store::Finding;
+
+/// The account of one prompt. It holds numbers and reasons, never words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Receipt {
+    /// Estimated tokens of the system prompt.
+    pub system_tokens: usize,
+    /// Estimated tokens of the utterance.
+    pub user_tokens: usize,
+    /// Estimated tokens of the whole prompt.
+    pub used_tokens: usize,
+    /// The most tokens that the prompt may take, if there is a limit.
+    pub budget_tokens: Option<usize>,
+    /// Every message that a provider offered, in prompt order.
+    pub entries: Vec<ReceiptEntry>,
+    /// What providers could not read.
+    pub skipped: Vec<Finding>,
+}
+
+impl Receipt {
+    /// How many of the offered messages are in the prompt.
+    pub fn included(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.outcome == Outcome::Included).count()
+    }
+
+    /// Whether the system prompt and the utterance alone are over the budget; they are never cut.
+    pub fn is_over_budget(&self) -> bool {
+        self.budget_tokens.is_some_and(|budget| self.used_tokens > budget)
+    }
+}
+
+/// One offered message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ReceiptEntry {
+    /// Its number, if it is from the store.
+    pub seq: Option<u64>,
+    /// Whose it is.
+    pub role: ChatRole,
+    /// Where its provider wanted it.
+    pub placement: Placement,
+    /// Estimated tokens.
+    pub tokens: usize,
+    /// Why its provider offered it.
+    pub why: String,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// Whether an offered message is in the prompt, or why not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It is in.
+    Included,
+    /// Another provider gave the same message first.
+    Duplicate,
+    /// It is the utterance being answered.
+    TheUtterance,
+    /// It belongs to another conversation.
+    OtherScope,
+    /// It would not have fitted, or its block went with one that would not.
+    OverBudget,
+}

@@ -1,0 +1,56 @@
+//! The prompt as messages, for Ollama's `/api/chat`.
+
+use serde::Serialize;
+
+use super::turn::{self, Line};
+use super::{ModelOptions, ModelRequest, OllamaSettings, PromptRenderer};
+use crate::prompt::Prompt;
+
+/// Messages whose beginning stays the same from turn to turn, so that a local model reads only what is new.
+///
+/// Each user message starts with the time at which it was said, `[Sunday 2025-08-24 18:36 +02:00]`; the newest one's
+/// is the current time. A speaker's name follows once several people have spoken.
+#[derive(Debug, Clone)]
+pub struct OllamaChatRenderer(ModelOptions);
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Line<'a, Call<'a>>>,
+    #[serde(flatten)]
+    settings: OllamaSettings<'a>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    id: &'a str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: &'a serde_json::Value,
+}
+
+impl OllamaChatRenderer {
+    /// Requests with these settings.
+    pub fn new(options: ModelOptions) -> Self {
+        Self(options)
+    }
+}
+
+impl PromptRenderer for OllamaChatRenderer {
+    fn render(&self, prompt: &Prompt) -> ModelRequest {
+        let body = Body {
+            model: &self.0.model,
+            messages: turn::lines(prompt, |call| Call {
+                id: &call.id,
+                function: Function { name: &call.name, arguments: &call.arguments },
+            }),
+            settings: (&self.0).into(),
+        };
+        ModelRequest::new("/api/chat", &body)
+    }
+}

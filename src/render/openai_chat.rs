@@ -1,0 +1,61 @@
+//! The prompt as messages, for servers that speak OpenAI's chat completions.
+
+use serde::Serialize;
+
+use super::turn::{self, Line};
+use super::{ModelOptions, ModelRequest, PromptRenderer};
+use crate::prompt::Prompt;
+
+/// The same messages as [`OllamaChatRenderer`](super::OllamaChatRenderer), in the form of `/v1/chat/completions`.
+///
+/// That form has no context window, loading time or thinking switch, so those settings are left out.
+#[derive(Debug, Clone)]
+pub struct OpenAiChatRenderer(ModelOptions);
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Line<'a, Call<'a>>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: String,
+}
+
+impl OpenAiChatRenderer {
+    /// Requests with these settings.
+    pub fn new(options: ModelOptions) -> Self {
+        Self(options)
+    }
+}
+
+impl PromptRenderer for OpenAiChatRenderer {
+    fn render(&self, prompt: &Prompt) -> ModelRequest {
+        let body = Body {
+            model: &self.0.model,
+            messages: turn::lines(prompt, |call| Call {
+                id: &call.id,
+                r#type: "function",
+                function: Function { name: &call.name, arguments: call.arguments.to_string() },
+            }),
+            stream: self.0.stream,
+            max_tokens: self.0.num_predict,
+            temperature: self.0.temperature,
+        };
+        ModelRequest::new("/v1/chat/completions", &body)
+    }
+}

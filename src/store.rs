@@ -1,0 +1,72 @@
+//! Conversations at rest: appended to, read from the end, forgotten on request.
+
+pub(crate) mod erased;
+pub(crate) mod file;
+pub(crate) mod finding;
+pub(crate) mod folder;
+pub(crate) mod forget;
+pub(crate) mod head;
+pub(crate) mod name;
+pub(crate) mod record;
+pub(crate) mod tail;
+pub(crate) mod vault;
+pub(crate) mod verify;
+
+#[cfg(test)]
+mod contract;
+
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+pub use file::{FileConversationStore, StoreOptions};
+pub use finding::{Finding, FindingKind};
+pub use forget::Forgotten;
+pub use record::StoredMessage;
+pub use verify::{Progress, Report};
+
+use crate::error::Result;
+use crate::message::ChatMessage;
+use crate::scope::Scope;
+
+/// One scope's messages, in the order (time, number).
+#[async_trait]
+pub trait ConversationStore: Send + Sync {
+    /// Whose conversation this is.
+    fn scope(&self) -> &Arc<Scope>;
+
+    /// Keeps one message. When this returns, a power cut no longer loses it.
+    ///
+    /// Dropping the future does not stop an append that has begun.
+    async fn append_message(&self, message: ChatMessage) -> Result<Arc<StoredMessage>>;
+
+    /// Keeps many messages, in order; cheaper than one by one, and durable when this returns.
+    ///
+    /// # Errors
+    /// [`Error::Partial`](crate::Error::Partial) says how many of the first were kept.
+    async fn append_all(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>>;
+
+    /// The newest `n` messages that open, oldest first; fewer only where there are fewer.
+    async fn read_tail(&self, n: usize) -> Result<Reading>;
+
+    /// The messages with these numbers, in conversation order.
+    async fn read_seqs(&self, seqs: RangeInclusive<u64>) -> Result<Reading>;
+
+    /// The messages whose file name's time lies in this range, in conversation order. Each time is the later of the
+    /// message's own and the one before it, to the millisecond.
+    async fn read_times(&self, times: Range<Timestamp>) -> Result<Reading>;
+
+    /// Deletes messages by number for ever, and records that it did.
+    async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten>;
+}
+
+/// What a read found, and what it had to leave out.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// Messages, oldest first.
+    pub messages: Vec<Arc<StoredMessage>>,
+    /// Files that were passed over on the way, and anything else that looked wrong; each stays as it is on disk.
+    pub skipped: Vec<Finding>,
+}

@@ -1,0 +1,89 @@
+//! Which numbers were forgotten.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::record::object;
+
+/// Numbers of forgotten records: inclusive ranges from 1, sorted, none touching another. The text of a forget record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Erased {
+    erased: Vec<(u64, u64)>,
+}
+
+impl Erased {
+    /// The ranges, if they are as this type keeps them.
+    pub(crate) fn parse(json: &[u8]) -> Option<Self> {
+        let parsed: Self = object(json)?;
+        let mut tidy = Self::default();
+        tidy.extend(parsed.ranges());
+        (tidy == parsed).then_some(parsed)
+    }
+
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
+        self.erased.iter().map(|&(first, last)| first..=last)
+    }
+
+    pub(crate) fn contains(&self, seq: u64) -> bool {
+        let after = self.erased.partition_point(|&(first, _)| first <= seq);
+        after
+            .checked_sub(1)
+            .and_then(|at| self.erased.get(at))
+            .is_some_and(|&(_, last)| seq <= last)
+    }
+
+    /// Adds ranges in any order, overlapping or not; empty ones and 0 are left out.
+    pub(crate) fn extend(&mut self, ranges: impl Iterator<Item = RangeInclusive<u64>>) {
+        let added = ranges.map(|range| ((*range.start()).max(1), *range.end()));
+        self.erased.extend(added.filter(|(first, last)| first <= last));
+        self.erased.sort_unstable();
+        self.erased.dedup_by(|next, kept| {
+            let joins = next.0 <= kept.1.saturating_add(1);
+            if joins {
+                kept.1 = kept.1.max(next.1);
+            }
+            joins
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_set_of_numbers_is_what_it_is(ranges in prop::collection::vec((0u64..60, 0u64..60), 0..12)) {
+            let mut erased = Erased::default();
+            for (first, last) in &ranges {
+                erased.extend([*first..=*last].into_iter());
+            }
+            for seq in 0..70 {
+                let expected = seq > 0 && ranges.iter().any(|(a, b)| (a..=b).contains(&&seq));
+                prop_assert_eq!(erased.contains(seq), expected, "{}", seq);
+            }
+            let json = serde_json::to_vec(&erased).unwrap();
+            prop_assert_eq!(Erased::parse(&json), Some(erased));
+        }
+    }
+
+    #[test]
+    fn untidy_ranges_are_refused() {
+        assert!(Erased::parse(br#"{"erased":[[1,7],[9,9]]}"#).is_some());
+        for wrong in [
+            r#"{"erased":[[7,1]]}"#,
+            r#"{"erased":[[9,9],[1,7]]}"#,
+            r#"{"erased":[[1,7],[7,9]]}"#,
+            r#"{"erased":[[1,7],[8,9]]}"#,
+            r#"{"erased":[[0,7]]}"#,
+            r#"{"erased":[[1,7]],"also":1}"#,
+            r#"[[1,7]]"#,
+            r#"[[[1,7]]]"#,
+        ] {
+            assert!(Erased::parse(wrong.as_bytes()).is_none(), "{wrong}");
+        }
+    }
+}

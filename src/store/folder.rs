@@ -1,0 +1,249 @@
+//! One conversation's sealed files: listing, opening and sealing them. Takes no lock and remembers only the vault.
+
+use std::sync::{Arc, OnceLock};
+
+use zeroize::Zeroizing;
+
+use crate::blob::{Blobs, EntryKind};
+use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, SealingKey};
+use crate::error::{Error, Result};
+use crate::scope::Scope;
+use crate::store::erased::Erased;
+use crate::store::finding::{Finding, FindingKind};
+use crate::store::head::{self, Head};
+use crate::store::name::RecordName;
+use crate::store::record::{self, StoredMessage};
+use crate::store::vault::{Vault, holds_records};
+
+/// Files that belong to a conversation but are no records.
+const SIDECARS: [&[u8]; 8] =
+    [b"vault", b"head", b"lock", b"profile", b"packs", b"artifacts", b"snapshots", b"presets"];
+/// Folders of other conversations that lie in the root.
+const OTHER_SCOPES: [&[u8]; 3] = [b"dms", b"guilds", b"conversations"];
+
+#[derive(Debug)]
+pub(crate) struct Folder {
+    pub(crate) blobs: Arc<dyn Blobs>,
+    root: Arc<dyn Blobs>,
+    pub(crate) scope: Arc<Scope>,
+    keys: Vec<EncryptionKey>,
+    vault: OnceLock<Vault>,
+}
+
+/// The names in a folder, not yet opened, in no order.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) names: Vec<RecordName>,
+    /// What is no record of this store.
+    pub(crate) strange: Vec<Finding>,
+    pub(crate) leftovers: Vec<Finding>,
+}
+
+/// What a file turned out to be.
+#[derive(Debug, Clone)]
+pub(crate) enum Opened {
+    Message(Arc<StoredMessage>),
+    Forget(Erased),
+    Skipped(FindingKind),
+    /// It was there when the folder was listed.
+    Gone,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeadState {
+    Absent,
+    Damaged,
+    Known(Head),
+}
+
+impl Folder {
+    pub(crate) fn new(
+        root: Arc<dyn Blobs>,
+        blobs: Arc<dyn Blobs>,
+        scope: Scope,
+        keys: Vec<EncryptionKey>,
+    ) -> Self {
+        Self { blobs, root, scope: Arc::new(scope), keys, vault: OnceLock::new() }
+    }
+
+    /// The vault; `None` while there is none.
+    pub(crate) fn vault(&self) -> Result<Option<&Vault>> {
+        if self.vault.get().is_none()
+            && let Some(vault) = Vault::read(&*self.root, &self.keys)?
+        {
+            let _ = self.vault.set(vault);
+        }
+        Ok(self.vault.get())
+    }
+
+    /// Refuses to write where a vault is missing, before anything is touched.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.vault()?.is_none() && holds_records(&*self.root)? {
+            return Err(Error::VaultMissing { path: self.root.path().into() });
+        }
+        Ok(())
+    }
+
+    /// The key that seals, making the vault of an empty store.
+    pub(crate) fn writing_key(&self) -> Result<&SealingKey> {
+        if self.vault()?.is_none() {
+            let vault = Vault::read_or_make(&*self.root, &self.keys)?;
+            let _ = self.vault.set(vault);
+        }
+        self.vault.get().and_then(Vault::writer).ok_or(Error::NoKey)
+    }
+
+    pub(crate) fn list(&self) -> Result<Listing> {
+        let mut listing = Listing::default();
+        let at_root = *self.scope == Scope::Default;
+        self.blobs.list(&mut |name, kind| {
+            let record = str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+            match (record, kind) {
+                (Some(record), EntryKind::File) => listing.names.push(record),
+                (Some(_), EntryKind::Folder) => {
+                    listing.strange.push(FindingKind::NotPlain("a folder").in_file(name))
+                }
+                (Some(_), EntryKind::Other) => listing
+                    .strange
+                    .push(FindingKind::NotPlain("a link, pipe or device").in_file(name)),
+                _ if SIDECARS.contains(&name) => {}
+                _ if at_root && OTHER_SCOPES.contains(&name) => {}
+                _ if name.starts_with(b".tmp-") => {
+                    listing.leftovers.push(FindingKind::Leftover.in_file(name));
+                }
+                _ => listing.strange.push(FindingKind::Foreign.in_file(name)),
+            }
+        })?;
+        listing.strange.sort_by(|a, b| a.file.cmp(&b.file));
+        Ok(listing)
+    }
+
+    /// Opens one record. Only failures that concern every file are errors.
+    pub(crate) fn open(&self, name: RecordName) -> Result<Opened> {
+        let text = name.to_string();
+        let bytes = match self.blobs.read(&text) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Ok(Opened::Gone),
+            Err(error) => return unreadable(error),
+        };
+        Ok(self.open_bytes(name, &text, &bytes)?.unwrap_or_else(Opened::Skipped))
+    }
+
+    fn open_bytes(
+        &self,
+        name: RecordName,
+        text: &str,
+        bytes: &[u8],
+    ) -> Result<Result<Opened, FindingKind>> {
+        let plaintext = match self.unseal(&Place::record(&self.scope.parts(), text), bytes)? {
+            Ok(plaintext) => plaintext,
+            Err(kind) => return Ok(Err(kind)),
+        };
+        let opened = if name.is_forget() {
+            Erased::parse(&plaintext).map(Opened::Forget)
+        } else {
+            record::decode(name, &plaintext)
+                .map(|message| StoredMessage::new(&self.scope, name, message))
+                .map(|stored| Opened::Message(Arc::new(stored)))
+        };
+        Ok(opened.ok_or(FindingKind::BadRecord))
+    }
+
+    /// Whether a file's bytes open under another name than its own.
+    pub(crate) fn belongs_to(&self, name: RecordName, bytes: &[u8]) -> Result<bool> {
+        let place = name.to_string();
+        Ok(self.unseal(&Place::record(&self.scope.parts(), &place), bytes)?.is_ok())
+    }
+
+    fn unseal(
+        &self,
+        place: &Place<'_>,
+        bytes: &[u8],
+    ) -> Result<Result<Zeroizing<Vec<u8>>, FindingKind>> {
+        let envelope = match Envelope::parse(bytes) {
+            Ok(envelope) => envelope,
+            Err(Malformed::Newer(version)) => return Ok(Err(FindingKind::NewerFormat(version))),
+            Err(Malformed::Ancestor) => return Ok(Err(FindingKind::Ancestor)),
+            Err(Malformed::Not(reason)) => return Ok(Err(FindingKind::Damaged(reason))),
+        };
+        let id = envelope.key_id;
+        let opened = match self.vault()? {
+            Some(vault) => match vault.find(id) {
+                Some(key) => key.open(place, &envelope),
+                None => {
+                    return Ok(Err(FindingKind::WrongKey { found: id.into() }));
+                }
+            },
+            // Without the salt a key's id cannot be told, but whether it opens a record can.
+            None => self
+                .keys
+                .iter()
+                .find_map(|key| SealingKey::under_id(key, id.into()).open(place, &envelope)),
+        };
+        Ok(opened.ok_or(FindingKind::Unopenable))
+    }
+
+    /// Seals a record's bytes and publishes them as a new file, moving its time by a millisecond where a file that is
+    /// not the store's has taken the name. Durable once the folder is synced.
+    pub(crate) fn publish(
+        &self,
+        key: &SealingKey,
+        mut name: RecordName,
+        plaintext: &[u8],
+    ) -> Result<RecordName> {
+        for _ in 0..1000 {
+            let text = name.to_string();
+            let line = key.seal(&Place::record(&self.scope.parts(), &text), plaintext)?;
+            if self.blobs.create(&text, &line)? {
+                return Ok(name);
+            }
+            name.time = name.time.next();
+        }
+        Err(Error::Damaged {
+            place: self.blobs.path().display().to_string(),
+            reason: "a thousand files that are not records hold the next records' names",
+        })
+    }
+
+    pub(crate) fn head_bytes(&self) -> Result<Option<Vec<u8>>> {
+        match self.blobs.peek(head::NAME) {
+            // What is no file is no head; the folder's own troubles are errors.
+            Err(Error::NotPlain { .. }) => Ok(Some(Vec::new())),
+            other => other,
+        }
+    }
+
+    /// Reads the head, and once more where it was being overwritten meanwhile.
+    pub(crate) fn head(&self) -> Result<(Option<Vec<u8>>, HeadState)> {
+        let mut seen = None;
+        loop {
+            let bytes = self.head_bytes()?;
+            let Some(line) = &bytes else {
+                return Ok((None, HeadState::Absent));
+            };
+            if let Ok(plaintext) = self.unseal(&Place::head(&self.scope.parts()), line)?
+                && let Some(head) = Head::parse(&plaintext)
+            {
+                return Ok((bytes, HeadState::Known(head)));
+            }
+            if seen == bytes {
+                return Ok((bytes, HeadState::Damaged));
+            }
+            seen = bytes;
+            std::thread::yield_now();
+        }
+    }
+
+    pub(crate) fn seal_head(&self, key: &SealingKey, head: Head) -> Result<Vec<u8>> {
+        key.seal(&Place::head(&self.scope.parts()), &head.to_plaintext())
+    }
+}
+
+/// Turns what concerns one file alone into a finding; the rest would concern every file.
+fn unreadable(error: Error) -> Result<Opened> {
+    match error {
+        Error::NotPlain { found, .. } => Ok(Opened::Skipped(FindingKind::NotPlain(found))),
+        Error::Io { source, .. } => Ok(Opened::Skipped(FindingKind::Unreadable(source.kind()))),
+        other => Err(other),
+    }
+}

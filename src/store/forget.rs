@@ -1,0 +1,43 @@
+//! Deleting for ever, on record.
+
+use crate::error::Result;
+use crate::store::finding::{Finding, FindingKind};
+use crate::store::folder::{Folder, Opened};
+use crate::store::name::RecordName;
+
+/// What a request to forget came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Forgotten {
+    /// Numbers of the messages whose files were removed.
+    pub removed: Vec<u64>,
+    /// Files that carry a forgotten number but do not open, so that they may be something else: they stay, are
+    /// never read, and can be removed by hand.
+    pub left: Vec<Finding>,
+}
+
+/// Removes the files of forgotten records, each only once it has proved to be what its name says.
+pub(crate) fn remove_erased(folder: &Folder, names: &[RecordName]) -> Result<Forgotten> {
+    let mut forgotten = Forgotten::default();
+    for &name in names {
+        match folder.open(name)? {
+            Opened::Message(message) => {
+                folder.blobs.remove(&name.to_string())?;
+                forgotten.removed.push(message.seq);
+            }
+            Opened::Forget(_) => folder.blobs.remove(&name.to_string())?,
+            Opened::Skipped(kind) => forgotten.left.push(kind.in_file(name.to_string())),
+            Opened::Gone => {}
+        }
+    }
+    if !names.is_empty() {
+        folder.blobs.sync()?;
+    }
+    forgotten.removed.sort_unstable();
+    Ok(forgotten)
+}
+
+/// The finding for a file that was forgotten and is there again.
+pub(crate) fn returned(name: RecordName) -> Finding {
+    FindingKind::Returned.in_file(name.to_string())
+}

@@ -1,0 +1,241 @@
+//! What is known of a conversation's newest end, kept in memory between reads.
+
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::store::Reading;
+use crate::store::erased::Erased;
+use crate::store::finding::{Finding, FindingKind};
+use crate::store::folder::{Folder, HeadState, Opened};
+use crate::store::head::Head;
+use crate::store::name::{NameTime, RecordName};
+use crate::store::record::StoredMessage;
+
+/// How many of the newest messages stay in memory as more are appended.
+const KEPT: usize = 128;
+/// How many bytes of words stay in memory as more are appended.
+const KEPT_BYTES: usize = 1 << 20;
+/// How often a read starts again because files were moved under it.
+const ATTEMPTS: usize = 20;
+
+/// The newest end of a conversation as of one state of its head.
+#[derive(Debug, Clone)]
+pub(crate) struct Tail {
+    /// The head file's bytes; it is rewritten, with another nonce, at every change.
+    pub(crate) head_bytes: Option<Vec<u8>>,
+    pub(crate) head: HeadState,
+    /// The highest number given so far.
+    pub(crate) last_seq: u64,
+    /// The newest live record's time.
+    pub(crate) newest: NameTime,
+    pub(crate) erased: Erased,
+    /// The forget records in force.
+    pub(crate) forgets: Vec<RecordName>,
+    /// Files that were forgotten and are there again.
+    pub(crate) returned: Vec<RecordName>,
+    messages: VecDeque<Arc<StoredMessage>>,
+    /// Whether `messages` are all there are.
+    whole: bool,
+    skipped: Vec<Finding>,
+}
+
+impl Tail {
+    /// Reads the folder's newest end, at least `n` messages of it, taking over what `known` has opened already.
+    pub(crate) fn load(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
+        for _ in 0..ATTEMPTS {
+            if let Some(tail) = Self::try_load(folder, n, known)? {
+                return Ok(tail);
+            }
+        }
+        Err(Error::Damaged {
+            place: folder.blobs.path().display().to_string(),
+            reason: "its files keep vanishing while they are read",
+        })
+    }
+
+    /// `None` where a file vanished between being listed and being read.
+    fn try_load(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Option<Self>> {
+        // The head comes first: whatever it acknowledges is then sure to be listed.
+        let (head_bytes, head) = folder.head()?;
+        let listing = folder.list()?;
+        let mut opener = Opener::new(folder, known);
+        let mut skipped = listing.strange;
+
+        let (forgets, mut names): (Vec<_>, Vec<_>) =
+            listing.names.into_iter().partition(|name| name.is_forget());
+        let mut erased = Erased::default();
+        let mut forgets_in_force = Vec::new();
+        for name in forgets {
+            match opener.open(name)? {
+                Opened::Forget(ranges) => {
+                    erased.extend(ranges.ranges());
+                    forgets_in_force.push(name);
+                }
+                Opened::Gone => return Ok(None),
+                Opened::Skipped(kind) => skipped.push(kind.in_file(name.to_string())),
+                Opened::Message(_) => {}
+            }
+        }
+
+        let mut returned: Vec<_> = names.extract_if(.., |name| erased.contains(name.seq)).collect();
+        returned.extend(forgets_in_force.extract_if(.., |name| erased.contains(name.seq)));
+        let highest_name = names.iter().chain(&forgets_in_force).map(|name| name.seq).max();
+        let last_seq = {
+            let acknowledged = match head {
+                HeadState::Known(head) => head.seq,
+                _ => 0,
+            };
+            let mut beyond: Vec<_> = names
+                .iter()
+                .chain(&forgets_in_force)
+                .filter(|name| name.seq > acknowledged)
+                .copied()
+                .collect();
+            beyond.sort_unstable_by_key(|name| std::cmp::Reverse(name.seq));
+            let mut last =
+                acknowledged.max(erased.ranges().map(|range| *range.end()).max().unwrap_or(0));
+            for name in beyond {
+                if name.seq <= last {
+                    break;
+                }
+                match opener.open(name)? {
+                    Opened::Gone => return Ok(None),
+                    Opened::Skipped(_) => {}
+                    Opened::Message(_) | Opened::Forget(_) => last = name.seq,
+                }
+            }
+            last
+        };
+        match head {
+            HeadState::Known(head) => {
+                let present = highest_name
+                    .into_iter()
+                    .chain(erased.ranges().map(|range| *range.end()))
+                    .max()
+                    .unwrap_or(0);
+                if head.seq > present {
+                    skipped.push(FindingKind::CutTail.at(present + 1, head.seq));
+                }
+            }
+            HeadState::Absent => {}
+            HeadState::Damaged => skipped.push(FindingKind::HeadDamaged.in_file("head")),
+        }
+
+        let mut tail = Self {
+            head_bytes,
+            head,
+            last_seq,
+            newest: forgets_in_force.iter().map(|name| name.time).max().unwrap_or(NameTime::MIN),
+            erased,
+            forgets: forgets_in_force,
+            returned,
+            messages: VecDeque::new(),
+            whole: false,
+            skipped,
+        };
+        let mut newest_first = BinaryHeap::from(names);
+        // One is needed even for n = 0: the newest record's time. What was in memory stays there.
+        let in_memory = known.map_or(0, |tail| tail.messages.len().min(KEPT));
+        while tail.messages.len() < n.max(in_memory).max(1) {
+            let Some(name) = newest_first.pop() else {
+                tail.whole = true;
+                break;
+            };
+            match opener.open(name)? {
+                Opened::Message(message) => {
+                    tail.newest = tail.newest.max(name.time);
+                    tail.messages.push_front(message);
+                }
+                Opened::Gone => return Ok(None),
+                Opened::Skipped(kind) => tail.skipped.push(kind.in_file(name.to_string())),
+                Opened::Forget(_) => {}
+            }
+        }
+        if tail.head == HeadState::Absent && !tail.is_fresh() {
+            tail.skipped.push(FindingKind::HeadMissing.in_file("head"));
+        }
+        Ok(Some(tail))
+    }
+
+    /// Whether nothing has changed on disk since this was read.
+    pub(crate) fn is_current(&self, folder: &Folder) -> Result<bool> {
+        Ok(self.head_bytes.is_some()
+            && matches!(self.head, HeadState::Known(_))
+            && self.head_bytes == folder.head_bytes()?)
+    }
+
+    /// The newest `n`, if that many are in memory or there are no more.
+    pub(crate) fn newest(&self, n: usize) -> Option<Reading> {
+        let enough = self.whole || n <= self.messages.len();
+        enough.then(|| Reading {
+            messages: self
+                .messages
+                .range(self.messages.len().saturating_sub(n)..)
+                .cloned()
+                .collect(),
+            skipped: self.skipped.clone(),
+        })
+    }
+
+    /// Notes a message that has been published.
+    pub(crate) fn push(&mut self, message: Arc<StoredMessage>) {
+        self.last_seq = message.seq;
+        self.newest = self.newest.max(message.name.time);
+        self.messages.push_back(message);
+        let mut bytes: usize = self.messages.iter().map(|m| m.message.content.len()).sum();
+        while self.messages.len() > KEPT || (bytes > KEPT_BYTES && self.messages.len() > 1) {
+            let Some(oldest) = self.messages.pop_front() else {
+                break;
+            };
+            bytes -= oldest.message.content.len();
+            self.whole = false;
+        }
+    }
+
+    /// Whether this store has never written to the folder; another system may have.
+    pub(crate) fn is_fresh(&self) -> bool {
+        use FindingKind::{Ancestor, Damaged, Foreign, NotPlain};
+        let not_ours = |finding: &Finding| {
+            matches!(finding.kind, Ancestor | Damaged(_) | Foreign | NotPlain(_))
+        };
+        self.head == HeadState::Absent
+            && self.last_seq == 0
+            && self.messages.is_empty()
+            && self.skipped.iter().all(not_ours)
+    }
+
+    pub(crate) fn head_after(&self) -> Option<Head> {
+        match self.head {
+            HeadState::Known(head) => Some(head.with_seq(self.last_seq)),
+            HeadState::Absent | HeadState::Damaged => None,
+        }
+    }
+}
+
+/// Opens each record at most once in a reading, and not at all what an earlier one has opened.
+struct Opener<'a> {
+    folder: &'a Folder,
+    known: HashMap<RecordName, Opened>,
+}
+
+impl<'a> Opener<'a> {
+    fn new(folder: &'a Folder, known: Option<&Tail>) -> Self {
+        let messages = known.into_iter().flat_map(|tail| &tail.messages);
+        Self {
+            folder,
+            known: messages
+                .map(|message| (message.name, Opened::Message(Arc::clone(message))))
+                .collect(),
+        }
+    }
+
+    fn open(&mut self, name: RecordName) -> Result<Opened> {
+        if let Some(opened) = self.known.get(&name) {
+            return Ok(opened.clone());
+        }
+        let opened = self.folder.open(name)?;
+        self.known.insert(name, opened.clone());
+        Ok(opened)
+    }
+}
