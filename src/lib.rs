@@ -1,6 +1,10 @@
 //! x
+#[cfg(feature = "config")]
+mod assemble;
 mod blob;
 mod clock;
+#[cfg(feature = "config")]
+pub mod config;
 mod context;
 mod conversation;
 mod crypto;
@@ -14,7 +18,11 @@ mod scope;
 mod store;
 mod tokens;
 
+#[cfg(feature = "config")]
+pub use assemble::RendererKind;
 pub use clock::{Clock, ManualClock, SystemClock};
+#[cfg(feature = "config")]
+pub use config::Config;
 pub use context::{
     Context, ContextMessage, ContextProvider, ContextRequest, Embedder, LastNContextProvider,
     Placement, Query, RetrievalContextProvider, Retriever,

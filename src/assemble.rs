@@ -1,0 +1,92 @@
+//! From a configuration to a ready conversation: the one place where the parts are wired together.
+
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::config::{Config, ConfiguredKey};
+use crate::context::LastNContextProvider;
+use crate::conversation::Conversation;
+use crate::crypto::EncryptionKey;
+use crate::error::{Error, Result};
+use crate::prompt::{PromptBuilder, SystemPromptProvider};
+use crate::redact::ContactRedactor;
+use crate::render::{
+    KeepAlive, ModelOptions, OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer,
+    PromptRenderer,
+};
+use crate::store::{ConversationStore, FileConversationStore, StoreOptions};
+
+/// The forms of request that a prompt can be rendered to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RendererKind {
+    /// [`OllamaChatRenderer`], the usual one.
+    OllamaChat,
+    /// [`OllamaPromptRenderer`].
+    OllamaGenerate,
+    /// [`OpenAiChatRenderer`].
+    OpenAiChat,
+}
+
+impl Config {
+    /// The key: the configured secret, or else the key file's. Takes it out of the configuration.
+    ///
+    /// # Errors
+    /// [`Error::PlaceholderKey`] where there is neither.
+    pub fn take_key(&mut self) -> Result<EncryptionKey> {
+        match std::mem::replace(&mut self.key, ConfiguredKey::Placeholder) {
+            ConfiguredKey::Secret { key, .. } => Ok(key),
+            ConfiguredKey::Placeholder => {
+                EncryptionKey::read_file(&self.key_file()?)?.ok_or(Error::PlaceholderKey)
+            }
+        }
+    }
+
+    /// Opens the configured store.
+    ///
+    /// # Errors
+    /// Those of [`take_key`](Self::take_key) and [`StoreOptions::open`].
+    pub async fn open_store(&mut self, clock: Arc<dyn Clock>) -> Result<FileConversationStore> {
+        let mut options = StoreOptions::new(self.take_key()?).clock(clock);
+        if self.context.redact {
+            options = options.redactor(Arc::new(ContactRedactor::new()?));
+        }
+        options.open(self.storage_root()?).await
+    }
+
+    /// A conversation in the given store: the configured system prompt, the newest messages in blocks, and a budget
+    /// that leaves room for the answer.
+    pub fn conversation(
+        &self,
+        store: Arc<dyn ConversationStore>,
+        clock: Arc<dyn Clock>,
+    ) -> Conversation {
+        let model = &self.language_model;
+        let system = SystemPromptProvider::new(&model.system_prompt);
+        let scope = Arc::clone(store.scope());
+        let history = LastNContextProvider::in_blocks(Arc::clone(&store));
+        let mut builder =
+            PromptBuilder::new(system, scope, Arc::clone(&clock)).with(Arc::new(history));
+        if let Some(window) = model.num_ctx {
+            let answer = model.num_predict.unwrap_or(window / 4);
+            builder = builder.budget(window.saturating_sub(answer) as usize);
+        }
+        Conversation::new(store, builder, clock, self.context.last_n)
+    }
+
+    /// The renderer for the configured model.
+    pub fn renderer(&self, kind: RendererKind) -> Box<dyn PromptRenderer> {
+        let model = &self.language_model;
+        let mut options = ModelOptions::new(&model.model);
+        options.num_ctx = model.num_ctx;
+        options.num_predict = model.num_predict;
+        options.temperature = model.temperature;
+        options.keep_alive = model.keep_alive.as_deref().map(KeepAlive::from);
+        options.think = model.think;
+        match kind {
+            RendererKind::OllamaChat => Box::new(OllamaChatRenderer::new(options)),
+            RendererKind::OllamaGenerate => Box::new(OllamaPromptRenderer::new(options)),
+            RendererKind::OpenAiChat => Box::new(OpenAiChatRenderer::new(options)),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The configuration: `appsettings.json`, overridden by the environment.
+//!
+//! The file is the first of `appsettings.json` in the current folder and in the user's configuration folder, unless
+//! one is named. `SOTTOVOCE__CONTEXT__LASTN=9` overrides `Context.LastN`, in any letter case. A key that does not
+//! exist or holds the wrong kind of value is an error.
+
+mod keys;
+mod layer;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::crypto::EncryptionKey;
+use crate::error::{Error, Result};
+use keys::KEYS;
+use layer::Layer;
+
+/// The configuration file's name.
+pub const FILE_NAME: &str = "appsettings.json";
+
+/// All settings, with where each came from.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// The section `Context`.
+    pub context: ContextConfig,
+    /// The section `LanguageModel`.
+    pub language_model: LanguageModelConfig,
+    /// The key string of the configuration, already hashed. It is no part of any other field.
+    pub key: ConfiguredKey,
+    /// The file that was read, if any.
+    pub file: Option<PathBuf>,
+    settings: Vec<Setting>,
+}
+
+/// What is remembered, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+#[non_exhaustive]
+pub struct ContextConfig {
+    /// About how many messages of history a prompt holds: from this many to four times as many.
+    pub last_n: usize,
+    /// The folder of the store; the platform's cache folder where `None`.
+    pub storage_root: Option<PathBuf>,
+    /// The key file; `key` in the user's configuration folder where `None`.
+    pub key_file: Option<PathBuf>,
+    /// Whether card numbers, e-mail addresses and telephone numbers are masked before sealing.
+    pub redact: bool,
+}
+
+/// The model that prompts are for.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+#[non_exhaustive]
+pub struct LanguageModelConfig {
+    /// The server's address.
+    pub base_url: String,
+    /// The model's name on that server.
+    pub model: String,
+    /// The system prompt.
+    pub system_prompt: String,
+    /// The context window, in tokens, that every request asks for; the server's default, and no budget, where `None`.
+    pub num_ctx: Option<u32>,
+    /// The most tokens of an answer, which the prompt leaves free; a quarter of the window where `None`.
+    pub num_predict: Option<u32>,
+    /// How long the server keeps the model loaded: `30m`, or seconds, where -1 is for ever.
+    pub keep_alive: Option<String>,
+    /// Whether a thinking model thinks aloud first.
+    pub think: Option<bool>,
+    /// The sampling temperature, 0 to 2.
+    pub temperature: Option<f64>,
+}
+
+/// What the configuration says of the key.
+#[derive(Debug)]
+pub enum ConfiguredKey {
+    /// Nothing, or the public placeholder: the key file decides.
+    Placeholder,
+    /// A secret string.
+    Secret {
+        /// The key made of it.
+        key: EncryptionKey,
+        /// Whether the string is under 20 characters, which a patient attacker may guess.
+        short: bool,
+    },
+}
+
+/// One effective setting.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Setting {
+    /// Its key, such as `Context.LastN`.
+    pub key: &'static str,
+    /// Its value, a secret one redacted.
+    pub value: serde_json::Value,
+    /// The file, the environment variable, or `default`.
+    pub origin: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Sections {
+    context: ContextConfig,
+    language_model: LanguageModelConfig,
+}
+
+impl Config {
+    /// Reads the configuration from `file`, or else from its usual places, and from the process's environment.
+    ///
+    /// # Errors
+    /// [`Error::Config`] names the key and where it stands; [`Error::EmptyKey`] for an empty key string.
+    pub fn load(file: Option<&Path>) -> Result<Self> {
+        Self::load_with(file, std::env::vars_os())
+    }
+
+    /// [`load`](Self::load) with a given environment.
+    pub fn load_with(
+        file: Option<&Path>,
+        environment: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
+    ) -> Result<Self> {
+        let file = match file {
+            Some(file) => Some(file.to_owned()),
+            None => usual_file(),
+        };
+        let mut layers = vec![Layer::defaults()?];
+        if let Some(file) = &file {
+            layers.push(Layer::from_file(file)?);
+        }
+        layers.extend(Layer::from_environment(environment)?);
+        let secret = layers.iter_mut().rev().find_map(Layer::take_secret);
+        let key = match &secret {
+            None => ConfiguredKey::Placeholder,
+            Some(secret) => match EncryptionKey::from_secret(secret) {
+                Ok(key) => ConfiguredKey::Secret { key, short: secret.chars().count() < 20 },
+                Err(Error::PlaceholderKey) => ConfiguredKey::Placeholder,
+                Err(error) => return Err(error),
+            },
+        };
+        let mut builder = config::Config::builder();
+        for layer in layers {
+            builder = builder.add_source(layer);
+        }
+        let merged = builder.build().map_err(|error| unusable(&error))?;
+        let settings = KEYS.iter().map(|key| key.setting(&merged.cache)).collect();
+        let sections: Sections = merged.try_deserialize().map_err(|error| unusable(&error))?;
+        Ok(Self {
+            context: sections.context,
+            language_model: sections.language_model,
+            key,
+            file,
+            settings,
+        })
+    }
+
+    /// Every setting and where it comes from, in the order of the documentation.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    /// The folder of the store.
+    ///
+    /// # Errors
+    /// [`Error::Config`] where none is configured and the platform names no home folder.
+    pub fn storage_root(&self) -> Result<PathBuf> {
+        match &self.context.storage_root {
+            Some(root) => Ok(root.clone()),
+            None => Ok(folders()?.cache_dir().join("Conversation")),
+        }
+    }
+
+    /// The key file, whether or not it exists.
+    ///
+    /// # Errors
+    /// [`Error::Config`] where none is configured and the platform names no home folder.
+    pub fn key_file(&self) -> Result<PathBuf> {
+        match &self.context.key_file {
+            Some(file) => Ok(file.clone()),
+            None => Ok(config_folder()?.join("key")),
+        }
+    }
+}
+
+/// The user's configuration folder for this program.
+///
+/// # Errors
+/// [`Error::Config`] where the platform names no home folder.
+pub fn config_folder() -> Result<PathBuf> {
+    Ok(folders()?.config_dir().to_owned())
+}
+
+fn folders() -> Result<directories::ProjectDirs> {
+    directories::ProjectDirs::from("", "", "sottovoce").ok_or_else(|| Error::Config {
+        place: "the environment".to_owned(),
+        reason: "there is no home folder; set Context.StorageRoot and Context.KeyFile".to_owned(),
+    })
+}
+
+fn usual_file() -> Option<PathBuf> {
+    let in_config_folder = config_folder().ok().map(|folder| folder.join(FILE_NAME));
+    [Some(PathBuf::from(FILE_NAME)), in_config_folder]
+        .into_iter()
+        .flatten()
+        .find(|file| file.exists())
+}
+
+fn unusable(error: &dyn fmt::Display) -> Error {
+    Error::Config { place: "the configuration".to_owned(), reason: error.to_string() }
+}

@@ -1,0 +1,106 @@
+//! The settings that exist, and what each may hold.
+
+use config::{Value, ValueKind};
+
+use super::Setting;
+use crate::crypto::PLACEHOLDER_KEY;
+
+/// One setting that exists.
+pub(super) struct Key {
+    pub(super) path: &'static str,
+    pub(super) kind: Kind,
+    pub(super) default: Default,
+}
+
+/// What a setting may hold. All but secrets and settings with a default of their own may also be null.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Count { most: u64 },
+    Number { most: f64 },
+    Flag,
+    Text,
+    Path,
+    Secret,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Default {
+    Null,
+    Count(u64),
+    Flag(bool),
+    Text(&'static str),
+}
+
+const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, in plain sentences that sound well \
+when read aloud. Each message of the user starts with the time at which it was said; the newest one's is the current \
+time.";
+
+pub(super) const KEYS: [Key; 13] = [
+    key("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
+    key("Context.StorageRoot", Kind::Path, Default::Null),
+    key("Context.EncryptionKey", Kind::Secret, Default::Text(PLACEHOLDER_KEY)),
+    key("Context.KeyFile", Kind::Path, Default::Null),
+    key("Context.Redact", Kind::Flag, Default::Flag(false)),
+    key("LanguageModel.BaseUrl", Kind::Text, Default::Text("http://127.0.0.1:11434")),
+    key("LanguageModel.Model", Kind::Text, Default::Text("llama3.2")),
+    key("LanguageModel.SystemPrompt", Kind::Text, Default::Text(SYSTEM_PROMPT)),
+    key("LanguageModel.NumCtx", Kind::Count { most: 1 << 24 }, Default::Count(4096)),
+    key("LanguageModel.NumPredict", Kind::Count { most: 1 << 24 }, Default::Count(512)),
+    key("LanguageModel.KeepAlive", Kind::Text, Default::Text("30m")),
+    key("LanguageModel.Think", Kind::Flag, Default::Null),
+    key("LanguageModel.Temperature", Kind::Number { most: 2.0 }, Default::Null),
+];
+
+/// Settings that a prompt can do without.
+const OPTIONAL: [&str; 4] = [
+    "LanguageModel.NumCtx",
+    "LanguageModel.NumPredict",
+    "LanguageModel.KeepAlive",
+    "LanguageModel.Temperature",
+];
+
+const fn key(path: &'static str, kind: Kind, default: Default) -> Key {
+    Key { path, kind, default }
+}
+
+impl Key {
+    pub(super) fn may_be_null(&self) -> bool {
+        matches!(self.default, Default::Null) || OPTIONAL.contains(&self.path)
+    }
+
+    pub(super) fn is_secret(&self) -> bool {
+        matches!(self.kind, Kind::Secret)
+    }
+
+    pub(super) fn expects(&self) -> String {
+        let kind = match self.kind {
+            Kind::Count { most } => format!("a whole number from 0 to {most}"),
+            Kind::Number { most } => format!("a number from 0 to {most}"),
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Text | Kind::Secret => "a text".to_owned(),
+            Kind::Path => "a path".to_owned(),
+        };
+        if self.may_be_null() { format!("{kind}, or null") } else { kind }
+    }
+
+    /// The effective value and where it is from.
+    pub(super) fn setting(&self, merged: &Value) -> Setting {
+        let mut found = Some(merged);
+        for part in self.path.split('.') {
+            found = match found.map(|value| &value.kind) {
+                Some(ValueKind::Table(fields)) => fields.get(part),
+                _ => None,
+            };
+        }
+        let value = match found.map(|value| &value.kind) {
+            None | Some(ValueKind::Nil) => serde_json::Value::Null,
+            Some(_) if self.is_secret() => "(redacted)".into(),
+            Some(ValueKind::Boolean(flag)) => (*flag).into(),
+            Some(ValueKind::U64(number)) => (*number).into(),
+            Some(ValueKind::Float(number)) => (*number).into(),
+            Some(other) => other.to_string().into(),
+        };
+        let origin = found.and_then(Value::origin).unwrap_or("default");
+        Setting { key: self.path, value, origin: origin.to_owned() }
+    }
+}

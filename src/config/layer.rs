@@ -1,0 +1,208 @@
+//! One source of settings, checked before it is merged with the others.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use config::{Map, Source, Value, ValueKind};
+use zeroize::Zeroizing;
+
+use super::keys::{Default, KEYS, Key, Kind};
+use crate::error::{Error, Result};
+
+const PREFIX: &str = "SOTTOVOCE__";
+
+/// Checked settings of one origin. The key string is kept apart, so that it never enters the merged configuration.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Layer {
+    values: Map<String, Value>,
+    secret: Option<Secret>,
+}
+
+#[derive(Clone)]
+struct Secret(Zeroizing<String>);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(redacted)")
+    }
+}
+
+impl Source for Layer {
+    fn clone_into_box(&self) -> Box<dyn Source + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn collect(&self) -> Result<Map<String, Value>, config::ConfigError> {
+        Ok(self.values.clone())
+    }
+}
+
+impl Layer {
+    pub(super) fn take_secret(&mut self) -> Option<Zeroizing<String>> {
+        self.secret.take().map(|Secret(secret)| secret)
+    }
+
+    pub(super) fn defaults() -> Result<Self> {
+        let mut layer = Self::default();
+        for key in &KEYS {
+            let value = match key.default {
+                Default::Null => serde_json::Value::Null,
+                Default::Count(count) => count.into(),
+                Default::Flag(flag) => flag.into(),
+                Default::Text(text) => text.into(),
+            };
+            layer.put(key, value, "default", None)?;
+        }
+        Ok(layer)
+    }
+
+    pub(super) fn from_file(path: &Path) -> Result<Self> {
+        let place = path.display().to_string();
+        let wrong = |reason: String| Error::Config { place: place.clone(), reason };
+        let bytes = std::fs::read(path)
+            .map(Zeroizing::new)
+            .map_err(|error| wrong(format!("could not be read: {error}")))?;
+        // Editors of other systems put a byte order mark there.
+        let json = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        let parsed: serde_json::Value =
+            serde_json::from_slice(json).map_err(|error| wrong(format!("not JSON: {error}")))?;
+        let base = std::path::absolute(path)
+            .map_err(|error| wrong(format!("its folder is not known: {error}")))?;
+        let mut layer = Self::default();
+        for (section, fields) in object(parsed, || wrong("must be a JSON object".to_owned()))? {
+            if !KEYS.iter().any(|key| key.section() == section) {
+                return Err(wrong(unknown(&section, KEYS.iter().map(Key::section))));
+            }
+            let not_a_section = || wrong(format!("{section} must be an object"));
+            for (name, value) in object(fields, not_a_section)? {
+                let path = format!("{section}.{name}");
+                let key = KEYS
+                    .iter()
+                    .find(|key| key.path == path)
+                    .ok_or_else(|| wrong(unknown(&path, KEYS.iter().map(|key| key.path))))?;
+                layer.put(key, value, &place, base.parent())?;
+            }
+        }
+        Ok(layer)
+    }
+
+    /// One layer a variable, so that each setting knows its own.
+    pub(super) fn from_environment(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Vec<Self>> {
+        let mut found: Vec<(&Key, String, Zeroizing<String>)> = Vec::new();
+        for (name, value) in variables {
+            let Some(name) = name.to_str() else { continue };
+            let prefix = name.get(..PREFIX.len()).unwrap_or_default();
+            if !prefix.eq_ignore_ascii_case(PREFIX) {
+                continue;
+            }
+            let wrong = |reason| Error::Config { place: name.to_owned(), reason };
+            let path = name.get(PREFIX.len()..).unwrap_or_default().replace("__", ".");
+            let key = KEYS
+                .iter()
+                .find(|key| key.path.eq_ignore_ascii_case(&path))
+                .ok_or_else(|| wrong(unknown(&path, KEYS.iter().map(|key| key.path))))?;
+            let value = value
+                .into_string()
+                .map(Zeroizing::new)
+                .map_err(|_| wrong("is not UTF-8".to_owned()))?;
+            let other = found.iter().find(|(known, _, _)| known.path == key.path);
+            if let Some((_, other, _)) = other.filter(|(_, _, known)| *known != value) {
+                return Err(wrong(format!("{other} sets the same key to another value")));
+            }
+            found.push((key, name.to_owned(), value));
+        }
+        found.into_iter().map(|(key, name, value)| Self::from_variable(key, &name, value)).collect()
+    }
+
+    fn from_variable(key: &Key, name: &str, text: Zeroizing<String>) -> Result<Self> {
+        use serde_json::Value::{Null, String};
+        let value = match key.kind {
+            _ if text.is_empty() && key.may_be_null() => Null,
+            Kind::Secret => String((*text).clone()),
+            Kind::Text | Kind::Path => String((*text).clone()),
+            Kind::Flag => text.to_ascii_lowercase().parse::<bool>().map_or(Null, Into::into),
+            Kind::Count { .. } => text.parse::<u64>().map_or(Null, Into::into),
+            Kind::Number { .. } => text.parse::<f64>().map_or(Null, Into::into),
+        };
+        if value.is_null() && !text.is_empty() {
+            return Err(mismatch(key, name));
+        }
+        let mut layer = Self::default();
+        layer.put(key, value, name, None)?;
+        Ok(layer)
+    }
+
+    /// Checks a value and takes it in; a relative path is meant from `base`.
+    fn put(
+        &mut self,
+        key: &Key,
+        value: serde_json::Value,
+        place: &str,
+        base: Option<&Path>,
+    ) -> Result<()> {
+        use serde_json::Value::{Bool, Null, Number, String};
+        let whole = |number: &serde_json::Number| number.as_u64();
+        let kind = match (key.kind, value) {
+            (Kind::Secret, String(secret)) => {
+                self.secret = Some(Secret(Zeroizing::new(secret)));
+                // Shows where the key comes from, and nothing of it.
+                ValueKind::String("(redacted)".to_owned())
+            }
+            (_, Null) if key.may_be_null() => ValueKind::Nil,
+            (Kind::Flag, Bool(flag)) => ValueKind::Boolean(flag),
+            (Kind::Text, String(text)) => ValueKind::String(text),
+            (Kind::Path, String(path)) => {
+                let path = base.map_or_else(|| path.clone().into(), |base| base.join(&path));
+                ValueKind::String(path.display().to_string())
+            }
+            // How long a model stays loaded is a text or a number of seconds.
+            (Kind::Text, Number(number)) if key.path == "LanguageModel.KeepAlive" => {
+                ValueKind::String(number.to_string())
+            }
+            (Kind::Count { most }, Number(number)) => match whole(&number) {
+                Some(count) if count <= most => ValueKind::U64(count),
+                _ => return Err(mismatch(key, place)),
+            },
+            (Kind::Number { most }, Number(number)) => match number.as_f64() {
+                Some(number) if (0.0..=most).contains(&number) => ValueKind::Float(number),
+                _ => return Err(mismatch(key, place)),
+            },
+            _ => return Err(mismatch(key, place)),
+        };
+        self.values.insert(key.path.to_owned(), Value::new(Some(&place.to_owned()), kind));
+        Ok(())
+    }
+}
+
+impl Key {
+    fn section(&self) -> &'static str {
+        self.path.split('.').next().unwrap_or_default()
+    }
+}
+
+fn object(
+    value: serde_json::Value,
+    error: impl Fn() -> Error,
+) -> Result<serde_json::Map<String, serde_json::Value>> {
+    match value {
+        serde_json::Value::Object(fields) => Ok(fields),
+        _ => Err(error()),
+    }
+}
+
+fn mismatch(key: &Key, place: &str) -> Error {
+    Error::Config {
+        place: place.to_owned(),
+        reason: format!("{} must be {}", key.path, key.expects()),
+    }
+}
+
+fn unknown(given: &str, known: impl Iterator<Item = &'static str>) -> String {
+    let distance = |candidate: &str| {
+        strsim::damerau_levenshtein(&candidate.to_lowercase(), &given.to_lowercase())
+    };
+    let nearest = known.min_by_key(|candidate| distance(candidate)).unwrap_or_default();
+    format!("there is no setting {given:?}; the nearest is {nearest:?}")
+}
