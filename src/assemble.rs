@@ -1,5 +1,6 @@
 //! From a configuration to a ready conversation: the one place where the parts are wired together.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::clock::Clock;
@@ -14,7 +15,7 @@ use crate::render::{
     KeepAlive, ModelOptions, OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer,
     PromptRenderer,
 };
-use crate::store::{ConversationStore, FileConversationStore, StoreOptions};
+use crate::store::{ConversationStore, FileConversationStore, StoreOptions, store_exists};
 
 /// The forms of request that a prompt can be rendered to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,14 +33,42 @@ impl Config {
     /// The key: the configured secret, or else the key file's. Takes it out of the configuration.
     ///
     /// # Errors
-    /// [`Error::PlaceholderKey`] where there is neither.
+    /// [`Error::PlaceholderKey`] where there is neither, [`Error::KeyLost`] where a store waits for its key file.
     pub fn take_key(&mut self) -> Result<EncryptionKey> {
         match std::mem::replace(&mut self.key, ConfiguredKey::Placeholder) {
             ConfiguredKey::Secret { key, .. } => Ok(key),
             ConfiguredKey::Placeholder => {
-                EncryptionKey::read_file(&self.key_file()?)?.ok_or(Error::PlaceholderKey)
+                let key_file = self.key_file()?;
+                match EncryptionKey::read_file(&key_file)? {
+                    Some(key) => Ok(key),
+                    None => Err(self.no_key(key_file)?),
+                }
             }
         }
+    }
+
+    /// Makes the key file of a first use, unless it is there already. Says where it is.
+    ///
+    /// # Errors
+    /// [`Error::KeyLost`] where a store exists already: no new key could read it.
+    pub fn make_key_file(&self) -> Result<PathBuf> {
+        let key_file = self.key_file()?;
+        if EncryptionKey::read_file(&key_file)?.is_none() {
+            match self.no_key(key_file.clone())? {
+                Error::PlaceholderKey => EncryptionKey::read_or_make_file(&key_file)?,
+                lost => return Err(lost),
+            };
+        }
+        Ok(key_file)
+    }
+
+    /// What it means that there is no key.
+    fn no_key(&self, key_file: PathBuf) -> Result<Error> {
+        let root = self.storage_root()?;
+        Ok(match store_exists(&root)? {
+            true => Error::KeyLost { root, key_file },
+            false => Error::PlaceholderKey,
+        })
     }
 
     /// Opens the configured store.

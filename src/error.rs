@@ -30,6 +30,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// A store exists, but the file with its key does not. No other key is made, since it could not read the store.
+    #[error("{}: holds a store, but its key file {} is missing", root.display(), key_file.display())]
+    KeyLost {
+        /// The storage root.
+        root: PathBuf,
+        /// Where the key file should be.
+        key_file: PathBuf,
+    },
     /// The store was written under another key. Nothing was changed.
     #[error("{place}: sealed under key {found}, which is not the key given")]
     WrongKey {
@@ -193,7 +201,7 @@ impl Error {
             Self::NoKey | Self::PlaceholderKey | Self::EmptyKey => {
                 "run `sottovoce init` to make a key file, or set Context.EncryptionKey to a secret of your own"
             }
-            Self::KeyFile { .. } => {
+            Self::KeyFile { .. } | Self::KeyLost { .. } => {
                 "restore the key file from your backup; without it the records cannot be read by anyone"
             }
             Self::WrongKey { .. } => {

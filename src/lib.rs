@@ -42,6 +42,6 @@ pub use render::{
 pub use scope::Scope;
 pub use store::{
     ConversationStore, FileConversationStore, Finding, FindingKind, Forgotten, Progress, Reading,
-    Report, StoreOptions, StoredMessage,
+    Report, StoreOptions, StoredMessage, store_exists,
 };
 pub use tokens::TokenRates;

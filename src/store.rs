@@ -25,6 +25,7 @@ pub use file::{FileConversationStore, StoreOptions};
 pub use finding::{Finding, FindingKind};
 pub use forget::Forgotten;
 pub use record::StoredMessage;
+pub use vault::store_exists;
 pub use verify::{Progress, Report};
 
 use crate::error::Result;

@@ -1,5 +1,7 @@
 //! What a configuration may say, and how it is told when it says something else.
 
+#![allow(clippy::unwrap_used)]
+
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -1,10 +1,12 @@
 //! The one plain file of a store: which keys it was written under.
 
+use std::path::Path;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 
-use crate::blob::{Blobs, EntryKind};
+use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, SealingKey, random};
 use crate::error::{Error, Result};
 use crate::store::name::RecordName;
@@ -127,6 +129,15 @@ impl Vault {
     pub(crate) fn find(&self, id: &str) -> Option<&SealingKey> {
         self.keys.iter().find(|key| key.id() == id)
     }
+}
+
+/// Whether there is a store below a folder, whatever its key.
+///
+/// # Errors
+/// What keeps the folder from being looked at.
+pub fn store_exists(root: &Path) -> Result<bool> {
+    let root = FsBlobs::new(root, &[])?;
+    Ok(root.links(NAME)? > 0 || holds_records(&root)?)
 }
 
 /// Whether a root holds anything that a store sealed, so that its missing vault is a loss and not a beginning.

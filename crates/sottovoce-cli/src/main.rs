@@ -1,1 +1,55 @@
-fn main() {}
+//! `sottovoce`, the command line of the library of the same name.
+
+mod cli;
+mod cmd;
+mod exit;
+mod output;
+mod session;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use exit::Outcome;
+use session::Session;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    cli.color.write_global();
+    if cli.verbose {
+        tracing_subscriber::fmt()
+            .with_writer(std::io::stderr)
+            .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
+            .init();
+    }
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(run(cli)),
+        Err(error) => Err(error.into()),
+    };
+    match outcome {
+        Ok(code) => code.into(),
+        Err(failure) => {
+            failure.report();
+            failure.code().into()
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Outcome {
+    let session = Session { config_file: cli.config, json: cli.json };
+    match cli.command {
+        Command::Ask(args) => cmd::ask::run(&session, args).await,
+        Command::Prompt(args) => cmd::prompt::run(&session, args).await,
+        Command::Append(args) => cmd::append::run(&session, args).await,
+        Command::Tail(args) => cmd::tail::run(&session, args).await,
+        Command::Forget(args) => cmd::forget::run(&session, args).await,
+        Command::Verify(args) => cmd::verify::run(&session, args).await,
+        Command::Init => cmd::init::run(&session),
+        Command::Doctor => cmd::doctor::run(&session).await,
+        Command::Config => cmd::config::run(&session),
+        Command::Completions(args) => cmd::completions::run(&args),
+    }
+}

@@ -1,0 +1,81 @@
+//! The words that the command line understands.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Parser, Subcommand};
+use colorchoice_clap::Color;
+
+use crate::cmd;
+
+const AFTER_HELP: &str = "\
+Start here:
+  sottovoce ask \"What's the weather like tomorrow?\"   makes the key on first use
+  sottovoce tail                                      what was said last
+  sottovoce doctor                                    is everything set up well?
+
+Exit codes:
+  0  done                          4  no key, or the wrong one
+  1  failed; see the message       5  the configuration cannot be used
+  2  the command was mistyped    130  interrupted; what was acknowledged is kept
+  3  verify or doctor found something wrong";
+
+/// Remembers a conversation on this machine, encrypted, and builds prompts from it.
+#[derive(Parser)]
+#[command(version, after_help = AFTER_HELP, styles = STYLES, propagate_version = true)]
+pub(crate) struct Cli {
+    /// Reads this file instead of ./appsettings.json or the one in the user's configuration folder
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Prints for machines: one JSON object a line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Says on standard error what the store is doing, without anyone's words
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+
+    #[command(flatten)]
+    pub(crate) color: Color,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Ask(cmd::ask::Args),
+    Prompt(cmd::prompt::Args),
+    Append(cmd::append::Args),
+    Tail(cmd::tail::Args),
+    Forget(cmd::forget::Args),
+    Verify(cmd::verify::Args),
+    /// Makes the key file, if there is none yet, and says where it is
+    ///
+    /// Without it nothing that was stored can ever be read again: keep a copy in a safe place that is not this
+    /// machine.
+    Init,
+    /// Checks the set-up, and says for each thing that is wrong which command mends it
+    Doctor,
+    /// Shows every setting, its value and where it comes from
+    Config,
+    Completions(cmd::completions::Args),
+}
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Yellow.on_default().bold())
+    .usage(AnsiColor::Yellow.on_default().bold())
+    .literal(AnsiColor::Green.on_default())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

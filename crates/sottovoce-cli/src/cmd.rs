@@ -1,0 +1,12 @@
+//! One verb, one file.
+
+pub(crate) mod append;
+pub(crate) mod ask;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod forget;
+pub(crate) mod init;
+pub(crate) mod prompt;
+pub(crate) mod tail;
+pub(crate) mod verify;

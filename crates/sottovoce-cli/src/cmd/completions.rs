@@ -1,0 +1,24 @@
+//! `sottovoce completions`
+
+use std::io;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+use crate::exit::{Exit, Outcome};
+
+/// Prints the completions for a shell
+///
+/// For bash: sottovoce completions bash > ~/.local/share/bash-completion/completions/sottovoce
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &Args) -> Outcome {
+    clap_complete::generate(args.shell, &mut Cli::command(), "sottovoce", &mut io::stdout());
+    Ok(Exit::Done)
+}

@@ -1,0 +1,134 @@
+//! `sottovoce prompt`
+
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use serde::Serialize;
+use sottovoce::{
+    Config, ConversationStore, EncryptionKey, Error, OllamaPromptRenderer, Receipt, RendererKind,
+    StoreOptions,
+};
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{self, BOLD, DIM, GOOD, WARN};
+use crate::session::{Session, words};
+
+/// Builds the prompt that an utterance would get, and keeps nothing
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What would be said; several words need no quotes, and `-` reads standard input
+    text: Vec<String>,
+
+    /// The form of the request
+    #[arg(long, value_enum, default_value_t = Renderer::OllamaChat)]
+    renderer: Renderer,
+
+    /// Tells for each message whether it is in the prompt, why, and its tokens
+    #[arg(long)]
+    explain: bool,
+
+    /// About how many messages to recall, instead of Context.LastN
+    #[arg(long, short = 'n', value_name = "N")]
+    last_n: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Renderer {
+    /// The messages of Ollama's /api/chat
+    OllamaChat,
+    /// One text in the JSON of Ollama's /api/generate
+    OllamaGenerate,
+    /// The messages of /v1/chat/completions
+    OpenaiChat,
+    /// One text, without JSON
+    Text,
+}
+
+#[derive(Serialize)]
+struct Explained<'a> {
+    request: &'a serde_json::value::RawValue,
+    receipt: &'a Receipt,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let text = words(&args.text)?;
+    let mut config = session.config()?;
+    if let Some(n) = args.last_n {
+        config.context.last_n = n;
+    }
+    let store = store(session, &mut config).await?;
+    let conversation = config.conversation(store, session.clock());
+    let (prompt, receipt) = conversation.preview(&text).await?;
+    output::skipped(&receipt.skipped);
+    let kind = match args.renderer {
+        Renderer::OllamaChat => RendererKind::OllamaChat,
+        Renderer::OllamaGenerate | Renderer::Text => RendererKind::OllamaGenerate,
+        Renderer::OpenaiChat => RendererKind::OpenAiChat,
+    };
+    let request = config.renderer(kind).render(&prompt);
+    if session.json && args.explain {
+        let body =
+            serde_json::value::RawValue::from_string(request.body).map_err(std::io::Error::from)?;
+        output::json(&Explained { request: &body, receipt: &receipt })?;
+        return Ok(Exit::Done);
+    }
+    match args.renderer {
+        _ if session.json => output::line(&request.body)?,
+        Renderer::Text => {
+            output::line(output::printable(&OllamaPromptRenderer::render_text(&prompt)))?;
+        }
+        _ => output::request(&request)?,
+    }
+    if args.explain {
+        explain(&receipt);
+    }
+    Ok(Exit::Done)
+}
+
+/// The store, or an empty one in memory before the first use, since a preview makes no key.
+async fn store(
+    session: &Session,
+    config: &mut Config,
+) -> Result<Arc<dyn ConversationStore>, Failure> {
+    match config.open_store(session.clock()).await {
+        Err(Error::PlaceholderKey) => {
+            let options = StoreOptions::new(EncryptionKey::generate()?);
+            Ok(Arc::new(options.open_in_memory().await?))
+        }
+        other => Ok(Arc::new(other?)),
+    }
+}
+
+/// The receipt as a table on standard error, so that standard output stays the prompt alone.
+fn explain(receipt: &Receipt) {
+    use std::io::Write;
+    let mut out = anstream::stderr().lock();
+    let mut row = |text: String| drop(writeln!(out, "{text}"));
+    row(format!("\n{BOLD}{:>7}  {:<9}  {:>6}  why{BOLD:#}", "number", "role", "tokens"));
+    row(format!("{:>7}  {:<9}  {:>6}  in: the system prompt", "", "system", receipt.system_tokens));
+    for entry in &receipt.entries {
+        let seq = entry.seq.map_or_else(String::new, |seq| seq.to_string());
+        let (style, verdict) = match entry.outcome {
+            sottovoce::Outcome::Included => (GOOD, "in"),
+            sottovoce::Outcome::Duplicate => (DIM, "out, given already"),
+            sottovoce::Outcome::TheUtterance => (DIM, "out, it is the utterance"),
+            sottovoce::Outcome::OtherScope => (WARN, "out, of another conversation"),
+            sottovoce::Outcome::OverBudget => (WARN, "out, over the budget"),
+            _ => (DIM, "out"),
+        };
+        row(format!(
+            "{seq:>7}  {:<9}  {:>6}  {style}{verdict}{style:#}: {}",
+            entry.role.as_str(),
+            entry.tokens,
+            entry.why
+        ));
+    }
+    row(format!("{:>7}  {:<9}  {:>6}  in: the utterance", "", "user", receipt.user_tokens));
+    let of = receipt.budget_tokens.map_or_else(String::new, |budget| format!(" of {budget}"));
+    row(format!(
+        "{BOLD}{} of {} messages, about {}{of} tokens{BOLD:#}",
+        receipt.included(),
+        receipt.entries.len(),
+        receipt.used_tokens
+    ));
+}

@@ -1,0 +1,96 @@
+//! How a command ends.
+
+use std::error::Error as _;
+use std::io;
+use std::process::ExitCode;
+
+use crate::output;
+
+pub(crate) type Outcome = Result<Exit, Failure>;
+
+/// A documented exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done = 0,
+    Failed = 1,
+    Misused = 2,
+    Found = 3,
+    Key = 4,
+    Config = 5,
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command could not do what it was asked to.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Library(sottovoce::Error),
+    Io(io::Error),
+    /// What is wrong with the input, and what to do.
+    Input {
+        what: String,
+        help: String,
+    },
+}
+
+impl Failure {
+    pub(crate) fn input(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Input { what: what.into(), help: help.into() }
+    }
+
+    pub(crate) fn code(&self) -> Exit {
+        use sottovoce::Error::{
+            Config, EmptyKey, KeyFile, KeyLost, NoKey, PlaceholderKey, WrongKey,
+        };
+        match self {
+            Self::Library(
+                NoKey
+                | PlaceholderKey
+                | EmptyKey
+                | KeyFile { .. }
+                | KeyLost { .. }
+                | WrongKey { .. },
+            ) => Exit::Key,
+            Self::Library(Config { .. }) => Exit::Config,
+            Self::Input { .. } => Exit::Misused,
+            Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
+            Self::Library(_) | Self::Io(_) => Exit::Failed,
+        }
+    }
+
+    /// Says on standard error, in one line each, what is wrong and what to do.
+    pub(crate) fn report(&self) {
+        match self {
+            Self::Library(error) => {
+                let mut what = error.to_string();
+                let mut source = error.source();
+                while let Some(cause) = source {
+                    what = format!("{what}: {cause}");
+                    source = cause.source();
+                }
+                output::error(&what, error.help());
+            }
+            // Whoever read the output has had enough of it.
+            Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            Self::Io(error) => output::error(&error.to_string(), "check the terminal or the pipe"),
+            Self::Input { what, help } => output::error(what, help),
+        }
+    }
+}
+
+impl From<sottovoce::Error> for Failure {
+    fn from(error: sottovoce::Error) -> Self {
+        Self::Library(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}

@@ -1,0 +1,72 @@
+//! What every command starts from: the configuration, the key, the store.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sottovoce::{Clock, Config, Error, FileConversationStore, SystemClock};
+
+use crate::exit::Failure;
+use crate::output;
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) config_file: Option<PathBuf>,
+    pub(crate) json: bool,
+}
+
+impl Session {
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
+        Ok(Config::load(self.config_file.as_deref())?)
+    }
+
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(SystemClock)
+    }
+
+    /// The store for reading; never makes a key.
+    pub(crate) async fn store(
+        &self,
+        config: &mut Config,
+    ) -> Result<FileConversationStore, Failure> {
+        Ok(config.open_store(self.clock()).await?)
+    }
+
+    /// The store for writing; makes the key file on first use.
+    pub(crate) async fn store_or_make(
+        &self,
+        config: &mut Config,
+    ) -> Result<FileConversationStore, Failure> {
+        match config.open_store(self.clock()).await {
+            Err(Error::PlaceholderKey) => {
+                let file = config.make_key_file()?;
+                announce_key(&file);
+                self.store(config).await
+            }
+            other => Ok(other?),
+        }
+    }
+}
+
+pub(crate) fn announce_key(file: &std::path::Path) {
+    output::note(&format!("made the key file {}", file.display()));
+    output::note("back it up somewhere safe: without it nobody can read what is stored");
+}
+
+/// The words of a command: its arguments, or standard input where there are none and it is a pipe.
+pub(crate) fn words(arguments: &[String]) -> Result<String, Failure> {
+    if !arguments.is_empty() && arguments != ["-"] {
+        return Ok(arguments.join(" "));
+    }
+    let mut input = io::stdin();
+    if arguments.is_empty() && input.is_terminal() {
+        return Err(Failure::input("there is no text", "give it as an argument or through a pipe"));
+    }
+    let mut text = String::new();
+    input.read_to_string(&mut text)?;
+    let text = text.trim_end().to_owned();
+    if text.is_empty() {
+        return Err(Failure::input("the text is empty", "give some words"));
+    }
+    Ok(text)
+}
