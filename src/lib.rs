@@ -1,4 +1,58 @@
-//! x
+//! An encrypted, on-device memory of conversations, and prompts built from it, for voice assistants.
+//!
+//! A host hands over every utterance. Each is sealed in a file of its own, the context that matters is gathered, and a
+//! prompt comes back, stamped with the current time and ready for a local model:
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::sync::Arc;
+//! use sottovoce::{
+//!     Conversation, ConversationStore, EncryptionKey, LastNContextProvider, ModelOptions,
+//!     OllamaChatRenderer, PromptBuilder, PromptRenderer, StoreOptions, SystemClock,
+//!     SystemPromptProvider,
+//! };
+//!
+//! let folder = tempfile::tempdir()?;
+//! let key = EncryptionKey::from_secret("a long secret that only this house knows")?;
+//! let store: Arc<dyn ConversationStore> = Arc::new(StoreOptions::new(key).open(&folder).await?);
+//!
+//! let system = SystemPromptProvider::new("You are a helpful voice assistant.");
+//! let clock = Arc::new(SystemClock);
+//! let builder = PromptBuilder::new(system, store.scope().clone(), clock.clone())
+//!     .with(Arc::new(LastNContextProvider::in_blocks(store.clone())));
+//! let conversation = Conversation::new(store, builder, clock, 6);
+//!
+//! let heard = conversation.hear("What's the weather like tomorrow?").await?;
+//! let request = OllamaChatRenderer::new(ModelOptions::new("llama3.2")).render(&heard.prompt);
+//! assert_eq!(request.path, "/api/chat");
+//! conversation.keep("Sunny, 24 degrees.").await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! With the feature `config`, on by default, [`Config`] does this wiring from an `appsettings.json`.
+//!
+//! # Where to look
+//!
+//! | for | see |
+//! |---|---|
+//! | keeping and reading messages | [`ConversationStore`], [`FileConversationStore`], [`StoreOptions`] |
+//! | keys | [`EncryptionKey`] |
+//! | what a prompt recalls | [`ContextProvider`], [`LastNContextProvider`], [`RetrievalContextProvider`] |
+//! | prompts and why they say what they say | [`PromptBuilder`], [`Prompt`], [`Receipt`] |
+//! | requests for model servers | [`PromptRenderer`], [`OllamaChatRenderer`], [`OllamaPromptRenderer`], [`OpenAiChatRenderer`] |
+//! | whole turns | [`Conversation`] |
+//! | what is wrong with a store | [`FileConversationStore::verify`], [`Finding`] |
+//! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
+//!
+//! Calls that touch files run on tokio's blocking threads and go on to their end when their future is dropped.
+
+#[cfg(not(unix))]
+compile_error!(
+    "sottovoce keeps its files through Unix system calls; other systems are not supported yet"
+);
+
 #[cfg(feature = "config")]
 mod assemble;
 mod blob;
@@ -45,3 +99,8 @@ pub use store::{
     Report, StoreOptions, StoredMessage, store_exists,
 };
 pub use tokens::TokenRates;
+
+/// The samples of the README, so that they are compiled.
+#[cfg(all(doctest, feature = "config"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

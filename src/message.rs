@@ -7,6 +7,8 @@ use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroize;
 
+use crate::error::{Error, Result};
+
 /// Who speaks in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ChatRole {
@@ -49,13 +51,11 @@ impl fmt::Display for ChatRole {
 
 /// Accepts any letter case.
 impl std::str::FromStr for ChatRole {
-    type Err = crate::Error;
+    type Err = Error;
 
-    fn from_str(text: &str) -> crate::Result<Self> {
+    fn from_str(text: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|role| role.as_str().eq_ignore_ascii_case(text)).ok_or(
-            crate::Error::InvalidMessage {
-                reason: "the role must be user, assistant, system or tool",
-            },
+            Error::InvalidMessage { reason: "the role must be user, assistant, system or tool" },
         )
     }
 }

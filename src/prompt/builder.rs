@@ -128,6 +128,12 @@ impl PromptBuilder {
             entries,
             skipped,
         };
+        tracing::debug!(
+            messages = context.len(),
+            offered = receipt.entries.len(),
+            tokens = receipt.used_tokens,
+            "built a prompt"
+        );
         let prompt = Prompt {
             system: system.to_owned(),
             context,

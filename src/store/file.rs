@@ -261,6 +261,10 @@ impl Shared {
         };
         let tail = Tail::load(&self.folder, n, known.as_ref())?;
         let reading = tail.newest(n).unwrap_or_default();
+        tracing::debug!(messages = reading.messages.len(), "read the newest end");
+        for finding in &reading.skipped {
+            tracing::warn!(kind = finding.kind.code(), file = finding.file, "passed over");
+        }
         let mut cache = self.cache();
         if cache.version == version {
             cache.version += 1;
@@ -310,6 +314,9 @@ impl Shared {
         self.folder.check_writable()?;
         let lock = self.folder.blobs.lock(self.lock_timeout)?;
         let key = self.folder.writing_key()?;
+        if lock.abandoned() {
+            tracing::warn!("the writer before was interrupted; looking at the folder itself");
+        }
         if lock.abandoned() || !writer.swept {
             self.folder.blobs.sweep()?;
             writer.swept = true;
@@ -424,6 +431,7 @@ impl Shared {
         let plaintext = encode(&message, self.max_message_bytes)?;
         let name = self.folder.publish(key, name, &plaintext)?;
         let stored = Arc::new(StoredMessage::new(&self.folder.scope, name, message));
+        tracing::debug!(seq = stored.seq, bytes = plaintext.len(), "sealed");
         tail.push(Arc::clone(&stored));
         Ok(stored)
     }
@@ -451,6 +459,7 @@ impl Shared {
             let gone: Vec<_> = names.into_iter().filter(|name| erased.contains(name.seq)).collect();
             let forgotten = remove_erased(&self.folder, &gone)?;
             *tail = Tail::load(&self.folder, 0, None)?;
+            tracing::info!(removed = forgotten.removed.len(), "forgot");
             Ok(forgotten)
         })
     }

@@ -83,8 +83,12 @@ pub(crate) fn message(stored: &StoredMessage, as_json: bool) -> io::Result<()> {
 
 /// Writes a request's JSON, laid out for reading.
 pub(crate) fn request(request: &ModelRequest) -> io::Result<()> {
-    let body: serde_json::Value = serde_json::from_str(&request.body)?;
-    line(format!("{body:#}"))
+    let mut laid_out = Vec::new();
+    serde_transcode::transcode(
+        &mut serde_json::Deserializer::from_str(&request.body),
+        &mut serde_json::Serializer::pretty(&mut laid_out),
+    )?;
+    line(String::from_utf8_lossy(&laid_out))
 }
 
 /// The text without what could steer a terminal.

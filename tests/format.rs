@@ -1,0 +1,64 @@
+//! FORMAT.md says what the code does.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sottovoce::*;
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The fenced blocks of FORMAT.md in one language.
+fn blocks(language: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(here().join("FORMAT.md")).unwrap();
+    text.split(&format!("```{language}\n"))
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn the_example_opens_by_the_rules_on_its_page() {
+    let [vault, envelope, record] = <[String; 3]>::try_from(blocks("json")).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("dms/42");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(root.path().join("vault"), vault).unwrap();
+    std::fs::write(folder.join("20250824T163625123Z_0001_user.json"), envelope).unwrap();
+
+    let key = EncryptionKey::from_secret("test key, not secret").unwrap();
+    let scope = Scope::Dm { user: "42".into() };
+    let store = StoreOptions::new(key).scope(scope).open(root.path()).await.unwrap();
+    let found = store.read_tail(1).await.unwrap();
+    assert_eq!(serde_json::to_string(&found.messages[0].message).unwrap(), record.trim_end());
+}
+
+#[test]
+fn the_python_reader_reads_a_store() {
+    let has_cryptography = |python: &str| {
+        let probe = Command::new(python).args(["-c", "import cryptography"]).output();
+        probe.is_ok_and(|output| output.status.success())
+    };
+    let Some(python) = ["python3", "python"].into_iter().find(|python| has_cryptography(python))
+    else {
+        eprintln!("SKIPPED: there is no Python with the package `cryptography`");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let script: PathBuf = folder.path().join("reader.py");
+    std::fs::write(&script, &blocks("python")[0]).unwrap();
+    let store = here().join("tests/fixtures/store-v1");
+    let output =
+        Command::new(python).arg(script).arg(store).arg("test key, not secret").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let expected =
+        std::fs::read_to_string(here().join("tests/fixtures/store-v1.expected.jsonl")).unwrap();
+    let expected: Vec<String> =
+        expected.lines().map(|line| format!("{{{}", line.split_once(',').unwrap().1)).collect();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let read: Vec<&str> = printed.lines().filter(|line| !line.contains("erased")).collect();
+    assert_eq!(read, expected);
+}

@@ -1,0 +1,298 @@
+//! A conversation as a host leads it: what the model is sent, turn after turn.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::SignedDuration;
+use proptest::prelude::*;
+use serde_json::Value;
+use sottovoce::*;
+
+/// A conversation in memory whose clock the test moves.
+struct Room {
+    clock: Arc<ManualClock>,
+    store: FileConversationStore,
+    conversation: Conversation,
+}
+
+fn now() -> jiff::Zoned {
+    "2025-08-24T18:36:25.123+02:00[Europe/Berlin]".parse().unwrap()
+}
+
+async fn room(budget: Option<usize>, last_n: usize) -> Room {
+    let clock = Arc::new(ManualClock::at(now()));
+    let key = EncryptionKey::from_secret("a secret of the house").unwrap();
+    let store = StoreOptions::new(key).clock(clock.clone()).open_in_memory().await.unwrap();
+    let shared: Arc<dyn ConversationStore> = Arc::new(store.clone());
+    let mut builder = PromptBuilder::new(
+        SystemPromptProvider::new("Answer briefly."),
+        shared.scope().clone(),
+        clock.clone(),
+    )
+    .with(Arc::new(LastNContextProvider::in_blocks(shared.clone())));
+    if let Some(budget) = budget {
+        builder = builder.budget(budget);
+    }
+    let conversation = Conversation::new(shared, builder, clock.clone(), last_n);
+    Room { clock, store, conversation }
+}
+
+fn chat(prompt: &Prompt) -> Vec<Value> {
+    let request = OllamaChatRenderer::new(ModelOptions::new("m")).render(prompt);
+    let body: Value = serde_json::from_str(&request.body).unwrap();
+    body["messages"].as_array().unwrap().clone()
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+/// One turn of a random conversation: what is said, by whom, whether a tool is called, how long until the next.
+type Step = (String, Option<&'static str>, bool, i64);
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let speaker = prop::option::of(prop::sample::select(vec!["Anna", "Ben", "Cem"]));
+    prop::collection::vec(("\\PC{0,80}", speaker, any::<bool>(), 0i64..200_000), 1..70)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn each_prompt_begins_with_the_last_one_unless_a_block_was_dropped(
+        steps in steps(),
+        budget in prop::option::of(300usize..2000),
+        last_n in 1usize..9,
+    ) {
+        block_on(async {
+            let room = room(budget, last_n).await;
+            let mut last: Vec<Value> = Vec::new();
+            let mut last_first = None;
+            let mut drops = 0;
+            for (text, speaker, tool, pause) in &steps {
+                let mut said = room.conversation.message(ChatRole::User, text.as_str());
+                if let Some(speaker) = speaker {
+                    said = said.with_metadata("speaker", *speaker);
+                }
+                let heard = room.conversation.hear_message(said).await.unwrap();
+                let messages = chat(&heard.prompt);
+                let first = heard.prompt.context.first().and_then(|(_, message)| message.seq());
+                if last_first.is_some() && first != last_first {
+                    // A block was dropped: the system message is still the same, and nothing comes back.
+                    assert_eq!(messages[0], last[0]);
+                    assert!(first.is_none() || first > last_first, "{last_first:?} to {first:?}");
+                    drops += 1;
+                } else {
+                    assert!(messages.starts_with(&last), "the head of the prompt changed");
+                }
+                if !heard.receipt.is_over_budget()
+                    && let Some(budget) = budget {
+                    assert!(heard.receipt.used_tokens <= budget);
+                }
+                (last, last_first) = (messages, first.or(last_first.filter(|_| first.is_none())));
+                if *tool {
+                    let mut call = room.conversation.message(ChatRole::Assistant, "");
+                    call.tool_calls = vec![ToolCall {
+                        id: "1".into(),
+                        name: "weather".into(),
+                        arguments: serde_json::json!({"day": "tomorrow"}),
+                    }];
+                    let mut result = room.conversation.message(ChatRole::Tool, "rain");
+                    result.tool_call_id = Some("1".into());
+                    room.store.append_all(vec![call, result]).await.unwrap();
+                }
+                room.conversation.keep("As you wish.").await.unwrap();
+                room.clock.advance(SignedDuration::from_secs(*pause));
+            }
+            // A head that changes at every turn would be no better than sliding.
+            if budget.is_none() && last_n > 2 {
+                assert!(drops * 2 <= steps.len(), "{drops} drops in {} turns", steps.len());
+            }
+        });
+    }
+}
+
+#[test]
+fn the_same_inputs_give_the_same_bytes_also_after_reopening() {
+    block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let mut requests = Vec::new();
+        for _ in 0..2 {
+            let clock = Arc::new(ManualClock::at(now()));
+            let key = EncryptionKey::from_secret("a secret of the house").unwrap();
+            let store =
+                StoreOptions::new(key).clock(clock.clone()).open(folder.path()).await.unwrap();
+            if requests.is_empty() {
+                for n in 0..40 {
+                    let text = format!("message {n}");
+                    store
+                        .append_message(ChatMessage::new(ChatRole::User, text, &now()))
+                        .await
+                        .unwrap();
+                }
+            }
+            let store: Arc<dyn ConversationStore> = Arc::new(store);
+            let builder = PromptBuilder::new(
+                SystemPromptProvider::new("Answer briefly."),
+                store.scope().clone(),
+                clock,
+            )
+            .with(Arc::new(LastNContextProvider::in_blocks(store)));
+            let (prompt, receipt) = builder.build("now?", 6).await.unwrap();
+            assert!((6..24).contains(&receipt.included()));
+            for renderer in [
+                &OllamaChatRenderer::new(ModelOptions::new("m")) as &dyn PromptRenderer,
+                &OllamaPromptRenderer::new(ModelOptions::new("m")),
+                &OpenAiChatRenderer::new(ModelOptions::new("m")),
+            ] {
+                requests.push(renderer.render(&prompt));
+            }
+        }
+        assert_eq!(requests[..3], requests[3..]);
+    });
+}
+
+#[test]
+fn last_n_is_exact_unless_blocks_are_asked_for_and_zero_is_nothing() {
+    block_on(async {
+        let room = room(None, 6).await;
+        let store: Arc<dyn ConversationStore> = Arc::new(room.store.clone());
+        for n in 1..=50 {
+            room.conversation.keep(format!("reply {n}")).await.unwrap();
+        }
+        for n in [0, 1, 6, 49, 50, 51, 1000] {
+            let exact = LastNContextProvider::new(store.clone());
+            let mut request = ContextRequest::new("x", n);
+            let found = exact.get_context(&request).await.unwrap().messages;
+            let seqs: Vec<_> = found.iter().map(|message| message.seq().unwrap()).collect();
+            let expected: Vec<_> = (1..=50).skip(50usize.saturating_sub(n)).collect();
+            assert_eq!(seqs, expected);
+            request.before = Some(40);
+            let found = exact.get_context(&request).await.unwrap().messages;
+            assert_eq!(found.len(), n.min(39));
+            assert!(found.iter().all(|message| message.seq().unwrap() < 40));
+        }
+    });
+}
+
+#[test]
+fn forgotten_messages_do_not_starve_the_window() {
+    block_on(async {
+        let room = room(None, 6).await;
+        for n in 0..60 {
+            room.conversation.hear(format!("number {n}")).await.unwrap();
+        }
+        room.store.forget(&[38..=58]).await.unwrap();
+        let heard = room.conversation.hear("and now?").await.unwrap();
+        assert!(heard.receipt.included() >= 6, "{}", heard.receipt.included());
+    });
+}
+
+#[test]
+fn the_utterance_is_never_also_in_the_history() {
+    block_on(async {
+        let room = room(None, 6).await;
+        for text in ["one", "one", "two"] {
+            let heard = room.conversation.hear(text).await.unwrap();
+            assert!(heard.prompt.context.iter().all(|(_, m)| m.seq() != Some(heard.message.seq)));
+            let said = chat(&heard.prompt);
+            assert!(said.last().unwrap()["content"].as_str().unwrap().ends_with(text));
+        }
+    });
+}
+
+/// A retriever that returns whatever it was given, of whatever scope.
+struct Shelf(Vec<ContextMessage>);
+
+#[async_trait]
+impl Retriever for Shelf {
+    async fn retrieve(&self, query: &Query<'_>) -> Result<Vec<ContextMessage>> {
+        assert_eq!(query.embedding, Some([query.text.len() as f32].as_slice()));
+        Ok(self.0.clone())
+    }
+}
+
+struct Length;
+
+#[async_trait]
+impl Embedder for Length {
+    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        Ok(texts.iter().map(|text| vec![text.len() as f32]).collect())
+    }
+}
+
+#[test]
+fn a_hosts_own_retrieval_joins_the_newest_turn_and_no_other_scope_gets_in() {
+    block_on(async {
+        let room = room(None, 6).await;
+        let key = EncryptionKey::from_secret("another secret").unwrap();
+        let scope = Scope::Dm { user: "42".into() };
+        let other = StoreOptions::new(key).scope(scope).open_in_memory().await.unwrap();
+        let foreign = other
+            .append_message(ChatMessage::new(ChatRole::User, "not yours", &now()))
+            .await
+            .unwrap();
+        let own = room.conversation.keep("in the history already").await.unwrap();
+        let note = ChatMessage::new(ChatRole::System, "The kitchen\nlamp is blue.", &now());
+        let shelf = Shelf(vec![foreign.into(), own.into(), note.into()]);
+
+        let store: Arc<dyn ConversationStore> = Arc::new(room.store.clone());
+        let builder = PromptBuilder::new(
+            SystemPromptProvider::new("Answer briefly."),
+            store.scope().clone(),
+            room.clock.clone(),
+        )
+        .with(Arc::new(LastNContextProvider::in_blocks(store)))
+        .with(Arc::new(
+            RetrievalContextProvider::new(Arc::new(shelf), 9).embedding_with(Arc::new(Length)),
+        ));
+        let (prompt, receipt) = builder.build("which lamp?", 6).await.unwrap();
+
+        let outcomes: Vec<_> = receipt.entries.iter().map(|entry| entry.outcome).collect();
+        assert_eq!(
+            outcomes,
+            [Outcome::Included, Outcome::OtherScope, Outcome::Duplicate, Outcome::Included]
+        );
+        let said = chat(&prompt);
+        let newest = said.last().unwrap()["content"].as_str().unwrap();
+        assert_eq!(
+            newest,
+            "Possibly relevant:\n- The kitchen\n  lamp is blue.\n\n[Sunday 2025-08-24 18:36 +02:00] which lamp?"
+        );
+        assert!(!serde_json::to_string(&said).unwrap().contains("not yours"));
+    });
+}
+
+#[test]
+fn neither_system_prompt_nor_utterance_is_ever_cut() {
+    block_on(async {
+        let room = room(Some(10), 6).await;
+        room.conversation.keep("an old reply").await.unwrap();
+        let long = "word ".repeat(5000);
+        let heard = room.conversation.hear(long.clone()).await.unwrap();
+        assert!(heard.receipt.is_over_budget());
+        assert_eq!(heard.receipt.included(), 0);
+        let said = chat(&heard.prompt);
+        assert_eq!(said.len(), 2);
+        assert_eq!(said[0]["content"], "Answer briefly.");
+        assert!(said[1]["content"].as_str().unwrap().ends_with(&long));
+    });
+}
+
+#[test]
+fn masking_reaches_the_disk_and_the_prompt() {
+    block_on(async {
+        let key = EncryptionKey::from_secret("a secret of the house").unwrap();
+        let store = StoreOptions::new(key)
+            .redactor(Arc::new(ContactRedactor::new().unwrap()))
+            .open_in_memory()
+            .await
+            .unwrap();
+        let said = ChatMessage::new(ChatRole::User, "call +49 170 1234567", &now());
+        let kept = store.append_message(said).await.unwrap();
+        assert_eq!(kept.message.content, "call [phone number]");
+        assert_eq!(store.read_tail(1).await.unwrap().messages[0], kept);
+    });
+}
