@@ -1,0 +1,96 @@
+//! The algorithm that this store grew from, in the best form it has in plain Rust: one envelope a message, named by
+//! time; a read lists every name, sorts them and opens the last n. No lock, no fsync, no memory between reads, and no
+//! runtime to cross, which is in its favour here.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit};
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use sottovoce::ChatMessage;
+
+pub(crate) struct Ancestor {
+    root: PathBuf,
+    cipher: Aes256Gcm,
+    seq: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Envelope<'a> {
+    alg: &'a str,
+    iv: &'a str,
+    ciphertext: &'a str,
+    tag: &'a str,
+}
+
+impl Ancestor {
+    pub(crate) fn new(root: &Path) -> Self {
+        fs::create_dir(root).unwrap();
+        Self::resume(root, 0)
+    }
+
+    /// Goes on where an earlier one stopped.
+    pub(crate) fn resume(root: &Path, appended: usize) -> Self {
+        let key = Sha256::digest(b"a secret for measuring");
+        Self { root: root.into(), cipher: Aes256Gcm::new(&key), seq: appended }
+    }
+
+    /// A plain write, as the document has it: it is in the page cache when this returns.
+    pub(crate) fn append(&mut self, message: &ChatMessage) -> PathBuf {
+        self.seq += 1;
+        let time = message.timestamp.strftime("%Y%m%dT%H%M%S%3fZ");
+        let name = format!("{time}_{:04}_{}.json", self.seq, message.role.as_str());
+        let mut nonce = [0; 12];
+        getrandom::fill(&mut nonce).unwrap();
+        let mut bytes = serde_json::to_vec(message).unwrap();
+        let tag = self
+            .cipher
+            .encrypt_inout_detached(&nonce.into(), b"", bytes.as_mut_slice().into())
+            .unwrap();
+        let envelope = Envelope {
+            alg: "AES-256-GCM",
+            iv: &BASE64.encode(nonce),
+            ciphertext: &BASE64.encode(&bytes),
+            tag: &BASE64.encode(tag),
+        };
+        let path = self.root.join(name);
+        fs::write(&path, serde_json::to_vec(&envelope).unwrap()).unwrap();
+        path
+    }
+
+    pub(crate) fn read_tail(&self, n: usize) -> Vec<ChatMessage> {
+        let mut names: Vec<_> = fs::read_dir(&self.root)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .filter(|name| name.as_encoded_bytes().ends_with(b".json"))
+            .collect();
+        names.sort_unstable_by(|a, b| b.cmp(a));
+        names.truncate(n);
+        names.reverse();
+        names.iter().map(|name| self.open(&fs::read(self.root.join(name)).unwrap())).collect()
+    }
+
+    fn open(&self, line: &[u8]) -> ChatMessage {
+        let envelope: Envelope<'_> = serde_json::from_slice(line).unwrap();
+        let iv: [u8; 12] = BASE64.decode(envelope.iv).unwrap().try_into().unwrap();
+        let tag: [u8; 16] = BASE64.decode(envelope.tag).unwrap().try_into().unwrap();
+        let mut bytes = BASE64.decode(envelope.ciphertext).unwrap();
+        self.cipher
+            .decrypt_inout_detached(&iv.into(), b"", bytes.as_mut_slice().into(), &tag.into())
+            .unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    }
+}
+
+/// The least that a durable append costs on this disk: no store that publishes whole files can be faster.
+pub(crate) fn durable_floor(folder: &Path, at: usize, bytes: &[u8]) -> io::Result<()> {
+    let temporary = folder.join(".tmp");
+    let mut file = File::create(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&temporary, folder.join(format!("{at}.json")))?;
+    File::open(folder)?.sync_all()
+}
