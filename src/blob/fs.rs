@@ -104,6 +104,12 @@ impl FsBlobs {
         Ok(Some(self.folder.get_or_init(|| Folder { fd, id })))
     }
 
+    /// The folder without looking whether its path still leads there: for single files, which are read only after
+    /// the head or a listing.
+    fn held(&self) -> Result<Option<&Folder>> {
+        self.folder.get().map_or_else(|| self.opened(), |folder| Ok(Some(folder)))
+    }
+
     fn opened_or_made(&self) -> Result<&Folder> {
         if self.opened()?.is_none() {
             self.make()?;
@@ -242,7 +248,7 @@ impl Blobs for FsBlobs {
     }
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        let Some(folder) = self.opened()? else {
+        let Some(folder) = self.held()? else {
             return Ok(None);
         };
         self.open(folder, name, OFlags::RDONLY)?
@@ -327,7 +333,7 @@ impl Blobs for FsBlobs {
     }
 
     fn links(&self, name: &str) -> Result<u64> {
-        let Some(folder) = self.opened()? else {
+        let Some(folder) = self.held()? else {
             return Ok(0);
         };
         match rustix::fs::statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW) {

@@ -149,9 +149,20 @@ impl PromptBuilder {
             seq: message.seq(),
             role: message.message().role,
             placement,
-            tokens: self.rates.estimate_message(message.message()),
+            tokens: self.tokens(message.message(), placement),
             why: why.to_owned(),
             outcome: Outcome::Included,
+        }
+    }
+
+    /// What renderers put into the system message or beside the utterance stands there without a time of its own.
+    fn tokens(&self, message: &ChatMessage, placement: Placement) -> usize {
+        const LIST_MARK: usize = 3;
+        match (placement, message.role) {
+            (Placement::NewestTurn, _) | (Placement::Stable, ChatRole::System) => {
+                LIST_MARK + self.rates.estimate(&message.content)
+            }
+            _ => self.rates.estimate_message(message),
         }
     }
 
