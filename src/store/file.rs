@@ -307,9 +307,9 @@ impl Shared {
         if writer.poisoned {
             return Err(Error::Poisoned { path: self.folder.blobs.path().into() });
         }
-        self.folder.check_writable()?;
-        let lock = self.folder.blobs.lock(self.lock_timeout)?;
+        // The vault comes before anything else, so that whatever stands without one has lost it.
         let key = self.folder.writing_key()?;
+        let lock = self.folder.blobs.lock(self.lock_timeout)?;
         if lock.abandoned() || !writer.swept {
             self.folder.blobs.sweep()?;
             writer.swept = true;

@@ -13,7 +13,7 @@ use crate::store::finding::{Finding, FindingKind};
 use crate::store::head::{self, Head};
 use crate::store::name::RecordName;
 use crate::store::record::{self, StoredMessage};
-use crate::store::vault::{Vault, holds_records};
+use crate::store::vault::Vault;
 
 /// Files that belong to a conversation but are no records.
 const SIDECARS: [&[u8]; 8] =
@@ -76,15 +76,10 @@ impl Folder {
         Ok(self.vault.get())
     }
 
-    /// Refuses to write where a vault is missing, before anything is touched.
-    pub(crate) fn check_writable(&self) -> Result<()> {
-        if self.vault()?.is_none() && holds_records(&*self.root)? {
-            return Err(Error::VaultMissing { path: self.root.path().into() });
-        }
-        Ok(())
-    }
-
     /// The key that seals, making the vault of an empty store.
+    ///
+    /// # Errors
+    /// [`Error::VaultMissing`] where the vault is missing beside records, before anything is touched.
     pub(crate) fn writing_key(&self) -> Result<&SealingKey> {
         if self.vault()?.is_none() {
             let vault = Vault::read_or_make(&*self.root, &self.keys)?;

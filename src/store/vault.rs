@@ -97,7 +97,9 @@ impl Vault {
             return Ok(vault);
         }
         if holds_records(root)? {
-            return Err(Error::VaultMissing { path: root.path().into() });
+            // Another process may have made both since.
+            let missing = || Error::VaultMissing { path: root.path().into() };
+            return Self::read(root, keys)?.ok_or_else(missing);
         }
         let key = keys.first().ok_or(Error::NoKey)?;
         let mut salt = [0; 32];
@@ -130,7 +132,7 @@ impl Vault {
 }
 
 /// Whether a root holds anything that a store sealed, so that its missing vault is a loss and not a beginning.
-pub(crate) fn holds_records(root: &dyn Blobs) -> Result<bool> {
+fn holds_records(root: &dyn Blobs) -> Result<bool> {
     const FOLDERS: [&[u8]; 4] = [b"dms", b"guilds", b"conversations", b"packs"];
     let mut found = false;
     let mut records = Vec::new();
