@@ -80,47 +80,30 @@ impl Tail {
 
         let mut returned: Vec<_> = names.extract_if(.., |name| erased.contains(name.seq)).collect();
         returned.extend(forgets_in_force.extract_if(.., |name| erased.contains(name.seq)));
-        let highest_name = names.iter().chain(&forgets_in_force).map(|name| name.seq).max();
-        let last_seq = {
-            let acknowledged = match head {
-                HeadState::Known(head) => head.seq,
-                _ => 0,
-            };
-            let mut beyond: Vec<_> = names
-                .iter()
-                .chain(&forgets_in_force)
-                .filter(|name| name.seq > acknowledged)
-                .copied()
-                .collect();
-            beyond.sort_unstable_by_key(|name| std::cmp::Reverse(name.seq));
-            let mut last =
-                acknowledged.max(erased.ranges().map(|range| *range.end()).max().unwrap_or(0));
-            for name in beyond {
-                if name.seq <= last {
-                    break;
-                }
-                match opener.open(name)? {
-                    Opened::Gone => return Ok(None),
-                    Opened::Skipped(_) => {}
-                    Opened::Message(_) | Opened::Forget(_) => last = name.seq,
-                }
-            }
-            last
+        let acknowledged = match head {
+            HeadState::Known(head) => head.seq,
+            HeadState::Absent | HeadState::Damaged => 0,
         };
-        match head {
-            HeadState::Known(head) => {
-                let present = highest_name
-                    .into_iter()
-                    .chain(erased.ranges().map(|range| *range.end()))
-                    .max()
-                    .unwrap_or(0);
-                if head.seq > present {
-                    skipped.push(FindingKind::CutTail.at(present + 1, head.seq));
-                }
+        let mut highest_first: BinaryHeap<_> =
+            names.iter().chain(&forgets_in_force).map(|&name| (name.seq, name)).collect();
+        // What does not open is not there, whatever number its name claims.
+        let mut present = erased.ranges().map(|range| *range.end()).max().unwrap_or(0);
+        while let Some((seq, name)) = highest_first.pop()
+            && seq > present
+        {
+            match opener.open(name)? {
+                Opened::Gone => return Ok(None),
+                Opened::Skipped(_) => {}
+                Opened::Message(_) | Opened::Forget(_) => present = seq,
             }
-            HeadState::Absent => {}
-            HeadState::Damaged => skipped.push(FindingKind::HeadDamaged.in_file("head")),
         }
+        if acknowledged > present {
+            skipped.push(FindingKind::CutTail.at(present + 1, acknowledged));
+        }
+        if head == HeadState::Damaged {
+            skipped.push(FindingKind::HeadDamaged.in_file("head"));
+        }
+        let last_seq = acknowledged.max(present);
 
         let mut tail = Self {
             head_bytes,
