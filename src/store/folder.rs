@@ -203,7 +203,9 @@ impl Folder {
     pub(crate) fn head_bytes(&self) -> Result<Option<Vec<u8>>> {
         match self.blobs.peek(head::NAME) {
             // What is no file is no head; the folder's own troubles are errors.
-            Err(Error::NotPlain { .. }) => Ok(Some(Vec::new())),
+            Err(Error::NotPlain { path, .. }) if path == self.blobs.path().join(head::NAME) => {
+                Ok(Some(Vec::new()))
+            }
             other => other,
         }
     }
