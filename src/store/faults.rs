@@ -452,10 +452,12 @@ async fn an_append_that_is_cancelled_leaves_a_whole_record_and_a_free_lock() {
     for setting in settings() {
         let store = open(&setting.faulty).await;
         store.append_message(said(1)).await.unwrap();
+        let held = setting.faulty.inner.lock(Duration::from_secs(9)).unwrap();
         let mut append = store.append_message(said("cancelled"));
         let begun = std::future::poll_fn(|cx| Poll::Ready(append.as_mut().poll(cx))).await;
         assert!(begun.is_pending());
         drop(append);
+        held.finish();
         // Another process gets the lock, and this one the next number.
         open_sound(&setting).await.append_message(said("other")).await.unwrap();
         store.append_message(said("last")).await.unwrap();
@@ -470,6 +472,7 @@ async fn an_append_that_is_cancelled_leaves_a_whole_record_and_a_free_lock() {
 async fn an_append_that_is_cancelled_while_it_waits_leaves_nothing() {
     for setting in settings() {
         let store = open(&setting.faulty).await;
+        let held = setting.faulty.inner.lock(Duration::from_secs(9)).unwrap();
         let mut first = store.append_message(said(1));
         let mut waiting = store.append_message(said("never"));
         for append in [&mut first, &mut waiting] {
@@ -477,6 +480,7 @@ async fn an_append_that_is_cancelled_while_it_waits_leaves_nothing() {
             assert!(begun.is_pending());
         }
         drop(waiting);
+        held.finish();
         first.await.unwrap();
         store.append_message(said(2)).await.unwrap();
         assert_eq!(texts(&store).await, ["1", "2"]);
