@@ -308,7 +308,7 @@ impl Shared {
             return Err(Error::Poisoned { path: self.folder.blobs.path().into() });
         }
         // The vault comes before anything else, so that whatever stands without one has lost it.
-        let key = self.folder.writing_key()?;
+        let key = self.folder.writing_key(self.lock_timeout)?;
         let lock = self.folder.blobs.lock(self.lock_timeout)?;
         if lock.abandoned() || !writer.swept {
             self.folder.blobs.sweep()?;

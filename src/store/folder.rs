@@ -1,6 +1,7 @@
 //! One conversation's sealed files: listing, opening and sealing them. Takes no lock and remembers only the vault.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use zeroize::Zeroizing;
 
@@ -80,9 +81,9 @@ impl Folder {
     ///
     /// # Errors
     /// [`Error::VaultMissing`] where the vault is missing beside records, before anything is touched.
-    pub(crate) fn writing_key(&self) -> Result<&SealingKey> {
+    pub(crate) fn writing_key(&self, timeout: Duration) -> Result<&SealingKey> {
         if self.vault()?.is_none() {
-            let vault = Vault::read_or_make(&*self.root, &self.keys)?;
+            let vault = Vault::read_or_make(&*self.root, &self.keys, timeout)?;
             let _ = self.vault.set(vault);
         }
         self.vault.get().and_then(Vault::writer).ok_or(Error::NoKey)

@@ -1,5 +1,7 @@
 //! The one plain file of a store: which keys it was written under.
 
+use std::time::Duration;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
@@ -92,7 +94,11 @@ impl Vault {
     }
 
     /// Reads the vault, or makes one for an empty store. Of two that do so at once, both get the same.
-    pub(crate) fn read_or_make(root: &dyn Blobs, keys: &[EncryptionKey]) -> Result<Self> {
+    pub(crate) fn read_or_make(
+        root: &dyn Blobs,
+        keys: &[EncryptionKey],
+        timeout: Duration,
+    ) -> Result<Self> {
         if let Some(vault) = Self::read(root, keys)? {
             return Ok(vault);
         }
@@ -115,8 +121,11 @@ impl Vault {
         let unwritable =
             |_| Error::InvalidMessage { reason: "the vault could not be written as JSON" };
         let line = serde_json::to_string(&file).map_err(unwritable)? + "\n";
+        // Whoever holds the lock may sweep up what is being published without it.
+        let lock = root.lock(timeout)?;
         root.create(NAME, line.as_bytes())?;
         root.sync()?;
+        drop(lock);
         Self::read(root, keys)?.ok_or_else(|| Error::FolderReplaced { path: root.path().into() })
     }
 
