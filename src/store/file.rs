@@ -262,7 +262,10 @@ impl Shared {
         let tail = Tail::load(&self.folder, n, known.as_ref())?;
         let reading = tail.newest(n).unwrap_or_default();
         let mut cache = self.cache();
-        if cache.version == version {
+        // Of two readers at once, one may have seen a message that the head does not tell of yet: what the other
+        // remembers must not hide it again.
+        let is_newer = cache.tail.as_ref().is_some_and(|known| known.last_seq < tail.last_seq);
+        if cache.version == version || is_newer {
             cache.version += 1;
             cache.tail = Some(tail);
         }
