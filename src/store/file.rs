@@ -284,6 +284,8 @@ impl Shared {
             let mut moved = false;
             for name in names {
                 match self.folder.open(name)? {
+                    // A listing may show a later record of a batch being published without an earlier one.
+                    Opened::Message(_) if name.seq > tail.last_seq => {}
                     Opened::Message(message) => reading.messages.push(message),
                     Opened::Skipped(kind) => {
                         let finding = kind.in_file(name.to_string());

@@ -43,8 +43,9 @@ pub(crate) struct Tail {
 impl Tail {
     /// Reads the folder's newest end, at least `n` messages of it, taking over what `known` has opened already.
     pub(crate) fn load(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
+        let mut bound = None;
         for _ in 0..ATTEMPTS {
-            if let Some(tail) = Self::try_load(folder, n, known)? {
+            if let Some(tail) = Self::try_load(folder, n, known, &mut bound)? {
                 return Ok(tail);
             }
         }
@@ -54,13 +55,33 @@ impl Tail {
         })
     }
 
-    /// `None` where a file vanished between being listed and being read.
-    fn try_load(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Option<Self>> {
+    /// `None` where a file vanished between being listed and being read, or where the listing shows a later record
+    /// of a batch being published without an earlier one. All up to the `bound` noted then was there before the next
+    /// listing; what comes after it is left for the next reading.
+    fn try_load(
+        folder: &Folder,
+        n: usize,
+        known: Option<&Self>,
+        bound: &mut Option<u64>,
+    ) -> Result<Option<Self>> {
         // The head comes first: whatever it acknowledges is then sure to be listed.
         let (head_bytes, head) = folder.head()?;
-        let listing = folder.list()?;
+        let acknowledged = match head {
+            HeadState::Known(head) => head.seq,
+            HeadState::Absent | HeadState::Damaged => 0,
+        };
+        let mut listing = folder.list()?;
         let mut opener = Opener::new(folder, known);
         let mut skipped = listing.strange;
+        if let Some(bound) = bound.map(|bound| bound.max(acknowledged)) {
+            let mut later = Vec::new();
+            for name in listing.names.extract_if(.., |name| name.seq > bound) {
+                if let Opened::Skipped(_) = opener.open(name)? {
+                    later.push(name);
+                }
+            }
+            listing.names.append(&mut later);
+        }
 
         let (forgets, mut names): (Vec<_>, Vec<_>) =
             listing.names.into_iter().partition(|name| name.is_forget());
@@ -80,10 +101,6 @@ impl Tail {
 
         let mut returned: Vec<_> = names.extract_if(.., |name| erased.contains(name.seq)).collect();
         returned.extend(forgets_in_force.extract_if(.., |name| erased.contains(name.seq)));
-        let acknowledged = match head {
-            HeadState::Known(head) => head.seq,
-            HeadState::Absent | HeadState::Damaged => 0,
-        };
         let mut highest_first: BinaryHeap<_> =
             names.iter().chain(&forgets_in_force).map(|&name| (name.seq, name)).collect();
         // What does not open is not there, whatever number its name claims.
@@ -95,6 +112,15 @@ impl Tail {
                 Opened::Gone => return Ok(None),
                 Opened::Skipped(_) => {}
                 Opened::Message(_) | Opened::Forget(_) => present = seq,
+            }
+        }
+        if bound.is_none() && present > acknowledged {
+            let mut accounted = erased.clone();
+            accounted.extend(std::iter::once(1..=acknowledged));
+            accounted.extend(names.iter().chain(&forgets_in_force).map(|name| name.seq..=name.seq));
+            if accounted.holes().any(|hole| *hole.end() < present) {
+                *bound = Some(present);
+                return Ok(None);
             }
         }
         if acknowledged > present {

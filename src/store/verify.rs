@@ -1,7 +1,6 @@
 //! Checking a whole conversation, file by file.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
 
@@ -44,9 +43,36 @@ impl Report {
     }
 }
 
+/// How often a check starts again because others were writing meanwhile.
+const ATTEMPTS: usize = 3;
+
 pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Report> {
+    let mut bound = None;
+    let mut attempt = 1;
+    loop {
+        let (report, moved) = check(folder, progress, &mut bound)?;
+        if !moved || attempt == ATTEMPTS {
+            return Ok(report);
+        }
+        attempt += 1;
+    }
+}
+
+/// A report, and whether it may show changes of others half done: a file vanished, or a later record of a batch was
+/// listed without an earlier one. All up to the `bound` noted then was there before the next listing.
+fn check(
+    folder: &Folder,
+    progress: &dyn Fn(Progress),
+    bound: &mut Option<u64>,
+) -> Result<(Report, bool)> {
+    let mut moved = false;
     // The head before the listing, so that records appended meanwhile are no contradiction.
     let (_, head) = folder.head()?;
+    let acknowledged = match head {
+        HeadState::Known(head) => head.seq,
+        HeadState::Absent | HeadState::Damaged => 0,
+    };
+    let is_later = |name: RecordName| bound.is_some_and(|b| name.seq > b.max(acknowledged));
     let mut listing = folder.list()?;
     listing.names.sort_unstable();
     let total = listing.names.len();
@@ -59,6 +85,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     for (done, &name) in listing.names.iter().enumerate() {
         progress(Progress { done, total });
         match folder.open(name)? {
+            Opened::Message(_) | Opened::Forget(_) if is_later(name) => continue,
             Opened::Message(_) => opened.entry(name.seq).or_default().push(name),
             Opened::Forget(ranges) => {
                 erased.extend(ranges.ranges());
@@ -66,7 +93,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
             }
             Opened::Skipped(FindingKind::Unopenable) => unopenable.push(name),
             Opened::Skipped(kind) => findings.push(kind.in_file(name.to_string())),
-            Opened::Gone => {}
+            Opened::Gone => moved = true,
         }
         if folder.blobs.links(&name.to_string())? > 1 {
             findings.push(FindingKind::SecondName.in_file(name.to_string()));
@@ -122,23 +149,15 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     if total > 0 && folder.vault()?.is_none() {
         findings.push(FindingKind::VaultMissing.in_file("vault"));
     }
+    if bound.is_none() && accounted.holes().any(|hole| *hole.end() > acknowledged) {
+        *bound = Some(present);
+        moved = true;
+    }
     findings
-        .extend(holes(&accounted).map(|hole| FindingKind::Missing.at(*hole.start(), *hole.end())));
+        .extend(accounted.holes().map(|hole| FindingKind::Missing.at(*hole.start(), *hole.end())));
     report.forgotten = erased.ranges().map(|range| range.end() - range.start() + 1).sum();
     report.findings = findings;
-    Ok(report)
-}
-
-/// The numbers below the highest that are in no range.
-fn holes(accounted: &Erased) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
-    accounted
-        .ranges()
-        .scan(0, |before, range| {
-            let hole = *before + 1..=range.start() - 1;
-            *before = *range.end();
-            Some(hole)
-        })
-        .filter(|hole| !hole.is_empty())
+    Ok((report, moved))
 }
 
 /// The name of this folder under which a file was sealed, if it is one that can be guessed: any that exists, or its
