@@ -4,6 +4,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stderr,
+    clippy::string_slice,
     reason = "these are tests"
 )]
 
