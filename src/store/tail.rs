@@ -55,9 +55,10 @@ impl Tail {
         })
     }
 
-    /// `None` where a file vanished between being listed and being read, or where the listing shows a later record
-    /// of a batch being published without an earlier one. All up to the `bound` noted then was there before the next
-    /// listing; what comes after it is left for the next reading.
+    /// `None` where a file vanished between being listed and being read, or where the listing lacks a number. A
+    /// listing is no snapshot: it may show a later record of a batch being published without an earlier one, and
+    /// neither of two forget records of which one replaces the other. All up to the `bound` noted then was there
+    /// before the next listing; what comes after it is left for the next reading.
     fn try_load(
         folder: &Folder,
         n: usize,
@@ -114,11 +115,13 @@ impl Tail {
                 Opened::Message(_) | Opened::Forget(_) => present = seq,
             }
         }
-        if bound.is_none() && present > acknowledged {
+        if bound.is_none() {
             let mut accounted = erased.clone();
-            accounted.extend(std::iter::once(1..=acknowledged));
-            accounted.extend(names.iter().chain(&forgets_in_force).map(|name| name.seq..=name.seq));
-            if accounted.holes().any(|hole| *hole.end() < present) {
+            accounted.extend(std::iter::once(1..=acknowledged.min(present)));
+            let beyond = |name: &&RecordName| name.seq > acknowledged && name.seq <= present;
+            let beyond = names.iter().chain(&forgets_in_force).filter(beyond);
+            accounted.extend(beyond.map(|name| name.seq..=name.seq));
+            if acknowledged > present || accounted.holes().next().is_some() {
                 *bound = Some(present);
                 return Ok(None);
             }

@@ -43,36 +43,16 @@ impl Report {
     }
 }
 
-/// How often a check starts again because others were writing meanwhile.
-const ATTEMPTS: usize = 3;
+/// How often the folder is listed again for what others wrote meanwhile.
+const ATTEMPTS: usize = 5;
 
 pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Report> {
-    let mut bound = None;
-    let mut attempt = 1;
-    loop {
-        let (report, moved) = check(folder, progress, &mut bound)?;
-        if !moved || attempt == ATTEMPTS {
-            return Ok(report);
-        }
-        attempt += 1;
-    }
-}
-
-/// A report, and whether it may show changes of others half done: a file vanished, or a later record of a batch was
-/// listed without an earlier one. All up to the `bound` noted then was there before the next listing.
-fn check(
-    folder: &Folder,
-    progress: &dyn Fn(Progress),
-    bound: &mut Option<u64>,
-) -> Result<(Report, bool)> {
-    let mut moved = false;
     // The head before the listing, so that records appended meanwhile are no contradiction.
-    let (_, head) = folder.head()?;
+    let (mut head_bytes, head) = folder.head()?;
     let acknowledged = match head {
         HeadState::Known(head) => head.seq,
         HeadState::Absent | HeadState::Damaged => 0,
     };
-    let is_later = |name: RecordName| bound.is_some_and(|b| name.seq > b.max(acknowledged));
     let mut listing = folder.list()?;
     listing.names.sort_unstable();
     let total = listing.names.len();
@@ -85,7 +65,6 @@ fn check(
     for (done, &name) in listing.names.iter().enumerate() {
         progress(Progress { done, total });
         match folder.open(name)? {
-            Opened::Message(_) | Opened::Forget(_) if is_later(name) => continue,
             Opened::Message(_) => opened.entry(name.seq).or_default().push(name),
             Opened::Forget(ranges) => {
                 erased.extend(ranges.ranges());
@@ -93,13 +72,48 @@ fn check(
             }
             Opened::Skipped(FindingKind::Unopenable) => unopenable.push(name),
             Opened::Skipped(kind) => findings.push(kind.in_file(name.to_string())),
-            Opened::Gone => moved = true,
+            Opened::Gone => {}
         }
         if folder.blobs.links(&name.to_string())? > 1 {
             findings.push(FindingKind::SecondName.in_file(name.to_string()));
         }
     }
     progress(Progress { done: total, total });
+
+    // Others may be writing, and a listing is no snapshot: before a number counts as lost, it is looked for again.
+    let highest = account(&opened, &erased).ranges().last().map_or(0, |range| *range.end());
+    let last = highest.max(acknowledged);
+    for _ in 0..ATTEMPTS {
+        let mut lost = Erased::default();
+        let mut accounted = account(&opened, &erased);
+        accounted.extend(std::iter::once(last.saturating_add(1)..=u64::MAX));
+        lost.extend(accounted.holes());
+        if lost == Erased::default() {
+            break;
+        }
+        for name in folder.list()?.names {
+            if !name.is_forget() && !lost.contains(name.seq) {
+                continue;
+            }
+            match folder.open(name)? {
+                Opened::Message(_) => opened.entry(name.seq).or_default().push(name),
+                Opened::Forget(ranges) => {
+                    erased.extend(
+                        ranges.ranges().map(|range| *range.start()..=last.min(*range.end())),
+                    );
+                    if lost.contains(name.seq) {
+                        opened.entry(name.seq).or_default().push(name);
+                    }
+                }
+                Opened::Skipped(_) | Opened::Gone => {}
+            }
+        }
+        let now = folder.head_bytes()?;
+        if now == head_bytes {
+            break;
+        }
+        head_bytes = now;
+    }
 
     for name in unopenable {
         let belongs = place_of(folder, name, &listing.names)?;
@@ -129,8 +143,7 @@ fn check(
         .zip(live.iter().max())
         .and_then(|(first, last)| first.time.timestamp().zip(last.time.timestamp()));
 
-    let mut accounted = erased.clone();
-    accounted.extend(opened.keys().map(|&seq| seq..=seq));
+    let accounted = account(&opened, &erased);
     let present = accounted.ranges().last().map_or(0, |range| *range.end());
     report.last_seq = present;
     match head {
@@ -149,15 +162,18 @@ fn check(
     if total > 0 && folder.vault()?.is_none() {
         findings.push(FindingKind::VaultMissing.in_file("vault"));
     }
-    if bound.is_none() && accounted.holes().any(|hole| *hole.end() > acknowledged) {
-        *bound = Some(present);
-        moved = true;
-    }
     findings
         .extend(accounted.holes().map(|hole| FindingKind::Missing.at(*hole.start(), *hole.end())));
     report.forgotten = erased.ranges().map(|range| range.end() - range.start() + 1).sum();
     report.findings = findings;
-    Ok((report, moved))
+    Ok(report)
+}
+
+/// The numbers that are there or recorded as forgotten.
+fn account(opened: &BTreeMap<u64, Vec<RecordName>>, erased: &Erased) -> Erased {
+    let mut accounted = erased.clone();
+    accounted.extend(opened.keys().map(|&seq| seq..=seq));
+    accounted
 }
 
 /// The name of this folder under which a file was sealed, if it is one that can be guessed: any that exists, or its
