@@ -220,6 +220,41 @@ fn a_process_that_appends_long_messages() {
 }
 
 #[test]
+fn a_check_during_appends_and_forgetting_calls_nothing_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    block_on(filled(&root, 3));
+    let mut writer = spawn("a_process_that_appends_and_forgets", &root);
+    let mut checks = 0;
+    block_on(async {
+        let store = open(&root).await;
+        while writer.try_wait().unwrap().is_none() {
+            let report = store.verify(|_| {}).await.unwrap();
+            assert!(report.is_sound(), "{:?}", report.findings);
+            let reading = store.read_tail(20).await.unwrap();
+            assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
+            checks += 1;
+        }
+    });
+    assert!(writer.wait().unwrap().success());
+    assert!(checks > 10, "only {checks} checks");
+    assert_eq!(block_on(sound(&root)).messages, 63);
+}
+
+#[test]
+#[ignore = "another test runs it in a process of its own"]
+fn a_process_that_appends_and_forgets() {
+    let Some(root) = child_folder() else { return };
+    block_on(async {
+        let store = open_patiently(&root).await;
+        for _ in 0..60 {
+            let stored = store.append_all((1..=7).map(said).collect()).await.unwrap();
+            store.forget(&[stored[1].seq..=stored[6].seq]).await.unwrap();
+        }
+    });
+}
+
+#[test]
 fn readers_of_the_store_that_appends_never_see_an_older_tail_either() {
     let folder = tempfile::tempdir().unwrap();
     let stop = AtomicBool::new(false);
