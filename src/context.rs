@@ -3,6 +3,7 @@
 mod last_n;
 mod retrieval;
 
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -27,8 +28,8 @@ pub enum Placement {
     NewestTurn,
 }
 
-/// What a provider is asked.
-#[derive(Debug, Clone, Copy)]
+/// What a provider is asked. `Debug` shows no words.
+#[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct ContextRequest<'a> {
     /// The utterance being answered, for providers that search.
@@ -43,6 +44,16 @@ impl<'a> ContextRequest<'a> {
     /// Asks for `n` messages for an utterance that is not stored.
     pub fn new(current_prompt: &'a str, n: usize) -> Self {
         Self { current_prompt, n, before: None }
+    }
+}
+
+impl fmt::Debug for ContextRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContextRequest")
+            .field("current_prompt_bytes", &self.current_prompt.len())
+            .field("n", &self.n)
+            .field("before", &self.before)
+            .finish()
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) mod verify;
 
 #[cfg(test)]
 mod contract;
+#[cfg(test)]
+mod faults;
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;

@@ -123,14 +123,15 @@ impl FsBlobs {
             self.path.ancestors().take_while(|level| !level.exists()).collect();
         for level in missing.into_iter().rev() {
             let failed = |errno: Errno| Error::io("make the folder", level, errno.into());
-            match rustix::fs::mkdirat(CWD, level, Mode::RWXU) {
+            match retry_on_intr(|| rustix::fs::mkdirat(CWD, level, Mode::RWXU)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(errno) => return Err(failed(errno)),
             }
             if let Some(parent) = level.parent() {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
                 let parent_fd =
-                    rustix::fs::openat(CWD, parent, flags, Mode::empty()).map_err(failed)?;
+                    retry_on_intr(|| rustix::fs::openat(CWD, parent, flags, Mode::empty()))
+                        .map_err(failed)?;
                 durable(&parent_fd, parent)?;
             }
         }
@@ -228,7 +229,7 @@ impl Blobs for FsBlobs {
             return Ok(());
         };
         let failed = |errno: Errno| self.error("list the folder", "", errno);
-        for entry in Dir::read_from(&folder.fd).map_err(failed)? {
+        for entry in retry_on_intr(|| Dir::read_from(&folder.fd)).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
@@ -438,7 +439,8 @@ const IDLE: &[u8] = b"0";
 impl FsLock {
     fn begin(file: File) -> io::Result<Self> {
         let mut mark = [0];
-        let abandoned = file.read_at(&mut mark, 0)? == 1 && mark == BUSY;
+        let length = retry_on_intr(|| rustix::io::pread(&file, &mut mark, 0))?;
+        let abandoned = length == 1 && mark == BUSY;
         file.write_all_at(BUSY, 0)?;
         Ok(Self { file, abandoned })
     }

@@ -14,8 +14,8 @@ pub trait Embedder: Send + Sync {
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
 }
 
-/// What to look for.
-#[derive(Debug, Clone, Copy)]
+/// What to look for. `Debug` shows no words.
+#[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Query<'a> {
     /// The utterance being answered.
@@ -24,6 +24,15 @@ pub struct Query<'a> {
     pub embedding: Option<&'a [f32]>,
     /// The most results wanted.
     pub limit: usize,
+}
+
+impl std::fmt::Debug for Query<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Query")
+            .field("text_bytes", &self.text.len())
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Finds what bears on an utterance.

@@ -34,6 +34,17 @@ impl Erased {
             .is_some_and(|&(_, last)| seq <= last)
     }
 
+    /// The numbers below the highest that are in no range.
+    pub(crate) fn holes(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
+        self.ranges()
+            .scan(0, |before, range| {
+                let hole = *before + 1..=range.start() - 1;
+                *before = *range.end();
+                Some(hole)
+            })
+            .filter(|hole| !hole.is_empty())
+    }
+
     /// Adds ranges in any order, overlapping or not; empty ones and 0 are left out.
     pub(crate) fn extend(&mut self, ranges: impl Iterator<Item = RangeInclusive<u64>>) {
         let added = ranges.map(|range| ((*range.start()).max(1), *range.end()));

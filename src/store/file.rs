@@ -259,14 +259,17 @@ impl Shared {
             let cache = self.cache();
             (cache.tail.clone(), cache.version)
         };
-        let tail = Tail::load(&self.folder, n, known.as_ref())?;
+        let tail = Tail::load(&self.folder, n, known.as_ref(), false)?;
         let reading = tail.newest(n).unwrap_or_default();
         tracing::debug!(messages = reading.messages.len(), "read the newest end");
         for finding in &reading.skipped {
             tracing::warn!(kind = finding.kind.code(), file = finding.file, "passed over");
         }
         let mut cache = self.cache();
-        if cache.version == version {
+        // Of two readers at once, one may have seen a message that the head does not tell of yet: what the other
+        // remembers must not hide it again.
+        let is_newer = cache.tail.as_ref().is_some_and(|known| known.last_seq < tail.last_seq);
+        if cache.version == version || is_newer {
             cache.version += 1;
             cache.tail = Some(tail);
         }
@@ -275,11 +278,14 @@ impl Shared {
 
     fn read_if(&self, wanted: &dyn Fn(RecordName) -> bool) -> Result<Reading> {
         loop {
-            let tail = Tail::load(&self.folder, 0, None)?;
+            let tail = Tail::load(&self.folder, 0, None, false)?;
             let mut reading = tail.newest(0).unwrap_or_default();
             let mut names = self.folder.list()?.names;
             names.retain(|&name| {
-                !name.is_forget() && wanted(name) && !tail.erased.contains(name.seq)
+                !name.is_forget()
+                    && name.seq <= tail.whole_up_to
+                    && !tail.erased.contains(name.seq)
+                    && wanted(name)
             });
             names.sort_unstable();
             let mut moved = false;
@@ -311,9 +317,9 @@ impl Shared {
         if writer.poisoned {
             return Err(Error::Poisoned { path: self.folder.blobs.path().into() });
         }
-        self.folder.check_writable()?;
+        // The vault comes before anything else, so that whatever stands without one has lost it.
+        let key = self.folder.writing_key(self.lock_timeout)?;
         let lock = self.folder.blobs.lock(self.lock_timeout)?;
-        let key = self.folder.writing_key()?;
         if lock.abandoned() {
             tracing::warn!("the writer before was interrupted; looking at the folder itself");
         }
@@ -325,7 +331,7 @@ impl Shared {
         let known = self.cache().tail.clone();
         let mut tail = match known {
             Some(tail) if tail.is_current(&self.folder)? => tail,
-            known => Tail::load(&self.folder, 0, known.as_ref())?,
+            known => Tail::load(&self.folder, 0, known.as_ref(), true)?,
         };
         if tail.is_fresh() {
             self.make_head(key, &mut tail)?;
@@ -458,7 +464,7 @@ impl Shared {
             let names = self.folder.list()?.names;
             let gone: Vec<_> = names.into_iter().filter(|name| erased.contains(name.seq)).collect();
             let forgotten = remove_erased(&self.folder, &gone)?;
-            *tail = Tail::load(&self.folder, 0, None)?;
+            *tail = Tail::load(&self.folder, 0, None, true)?;
             tracing::info!(removed = forgotten.removed.len(), "forgot");
             Ok(forgotten)
         })

@@ -1,6 +1,7 @@
 //! One conversation's sealed files: listing, opening and sealing them. Takes no lock and remembers only the vault.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use zeroize::Zeroizing;
 
@@ -13,7 +14,7 @@ use crate::store::finding::{Finding, FindingKind};
 use crate::store::head::{self, Head};
 use crate::store::name::RecordName;
 use crate::store::record::{self, StoredMessage};
-use crate::store::vault::{Vault, holds_records};
+use crate::store::vault::Vault;
 
 /// Files that belong to a conversation but are no records.
 const SIDECARS: [&[u8]; 8] =
@@ -39,6 +40,22 @@ pub(crate) struct Listing {
     pub(crate) leftovers: Vec<Finding>,
 }
 
+impl Listing {
+    /// The highest number up to which the listing is whole, given what the head acknowledges. A listing made while
+    /// a batch is being published may show a later record of it without an earlier one; an unbroken run beyond the
+    /// head was published before.
+    pub(crate) fn whole_up_to(&self, head: HeadState) -> u64 {
+        let HeadState::Known(Head { seq: acknowledged, .. }) = head else {
+            return u64::MAX;
+        };
+        let mut beyond: Vec<u64> =
+            self.names.iter().map(|name| name.seq).filter(|&seq| seq > acknowledged).collect();
+        beyond.sort_unstable();
+        let step = |last: u64, seq: u64| if seq <= last + 1 { seq } else { last };
+        beyond.into_iter().fold(acknowledged, step)
+    }
+}
+
 /// What a file turned out to be.
 #[derive(Debug, Clone)]
 pub(crate) enum Opened {
@@ -54,6 +71,16 @@ pub(crate) enum HeadState {
     Absent,
     Damaged,
     Known(Head),
+}
+
+impl HeadState {
+    /// The highest number that it acknowledges.
+    pub(crate) fn seq(self) -> u64 {
+        match self {
+            Self::Known(head) => head.seq,
+            Self::Absent | Self::Damaged => 0,
+        }
+    }
 }
 
 impl Folder {
@@ -76,18 +103,13 @@ impl Folder {
         Ok(self.vault.get())
     }
 
-    /// Refuses to write where a vault is missing, before anything is touched.
-    pub(crate) fn check_writable(&self) -> Result<()> {
-        if self.vault()?.is_none() && holds_records(&*self.root)? {
-            return Err(Error::VaultMissing { path: self.root.path().into() });
-        }
-        Ok(())
-    }
-
     /// The key that seals, making the vault of an empty store.
-    pub(crate) fn writing_key(&self) -> Result<&SealingKey> {
+    ///
+    /// # Errors
+    /// [`Error::VaultMissing`] where the vault is missing beside records, before anything is touched.
+    pub(crate) fn writing_key(&self, timeout: Duration) -> Result<&SealingKey> {
         if self.vault()?.is_none() {
-            let vault = Vault::read_or_make(&*self.root, &self.keys)?;
+            let vault = Vault::read_or_make(&*self.root, &self.keys, timeout)?;
             let _ = self.vault.set(vault);
         }
         self.vault.get().and_then(Vault::writer).ok_or(Error::NoKey)
@@ -208,7 +230,9 @@ impl Folder {
     pub(crate) fn head_bytes(&self) -> Result<Option<Vec<u8>>> {
         match self.blobs.peek(head::NAME) {
             // What is no file is no head; the folder's own troubles are errors.
-            Err(Error::NotPlain { .. }) => Ok(Some(Vec::new())),
+            Err(Error::NotPlain { path, .. }) if path == self.blobs.path().join(head::NAME) => {
+                Ok(Some(Vec::new()))
+            }
             other => other,
         }
     }

@@ -1,7 +1,7 @@
 //! Deleting for ever, on record.
 
 use crate::error::Result;
-use crate::store::finding::{Finding, FindingKind};
+use crate::store::finding::Finding;
 use crate::store::folder::{Folder, Opened};
 use crate::store::name::RecordName;
 
@@ -35,9 +35,4 @@ pub(crate) fn remove_erased(folder: &Folder, names: &[RecordName]) -> Result<For
     }
     forgotten.removed.sort_unstable();
     Ok(forgotten)
-}
-
-/// The finding for a file that was forgotten and is there again.
-pub(crate) fn returned(name: RecordName) -> Finding {
-    FindingKind::Returned.in_file(name.to_string())
 }

@@ -27,6 +27,8 @@ pub(crate) struct Tail {
     pub(crate) head: HeadState,
     /// The highest number given so far.
     pub(crate) last_seq: u64,
+    /// The highest number that could be read; what is beyond it is still being published.
+    pub(crate) whole_up_to: u64,
     /// The newest live record's time.
     pub(crate) newest: NameTime,
     pub(crate) erased: Erased,
@@ -42,9 +44,15 @@ pub(crate) struct Tail {
 
 impl Tail {
     /// Reads the folder's newest end, at least `n` messages of it, taking over what `known` has opened already.
-    pub(crate) fn load(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
+    /// `alone` says that the caller holds the lock, so that nothing is being published meanwhile.
+    pub(crate) fn load(
+        folder: &Folder,
+        n: usize,
+        known: Option<&Self>,
+        alone: bool,
+    ) -> Result<Self> {
         for _ in 0..ATTEMPTS {
-            if let Some(tail) = Self::try_load(folder, n, known)? {
+            if let Some(tail) = Self::try_load(folder, n, known, alone)? {
                 return Ok(tail);
             }
         }
@@ -55,12 +63,24 @@ impl Tail {
     }
 
     /// `None` where a file vanished between being listed and being read.
-    fn try_load(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Option<Self>> {
+    fn try_load(
+        folder: &Folder,
+        n: usize,
+        known: Option<&Self>,
+        alone: bool,
+    ) -> Result<Option<Self>> {
         // The head comes first: whatever it acknowledges is then sure to be listed.
         let (head_bytes, head) = folder.head()?;
-        let listing = folder.list()?;
+        let acknowledged = head.seq();
+        let mut listing = folder.list()?;
         let mut opener = Opener::new(folder, known);
-        let mut skipped = listing.strange;
+        let mut skipped = std::mem::take(&mut listing.strange);
+        let whole_up_to = if alone { u64::MAX } else { listing.whole_up_to(head) };
+        for name in listing.names.extract_if(.., |name| name.seq > whole_up_to) {
+            if let Opened::Skipped(kind) = opener.open(name)? {
+                skipped.push(kind.in_file(name.to_string()));
+            }
+        }
 
         let (forgets, mut names): (Vec<_>, Vec<_>) =
             listing.names.into_iter().partition(|name| name.is_forget());
@@ -80,52 +100,36 @@ impl Tail {
 
         let mut returned: Vec<_> = names.extract_if(.., |name| erased.contains(name.seq)).collect();
         returned.extend(forgets_in_force.extract_if(.., |name| erased.contains(name.seq)));
-        let highest_name = names.iter().chain(&forgets_in_force).map(|name| name.seq).max();
-        let last_seq = {
-            let acknowledged = match head {
-                HeadState::Known(head) => head.seq,
-                _ => 0,
-            };
-            let mut beyond: Vec<_> = names
-                .iter()
-                .chain(&forgets_in_force)
-                .filter(|name| name.seq > acknowledged)
-                .copied()
-                .collect();
-            beyond.sort_unstable_by_key(|name| std::cmp::Reverse(name.seq));
-            let mut last =
-                acknowledged.max(erased.ranges().map(|range| *range.end()).max().unwrap_or(0));
-            for name in beyond {
-                if name.seq <= last {
-                    break;
-                }
-                match opener.open(name)? {
-                    Opened::Gone => return Ok(None),
-                    Opened::Skipped(_) => {}
-                    Opened::Message(_) | Opened::Forget(_) => last = name.seq,
-                }
+        let mut highest_first: BinaryHeap<_> =
+            names.iter().chain(&forgets_in_force).map(|&name| (name.seq, name)).collect();
+        // What does not open is not there, whatever number its name claims.
+        let mut present = erased.ranges().map(|range| *range.end()).max().unwrap_or(0);
+        while let Some((seq, name)) = highest_first.pop()
+            && seq > present
+        {
+            match opener.open(name)? {
+                Opened::Gone => return Ok(None),
+                Opened::Skipped(_) => {}
+                Opened::Message(_) | Opened::Forget(_) => present = seq,
             }
-            last
-        };
-        match head {
-            HeadState::Known(head) => {
-                let present = highest_name
-                    .into_iter()
-                    .chain(erased.ranges().map(|range| *range.end()))
-                    .max()
-                    .unwrap_or(0);
-                if head.seq > present {
-                    skipped.push(FindingKind::CutTail.at(present + 1, head.seq));
-                }
-            }
-            HeadState::Absent => {}
-            HeadState::Damaged => skipped.push(FindingKind::HeadDamaged.in_file("head")),
         }
+        if acknowledged > present {
+            // A listing is no snapshot: it may show neither of two forget records of which one replaces the other.
+            if !alone && folder.head_bytes()? != head_bytes {
+                return Ok(None);
+            }
+            skipped.push(FindingKind::CutTail.at(present + 1, acknowledged));
+        }
+        if head == HeadState::Damaged {
+            skipped.push(FindingKind::HeadDamaged.in_file("head"));
+        }
+        let last_seq = acknowledged.max(present);
 
         let mut tail = Self {
             head_bytes,
             head,
             last_seq,
+            whole_up_to,
             newest: forgets_in_force.iter().map(|name| name.time).max().unwrap_or(NameTime::MIN),
             erased,
             forgets: forgets_in_force,

@@ -1,6 +1,7 @@
 //! The one plain file of a store: which keys it was written under.
 
 use std::path::Path;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -43,7 +44,7 @@ impl Vault {
     /// Reads the vault; `None` where there is none yet.
     ///
     /// # Errors
-    /// [`Error::WrongKey`] unless the first key given is the one that writes.
+    /// [`Error::WrongKey`] unless one of the keys given is the one that the store is written under.
     pub(crate) fn read(root: &dyn Blobs, keys: &[EncryptionKey]) -> Result<Option<Self>> {
         let Some(bytes) = root.read(NAME)? else {
             return Ok(None);
@@ -94,12 +95,18 @@ impl Vault {
     }
 
     /// Reads the vault, or makes one for an empty store. Of two that do so at once, both get the same.
-    pub(crate) fn read_or_make(root: &dyn Blobs, keys: &[EncryptionKey]) -> Result<Self> {
+    pub(crate) fn read_or_make(
+        root: &dyn Blobs,
+        keys: &[EncryptionKey],
+        timeout: Duration,
+    ) -> Result<Self> {
         if let Some(vault) = Self::read(root, keys)? {
             return Ok(vault);
         }
         if holds_records(root)? {
-            return Err(Error::VaultMissing { path: root.path().into() });
+            // Another process may have made both since.
+            let missing = || Error::VaultMissing { path: root.path().into() };
+            return Self::read(root, keys)?.ok_or_else(missing);
         }
         let key = keys.first().ok_or(Error::NoKey)?;
         let mut salt = [0; 32];
@@ -115,8 +122,11 @@ impl Vault {
         let unwritable =
             |_| Error::InvalidMessage { reason: "the vault could not be written as JSON" };
         let line = serde_json::to_string(&file).map_err(unwritable)? + "\n";
+        // Whoever holds the lock may sweep up what is being published without it.
+        let lock = root.lock(timeout)?;
         root.create(NAME, line.as_bytes())?;
         root.sync()?;
+        lock.finish();
         Self::read(root, keys)?.ok_or_else(|| Error::FolderReplaced { path: root.path().into() })
     }
 
@@ -141,7 +151,7 @@ pub fn store_exists(root: &Path) -> Result<bool> {
 }
 
 /// Whether a root holds anything that a store sealed, so that its missing vault is a loss and not a beginning.
-pub(crate) fn holds_records(root: &dyn Blobs) -> Result<bool> {
+fn holds_records(root: &dyn Blobs) -> Result<bool> {
     const FOLDERS: [&[u8]; 4] = [b"dms", b"guilds", b"conversations", b"packs"];
     let mut found = false;
     let mut records = Vec::new();

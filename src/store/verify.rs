@@ -1,7 +1,6 @@
 //! Checking a whole conversation, file by file.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
 
@@ -9,7 +8,6 @@ use crate::error::Result;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, HeadState, Opened};
-use crate::store::forget::returned;
 use crate::store::name::RecordName;
 
 /// How far a check has come, in files.
@@ -44,101 +42,125 @@ impl Report {
     }
 }
 
+/// How often a check starts again because others were writing meanwhile.
+const ATTEMPTS: usize = 5;
+
 pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Report> {
-    // The head before the listing, so that records appended meanwhile are no contradiction.
-    let (_, head) = folder.head()?;
-    let mut listing = folder.list()?;
-    listing.names.sort_unstable();
-    let total = listing.names.len();
-    let mut report = Report::default();
-    let mut findings = listing.strange;
-    findings.append(&mut listing.leftovers);
-    let mut opened: BTreeMap<u64, Vec<RecordName>> = BTreeMap::new();
-    let mut erased = Erased::default();
-    let mut unopenable = Vec::new();
-    for (done, &name) in listing.names.iter().enumerate() {
-        progress(Progress { done, total });
-        match folder.open(name)? {
-            Opened::Message(_) => opened.entry(name.seq).or_default().push(name),
-            Opened::Forget(ranges) => {
-                erased.extend(ranges.ranges());
-                opened.entry(name.seq).or_default().push(name);
-            }
-            Opened::Skipped(FindingKind::Unopenable) => unopenable.push(name),
-            Opened::Skipped(kind) => findings.push(kind.in_file(name.to_string())),
-            Opened::Gone => {}
+    let mut attempt = 1;
+    loop {
+        let (report, disturbed) = check(folder, progress)?;
+        if !disturbed || attempt == ATTEMPTS {
+            return Ok(report);
         }
-        if folder.blobs.links(&name.to_string())? > 1 {
-            findings.push(FindingKind::SecondName.in_file(name.to_string()));
-        }
+        attempt += 1;
     }
-    progress(Progress { done: total, total });
-
-    for name in unopenable {
-        let belongs = place_of(folder, name, &listing.names)?;
-        let kind = belongs.map_or(FindingKind::Unopenable, |belongs| FindingKind::Misplaced {
-            belongs: belongs.to_string(),
-        });
-        findings.push(kind.in_file(name.to_string()));
-    }
-    for names in opened.values() {
-        for duplicate in names.iter().skip(1) {
-            findings.push(FindingKind::Duplicate.in_file(duplicate.to_string()));
-        }
-    }
-    let is_live = |name: &&RecordName| !name.is_forget() && !erased.contains(name.seq);
-    findings.extend(
-        opened
-            .values()
-            .flatten()
-            .filter(|name| erased.contains(name.seq))
-            .map(|name| returned(*name)),
-    );
-    let live: Vec<_> = opened.values().filter_map(|names| names.first()).filter(is_live).collect();
-    report.messages = live.len();
-    report.times = live
-        .iter()
-        .min()
-        .zip(live.iter().max())
-        .and_then(|(first, last)| first.time.timestamp().zip(last.time.timestamp()));
-
-    let mut accounted = erased.clone();
-    accounted.extend(opened.keys().map(|&seq| seq..=seq));
-    let present = accounted.ranges().last().map_or(0, |range| *range.end());
-    report.last_seq = present;
-    match head {
-        HeadState::Known(head) => {
-            report.last_seq = present.max(head.seq);
-            if head.seq > present {
-                findings.push(FindingKind::CutTail.at(present + 1, head.seq));
-            }
-        }
-        HeadState::Damaged => findings.push(FindingKind::HeadDamaged.in_file("head")),
-        HeadState::Absent if present > 0 => {
-            findings.push(FindingKind::HeadMissing.in_file("head"));
-        }
-        HeadState::Absent => {}
-    }
-    if total > 0 && folder.vault()?.is_none() {
-        findings.push(FindingKind::VaultMissing.in_file("vault"));
-    }
-    findings
-        .extend(holes(&accounted).map(|hole| FindingKind::Missing.at(*hole.start(), *hole.end())));
-    report.forgotten = erased.ranges().map(|range| range.end() - range.start() + 1).sum();
-    report.findings = findings;
-    Ok(report)
 }
 
-/// The numbers below the highest that are in no range.
-fn holes(accounted: &Erased) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
-    accounted
-        .ranges()
-        .scan(0, |before, range| {
-            let hole = *before + 1..=range.start() - 1;
-            *before = *range.end();
-            Some(hole)
-        })
-        .filter(|hole| !hole.is_empty())
+/// A report, and whether what it calls lost may only have been in motion.
+fn check(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<(Report, bool)> {
+    // The head before the listing, so that records appended meanwhile are no contradiction.
+    let (head_bytes, head) = folder.head()?;
+    let mut listing = folder.list()?;
+    listing.names.sort_unstable();
+    let whole_up_to = listing.whole_up_to(head);
+    let total = listing.names.len();
+    let mut census = Census { findings: listing.strange, ..Census::default() };
+    census.findings.append(&mut listing.leftovers);
+    for (done, &name) in listing.names.iter().enumerate() {
+        progress(Progress { done, total });
+        census.count(folder, name, &listing.names)?;
+    }
+    progress(Progress { done: total, total });
+    if total > 0 && folder.vault()?.is_none() {
+        census.findings.push(FindingKind::VaultMissing.in_file("vault"));
+    }
+    let busy = folder.head_bytes()? != head_bytes;
+    if busy {
+        // Beyond that, a batch may be in the middle of being published.
+        census.opened.retain(|&seq, _| seq <= whole_up_to);
+    }
+    let vanished = census.vanished;
+    let report = census.report(head);
+    let is_loss =
+        |finding: &Finding| matches!(finding.kind, FindingKind::Missing | FindingKind::CutTail);
+    let disturbed = vanished || (busy && report.findings.iter().any(is_loss));
+    Ok((report, disturbed))
+}
+
+/// Everything that a check has come upon.
+#[derive(Default)]
+struct Census {
+    /// Records that open, by number.
+    opened: BTreeMap<u64, Vec<RecordName>>,
+    erased: Erased,
+    findings: Vec<Finding>,
+    /// Whether a file went between being listed and being opened.
+    vanished: bool,
+}
+
+impl Census {
+    /// Takes in one file.
+    fn count(&mut self, folder: &Folder, name: RecordName, names: &[RecordName]) -> Result<()> {
+        let found = |kind: FindingKind| kind.in_file(name.to_string());
+        match folder.open(name)? {
+            Opened::Message(_) => self.opened.entry(name.seq).or_default().push(name),
+            Opened::Forget(ranges) => {
+                self.erased.extend(ranges.ranges());
+                self.opened.entry(name.seq).or_default().push(name);
+            }
+            Opened::Skipped(FindingKind::Unopenable) => {
+                let kind = place_of(folder, name, names)?
+                    .map(|place| FindingKind::Misplaced { belongs: place.to_string() });
+                self.findings.push(found(kind.unwrap_or(FindingKind::Unopenable)));
+            }
+            Opened::Skipped(kind) => self.findings.push(found(kind)),
+            Opened::Gone => self.vanished = true,
+        }
+        if folder.blobs.links(&name.to_string())? > 1 {
+            self.findings.push(found(FindingKind::SecondName));
+        }
+        Ok(())
+    }
+
+    fn report(mut self, head: HeadState) -> Report {
+        let in_files = |kind: FindingKind, name: &RecordName| kind.in_file(name.to_string());
+        let duplicates = self.opened.values().flat_map(|names| names.iter().skip(1));
+        self.findings.extend(duplicates.map(|name| in_files(FindingKind::Duplicate, name)));
+        let (returned, standing): (Vec<RecordName>, Vec<RecordName>) =
+            self.opened.values().flatten().partition(|name| self.erased.contains(name.seq));
+        self.findings.extend(returned.iter().map(|name| in_files(FindingKind::Returned, name)));
+
+        let mut accounted = self.erased.clone();
+        accounted.extend(self.opened.keys().map(|&seq| seq..=seq));
+        let present = accounted.ranges().last().map_or(0, |range| *range.end());
+        self.findings.extend(
+            accounted.holes().map(|hole| FindingKind::Missing.at(*hole.start(), *hole.end())),
+        );
+        match head {
+            HeadState::Known(head) if head.seq > present => {
+                self.findings.push(FindingKind::CutTail.at(present + 1, head.seq));
+            }
+            HeadState::Damaged => self.findings.push(FindingKind::HeadDamaged.in_file("head")),
+            HeadState::Absent if present > 0 => {
+                self.findings.push(FindingKind::HeadMissing.in_file("head"));
+            }
+            HeadState::Known(_) | HeadState::Absent => {}
+        }
+
+        let messages: BTreeMap<u64, RecordName> = standing
+            .into_iter()
+            .filter(|name| !name.is_forget())
+            .map(|name| (name.seq, name))
+            .collect();
+        let time = |name: Option<&RecordName>| name.and_then(|name| name.time.timestamp());
+        Report {
+            messages: messages.len(),
+            last_seq: present.max(head.seq()),
+            forgotten: self.erased.ranges().map(|range| range.end() - range.start() + 1).sum(),
+            times: time(messages.values().min()).zip(time(messages.values().max())),
+            findings: self.findings,
+        }
+    }
 }
 
 /// The name of this folder under which a file was sealed, if it is one that can be guessed: any that exists, or its
