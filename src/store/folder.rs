@@ -22,6 +22,9 @@ const SIDECARS: [&[u8]; 8] =
 /// Folders of other conversations that lie in the root.
 const OTHER_SCOPES: [&[u8]; 3] = [b"dms", b"guilds", b"conversations"];
 
+/// How long a reading waits for a writer to finish what looks half done.
+const SETTLING: Duration = Duration::from_secs(1);
+
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) blobs: Arc<dyn Blobs>,
@@ -38,22 +41,6 @@ pub(crate) struct Listing {
     /// What is no record of this store.
     pub(crate) strange: Vec<Finding>,
     pub(crate) leftovers: Vec<Finding>,
-}
-
-impl Listing {
-    /// The highest number up to which the listing is whole, given what the head acknowledges. A listing made while
-    /// a batch is being published may show a later record of it without an earlier one; an unbroken run beyond the
-    /// head was published before.
-    pub(crate) fn whole_up_to(&self, head: HeadState) -> u64 {
-        let HeadState::Known(Head { seq: acknowledged, .. }) = head else {
-            return u64::MAX;
-        };
-        let mut beyond: Vec<u64> =
-            self.names.iter().map(|name| name.seq).filter(|&seq| seq > acknowledged).collect();
-        beyond.sort_unstable();
-        let step = |last: u64, seq: u64| if seq <= last + 1 { seq } else { last };
-        beyond.into_iter().fold(acknowledged, step)
-    }
 }
 
 /// What a file turned out to be.
@@ -113,6 +100,22 @@ impl Folder {
             let _ = self.vault.set(vault);
         }
         self.vault.get().and_then(Vault::writer).ok_or(Error::NoKey)
+    }
+
+    /// Runs `work` while nobody writes; `None` where writers do not stop. Where this process may not lock, it can at
+    /// least read.
+    pub(crate) fn settled<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+        let lock = match self.blobs.lock(SETTLING) {
+            Ok(lock) => Some(lock),
+            Err(Error::LockTimeout { .. }) => return Ok(None),
+            Err(_) => None,
+        };
+        let done = work();
+        // An interrupted writer's mark is for the next writer to find.
+        if let Some(lock) = lock.filter(|lock| !lock.abandoned()) {
+            lock.finish();
+        }
+        done.map(Some)
     }
 
     pub(crate) fn list(&self) -> Result<Listing> {
