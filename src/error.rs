@@ -85,6 +85,9 @@ pub enum Error {
     /// A message's time lies more than 24 hours ahead of the clock.
     #[error("the message's time is more than 24 hours ahead of this machine's clock")]
     FromTheFuture,
+    /// A stored utterance was to be answered in a conversation that is not its own.
+    #[error("the utterance belongs to another conversation")]
+    OtherScope,
     /// A scope id that is empty, too long, or holds control characters.
     #[error("not a scope id: {reason}")]
     InvalidScope {
@@ -220,6 +223,7 @@ impl Error {
             Self::InvalidMessage { .. } | Self::InvalidScope { .. } => {
                 "correct the input; nothing was stored"
             }
+            Self::OtherScope => "answer it in the conversation it was stored in",
             Self::FromTheFuture => {
                 "set the machine's clock, or correct the message's time; nothing was stored"
             }
