@@ -201,8 +201,11 @@ impl Error {
     /// What the reader can do about it, in one line.
     pub fn help(&self) -> &'static str {
         match self {
-            Self::NoKey | Self::PlaceholderKey | Self::EmptyKey => {
-                "run `sottovoce init` to make a key file, or set Context.EncryptionKey to a secret of your own"
+            Self::NoKey | Self::PlaceholderKey => {
+                "nothing is stored yet; `sottovoce ask` or `sottovoce init` makes a key file"
+            }
+            Self::EmptyKey => {
+                "give Context.EncryptionKey a long secret, or leave it out to use a key file"
             }
             Self::KeyFile { .. } | Self::KeyLost { .. } => {
                 "restore the key file from your backup; without it the records cannot be read by anyone"

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::blob::{Blobs, EntryKind};
+use crate::blob::{Blobs, EntryKind, TEMPORARY};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, SealingKey};
 use crate::error::{Error, Result};
-use crate::scope::Scope;
+use crate::scope::{SCOPE_FOLDERS, Scope};
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::head::{self, Head};
@@ -17,10 +17,8 @@ use crate::store::record::{self, StoredMessage};
 use crate::store::vault::Vault;
 
 /// Files that belong to a conversation but are no records.
-const SIDECARS: [&[u8]; 8] =
-    [b"vault", b"head", b"lock", b"profile", b"packs", b"artifacts", b"snapshots", b"presets"];
-/// Folders of other conversations that lie in the root.
-const OTHER_SCOPES: [&[u8]; 3] = [b"dms", b"guilds", b"conversations"];
+const SIDECARS: [&[u8]; 7] =
+    [b"vault", b"head", b"lock", b"profile", b"artifacts", b"snapshots", b"presets"];
 
 /// How long a reading waits for a writer to finish what looks half done.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -30,7 +28,7 @@ pub(crate) struct Folder {
     pub(crate) blobs: Arc<dyn Blobs>,
     root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
-    keys: Vec<EncryptionKey>,
+    keys: Vec<Arc<EncryptionKey>>,
     vault: OnceLock<Vault>,
 }
 
@@ -75,7 +73,7 @@ impl Folder {
         root: Arc<dyn Blobs>,
         blobs: Arc<dyn Blobs>,
         scope: Scope,
-        keys: Vec<EncryptionKey>,
+        keys: Vec<Arc<EncryptionKey>>,
     ) -> Self {
         Self { blobs, root, scope: Arc::new(scope), keys, vault: OnceLock::new() }
     }
@@ -131,9 +129,12 @@ impl Folder {
                 (Some(_), EntryKind::Other) => listing
                     .strange
                     .push(FindingKind::NotPlain("a link, pipe or device").in_file(name)),
+                _ if name == b"packs" => {
+                    listing.strange.push(FindingKind::Unsupported.in_file(name));
+                }
                 _ if SIDECARS.contains(&name) => {}
-                _ if at_root && OTHER_SCOPES.contains(&name) => {}
-                _ if name.starts_with(b".tmp-") => {
+                _ if at_root && SCOPE_FOLDERS.iter().any(|other| other.as_bytes() == name) => {}
+                _ if name.starts_with(TEMPORARY.as_bytes()) => {
                     listing.leftovers.push(FindingKind::Leftover.in_file(name));
                 }
                 _ => listing.strange.push(FindingKind::Foreign.in_file(name)),

@@ -18,7 +18,7 @@ use crate::store::writer::{Limits, Writer};
 /// How to open a store.
 #[derive(Debug)]
 pub struct StoreOptions {
-    keys: Vec<EncryptionKey>,
+    keys: Vec<Arc<EncryptionKey>>,
     scope: Scope,
     clock: Arc<dyn Clock>,
     lock_timeout: Duration,
@@ -28,9 +28,9 @@ pub struct StoreOptions {
 
 impl StoreOptions {
     /// Opens with this key: [`Scope::Default`], the system's clock, 5 seconds for the lock, 1 MiB a message.
-    pub fn new(key: EncryptionKey) -> Self {
+    pub fn new(key: impl Into<Arc<EncryptionKey>>) -> Self {
         Self {
-            keys: vec![key],
+            keys: vec![key.into()],
             scope: Scope::Default,
             clock: Arc::new(SystemClock),
             lock_timeout: Duration::from_secs(5),
@@ -41,8 +41,8 @@ impl StoreOptions {
 
     /// Another key that the store was written under, for records that a change of keys has not reached yet.
     #[must_use]
-    pub fn also_with(mut self, key: EncryptionKey) -> Self {
-        self.keys.push(key);
+    pub fn also_with(mut self, key: impl Into<Arc<EncryptionKey>>) -> Self {
+        self.keys.push(key.into());
         self
     }
 

@@ -46,8 +46,8 @@ fn parse_note(text: &str) -> Result<(String, String), String> {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let mut config = session.config()?;
-    let store = session.store_or_make(&mut config).await?;
+    let config = session.config()?;
+    let store = session.store_or_make(&config).await?;
     let Some(role) = args.role else {
         return lines(session, &store).await;
     };

@@ -56,7 +56,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     let mut report = Report::default();
     match Config::load(session.config_file.as_deref()) {
         Err(error) => report.error("config", &error),
-        Ok(mut config) => {
+        Ok(config) => {
             match &config.file {
                 Some(file) => report.good("config", file.display().to_string()),
                 None => report.good("config", "no file; the defaults and the environment hold"),
@@ -65,7 +65,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
                 (Ok(root), Ok(key_file)) => {
                     key(&mut report, &config, &key_file, &root);
                     folder(&mut report, &config, &root);
-                    store(&mut report, session, &mut config).await;
+                    store(&mut report, session, &config).await;
                 }
                 (Err(error), _) | (_, Err(error)) => report.error("folders", &error),
             }
@@ -104,7 +104,7 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
             "use a long random one for a new store, or no string at all and `sottovoce init`",
         ),
         ConfiguredKey::Secret { .. } => report.good("key", "from the configuration"),
-        ConfiguredKey::Placeholder => match EncryptionKey::read_file(file) {
+        _ => match EncryptionKey::read_file(file) {
             Ok(Some(_)) => match mode(file) {
                 Some(mode) if mode & 0o077 != 0 => report.bad(
                     "key",
@@ -169,7 +169,7 @@ fn folder(report: &mut Report, config: &Config, root: &Path) {
     }
 }
 
-async fn store(report: &mut Report, session: &Session, config: &mut Config) {
+async fn store(report: &mut Report, session: &Session, config: &Config) {
     let now = session.clock().now().timestamp();
     // Before the format existed no clock can have been right.
     if now < jiff::Timestamp::from_second(1_735_689_600).unwrap_or_default() {
@@ -178,7 +178,9 @@ async fn store(report: &mut Report, session: &Session, config: &mut Config) {
     let store = match config.open_store(session.clock()).await {
         Ok(store) => store,
         // Without a key there is nothing to look into, and the key's own line has said so.
-        Err(Error::PlaceholderKey | Error::KeyLost { .. } | Error::KeyFile { .. }) => return,
+        Err(
+            Error::NoKey | Error::PlaceholderKey | Error::KeyLost { .. } | Error::KeyFile { .. },
+        ) => return,
         Err(error) => return report.error("store", &error),
     };
     match store.read_tail(1).await {

@@ -50,8 +50,8 @@ fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {
 }
 
 pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
-    let mut config = session.config()?;
-    let store = session.store(&mut config).await?;
+    let config = session.config()?;
+    let store = session.store(&config).await?;
     if args.last {
         let newest = store.read_tail(1).await?.messages;
         args.numbers = newest.iter().map(|stored| stored.seq..=stored.seq).collect();

@@ -24,8 +24,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let mut config = session.config()?;
-    let store = session.store(&mut config).await?;
+    let config = session.config()?;
+    let store = session.store(&config).await?;
     let reading = store.read_tail(args.number).await?;
     output::skipped(&reading.skipped);
     let show = |messages: &[std::sync::Arc<StoredMessage>]| {

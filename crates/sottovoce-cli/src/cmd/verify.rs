@@ -27,8 +27,8 @@ struct Summary {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let mut config = session.config()?;
-    let store = session.store(&mut config).await?;
+    let config = session.config()?;
+    let store = session.store(&config).await?;
     let bar = output::progress(Some(0), "verifying");
     let shown = bar.clone();
     let report = store
