@@ -4,9 +4,12 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
+
+mod append;
 
 /// A home folder of its own, so that nothing of the user's is read or written.
 struct Home(tempfile::TempDir);
@@ -36,16 +39,35 @@ impl Home {
     }
 
     /// Runs with lines on standard input.
-    fn feed(&self, arguments: &[&str], input: &str) -> Output {
-        let mut child = self
-            .command(arguments)
+    fn feed(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Output {
+        let mut child = self.spawn(arguments);
+        // It may have had enough before all is written.
+        let _ = child.stdin.take().unwrap().write_all(input.as_ref());
+        child.wait_with_output().unwrap()
+    }
+
+    /// Starts it with pipes all around.
+    fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        child.wait_with_output().unwrap()
+            .unwrap()
+    }
+
+    /// Keeps messages with these words, one line each.
+    fn keep(&self, words: &[&str]) {
+        let lines: String = words.iter().map(|words| user(words)).collect();
+        let fed = self.feed(&["append"], lines);
+        assert_eq!(code(&fed), 0, "{}", err(&fed));
+    }
+
+    /// The words of all messages, in order.
+    fn words(&self) -> Vec<String> {
+        let tail = self.run(&["tail", "--json", "-n", "1000000"]);
+        let word = |row: &Value| row["content"].as_str().unwrap().to_owned();
+        rows(&tail).iter().map(word).collect()
     }
 
     fn store(&self) -> PathBuf {
@@ -65,6 +87,29 @@ impl Home {
         records.sort();
         records
     }
+}
+
+/// A line that `append` takes.
+fn user(words: &str) -> String {
+    format!("{}\n", serde_json::json!({"role": "user", "content": words}))
+}
+
+/// Sends a signal.
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Waits for the end, but not for ever.
+fn ended(mut child: Child) -> Output {
+    for _ in 0..400 {
+        if child.try_wait().unwrap().is_some() {
+            return child.wait_with_output().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill().unwrap();
+    panic!("still running after 20 seconds");
 }
 
 fn out(output: &Output) -> String {
@@ -116,7 +161,7 @@ fn what_tail_prints_can_be_appended_to_another_store() {
     assert_eq!(kept[0]["id"], 1);
     let tail = one.run(&["tail", "--json"]);
     assert_eq!(rows(&tail), kept);
-    let copied = other.feed(&["append"], &out(&tail));
+    let copied = other.feed(&["append"], out(&tail));
     assert_eq!(code(&copied), 0, "{}", err(&copied));
     assert_eq!(rows(&other.run(&["tail", "--json", "-n", "9"])), kept);
 }
@@ -315,7 +360,7 @@ fn a_reader_that_stops_early_is_no_error() {
     let home = Home::new();
     let lines: String =
         (0..2000).map(|n| format!("{{\"role\":\"user\",\"content\":\"{n}\"}}\n")).collect();
-    assert_eq!(code(&home.feed(&["append"], &lines)), 0);
+    assert_eq!(code(&home.feed(&["append"], lines)), 0);
     let mut child = home
         .command(&["tail", "-n", "2000"])
         .stdout(Stdio::piped())
