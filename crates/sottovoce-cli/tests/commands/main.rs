@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 mod append;
+mod forget;
 mod tail;
 
 /// A home folder of its own, so that nothing of the user's is read or written.
