@@ -11,6 +11,7 @@ use serde_json::Value;
 
 mod append;
 mod forget;
+mod settings;
 mod tail;
 
 /// A home folder of its own, so that nothing of the user's is read or written.
