@@ -10,8 +10,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 mod append;
+mod doctor;
 mod forget;
 mod settings;
+mod shown;
 mod tail;
 
 /// A home folder of its own, so that nothing of the user's is read or written.
