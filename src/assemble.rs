@@ -10,7 +10,7 @@ use crate::conversation::Conversation;
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
 use crate::prompt::{PromptBuilder, SystemPromptProvider};
-use crate::redact::ContactRedactor;
+use crate::redact::{ContactRedactor, Redactor};
 use crate::render::{
     KeepAlive, ModelOptions, OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer,
     PromptRenderer,
@@ -30,66 +30,73 @@ pub enum RendererKind {
 }
 
 impl Config {
-    /// The key: the configured secret, or else the key file's. Takes it out of the configuration.
+    /// The key: the configured secret's, or else the key file's.
     ///
     /// # Errors
-    /// [`Error::PlaceholderKey`] where there is neither, [`Error::KeyLost`] where a store waits for its key file.
-    pub fn take_key(&mut self) -> Result<EncryptionKey> {
-        match std::mem::replace(&mut self.key, ConfiguredKey::Placeholder) {
-            ConfiguredKey::Secret { key, .. } => Ok(key),
-            ConfiguredKey::Placeholder => {
-                let key_file = self.key_file()?;
-                match EncryptionKey::read_file(&key_file)? {
-                    Some(key) => Ok(key),
-                    None => Err(self.no_key(key_file)?),
-                }
-            }
+    /// [`Error::NoKey`] or [`Error::PlaceholderKey`] where there is neither, [`Error::KeyLost`] where a store waits
+    /// for its key file.
+    pub fn encryption_key(&self) -> Result<Arc<EncryptionKey>> {
+        if let ConfiguredKey::Secret { key, .. } = &self.key {
+            return Ok(Arc::clone(key));
+        }
+        let key_file = self.key_file()?;
+        match EncryptionKey::read_file(&key_file)? {
+            Some(key) => Ok(Arc::new(key)),
+            None => Err(self.no_key(key_file)?),
         }
     }
 
-    /// Makes the key file of a first use, unless it is there already. Says where it is.
+    /// Makes the key file of a first use, unless it is there already or the configuration has a secret. Says where
+    /// the key is, if it is in a file.
     ///
     /// # Errors
     /// [`Error::KeyLost`] where a store exists already: no new key could read it.
-    pub fn make_key_file(&self) -> Result<PathBuf> {
+    pub fn make_key_file(&self) -> Result<Option<PathBuf>> {
+        if matches!(self.key, ConfiguredKey::Secret { .. }) {
+            return Ok(None);
+        }
         let key_file = self.key_file()?;
         if EncryptionKey::read_file(&key_file)?.is_none() {
-            match self.no_key(key_file.clone())? {
-                Error::PlaceholderKey => EncryptionKey::read_or_make_file(&key_file)?,
-                lost => return Err(lost),
-            };
+            if let lost @ Error::KeyLost { .. } = self.no_key(key_file.clone())? {
+                return Err(lost);
+            }
+            EncryptionKey::read_or_make_file(&key_file)?;
         }
-        Ok(key_file)
+        Ok(Some(key_file))
     }
 
     /// What it means that there is no key.
     fn no_key(&self, key_file: PathBuf) -> Result<Error> {
         let root = self.storage_root()?;
-        Ok(match store_exists(&root)? {
-            true => Error::KeyLost { root, key_file },
-            false => Error::PlaceholderKey,
+        Ok(match (store_exists(&root)?, &self.key) {
+            (true, _) => Error::KeyLost { root, key_file },
+            (false, ConfiguredKey::Absent) => Error::NoKey,
+            (false, _) => Error::PlaceholderKey,
         })
     }
 
     /// Opens the configured store.
     ///
     /// # Errors
-    /// Those of [`take_key`](Self::take_key) and [`StoreOptions::open`].
-    pub async fn open_store(&mut self, clock: Arc<dyn Clock>) -> Result<FileConversationStore> {
-        let mut options = StoreOptions::new(self.take_key()?).clock(clock);
-        if self.context.redact {
-            options = options.redactor(Arc::new(ContactRedactor::new()?));
+    /// Those of [`encryption_key`](Self::encryption_key) and [`StoreOptions::open`].
+    pub async fn open_store(&self, clock: Arc<dyn Clock>) -> Result<FileConversationStore> {
+        let mut options = StoreOptions::new(self.encryption_key()?).clock(clock);
+        if let Some(redactor) = self.redactor()? {
+            options = options.redactor(redactor);
         }
         options.open(self.storage_root()?).await
     }
 
-    /// A conversation in the given store: the configured system prompt, the newest messages in blocks, and a budget
-    /// that leaves room for the answer.
+    /// A conversation in the given store: the configured system prompt, the newest messages in blocks, masking if it
+    /// is on, and a budget that leaves room for the answer.
+    ///
+    /// # Errors
+    /// None with the built-in parts.
     pub fn conversation(
         &self,
         store: Arc<dyn ConversationStore>,
         clock: Arc<dyn Clock>,
-    ) -> Conversation {
+    ) -> Result<Conversation> {
         let model = &self.language_model;
         let system = SystemPromptProvider::new(&model.system_prompt);
         let scope = Arc::clone(store.scope());
@@ -100,7 +107,17 @@ impl Config {
             let answer = model.num_predict.unwrap_or(window / 4);
             builder = builder.budget(window.saturating_sub(answer) as usize);
         }
-        Conversation::new(store, builder, clock, self.context.last_n)
+        if let Some(redactor) = self.redactor()? {
+            builder = builder.redactor(redactor);
+        }
+        Ok(Conversation::new(store, builder, clock, self.context.last_n))
+    }
+
+    fn redactor(&self) -> Result<Option<Arc<dyn Redactor>>> {
+        Ok(match self.context.redact {
+            true => Some(Arc::new(ContactRedactor::new()?)),
+            false => None,
+        })
     }
 
     /// The renderer for the configured model.

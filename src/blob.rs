@@ -18,6 +18,9 @@ use crate::error::Result;
 /// The most bytes that are read of one file.
 pub(crate) const READ_LIMIT: u64 = 16 << 20;
 
+/// How the names of unfinished publications begin.
+pub(crate) const TEMPORARY: &str = ".tmp-";
+
 /// What a listing says of an entry, as far as the file system tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryKind {

@@ -9,6 +9,7 @@ mod layer;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -75,13 +76,16 @@ pub struct LanguageModelConfig {
 
 /// What the configuration says of the key.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ConfiguredKey {
-    /// Nothing, or the public placeholder: the key file decides.
+    /// Nothing: the key file decides.
+    Absent,
+    /// The public placeholder: the key file decides.
     Placeholder,
     /// A secret string.
     Secret {
         /// The key made of it.
-        key: EncryptionKey,
+        key: Arc<EncryptionKey>,
         /// Whether the string is under 20 characters, which a patient attacker may guess.
         short: bool,
     },
@@ -129,11 +133,14 @@ impl Config {
             layers.push(Layer::from_file(file)?);
         }
         layers.extend(Layer::from_environment(environment)?);
-        let secret = layers.iter_mut().rev().find_map(Layer::take_secret);
+        // The default is the placeholder too, but nobody has configured it.
+        let secret = layers.iter_mut().skip(1).rev().find_map(Layer::take_secret);
         let key = match &secret {
-            None => ConfiguredKey::Placeholder,
+            None => ConfiguredKey::Absent,
             Some(secret) => match EncryptionKey::from_secret(secret) {
-                Ok(key) => ConfiguredKey::Secret { key, short: secret.chars().count() < 20 },
+                Ok(key) => {
+                    ConfiguredKey::Secret { key: Arc::new(key), short: secret.chars().count() < 20 }
+                }
                 Err(Error::PlaceholderKey) => ConfiguredKey::Placeholder,
                 Err(error) => return Err(error),
             },
@@ -202,7 +209,12 @@ fn usual_file() -> Option<PathBuf> {
     [Some(PathBuf::from(FILE_NAME)), in_config_folder]
         .into_iter()
         .flatten()
-        .find(|file| file.exists())
+        .find(|file| !is_absent(file))
+}
+
+/// Whether there is no such file; one that cannot be looked at is there, and reading it will say what is wrong.
+fn is_absent(file: &Path) -> bool {
+    file.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 fn unusable(error: &dyn fmt::Display) -> Error {

@@ -1,5 +1,6 @@
 //! What a prompt may recall: providers hand over messages, each saying where in the prompt they belong.
 
+pub(crate) mod blocks;
 mod last_n;
 mod retrieval;
 

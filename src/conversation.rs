@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::clock::Clock;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
 use crate::prompt::{Prompt, PromptBuilder, Receipt};
 use crate::store::{ConversationStore, StoredMessage};
@@ -30,13 +30,14 @@ pub struct Heard {
 
 impl Conversation {
     /// A conversation that keeps its messages in `store` and recalls about `last_n` of them a prompt. The builder
-    /// must be for the store's scope.
+    /// is bound to the store's scope.
     pub fn new(
         store: Arc<dyn ConversationStore>,
         builder: PromptBuilder,
         clock: Arc<dyn Clock>,
         last_n: usize,
     ) -> Self {
+        let builder = builder.for_scope(Arc::clone(store.scope()));
         Self { store, builder, clock, last_n }
     }
 
@@ -47,7 +48,13 @@ impl Conversation {
     }
 
     /// [`hear`](Self::hear) for an utterance with metadata, such as who spoke.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMessage`] for a message that is not a user's; nothing is kept then.
     pub async fn hear_message(&self, message: ChatMessage) -> Result<Heard> {
+        if message.role != ChatRole::User {
+            return Err(Error::InvalidMessage { reason: "an utterance has the role of the user" });
+        }
         let message = self.store.append_message(message).await?;
         let (prompt, receipt) = self.builder.build(Arc::clone(&message), self.last_n).await?;
         Ok(Heard { message, prompt, receipt })

@@ -85,6 +85,9 @@ pub enum Error {
     /// A message's time lies more than 24 hours ahead of the clock.
     #[error("the message's time is more than 24 hours ahead of this machine's clock")]
     FromTheFuture,
+    /// A stored utterance was to be answered in a conversation that is not its own.
+    #[error("the utterance belongs to another conversation")]
+    OtherScope,
     /// A scope id that is empty, too long, or holds control characters.
     #[error("not a scope id: {reason}")]
     InvalidScope {
@@ -198,8 +201,11 @@ impl Error {
     /// What the reader can do about it, in one line.
     pub fn help(&self) -> &'static str {
         match self {
-            Self::NoKey | Self::PlaceholderKey | Self::EmptyKey => {
-                "run `sottovoce init` to make a key file, or set Context.EncryptionKey to a secret of your own"
+            Self::NoKey | Self::PlaceholderKey => {
+                "nothing is stored yet; `sottovoce ask` or `sottovoce init` makes a key file"
+            }
+            Self::EmptyKey => {
+                "give Context.EncryptionKey a long secret, or leave it out to use a key file"
             }
             Self::KeyFile { .. } | Self::KeyLost { .. } => {
                 "restore the key file from your backup; without it the records cannot be read by anyone"
@@ -220,6 +226,7 @@ impl Error {
             Self::InvalidMessage { .. } | Self::InvalidScope { .. } => {
                 "correct the input; nothing was stored"
             }
+            Self::OtherScope => "answer it in the conversation it was stored in",
             Self::FromTheFuture => {
                 "set the machine's clock, or correct the message's time; nothing was stored"
             }

@@ -14,8 +14,8 @@ impl EncryptionKey {
     /// # Errors
     /// [`Error::KeyFile`] for a file that is not 64 hexadecimal digits and a newline.
     pub fn read_file(path: &Path) -> Result<Option<Self>> {
-        let (folder, name) = split(path)?;
-        let Some(bytes) = folder.read(name)?.map(Zeroizing::new) else {
+        let (folder, name) = split(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?;
+        let Some(bytes) = folder.read(&name)?.map(Zeroizing::new) else {
             return Ok(None);
         };
         let key = str::from_utf8(&bytes).ok().and_then(Self::from_hex);
@@ -30,7 +30,7 @@ impl EncryptionKey {
     pub fn read_or_make_file(path: &Path) -> Result<Self> {
         let (folder, name) = split(path)?;
         let key = Self::generate()?;
-        if folder.create(name, key.to_hex().as_bytes())? {
+        if folder.create(&name, key.to_hex().as_bytes())? {
             folder.sync()?;
         }
         Self::read_file(path)?.ok_or_else(|| Error::KeyFile {
@@ -40,7 +40,7 @@ impl EncryptionKey {
     }
 }
 
-fn split(path: &Path) -> Result<(FsBlobs, &str)> {
+fn split(path: &Path) -> Result<(FsBlobs, String)> {
     let refused = |reason| Error::KeyFile { path: path.into(), reason };
     let name = path
         .file_name()
@@ -50,7 +50,9 @@ fn split(path: &Path) -> Result<(FsBlobs, &str)> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    Ok((FsBlobs::new(folder, &[])?, name))
+    // People link their configuration folders, and systems mount secrets as links.
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    Ok((FsBlobs::new(&folder, &[])?, name.to_owned()))
 }
 
 #[cfg(test)]

@@ -31,6 +31,9 @@ pub enum Scope {
     },
 }
 
+/// The folders of a root that hold other scopes than [`Scope::Default`].
+pub(crate) const SCOPE_FOLDERS: [&str; 3] = ["dms", "guilds", "conversations"];
+
 impl Scope {
     /// The scope's parts as the seal covers them, ids in the host's own bytes.
     pub(crate) fn parts(&self) -> Vec<&str> {
@@ -47,13 +50,14 @@ impl Scope {
     /// # Errors
     /// [`Error::InvalidScope`] for an id that is empty, holds control characters or is over 200 bytes when encoded.
     pub fn folder(&self) -> Result<Vec<String>> {
+        let [dms, guilds, conversations] = SCOPE_FOLDERS.map(str::to_owned);
         Ok(match self {
             Self::Default => vec![],
-            Self::Dm { user } => vec!["dms".into(), encode(user)?],
+            Self::Dm { user } => vec![dms, encode(user)?],
             Self::Guild { guild, channel, user } => {
-                vec!["guilds".into(), encode(guild)?, encode(channel)?, encode(user)?]
+                vec![guilds, encode(guild)?, encode(channel)?, encode(user)?]
             }
-            Self::Named { id } => vec!["conversations".into(), encode(id)?],
+            Self::Named { id } => vec![conversations, encode(id)?],
         })
     }
 }

@@ -7,10 +7,14 @@ pub(crate) mod folder;
 pub(crate) mod forget;
 pub(crate) mod head;
 pub(crate) mod name;
+pub(crate) mod options;
+pub(crate) mod pen;
+pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod tail;
 pub(crate) mod vault;
 pub(crate) mod verify;
+pub(crate) mod writer;
 
 #[cfg(test)]
 mod contract;
@@ -23,9 +27,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-pub use file::{FileConversationStore, StoreOptions};
+pub use file::FileConversationStore;
 pub use finding::{Finding, FindingKind};
 pub use forget::Forgotten;
+pub use options::StoreOptions;
 pub use record::StoredMessage;
 pub use vault::store_exists;
 pub use verify::{Progress, Report};

@@ -31,6 +31,7 @@ fn the_sample_configuration_is_the_default() {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("appsettings.json");
     let sample = load_file(&sample, &[]).unwrap();
     let default = load("{}", &[]).unwrap();
+    assert!(matches!(default.key, ConfiguredKey::Absent));
     assert_eq!(sample.context, default.context);
     assert_eq!(sample.language_model, default.language_model);
     assert_eq!(sample.context.last_n, 6);
@@ -171,4 +172,84 @@ fn relative_paths_are_meant_from_the_files_folder() {
 fn a_missing_file_that_was_named_is_an_error() {
     let error = load_file(Path::new("/nowhere/appsettings.json"), &[]).unwrap_err();
     assert!(error.to_string().contains("/nowhere/appsettings.json"), "{error}");
+}
+
+#[test]
+fn a_path_that_would_not_mean_what_it_says_is_refused() {
+    for path in ["", "~", "~/sottovoce"] {
+        let message = refusal(&format!(r#"{{"Context":{{"StorageRoot":"{path}"}}}}"#), &[]);
+        assert!(message.contains("Context.StorageRoot"), "{message}");
+    }
+}
+
+fn settings(folder: &Path, key: &str) -> String {
+    let (store, file) = (folder.join("store"), folder.join("key"));
+    format!(
+        r#"{{"Context":{{"StorageRoot":{store:?},"KeyFile":{file:?}{}}}}}"#,
+        if key.is_empty() { String::new() } else { format!(r#","EncryptionKey":"{key}""#) }
+    )
+}
+
+#[tokio::test]
+async fn a_host_starts_twice_the_same_way_with_a_key_string_and_without() {
+    for key in ["", "replace-me-before-deployment", "a long secret of this house"] {
+        let folder = tempfile::tempdir().unwrap();
+        for start in 1..=2 {
+            let config = load(&settings(folder.path(), key), &[]).unwrap();
+            config.make_key_file().unwrap();
+            let clock = std::sync::Arc::new(sottovoce::SystemClock);
+            let store = std::sync::Arc::new(config.open_store(clock.clone()).await.unwrap());
+            // A second conversation of the same host.
+            config.open_store(clock.clone()).await.unwrap();
+            let conversation = config.conversation(store, clock).unwrap();
+            assert_eq!(conversation.hear("hello").await.unwrap().message.seq, start);
+        }
+        assert_eq!(folder.path().join("key").exists(), !key.starts_with("a long"));
+    }
+}
+
+#[tokio::test]
+async fn the_configured_secret_is_used_again_after_a_failed_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = load(&settings(folder.path(), "a long secret of this house"), &[]).unwrap();
+    std::fs::write(folder.path().join("store"), "in the way").unwrap();
+    let clock = std::sync::Arc::new(sottovoce::SystemClock);
+    assert!(config.open_store(clock.clone()).await.is_err());
+    std::fs::remove_file(folder.path().join("store")).unwrap();
+    let store = std::sync::Arc::new(config.open_store(clock.clone()).await.unwrap());
+    config.conversation(store, clock).unwrap().hear("hello").await.unwrap();
+    let vault = std::fs::read_to_string(folder.path().join("store/vault")).unwrap();
+    assert!(vault.contains(r#""kdf":"sha256""#), "{vault}");
+}
+
+#[test]
+fn what_was_never_configured_is_told_apart_from_the_placeholder() {
+    let folder = tempfile::tempdir().unwrap();
+    let error =
+        |key| load(&settings(folder.path(), key), &[]).unwrap().encryption_key().unwrap_err();
+    assert!(matches!(error(""), Error::NoKey));
+    assert!(matches!(error("replace-me-before-deployment"), Error::PlaceholderKey));
+}
+
+#[tokio::test]
+async fn a_preview_is_masked_as_the_utterance_would_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = load(
+        &settings(folder.path(), "a long secret of this house"),
+        &[("SOTTOVOCE__CONTEXT__REDACT", "true")],
+    )
+    .unwrap();
+    let clock = std::sync::Arc::new(sottovoce::SystemClock);
+    let store = std::sync::Arc::new(config.open_store(clock.clone()).await.unwrap());
+    let (prompt, _) =
+        config.conversation(store, clock).unwrap().preview("mail anna@example.org").await.unwrap();
+    assert_eq!(prompt.user_input.content, "mail [e-mail address]");
+}
+
+#[test]
+fn a_configuration_that_is_there_but_cannot_be_read_is_not_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let dangling = folder.path().join("appsettings.json");
+    std::os::unix::fs::symlink("/nowhere/at/all", &dangling).unwrap();
+    assert!(load_file(&dangling, &[]).is_err());
 }

@@ -20,7 +20,7 @@ const MODULES: [(&str, &[&str]); 16] = [
     ("config", &["error", "crypto"]),
     ("store", &["error", "clock", "message", "scope", "crypto", "blob", "redact"]),
     ("context", &["error", "message", "scope", "store"]),
-    ("prompt", &["error", "clock", "message", "scope", "store", "tokens", "context"]),
+    ("prompt", &["error", "clock", "message", "scope", "redact", "store", "tokens", "context"]),
     ("render", &["message", "context", "prompt"]),
     ("conversation", &["error", "clock", "message", "store", "prompt"]),
     (

@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -14,10 +13,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{Blobs, EntryKind, Lock, READ_LIMIT};
+use super::{Blobs, EntryKind, Lock, READ_LIMIT, TEMPORARY};
 use crate::error::{Error, Result};
 
-const TEMPORARY: &str = ".tmp-";
 const LOCK: &str = "lock";
 
 #[derive(Debug)]
@@ -31,7 +29,7 @@ pub(crate) struct FsBlobs {
 
 #[derive(Debug)]
 struct Folder {
-    fd: OwnedFd,
+    fd: File,
     id: FileId,
 }
 
@@ -46,7 +44,8 @@ struct Peeked {
 type FileId = (u64, u64);
 
 fn id(stat: &Stat) -> FileId {
-    (stat.st_dev, stat.st_ino)
+    #[allow(clippy::unnecessary_cast, reason = "other systems have other widths")]
+    (stat.st_dev as u64, stat.st_ino as u64)
 }
 
 impl FsBlobs {
@@ -80,7 +79,7 @@ impl FsBlobs {
             };
         }
         let levels: Vec<&Path> = self.path.ancestors().take(self.own_levels).collect();
-        let mut fd: Option<OwnedFd> = None;
+        let mut fd: Option<File> = None;
         for level in levels.into_iter().rev() {
             let next = match (&fd, level.file_name()) {
                 (Some(parent), Some(name)) => open_folder(parent, Path::new(name)),
@@ -132,7 +131,7 @@ impl FsBlobs {
                 let parent_fd =
                     retry_on_intr(|| rustix::fs::openat(CWD, parent, flags, Mode::empty()))
                         .map_err(failed)?;
-                durable(&parent_fd, parent)?;
+                durable(&File::from(parent_fd), parent)?;
             }
         }
         Ok(())
@@ -207,15 +206,16 @@ impl FsBlobs {
     }
 }
 
-fn open_folder(at: impl std::os::fd::AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+fn open_folder(at: impl std::os::fd::AsFd, path: &Path) -> rustix::io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    retry_on_intr(|| rustix::fs::openat(&at, path, flags, Mode::empty()))
+    retry_on_intr(|| rustix::fs::openat(&at, path, flags, Mode::empty())).map(File::from)
 }
 
-fn durable(fd: impl std::os::fd::AsFd, path: &Path) -> Result<()> {
-    retry_on_intr(|| rustix::fs::fsync(&fd)).map_err(|errno| match errno {
-        Errno::NOSPC | Errno::DQUOT => Error::io("make the file durable", path, errno.into()),
-        _ => Error::NotDurable { path: path.into(), source: errno.into() },
+/// Makes a file's bytes, or a folder's names, durable; where fsync alone is not enough, the standard library knows.
+fn durable(file: &File, path: &Path) -> Result<()> {
+    file.sync_all().map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::NOSPC | Errno::DQUOT) => Error::io("make the file durable", path, error),
+        _ => Error::NotDurable { path: path.into(), source: error },
     })
 }
 

@@ -153,6 +153,12 @@ impl Layer {
             (_, Null) if key.may_be_null() => ValueKind::Nil,
             (Kind::Flag, Bool(flag)) => ValueKind::Boolean(flag),
             (Kind::Text, String(text)) => ValueKind::String(text),
+            (Kind::Path, String(path)) if path.is_empty() || path.starts_with('~') => {
+                return Err(Error::Config {
+                    place: place.to_owned(),
+                    reason: format!("{} must be a path written out, without ~", key.path),
+                });
+            }
             (Kind::Path, String(path)) => {
                 let path = base.map_or_else(|| path.clone().into(), |base| base.join(&path));
                 ValueKind::String(path.display().to_string())

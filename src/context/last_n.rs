@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Context, ContextProvider, ContextRequest, Placement};
+use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::error::Result;
 use crate::store::{ConversationStore, Reading, StoredMessage};
 
-/// How far before a block an exchange that began earlier is looked for.
-const LOOK_BACK: usize = 8;
-/// How many times n a block-wise window grows to before its oldest block is dropped.
-const HIGH_WATER: usize = 4;
+/// How many times n messages are read to find a window, where some of them were forgotten.
+const SPARE: usize = 6;
 
 /// The conversation's newest messages; n is given with each request.
 ///
@@ -30,9 +28,9 @@ impl LastNContextProvider {
         Self { store, blocks }
     }
 
-    /// At least the n newest messages and fewer than four times as many, from a start that moves three times n
-    /// numbers at a time and depends on the utterance's number alone. A start within an exchange moves back to the
-    /// exchange's beginning.
+    /// About the n newest messages to four times as many: the window grows to four times n, then drops three times
+    /// n at once. Where it starts depends on the utterance's number alone, and it starts with an exchange, so that a
+    /// tool's result never stands without its call.
     pub fn in_blocks(store: Arc<dyn ConversationStore>) -> Self {
         let blocks = true;
         Self { store, blocks }
@@ -42,13 +40,13 @@ impl LastNContextProvider {
     async fn before(&self, request: &ContextRequest<'_>, n: usize) -> Result<Reading> {
         let mut extra = usize::from(request.before.is_some());
         loop {
-            let mut reading = self.store.read_tail(n + extra).await?;
+            let mut reading = self.store.read_tail(n.saturating_add(extra)).await?;
             let found = reading.messages.len();
             if let Some(utterance) = request.before {
                 reading.messages.retain(|message| message.seq < utterance);
             }
             let left_out = found - reading.messages.len();
-            if left_out <= extra || found < n + extra {
+            if left_out <= extra || found < n.saturating_add(extra) {
                 let surplus = reading.messages.len().saturating_sub(n);
                 reading.messages.drain(..surplus);
                 return Ok(reading);
@@ -75,10 +73,10 @@ impl ContextProvider for LastNContextProvider {
         if n == 0 {
             return Ok(Context::new(Vec::new(), "no history was asked for"));
         }
-        let window = if self.blocks { HIGH_WATER * n + n + LOOK_BACK } else { n };
-        let reading = self.before(request, window).await?;
+        let most = if self.blocks { n.saturating_mul(SPARE) } else { n };
+        let reading = self.before(request, most).await?;
         let (start, why) = if self.blocks {
-            let start = block_start(&reading.messages, request.before, n, window);
+            let start = block_start(&reading.messages, request.before, n, most);
             let first = reading.messages.get(start).map_or(0, |message| message.seq);
             (start, format!("in the blocks from number {first}"))
         } else {
@@ -96,31 +94,32 @@ fn block_start(
     messages: &[Arc<StoredMessage>],
     utterance: Option<u64>,
     n: usize,
-    window: usize,
+    most: usize,
 ) -> usize {
     let low = n as u64;
-    let block = low * (HIGH_WATER as u64 - 1);
-    let last = match (utterance, messages.last()) {
-        (Some(utterance), _) => utterance - 1,
-        (None, Some(newest)) => newest.seq,
-        (None, None) => return 0,
-    };
-    let first_after = |boundary: u64| messages.partition_point(|message| message.seq <= boundary);
-    let mut boundary = last.saturating_sub(low) / block * block;
-    let mut start = first_after(boundary);
+    let block = blocks::length(n);
+    let newest = messages.last().map_or(0, |newest| newest.seq);
+    let last = utterance.map_or(newest, |utterance| utterance.saturating_sub(1));
+    let first_after = |border: u64| messages.partition_point(|message| message.seq <= border);
+    let high_water = low.saturating_mul(blocks::HIGH_WATER);
+    let mut border =
+        blocks::border(last.saturating_sub(high_water), last.saturating_sub(low), block);
+    let mut start = first_after(border);
     // Where numbers were forgotten, earlier blocks make up for them, as far as they were read.
-    while messages.len() - start < n && boundary > 0 {
-        let earlier = first_after(boundary - block);
-        if earlier == 0 && messages.len() == window {
+    while messages.len() - start < n && border > 0 {
+        border = border.saturating_sub(block);
+        let earlier = first_after(border);
+        if earlier == 0 && messages.len() == most {
             break;
         }
-        (boundary, start) = (boundary - block, earlier);
+        start = earlier;
     }
-    let began = messages
-        .iter()
-        .take(start + 1)
-        .rev()
-        .take(LOOK_BACK)
-        .position(|message| message.message.starts_exchange());
-    began.map_or(start, |back| start - back)
+    match blocks::whole_from(messages.iter().map(|stored| &stored.message), start) {
+        whole if whole < messages.len() => whole,
+        // The last exchange is longer than the window: better all of it than nothing.
+        _ => messages
+            .iter()
+            .rposition(|stored| stored.message.starts_exchange())
+            .unwrap_or(messages.len()),
+    }
 }

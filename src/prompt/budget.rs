@@ -1,19 +1,21 @@
 //! Keeping a prompt within its tokens by dropping what matters least, a block at a time.
 
 use super::receipt::{Outcome, ReceiptEntry};
-use crate::context::Placement;
+use crate::context::{Placement, blocks};
+use crate::message::ChatMessage;
 
 /// An offered message, as far as dropping is concerned.
 pub(crate) struct Candidate<'a> {
     pub(crate) entry: &'a mut ReceiptEntry,
-    pub(crate) starts_exchange: bool,
+    pub(crate) message: &'a ChatMessage,
 }
 
 /// Drops retrieved messages (the last first), then the oldest history, then stable memory (the last first), until
-/// the rest takes at most `room` tokens.
-pub(crate) fn fit(candidates: &mut [Candidate<'_>], room: usize) {
+/// the rest takes at most `room` tokens. Of the history, about `n` messages are left where they fit, and whole blocks
+/// go.
+pub(crate) fn fit(candidates: &mut [Candidate<'_>], room: usize, n: usize) {
     drop_last_first(candidates, Placement::NewestTurn, room);
-    drop_oldest_history(candidates, room);
+    drop_oldest_history(candidates, room, n);
     drop_last_first(candidates, Placement::Stable, room);
 }
 
@@ -40,7 +42,7 @@ fn drop_last_first(candidates: &mut [Candidate<'_>], placement: Placement, room:
     }
 }
 
-fn drop_oldest_history(candidates: &mut [Candidate<'_>], room: usize) {
+fn drop_oldest_history(candidates: &mut [Candidate<'_>], room: usize, n: usize) {
     let mut excess = excess(candidates, room);
     if excess == 0 {
         return;
@@ -64,24 +66,12 @@ fn drop_oldest_history(candidates: &mut [Candidate<'_>], room: usize) {
         }
     }
     let newest = seqs.last().copied().unwrap_or(0);
-    let boundary = roundest(must_go, must_go.midpoint(newest));
-    let mut kept = false;
-    for (candidate, &seq) in history.iter_mut().zip(&seqs) {
-        kept = kept || (seq > boundary && candidate.starts_exchange);
-        if !kept {
-            candidate.entry.outcome = Outcome::OverBudget;
-        }
-    }
-}
-
-/// The number from `low` to `high` that the highest power of two divides. As a conversation grows, it stays the same
-/// for many turns and then moves far, so that the head of the prompt seldom changes; and it needs no memory of
-/// earlier prompts.
-fn roundest(low: u64, high: u64) -> u64 {
-    let differing = u64::BITS - (low.saturating_sub(1) ^ high).leading_zeros();
-    match differing.checked_sub(1) {
-        Some(bit) if low > 0 => high >> bit << bit,
-        _ => low,
+    let few_left = newest.saturating_sub(n as u64).max(must_go);
+    let border = blocks::border(must_go, few_left, blocks::length(n));
+    let start = seqs.partition_point(|&seq| seq <= border);
+    let kept = blocks::whole_from(history.iter().map(|candidate| candidate.message), start);
+    for candidate in history.iter_mut().take(kept) {
+        candidate.entry.outcome = Outcome::OverBudget;
     }
 }
 
@@ -93,18 +83,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_roundest_number_is_found(low in 1u64..500, span in 0u64..500) {
-            let high = low + span;
-            let expected = (low..=high).max_by_key(|n| n.trailing_zeros()).unwrap();
-            prop_assert_eq!(roundest(low, high).trailing_zeros(), expected.trailing_zeros());
-            prop_assert!((low..=high).contains(&roundest(low, high)));
-        }
-
-        #[test]
         fn what_is_left_fits_or_is_nothing_and_starts_with_an_exchange(
             tokens in prop::collection::vec(1usize..60, 0..60),
             first in 1u64..1000,
             room in 0usize..1500,
+            n in 1usize..9,
         ) {
             let mut entries: Vec<_> = tokens
                 .iter()
@@ -113,9 +96,9 @@ mod tests {
                 .collect();
             let mut candidates: Vec<_> = entries
                 .iter_mut()
-                .map(|entry| Candidate { starts_exchange: entry.seq.unwrap() % 2 == 1, entry })
+                .map(|entry| Candidate { message: said(entry.seq.unwrap() % 2 == 1), entry })
                 .collect();
-            fit(&mut candidates, room);
+            fit(&mut candidates, room, n);
             let all: usize = tokens.iter().sum();
             let kept: Vec<_> = entries.iter().filter(|e| e.outcome == Outcome::Included).collect();
             prop_assert!(kept.iter().map(|e| e.tokens).sum::<usize>() <= room);
@@ -126,6 +109,16 @@ mod tests {
                 prop_assert_eq!(kept.len(), entries.len() - entries.iter().position(|e| e == *first).unwrap());
             }
         }
+    }
+
+    /// A message that starts an exchange, or one that does not.
+    fn said(starts: bool) -> &'static ChatMessage {
+        static MESSAGES: std::sync::OnceLock<[ChatMessage; 2]> = std::sync::OnceLock::new();
+        let messages = MESSAGES.get_or_init(|| {
+            [ChatRole::Assistant, ChatRole::User]
+                .map(|role| ChatMessage::at(role, "x", jiff::Timestamp::UNIX_EPOCH))
+        });
+        &messages[usize::from(starts)]
     }
 
     fn entry(seq: u64, tokens: usize, placement: Placement) -> ReceiptEntry {
@@ -146,11 +139,9 @@ mod tests {
         let left = |room| {
             let mut entries: Vec<_> =
                 places.iter().zip(1..).map(|(&at, seq)| entry(seq, 10, at)).collect();
-            let mut candidates: Vec<_> = entries
-                .iter_mut()
-                .map(|entry| Candidate { starts_exchange: true, entry })
-                .collect();
-            fit(&mut candidates, room);
+            let mut candidates: Vec<_> =
+                entries.iter_mut().map(|entry| Candidate { message: said(true), entry }).collect();
+            fit(&mut candidates, room, 1);
             entries
                 .iter()
                 .filter(|e| e.outcome == Outcome::Included)

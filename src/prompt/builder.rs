@@ -9,8 +9,9 @@ use super::receipt::{Outcome, Receipt, ReceiptEntry};
 use super::{Prompt, SystemPromptProvider, Turn};
 use crate::clock::Clock;
 use crate::context::{ContextMessage, ContextProvider, ContextRequest, Placement};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
+use crate::redact::{Redactor, redact_message};
 use crate::scope::Scope;
 use crate::tokens::TokenRates;
 
@@ -23,6 +24,7 @@ pub struct PromptBuilder {
     rates: TokenRates,
     budget: Option<usize>,
     hints: BTreeMap<String, String>,
+    redactor: Option<Arc<dyn Redactor>>,
 }
 
 impl PromptBuilder {
@@ -36,7 +38,14 @@ impl PromptBuilder {
             rates: TokenRates::default(),
             budget: None,
             hints: BTreeMap::new(),
+            redactor: None,
         }
+    }
+
+    /// The same builder for another conversation.
+    pub(crate) fn for_scope(mut self, scope: Arc<Scope>) -> Self {
+        self.scope = scope;
+        self
     }
 
     /// Adds a provider. A message that two give is taken once, at the earlier placement, then from the earlier
@@ -61,6 +70,13 @@ impl PromptBuilder {
         self
     }
 
+    /// Masks utterances that are not stored, as the store does with those that are.
+    #[must_use]
+    pub fn redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
+        self.redactor = Some(redactor);
+        self
+    }
+
     /// A note in every prompt for a renderer of the host's own.
     #[must_use]
     pub fn hint(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
@@ -71,19 +87,39 @@ impl PromptBuilder {
     /// The prompt for one utterance, with about `n` messages of history, and the account of it.
     ///
     /// The same store, utterance and clock give the same prompt. Neither the system prompt nor the utterance is ever
-    /// cut; [`Receipt::is_over_budget`] tells when they alone are too long.
+    /// cut; [`Receipt::is_over_budget`] tells when they alone are too long. A provider of stable memory or of
+    /// retrieved messages that fails is left out and named in the receipt.
+    ///
+    /// # Errors
+    /// [`Error::OtherScope`] for a stored utterance of another conversation, and what keeps the history from being
+    /// read.
     pub async fn build(&self, turn: impl Into<Turn>, n: usize) -> Result<(Prompt, Receipt)> {
         let now = self.clock.now();
         let turn = turn.into();
         let (user_input, before) = match &turn {
+            Turn::Stored(stored) if *stored.scope != *self.scope => return Err(Error::OtherScope),
             Turn::Stored(stored) => (stored.message.clone(), Some(stored.seq)),
-            Turn::Unstored(text) => (ChatMessage::new(ChatRole::User, text, &now), None),
+            Turn::Unstored(text) => {
+                let mut message = ChatMessage::new(ChatRole::User, text, &now);
+                if let Some(redactor) = &self.redactor {
+                    redact_message(&**redactor, &mut message);
+                }
+                (message, None)
+            }
         };
         let request = ContextRequest { current_prompt: &user_input.content, n, before };
         let mut offers = Vec::new();
         let mut skipped = Vec::new();
+        let mut failed = Vec::new();
         for provider in &self.providers {
-            let context = provider.get_context(&request).await?;
+            let context = match provider.get_context(&request).await {
+                Ok(context) => context,
+                Err(error) if provider.placement() == Placement::History => return Err(error),
+                Err(error) => {
+                    failed.push(error.to_string());
+                    continue;
+                }
+            };
             for finding in context.skipped {
                 if !skipped.contains(&finding) {
                     skipped.push(finding);
@@ -103,12 +139,9 @@ impl PromptBuilder {
             let room = budget.saturating_sub(system_tokens + user_tokens);
             let mut candidates: Vec<_> = offers
                 .iter_mut()
-                .map(|(entry, message)| Candidate {
-                    entry,
-                    starts_exchange: message.message().starts_exchange(),
-                })
+                .map(|(entry, message)| Candidate { entry, message: message.message() })
                 .collect();
-            fit(&mut candidates, room);
+            fit(&mut candidates, room, n);
         }
 
         let mut entries = Vec::with_capacity(offers.len());
@@ -127,6 +160,7 @@ impl PromptBuilder {
             budget_tokens: self.budget,
             entries,
             skipped,
+            failed,
         };
         tracing::debug!(
             messages = context.len(),

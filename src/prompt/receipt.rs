@@ -23,6 +23,8 @@ pub struct Receipt {
     pub entries: Vec<ReceiptEntry>,
     /// What providers could not read.
     pub skipped: Vec<Finding>,
+    /// Why providers gave nothing at all, other than the history's.
+    pub failed: Vec<String>,
 }
 
 impl Receipt {

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::turn::indented;
+use super::turn::{Speakers, indented};
 use super::{ModelOptions, ModelRequest, OllamaSettings, PromptRenderer, time};
-use crate::message::ToolCall;
+use crate::message::{ChatMessage, ToolCall};
 use crate::prompt::Prompt;
 
 /// One text: the previous context line by line, the current time, the utterance. For models without a chat template
@@ -38,19 +38,26 @@ impl OllamaPromptRenderer {
         if !prompt.context.is_empty() {
             text.push_str("Previous context:\n");
         }
+        let mut speakers = Speakers::default();
+        let role = |message: &ChatMessage, label: Option<String>| match label {
+            Some(speaker) => format!("{} ({speaker})", message.role),
+            None => message.role.to_string(),
+        };
         for (_, message) in &prompt.context {
             let message = message.message();
             let calls = message.tool_calls.iter().map(call).collect::<String>();
+            let role = role(message, speakers.label_of_user(message));
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "{}: {calls}{}", message.role, indented(&message.content));
+            let _ = writeln!(text, "{role}: {calls}{}", indented(&message.content));
         }
         if !prompt.context.is_empty() {
             text.push('\n');
         }
         let _ = write!(
             text,
-            "Current time: {}\nUser: {}\nAssistant:",
+            "Current time: {}\n{}: {}\nAssistant:",
             time::of_now(&prompt.now),
+            role(&prompt.user_input, speakers.label_of_user(&prompt.user_input)),
             indented(&prompt.user_input.content)
         );
         text

@@ -27,10 +27,9 @@ pub(super) fn lines<'a, Call>(
 ) -> Vec<Line<'a, Call>> {
     let remembered =
         prompt.placed(Placement::Stable).filter(|message| message.role != ChatRole::System);
-    let mut speakers = Speakers::default();
-    let mut line = |message: &'a ChatMessage| Line {
+    let line = |message: &'a ChatMessage, content| Line {
         role: role(message).as_str(),
-        content: content(message, &mut speakers),
+        content,
         tool_calls: message.tool_calls.iter().map(&call).collect(),
         tool_call_id: message.tool_call_id.as_deref(),
     };
@@ -44,16 +43,20 @@ pub(super) fn lines<'a, Call>(
             tool_call_id: None,
         })
         .collect();
-    lines.extend(remembered.chain(prompt.placed(Placement::History)).map(&mut line));
-    let mut newest = line(&prompt.user_input);
+    let mut speakers = Speakers::default();
+    for message in remembered.chain(prompt.placed(Placement::History)) {
+        lines.push(line(message, content(message, &mut speakers)));
+    }
+    let said = user_content(&prompt.user_input, &time::of_turn(prompt), &mut speakers);
     let found: Vec<String> = prompt
         .placed(Placement::NewestTurn)
         .map(|message| format!("- {}", indented(&message.content)))
         .collect();
-    if !found.is_empty() {
-        newest.content = format!("Possibly relevant:\n{}\n\n{}", found.join("\n"), newest.content);
-    }
-    lines.push(newest);
+    let newest = match found.is_empty() {
+        true => said,
+        false => format!("Possibly relevant:\n{}\n\n{said}", found.join("\n")),
+    };
+    lines.push(line(&prompt.user_input, newest));
     lines
 }
 
@@ -77,28 +80,42 @@ fn role(message: &ChatMessage) -> ChatRole {
 }
 
 fn content<'a>(message: &'a ChatMessage, speakers: &mut Speakers<'a>) -> String {
-    let said = || time::of_message(message);
     match message.role {
-        ChatRole::User => match speakers.label(message) {
-            Some(speaker) => format!("[{}] {speaker}: {}", said(), message.content),
-            None => format!("[{}] {}", said(), message.content),
-        },
-        ChatRole::System => format!("[{}] (note) {}", said(), message.content),
+        ChatRole::User => user_content(message, &time::of_message(message), speakers),
+        ChatRole::System => {
+            format!("[{}, note] {}", time::of_message(message), indented(&message.content))
+        }
         ChatRole::Assistant | ChatRole::Tool => message.content.clone(),
+    }
+}
+
+/// What a person said. The bracket that opens the first line is ours; no later line can open with one.
+fn user_content<'a>(message: &'a ChatMessage, said: &str, speakers: &mut Speakers<'a>) -> String {
+    let words = indented(&message.content);
+    match speakers.label(message) {
+        Some(speaker) => format!("[{said}, {speaker}] {words}"),
+        None => format!("[{said}] {words}"),
     }
 }
 
 /// Who has spoken so far. A message's label depends only on what stands before it, so that it stays the same when
 /// someone else speaks later.
 #[derive(Default)]
-struct Speakers<'a>(HashSet<&'a str>);
+pub(super) struct Speakers<'a>(HashSet<&'a str>);
 
 impl<'a> Speakers<'a> {
-    /// The speaker's name on one line, once several have spoken.
-    fn label(&mut self, message: &'a ChatMessage) -> Option<String> {
+    /// [`label`](Self::label) for people; an assistant has but one voice.
+    pub(super) fn label_of_user(&mut self, message: &'a ChatMessage) -> Option<String> {
+        (message.role == ChatRole::User).then(|| self.label(message)).flatten()
+    }
+
+    /// The speaker's name on one line, without brackets, once several have spoken.
+    pub(super) fn label(&mut self, message: &'a ChatMessage) -> Option<String> {
         let speaker = message.speaker()?;
         self.0.insert(speaker);
-        (self.0.len() > 1).then(|| speaker.split_whitespace().collect::<Vec<_>>().join(" "))
+        let plain = |c: char| if c.is_control() || "[](),:".contains(c) { ' ' } else { c };
+        let name: String = speaker.chars().map(plain).collect();
+        (self.0.len() > 1).then(|| name.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 }
 

@@ -34,6 +34,18 @@ impl Erased {
             .is_some_and(|&(_, last)| seq <= last)
     }
 
+    /// The last number of the unbroken run from 1; 0 if there is none.
+    pub(crate) fn unbroken(&self) -> u64 {
+        self.ranges().next().filter(|run| *run.start() == 1).map_or(0, |run| *run.end())
+    }
+
+    /// How many numbers these are.
+    pub(crate) fn count(&self) -> u64 {
+        self.ranges().fold(0, |count, range| {
+            count.saturating_add(range.end() - range.start()).saturating_add(1)
+        })
+    }
+
     /// The numbers below the highest that are in no range.
     pub(crate) fn holes(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
         self.ranges()

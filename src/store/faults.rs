@@ -550,3 +550,56 @@ async fn during_a_change_of_keys_each_record_opens_under_its_own() {
         assert_eq!(old_keys.count(), 2, "{:?}", reading.skipped);
     }
 }
+
+/// Ten messages, the head as it is then, and ten more: after a power cut a head may be that old.
+async fn with_an_old_head(setting: &Setting) -> (FileConversationStore, Vec<u8>) {
+    let store = open_sound(setting).await;
+    store.append_all((1..=10).map(said).collect()).await.unwrap();
+    let head = setting.faulty.inner.read("head").unwrap().unwrap();
+    store.append_all((11..=20).map(said).collect()).await.unwrap();
+    (store, head)
+}
+
+async fn seqs_and_findings(setting: &Setting) -> (Vec<u64>, Vec<FindingKind>) {
+    let store = open_sound(setting).await;
+    let reading = store.read_tail(100).await.unwrap();
+    let ranged = store.read_seqs(1..=100).await.unwrap();
+    assert_eq!(reading.messages, ranged.messages);
+    let seqs = reading.messages.iter().map(|message| message.seq).collect();
+    (seqs, reading.skipped.into_iter().map(|finding| finding.kind).collect())
+}
+
+#[tokio::test]
+async fn a_record_lost_beyond_an_old_head_hides_none_of_those_after_it() {
+    for setting in settings() {
+        let (store, head) = with_an_old_head(&setting).await;
+        let lost = store.read_seqs(15..=15).await.unwrap().messages[0].file_name();
+        setting.faulty.inner.remove(&lost).unwrap();
+        setting.faulty.inner.replace("head", &head).unwrap();
+        let (seqs, _) = seqs_and_findings(&setting).await;
+        assert_eq!(seqs, (1..=20).filter(|seq| *seq != 15).collect::<Vec<u64>>());
+        let report = open_sound(&setting).await.verify(|_| {}).await.unwrap();
+        assert_eq!(report.findings, [FindingKind::Missing.at(15, 15)]);
+        let next = open_sound(&setting).await.append_message(said("next")).await.unwrap();
+        assert_eq!(next.seq, 21);
+    }
+}
+
+#[tokio::test]
+async fn what_was_forgotten_beyond_an_old_head_stays_away_and_hides_nothing() {
+    for setting in settings() {
+        let (store, head) = with_an_old_head(&setting).await;
+        let eleventh = store.read_seqs(11..=11).await.unwrap().messages[0].file_name();
+        let bytes = setting.faulty.inner.read(&eleventh).unwrap().unwrap();
+        store.forget(&[11..=20]).await.unwrap();
+        store.append_all((22..=24).map(said).collect()).await.unwrap();
+        setting.faulty.inner.replace("head", &head).unwrap();
+        let expected: Vec<u64> = (1..=10).chain(22..=24).collect();
+        assert_eq!(seqs_and_findings(&setting).await, (expected.clone(), vec![]));
+        // A backup brings one of them back.
+        setting.faulty.inner.create(&eleventh, &bytes).unwrap();
+        assert_eq!(seqs_and_findings(&setting).await, (expected, vec![]));
+        let report = open_sound(&setting).await.verify(|_| {}).await.unwrap();
+        assert!(report.is_sound(), "{:?}", report.findings);
+    }
+}

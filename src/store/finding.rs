@@ -45,6 +45,8 @@ pub enum FindingKind {
     Ancestor,
     /// Written by a newer version of the format.
     NewerFormat(u64),
+    /// A part of the store that a newer program added and this one cannot read.
+    Unsupported,
     /// A link, folder, pipe or device where a file should be, or a file too large to be a record.
     NotPlain(&'static str),
     /// The operating system could not read it.
@@ -80,6 +82,7 @@ impl FindingKind {
             Self::Foreign => "foreign",
             Self::Ancestor => "ancestor",
             Self::NewerFormat(_) => "newer-format",
+            Self::Unsupported => "unsupported",
             Self::NotPlain(_) => "not-plain",
             Self::Unreadable(_) => "unreadable",
             Self::Missing => "missing",
@@ -133,6 +136,9 @@ impl fmt::Display for FindingKind {
             Self::NewerFormat(version) => {
                 write!(f, "written in format version {version}; a newer program reads it")
             }
+            Self::Unsupported => f.write_str(
+                "added by a newer program; the messages in it are not read by this one",
+            ),
             Self::NotPlain(found) => write!(f, "{found} where a record should be; it is not followed"),
             Self::Unreadable(kind) => write!(f, "the operating system could not read it: {kind}"),
             Self::Missing => f.write_str("neither there nor recorded as forgotten: lost or taken away"),

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::blob::{Blobs, EntryKind};
+use crate::blob::{Blobs, EntryKind, TEMPORARY};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, SealingKey};
 use crate::error::{Error, Result};
-use crate::scope::Scope;
+use crate::scope::{SCOPE_FOLDERS, Scope};
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::head::{self, Head};
@@ -17,17 +17,18 @@ use crate::store::record::{self, StoredMessage};
 use crate::store::vault::Vault;
 
 /// Files that belong to a conversation but are no records.
-const SIDECARS: [&[u8]; 8] =
-    [b"vault", b"head", b"lock", b"profile", b"packs", b"artifacts", b"snapshots", b"presets"];
-/// Folders of other conversations that lie in the root.
-const OTHER_SCOPES: [&[u8]; 3] = [b"dms", b"guilds", b"conversations"];
+const SIDECARS: [&[u8]; 7] =
+    [b"vault", b"head", b"lock", b"profile", b"artifacts", b"snapshots", b"presets"];
+
+/// How long a reading waits for a writer to finish what looks half done.
+const SETTLING: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) blobs: Arc<dyn Blobs>,
     root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
-    keys: Vec<EncryptionKey>,
+    keys: Vec<Arc<EncryptionKey>>,
     vault: OnceLock<Vault>,
 }
 
@@ -38,22 +39,6 @@ pub(crate) struct Listing {
     /// What is no record of this store.
     pub(crate) strange: Vec<Finding>,
     pub(crate) leftovers: Vec<Finding>,
-}
-
-impl Listing {
-    /// The highest number up to which the listing is whole, given what the head acknowledges. A listing made while
-    /// a batch is being published may show a later record of it without an earlier one; an unbroken run beyond the
-    /// head was published before.
-    pub(crate) fn whole_up_to(&self, head: HeadState) -> u64 {
-        let HeadState::Known(Head { seq: acknowledged, .. }) = head else {
-            return u64::MAX;
-        };
-        let mut beyond: Vec<u64> =
-            self.names.iter().map(|name| name.seq).filter(|&seq| seq > acknowledged).collect();
-        beyond.sort_unstable();
-        let step = |last: u64, seq: u64| if seq <= last + 1 { seq } else { last };
-        beyond.into_iter().fold(acknowledged, step)
-    }
 }
 
 /// What a file turned out to be.
@@ -88,7 +73,7 @@ impl Folder {
         root: Arc<dyn Blobs>,
         blobs: Arc<dyn Blobs>,
         scope: Scope,
-        keys: Vec<EncryptionKey>,
+        keys: Vec<Arc<EncryptionKey>>,
     ) -> Self {
         Self { blobs, root, scope: Arc::new(scope), keys, vault: OnceLock::new() }
     }
@@ -115,6 +100,22 @@ impl Folder {
         self.vault.get().and_then(Vault::writer).ok_or(Error::NoKey)
     }
 
+    /// Runs `work` while nobody writes; `None` where writers do not stop. Where this process may not lock, it can at
+    /// least read.
+    pub(crate) fn settled<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+        let lock = match self.blobs.lock(SETTLING) {
+            Ok(lock) => Some(lock),
+            Err(Error::LockTimeout { .. }) => return Ok(None),
+            Err(_) => None,
+        };
+        let done = work();
+        // An interrupted writer's mark is for the next writer to find.
+        if let Some(lock) = lock.filter(|lock| !lock.abandoned()) {
+            lock.finish();
+        }
+        done.map(Some)
+    }
+
     pub(crate) fn list(&self) -> Result<Listing> {
         let mut listing = Listing::default();
         let at_root = *self.scope == Scope::Default;
@@ -128,9 +129,12 @@ impl Folder {
                 (Some(_), EntryKind::Other) => listing
                     .strange
                     .push(FindingKind::NotPlain("a link, pipe or device").in_file(name)),
+                _ if name == b"packs" => {
+                    listing.strange.push(FindingKind::Unsupported.in_file(name));
+                }
                 _ if SIDECARS.contains(&name) => {}
-                _ if at_root && OTHER_SCOPES.contains(&name) => {}
-                _ if name.starts_with(b".tmp-") => {
+                _ if at_root && SCOPE_FOLDERS.iter().any(|other| other.as_bytes() == name) => {}
+                _ if name.starts_with(TEMPORARY.as_bytes()) => {
                     listing.leftovers.push(FindingKind::Leftover.in_file(name));
                 }
                 _ => listing.strange.push(FindingKind::Foreign.in_file(name)),

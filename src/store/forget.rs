@@ -9,6 +9,8 @@ use crate::store::name::RecordName;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Forgotten {
+    /// How many numbers are recorded as forgotten that were not before, whether or not they had a file.
+    pub numbers: u64,
     /// Numbers of the messages whose files were removed.
     pub removed: Vec<u64>,
     /// Files that carry a forgotten number but do not open, so that they may be something else: they stay, are

@@ -17,7 +17,35 @@ const KEPT: usize = 128;
 /// How many bytes of words stay in memory as more are appended.
 const KEPT_BYTES: usize = 1 << 20;
 /// How often a read starts again because files were moved under it.
-const ATTEMPTS: usize = 20;
+pub(crate) const ATTEMPTS: usize = 20;
+
+/// What a listing may show. It is no snapshot: while a batch is being published, it may show a later record of it
+/// without an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum View {
+    /// Others may be writing; a gap beyond the head is to be looked into.
+    Passing,
+    /// Others are writing and do not stop; beyond the head only an unbroken run counts.
+    Unbroken,
+    /// Nobody else is writing; everything counts.
+    Alone,
+}
+
+/// What came of looking at a folder.
+enum Look {
+    Tail(Box<Tail>),
+    /// Files vanished between being listed and being read.
+    Moved,
+    /// Beyond the head there is a record after a gap.
+    Broken,
+}
+
+pub(crate) fn restless(folder: &Folder) -> Error {
+    Error::Damaged {
+        place: folder.blobs.path().display().to_string(),
+        reason: "its files keep vanishing while they are read",
+    }
+}
 
 /// The newest end of a conversation as of one state of its head.
 #[derive(Debug, Clone)]
@@ -27,8 +55,6 @@ pub(crate) struct Tail {
     pub(crate) head: HeadState,
     /// The highest number given so far.
     pub(crate) last_seq: u64,
-    /// The highest number that could be read; what is beyond it is still being published.
-    pub(crate) whole_up_to: u64,
     /// The newest live record's time.
     pub(crate) newest: NameTime,
     pub(crate) erased: Erased,
@@ -44,43 +70,46 @@ pub(crate) struct Tail {
 
 impl Tail {
     /// Reads the folder's newest end, at least `n` messages of it, taking over what `known` has opened already.
-    /// `alone` says that the caller holds the lock, so that nothing is being published meanwhile.
-    pub(crate) fn load(
-        folder: &Folder,
-        n: usize,
-        known: Option<&Self>,
-        alone: bool,
-    ) -> Result<Self> {
+    pub(crate) fn load(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
         for _ in 0..ATTEMPTS {
-            if let Some(tail) = Self::try_load(folder, n, known, alone)? {
-                return Ok(tail);
+            match Self::look(folder, n, known, View::Passing)? {
+                Look::Tail(tail) => return Ok(*tail),
+                Look::Moved => {}
+                Look::Broken => return Self::load_settled(folder, n, known),
             }
         }
-        Err(Error::Damaged {
-            place: folder.blobs.path().display().to_string(),
-            reason: "its files keep vanishing while they are read",
-        })
+        Err(restless(folder))
     }
 
-    /// `None` where a file vanished between being listed and being read.
-    fn try_load(
-        folder: &Folder,
-        n: usize,
-        known: Option<&Self>,
-        alone: bool,
-    ) -> Result<Option<Self>> {
+    /// [`load`](Self::load) for the holder of the lock, beside whom nothing is being published.
+    pub(crate) fn load_alone(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
+        match Self::look(folder, n, known, View::Alone)? {
+            Look::Tail(tail) => Ok(*tail),
+            Look::Moved | Look::Broken => Err(restless(folder)),
+        }
+    }
+
+    /// Tells a batch that is being published from records that a crash or a thief has left beyond an old head: under
+    /// the lock there is no such batch.
+    fn load_settled(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
+        if let Some(tail) = folder.settled(|| Self::load_alone(folder, n, known))? {
+            return Ok(tail);
+        }
+        for _ in 0..ATTEMPTS {
+            if let Look::Tail(tail) = Self::look(folder, n, known, View::Unbroken)? {
+                return Ok(*tail);
+            }
+        }
+        Err(restless(folder))
+    }
+
+    fn look(folder: &Folder, n: usize, known: Option<&Self>, view: View) -> Result<Look> {
         // The head comes first: whatever it acknowledges is then sure to be listed.
         let (head_bytes, head) = folder.head()?;
         let acknowledged = head.seq();
-        let mut listing = folder.list()?;
+        let listing = folder.list()?;
         let mut opener = Opener::new(folder, known);
-        let mut skipped = std::mem::take(&mut listing.strange);
-        let whole_up_to = if alone { u64::MAX } else { listing.whole_up_to(head) };
-        for name in listing.names.extract_if(.., |name| name.seq > whole_up_to) {
-            if let Opened::Skipped(kind) = opener.open(name)? {
-                skipped.push(kind.in_file(name.to_string()));
-            }
-        }
+        let mut skipped = listing.strange;
 
         let (forgets, mut names): (Vec<_>, Vec<_>) =
             listing.names.into_iter().partition(|name| name.is_forget());
@@ -92,7 +121,7 @@ impl Tail {
                     erased.extend(ranges.ranges());
                     forgets_in_force.push(name);
                 }
-                Opened::Gone => return Ok(None),
+                Opened::Gone => return Ok(Look::Moved),
                 Opened::Skipped(kind) => skipped.push(kind.in_file(name.to_string())),
                 Opened::Message(_) => {}
             }
@@ -100,6 +129,21 @@ impl Tail {
 
         let mut returned: Vec<_> = names.extract_if(.., |name| erased.contains(name.seq)).collect();
         returned.extend(forgets_in_force.extract_if(.., |name| erased.contains(name.seq)));
+        if matches!(head, HeadState::Known(_)) && view != View::Alone {
+            let mut accounted = erased.clone();
+            accounted.extend(std::iter::once(1..=acknowledged));
+            accounted.extend(names.iter().chain(&forgets_in_force).map(|name| name.seq..=name.seq));
+            let unbroken = accounted.unbroken();
+            let mut unopened = Vec::new();
+            for name in names.extract_if(.., |name| name.seq > unbroken) {
+                match opener.open(name)? {
+                    Opened::Skipped(_) => unopened.push(name),
+                    _ if view == View::Passing => return Ok(Look::Broken),
+                    _ => {}
+                }
+            }
+            names.append(&mut unopened);
+        }
         let mut highest_first: BinaryHeap<_> =
             names.iter().chain(&forgets_in_force).map(|&name| (name.seq, name)).collect();
         // What does not open is not there, whatever number its name claims.
@@ -108,15 +152,15 @@ impl Tail {
             && seq > present
         {
             match opener.open(name)? {
-                Opened::Gone => return Ok(None),
+                Opened::Gone => return Ok(Look::Moved),
                 Opened::Skipped(_) => {}
                 Opened::Message(_) | Opened::Forget(_) => present = seq,
             }
         }
         if acknowledged > present {
             // A listing is no snapshot: it may show neither of two forget records of which one replaces the other.
-            if !alone && folder.head_bytes()? != head_bytes {
-                return Ok(None);
+            if view != View::Alone && folder.head_bytes()? != head_bytes {
+                return Ok(Look::Moved);
             }
             skipped.push(FindingKind::CutTail.at(present + 1, acknowledged));
         }
@@ -129,7 +173,6 @@ impl Tail {
             head_bytes,
             head,
             last_seq,
-            whole_up_to,
             newest: forgets_in_force.iter().map(|name| name.time).max().unwrap_or(NameTime::MIN),
             erased,
             forgets: forgets_in_force,
@@ -151,7 +194,7 @@ impl Tail {
                     tail.newest = tail.newest.max(name.time);
                     tail.messages.push_front(message);
                 }
-                Opened::Gone => return Ok(None),
+                Opened::Gone => return Ok(Look::Moved),
                 Opened::Skipped(kind) => tail.skipped.push(kind.in_file(name.to_string())),
                 Opened::Forget(_) => {}
             }
@@ -159,7 +202,7 @@ impl Tail {
         if tail.head == HeadState::Absent && !tail.is_fresh() {
             tail.skipped.push(FindingKind::HeadMissing.in_file("head"));
         }
-        Ok(Some(tail))
+        Ok(Look::Tail(Box::new(tail)))
     }
 
     /// Whether nothing has changed on disk since this was read.

@@ -1,6 +1,7 @@
 //! The one plain file of a store: which keys it was written under.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, SealingKey, random};
 use crate::error::{Error, Result};
+use crate::scope::SCOPE_FOLDERS;
 use crate::store::name::RecordName;
 use crate::store::record::object;
 
@@ -45,7 +47,7 @@ impl Vault {
     ///
     /// # Errors
     /// [`Error::WrongKey`] unless one of the keys given is the one that the store is written under.
-    pub(crate) fn read(root: &dyn Blobs, keys: &[EncryptionKey]) -> Result<Option<Self>> {
+    pub(crate) fn read(root: &dyn Blobs, keys: &[Arc<EncryptionKey>]) -> Result<Option<Self>> {
         let Some(bytes) = root.read(NAME)? else {
             return Ok(None);
         };
@@ -97,7 +99,7 @@ impl Vault {
     /// Reads the vault, or makes one for an empty store. Of two that do so at once, both get the same.
     pub(crate) fn read_or_make(
         root: &dyn Blobs,
-        keys: &[EncryptionKey],
+        keys: &[Arc<EncryptionKey>],
         timeout: Duration,
     ) -> Result<Self> {
         if let Some(vault) = Self::read(root, keys)? {
@@ -152,11 +154,13 @@ pub fn store_exists(root: &Path) -> Result<bool> {
 
 /// Whether a root holds anything that a store sealed, so that its missing vault is a loss and not a beginning.
 fn holds_records(root: &dyn Blobs) -> Result<bool> {
-    const FOLDERS: [&[u8]; 4] = [b"dms", b"guilds", b"conversations", b"packs"];
     let mut found = false;
     let mut records = Vec::new();
     root.list(&mut |name, kind| match kind {
-        EntryKind::Folder => found |= FOLDERS.contains(&name),
+        EntryKind::Folder => {
+            let mut folders = SCOPE_FOLDERS.iter().chain(&["packs"]);
+            found |= folders.any(|folder| folder.as_bytes() == name);
+        }
         _ if name == b"head" => found = true,
         _ => records.extend(str::from_utf8(name).ok().and_then(|n| n.parse::<RecordName>().ok())),
     })?;

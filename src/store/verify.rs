@@ -1,6 +1,6 @@
 //! Checking a whole conversation, file by file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::Timestamp;
 
@@ -42,27 +42,11 @@ impl Report {
     }
 }
 
-/// How often a check starts again because others were writing meanwhile.
-const ATTEMPTS: usize = 5;
-
 pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Report> {
-    let mut attempt = 1;
-    loop {
-        let (report, disturbed) = check(folder, progress)?;
-        if !disturbed || attempt == ATTEMPTS {
-            return Ok(report);
-        }
-        attempt += 1;
-    }
-}
-
-/// A report, and whether what it calls lost may only have been in motion.
-fn check(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<(Report, bool)> {
     // The head before the listing, so that records appended meanwhile are no contradiction.
-    let (head_bytes, head) = folder.head()?;
+    let (_, head) = folder.head()?;
     let mut listing = folder.list()?;
     listing.names.sort_unstable();
-    let whole_up_to = listing.whole_up_to(head);
     let total = listing.names.len();
     let mut census = Census { findings: listing.strange, ..Census::default() };
     census.findings.append(&mut listing.leftovers);
@@ -74,28 +58,19 @@ fn check(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<(Report, bool)>
     if total > 0 && folder.vault()?.is_none() {
         census.findings.push(FindingKind::VaultMissing.in_file("vault"));
     }
-    let busy = folder.head_bytes()? != head_bytes;
-    if busy {
-        // Beyond that, a batch may be in the middle of being published.
-        census.opened.retain(|&seq, _| seq <= whole_up_to);
+    if census.is_doubtful(head) {
+        folder.settled(|| census.settle(folder, head))?;
     }
-    let vanished = census.vanished;
-    let report = census.report(head);
-    let is_loss =
-        |finding: &Finding| matches!(finding.kind, FindingKind::Missing | FindingKind::CutTail);
-    let disturbed = vanished || (busy && report.findings.iter().any(is_loss));
-    Ok((report, disturbed))
+    Ok(census.report(head))
 }
 
 /// Everything that a check has come upon.
 #[derive(Default)]
 struct Census {
     /// Records that open, by number.
-    opened: BTreeMap<u64, Vec<RecordName>>,
+    opened: BTreeMap<u64, BTreeSet<RecordName>>,
     erased: Erased,
     findings: Vec<Finding>,
-    /// Whether a file went between being listed and being opened.
-    vanished: bool,
 }
 
 impl Census {
@@ -103,22 +78,72 @@ impl Census {
     fn count(&mut self, folder: &Folder, name: RecordName, names: &[RecordName]) -> Result<()> {
         let found = |kind: FindingKind| kind.in_file(name.to_string());
         match folder.open(name)? {
-            Opened::Message(_) => self.opened.entry(name.seq).or_default().push(name),
+            Opened::Message(_) => {
+                self.opened.entry(name.seq).or_default().insert(name);
+            }
             Opened::Forget(ranges) => {
                 self.erased.extend(ranges.ranges());
-                self.opened.entry(name.seq).or_default().push(name);
+                self.opened.entry(name.seq).or_default().insert(name);
             }
             Opened::Skipped(FindingKind::Unopenable) => {
                 let kind = place_of(folder, name, names)?
                     .map(|place| FindingKind::Misplaced { belongs: place.to_string() });
-                self.findings.push(found(kind.unwrap_or(FindingKind::Unopenable)));
+                self.find(found(kind.unwrap_or(FindingKind::Unopenable)));
             }
-            Opened::Skipped(kind) => self.findings.push(found(kind)),
-            Opened::Gone => self.vanished = true,
+            Opened::Skipped(kind) => self.find(found(kind)),
+            Opened::Gone => {}
         }
         if folder.blobs.links(&name.to_string())? > 1 {
-            self.findings.push(found(FindingKind::SecondName));
+            self.find(found(FindingKind::SecondName));
         }
+        Ok(())
+    }
+
+    fn find(&mut self, finding: Finding) {
+        if !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
+    }
+
+    /// The numbers that should be there or forgotten, and are neither.
+    fn lost(&self, head: HeadState) -> Erased {
+        let mut accounted = self.accounted();
+        accounted
+            .extend(std::iter::once(head.seq().saturating_add(1)..=head.seq().saturating_add(1)));
+        let mut lost = Erased::default();
+        lost.extend(accounted.holes());
+        lost
+    }
+
+    /// The numbers that are there or forgotten.
+    fn accounted(&self) -> Erased {
+        let mut accounted = self.erased.clone();
+        accounted.extend(self.opened.keys().map(|&seq| seq..=seq));
+        accounted
+    }
+
+    /// Whether something seems to be lost, or to have come back.
+    fn is_doubtful(&self, head: HeadState) -> bool {
+        self.lost(head).count() > 0 || self.opened.keys().any(|&seq| self.erased.contains(seq))
+    }
+
+    /// Looks again at what is doubtful while nobody writes: a listing is no snapshot, and others may have appended
+    /// and forgotten during the count.
+    fn settle(&mut self, folder: &Folder, head: HeadState) -> Result<()> {
+        let lost = self.lost(head);
+        let highest = self.opened.keys().last().copied().unwrap_or(0);
+        let names = folder.list()?.names;
+        for &name in &names {
+            if name.is_forget() || name.seq > highest || lost.contains(name.seq) {
+                self.count(folder, name, &names)?;
+            }
+        }
+        let there: HashSet<_> = names.iter().collect();
+        let erased = &self.erased;
+        self.opened.retain(|seq, names| {
+            names.retain(|name| !erased.contains(*seq) || there.contains(name));
+            !names.is_empty()
+        });
         Ok(())
     }
 
@@ -130,8 +155,7 @@ impl Census {
             self.opened.values().flatten().partition(|name| self.erased.contains(name.seq));
         self.findings.extend(returned.iter().map(|name| in_files(FindingKind::Returned, name)));
 
-        let mut accounted = self.erased.clone();
-        accounted.extend(self.opened.keys().map(|&seq| seq..=seq));
+        let accounted = self.accounted();
         let present = accounted.ranges().last().map_or(0, |range| *range.end());
         self.findings.extend(
             accounted.holes().map(|hole| FindingKind::Missing.at(*hole.start(), *hole.end())),
@@ -156,7 +180,7 @@ impl Census {
         Report {
             messages: messages.len(),
             last_seq: present.max(head.seq()),
-            forgotten: self.erased.ranges().map(|range| range.end() - range.start() + 1).sum(),
+            forgotten: self.erased.count(),
             times: time(messages.values().min()).zip(time(messages.values().max())),
             findings: self.findings,
         }

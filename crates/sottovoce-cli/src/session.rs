@@ -25,22 +25,20 @@ impl Session {
     }
 
     /// The store for reading; never makes a key.
-    pub(crate) async fn store(
-        &self,
-        config: &mut Config,
-    ) -> Result<FileConversationStore, Failure> {
+    pub(crate) async fn store(&self, config: &Config) -> Result<FileConversationStore, Failure> {
         Ok(config.open_store(self.clock()).await?)
     }
 
     /// The store for writing; makes the key file on first use.
     pub(crate) async fn store_or_make(
         &self,
-        config: &mut Config,
+        config: &Config,
     ) -> Result<FileConversationStore, Failure> {
         match config.open_store(self.clock()).await {
             Err(Error::NoKey | Error::PlaceholderKey) => {
-                let file = config.make_key_file()?;
-                announce_key(&file);
+                if let Some(file) = config.make_key_file()? {
+                    announce_key(&file);
+                }
                 self.store(config).await
             }
             other => Ok(other?),

@@ -88,13 +88,13 @@ fn parse_note(text: &str) -> Result<(String, String), String> {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let Some(role) = args.role else {
-        let mut config = session.config()?;
-        let store = session.store_or_make(&mut config).await?;
+        let config = session.config()?;
+        let store = session.store_or_make(&config).await?;
         return many(session, &store).await;
     };
     let text = words(&args.text)?;
-    let mut config = session.config()?;
-    let store = session.store_or_make(&mut config).await?;
+    let config = session.config()?;
+    let store = session.store_or_make(&config).await?;
     let mut message = match args.at {
         Some(Moment { timestamp, offset: Some(offset) }) => {
             ChatMessage::new(role, text, &timestamp.to_zoned(offset.to_time_zone()))

@@ -34,9 +34,9 @@ struct Asked<'a> {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let text = words(&args.text)?;
-    let mut config = session.config()?;
-    let store = session.store_or_make(&mut config).await?;
-    let conversation = config.conversation(Arc::new(store), session.clock());
+    let config = session.config()?;
+    let store = session.store_or_make(&config).await?;
+    let conversation = config.conversation(Arc::new(store), session.clock())?;
     let mut utterance = conversation.message(sottovoce::ChatRole::User, text);
     if let Some(speaker) = args.speaker {
         utterance = utterance.with_metadata("speaker", speaker);

@@ -30,12 +30,13 @@ pub(crate) fn run(session: &Session) -> Outcome {
 /// The setting as anyone may see it.
 fn shown(setting: &Setting, key: &ConfiguredKey) -> Setting {
     let mut shown = setting.clone();
-    match (setting.key, &setting.value, key) {
+    let is_secret = matches!(key, ConfiguredKey::Secret { .. });
+    match (setting.key, &setting.value) {
         // The placeholder is no secret, and whoever sees it redacted believes to have set one.
-        ("Context.EncryptionKey", _, ConfiguredKey::Placeholder) => {
+        ("Context.EncryptionKey", _) if !is_secret => {
             shown.value = "(placeholder)".into();
         }
-        ("LanguageModel.BaseUrl", serde_json::Value::String(url), _) => {
+        ("LanguageModel.BaseUrl", serde_json::Value::String(url)) => {
             shown.value = output::without_login(url).into();
         }
         _ => {}

@@ -62,7 +62,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     let mut report = Report::default();
     match Config::load(session.config_file.as_deref()) {
         Err(error) => report.error("config", &error),
-        Ok(mut config) => {
+        Ok(config) => {
             match &config.file {
                 Some(file) => report.good("config", file.display().to_string()),
                 None => report.good("config", "no file; the defaults and the environment hold"),
@@ -73,7 +73,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
                     key(&mut report, &config, &key_file, &root);
                     folder::usable(&mut report, &root);
                     folder::lasting(&mut report, &config, &root);
-                    store(&mut report, session, &mut config, &root).await;
+                    store(&mut report, session, &config, &root).await;
                 }
                 (Err(error), _) | (_, Err(error)) => report.error("folders", &error),
             }
@@ -131,7 +131,7 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
             "use a long random one for a new store, or no string at all and `sottovoce init`",
         ),
         ConfiguredKey::Secret { .. } => report.good("key", "from the configuration"),
-        ConfiguredKey::Placeholder => match EncryptionKey::read_file(file) {
+        _ => match EncryptionKey::read_file(file) {
             Ok(Some(_)) => match mode(file) {
                 Some(mode) if mode & 0o077 != 0 => report.bad(
                     "key",
@@ -151,7 +151,7 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
     }
 }
 
-async fn store(report: &mut Report, session: &Session, config: &mut Config, root: &Path) {
+async fn store(report: &mut Report, session: &Session, config: &Config, root: &Path) {
     let now = session.clock().now().timestamp();
     match store_exists(root) {
         Ok(true) => {}

@@ -35,6 +35,8 @@ pub(crate) struct Args {
 
 #[derive(Serialize)]
 struct Done<'a> {
+    /// How many numbers are newly recorded as gone, whether or not they held a message.
+    numbers: u64,
     removed: &'a [u64],
     left: &'a [Finding],
 }
@@ -53,8 +55,8 @@ fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {
 }
 
 pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
-    let mut config = session.config()?;
-    let store = session.store(&mut config).await?;
+    let config = session.config()?;
+    let store = session.store(&config).await?;
     if args.last {
         let newest = store.read_tail(1).await?.messages;
         args.numbers = newest.iter().map(|stored| stored.seq..=stored.seq).collect();
@@ -84,34 +86,32 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
         }
     }
     // Exactly what was shown, whatever has come into the range since.
-    let recorded_before = recorded(&store, &wanted).await?;
     let forgotten = store.forget(&wanted.numbers()).await?;
-    let nothing = forgotten.removed.is_empty()
-        && wanted.messages.is_empty()
-        && recorded(&store, &wanted).await? == recorded_before;
-    if nothing {
+    if wanted.messages.is_empty() && forgotten.removed.is_empty() && forgotten.numbers == 0 {
         return Err(no_such_message());
     }
     if session.json {
-        output::json(&Done { removed: &forgotten.removed, left: &forgotten.left })?;
+        output::json(&Done {
+            numbers: forgotten.numbers,
+            removed: &forgotten.removed,
+            left: &forgotten.left,
+        })?;
     } else {
         output::skipped(&forgotten.left);
-        let deleted = output::messages(forgotten.removed.len());
-        output::note(&format!("deleted {deleted} for ever"));
+        let removed = forgotten.removed.len();
+        let gone = usize::try_from(forgotten.numbers).unwrap_or(usize::MAX).saturating_sub(removed);
+        if removed > 0 || gone == 0 {
+            output::note(&format!("deleted {} for ever", output::messages(removed)));
+        }
+        if gone > 0 {
+            output::note(&format!("recorded {} as gone", numbers(gone)));
+        }
     }
     Ok(Exit::Done)
 }
 
 fn no_such_message() -> Failure {
     Failure::input("there is no such message", "`sottovoce tail` shows the numbers")
-}
-
-/// How many numbers are recorded as forgotten, where no message tells whether this changes.
-async fn recorded(store: &FileConversationStore, wanted: &Wanted) -> Result<u64, Failure> {
-    if !wanted.messages.is_empty() {
-        return Ok(0);
-    }
-    Ok(store.verify(|_| {}).await?.forgotten)
 }
 
 /// What there is to forget.
@@ -150,7 +150,7 @@ impl Wanted {
         let messages = output::messages(self.messages.len());
         match (self.messages.is_empty(), self.lost.len()) {
             (_, 0) => format!("delete {messages}"),
-            (true, lost) => format!("record {lost} as gone", lost = numbers(lost)),
+            (true, lost) => format!("record {} as gone", numbers(lost)),
             (false, lost) => format!("delete {messages} and record {} as gone", numbers(lost)),
         }
     }

@@ -57,8 +57,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     if let Some(n) = args.last_n {
         config.context.last_n = n.into();
     }
-    let store = store(session, &mut config).await?;
-    let conversation = config.conversation(store, session.clock());
+    let store = store(session, &config).await?;
+    let conversation = config.conversation(store, session.clock())?;
     let (prompt, receipt) = conversation.preview(&text).await?;
     output::skipped(&receipt.skipped);
     let kind = match args.renderer {
@@ -86,10 +86,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 }
 
 /// The store, or an empty one in memory before the first use, since a preview makes no key.
-async fn store(
-    session: &Session,
-    config: &mut Config,
-) -> Result<Arc<dyn ConversationStore>, Failure> {
+async fn store(session: &Session, config: &Config) -> Result<Arc<dyn ConversationStore>, Failure> {
     match config.open_store(session.clock()).await {
         Err(Error::NoKey | Error::PlaceholderKey) => {
             let options = StoreOptions::new(EncryptionKey::generate()?);

@@ -26,8 +26,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let mut config = session.config()?;
-    let store = session.store(&mut config).await?;
+    let config = session.config()?;
+    let store = session.store(&config).await?;
     let mut interrupt = Interrupt::listen()?;
     // One at least, so that what is shown and what is followed come of the same look.
     let reading = store.read_tail(args.number.max(1)).await?;

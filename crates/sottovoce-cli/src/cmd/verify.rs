@@ -37,8 +37,8 @@ struct Summary {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let mut config = session.config()?;
-    let store = session.store(&mut config).await?;
+    let config = session.config()?;
+    let store = session.store(&config).await?;
     let mut report = check(&store).await?;
     let mut rebuilt_head = false;
     if args.rebuild_head {

@@ -116,3 +116,65 @@ fn a_given_time_keeps_its_offset_and_a_note_has_a_name() {
     assert_eq!(code(&refused), 2);
     assert_eq!(home.words().len(), 2);
 }
+
+#[test]
+fn what_tail_prints_can_be_appended_to_another_store() {
+    let (one, other) = (Home::new(), Home::new());
+    let lines = "{\"role\":\"user\",\"content\":\"a \\\"quoted\\\" line\\nand another\",\"timestampUtc\":\"2023-05-08T13:56:00Z\",\"metadata\":{\"speaker\":\"Anna\"}}\n\n{\"role\":\"ASSISTANT\",\"content\":\"b\",\"timestampUtc\":\"2023-05-08T13:56:20.5Z\"}\n";
+    let kept = rows(&one.feed(&["append", "--json"], lines));
+    assert_eq!(kept.len(), 2);
+    assert_eq!(kept[0]["id"], 1);
+    let tail = one.run(&["tail", "--json"]);
+    assert_eq!(rows(&tail), kept);
+    let copied = other.feed(&["append"], out(&tail));
+    assert_eq!(code(&copied), 0, "{}", err(&copied));
+    assert_eq!(rows(&other.run(&["tail", "--json", "-n", "9"])), kept);
+}
+
+#[test]
+fn a_bad_line_is_named_and_the_lines_before_it_are_kept() {
+    let home = Home::new();
+    let lines = "{\"role\":\"user\",\"content\":\"one\"}\n{\"role\":\"user\",\"content\":\"two\"}\n{\"role\":\"user\",\"content\":[\"canary\"]}\n";
+    let fed = home.feed(&["append"], lines);
+    assert_eq!(code(&fed), 2);
+    assert!(err(&fed).contains("line 3") && err(&fed).contains("content"), "{}", err(&fed));
+    assert!(err(&fed).contains("kept 2 messages"), "{}", err(&fed));
+    assert!(!err(&fed).contains("canary"));
+    assert_eq!(rows(&home.run(&["tail", "--json"])).len(), 2);
+}
+
+#[test]
+fn each_printed_line_is_durable_when_the_program_is_killed() {
+    let home = Home::new();
+    assert_eq!(code(&home.run(&["init"])), 0);
+    let mut child = home
+        .command(&["append", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    std::thread::spawn(move || {
+        for n in 0..100_000 {
+            if writeln!(input, "{{\"role\":\"user\",\"content\":\"message {n}\"}}").is_err() {
+                break;
+            }
+        }
+    });
+    let mut acknowledged = 0;
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let row: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        acknowledged = row["id"].as_u64().unwrap();
+        if acknowledged == 50 {
+            child.kill().unwrap();
+            break;
+        }
+    }
+    child.wait().unwrap();
+    let kept = rows(&home.run(&["tail", "--json", "-n", "100000"]));
+    assert!(kept.len() as u64 >= acknowledged);
+    for (n, row) in kept.iter().enumerate() {
+        assert_eq!(row["content"], format!("message {n}"));
+    }
+    assert_eq!(code(&home.run(&["verify"])), 0);
+}

@@ -108,3 +108,19 @@ fn the_way_out_of_the_cache_can_be_pasted() {
     assert!(about(&home, "cache").is_empty());
     assert_eq!(about(&home, "store")[0]["state"], "good");
 }
+
+#[test]
+fn doctor_names_what_is_wrong_and_the_command_that_mends_it() {
+    let home = Home::new();
+    home.run(&["ask", "x"]);
+    let well = home.run(&["doctor", "--json"]);
+    assert_eq!(code(&well), 0);
+    assert!(out(&well).contains("cache"));
+    std::fs::set_permissions(home.key(), std::fs::Permissions::from_mode(0o644)).unwrap();
+    std::fs::set_permissions(home.store(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ill = home.run(&["doctor"]);
+    assert_eq!(code(&ill), 3);
+    for mend in ["chmod 600", "chmod 700"] {
+        assert!(out(&ill).contains(mend), "{}", out(&ill));
+    }
+}

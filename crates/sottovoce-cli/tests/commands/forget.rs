@@ -23,7 +23,7 @@ fn a_lost_number_can_be_settled_by_naming_it() {
     assert!(err(&unasked).contains(said), "{}", err(&unasked));
     let settled = home.run(&["forget", "3", "--yes"]);
     assert_eq!(code(&settled), 0, "{}", err(&settled));
-    assert!(err(&settled).contains(said));
+    assert!(err(&settled).contains(said) && err(&settled).contains("recorded 1 number as gone"));
     assert_eq!(code(&home.run(&["verify"])), 0);
     assert_eq!(home.words(), ["one", "two", "four"]);
     for again in ["3", "99"] {
@@ -45,4 +45,23 @@ fn a_range_takes_only_the_messages_that_were_shown() {
     assert_eq!(code(&verified), 3);
     assert!(out(&verified).contains(r#""seqs":[3,3]"#), "{}", out(&verified));
     assert_eq!(code(&home.run(&["forget", "90-99", "--yes"])), 2);
+}
+
+#[test]
+fn forgetting_asks_first_and_then_leaves_nothing() {
+    let home = Home::new();
+    for text in ["one", "two", "three", "four"] {
+        assert_eq!(code(&home.run(&["append", "--role", "user", text])), 0);
+    }
+    let unasked = home.run(&["forget", "2"]);
+    assert_eq!(code(&unasked), 2);
+    assert!(err(&unasked).contains("--yes"));
+    assert_eq!(home.records().len(), 4);
+    assert_eq!(code(&home.run(&["forget", "2-3", "--yes"])), 0);
+    assert_eq!(code(&home.run(&["forget", "--last", "--yes"])), 0);
+    let left = rows(&home.run(&["tail", "--json"]));
+    assert_eq!(left.iter().map(|row| &row["content"]).collect::<Vec<_>>(), ["one"]);
+    assert_eq!(home.records().len(), 2, "one message and one forget record");
+    assert_eq!(code(&home.run(&["verify"])), 0);
+    assert_eq!(code(&home.run(&["forget", "2", "--yes"])), 2, "it is gone already");
 }

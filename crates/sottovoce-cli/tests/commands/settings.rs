@@ -65,3 +65,34 @@ fn a_preview_recalls_at_most_ten_thousand() {
     assert_eq!(code(&home.run(&["prompt", "-n", "10000", "x"])), 0);
     assert_eq!(code(&home.run(&["prompt", "-n", "10001", "x"])), 2);
 }
+
+#[test]
+fn verify_tells_by_its_exit_code_and_names_what_it_found() {
+    let home = Home::new();
+    for text in ["one", "two", "three"] {
+        home.run(&["append", "--role", "user", text]);
+    }
+    assert_eq!(code(&home.run(&["verify"])), 0);
+    std::fs::remove_file(&home.records()[1]).unwrap();
+    let found = home.run(&["verify", "--json"]);
+    assert_eq!(code(&found), 3);
+    let rows: Vec<Value> =
+        out(&found).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows[0]["finding"], "missing");
+    assert_eq!(rows[0]["seqs"], serde_json::json!([2, 2]));
+    assert_eq!(rows.last().unwrap()["sound"], false);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_used_says_which_key_and_file() {
+    let home = Home::new();
+    std::fs::write(home.path().join("appsettings.json"), r#"{"Context":{"LstN":3}}"#).unwrap();
+    for arguments in [&["ask", "x"][..], &["tail"], &["config"]] {
+        let refused = home.run(arguments);
+        assert_eq!(code(&refused), 5);
+        let said = err(&refused);
+        assert!(said.contains("LstN") && said.contains("Context.LastN"), "{said}");
+        assert!(said.starts_with("error: ") && said.contains("\nhelp: "), "{said}");
+    }
+    assert_eq!(code(&home.run(&["doctor"])), 3);
+}

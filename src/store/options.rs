@@ -1,0 +1,130 @@
+//! How a store is opened.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::blob::{Blobs, fs::FsBlobs, memory::MemoryBlobs};
+use crate::clock::{Clock, SystemClock};
+use crate::crypto::EncryptionKey;
+use crate::error::Result;
+use crate::redact::Redactor;
+use crate::scope::Scope;
+use crate::store::file::{FileConversationStore, blocking};
+use crate::store::folder::Folder;
+use crate::store::reader::Reader;
+use crate::store::writer::{Limits, Writer};
+
+/// How to open a store.
+#[derive(Debug)]
+pub struct StoreOptions {
+    keys: Vec<Arc<EncryptionKey>>,
+    scope: Scope,
+    clock: Arc<dyn Clock>,
+    lock_timeout: Duration,
+    max_message_bytes: usize,
+    redactor: Option<Arc<dyn Redactor>>,
+}
+
+impl StoreOptions {
+    /// Opens with this key: [`Scope::Default`], the system's clock, 5 seconds for the lock, 1 MiB a message.
+    pub fn new(key: impl Into<Arc<EncryptionKey>>) -> Self {
+        Self {
+            keys: vec![key.into()],
+            scope: Scope::Default,
+            clock: Arc::new(SystemClock),
+            lock_timeout: Duration::from_secs(5),
+            max_message_bytes: 1 << 20,
+            redactor: None,
+        }
+    }
+
+    /// Another key that the store was written under, for records that a change of keys has not reached yet.
+    #[must_use]
+    pub fn also_with(mut self, key: impl Into<Arc<EncryptionKey>>) -> Self {
+        self.keys.push(key.into());
+        self
+    }
+
+    /// Whose conversation to open.
+    #[must_use]
+    pub fn scope(mut self, scope: Scope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// Where the time comes from.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// How long an append waits for other processes.
+    #[must_use]
+    pub fn lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = timeout;
+        self
+    }
+
+    /// The most bytes that a message's record may take, as JSON; at most 11 MiB, so that its file stays readable.
+    #[must_use]
+    pub fn max_message_bytes(mut self, bytes: usize) -> Self {
+        self.max_message_bytes = bytes.min(11 << 20);
+        self
+    }
+
+    /// Masks every message's words before they are sealed.
+    #[must_use]
+    pub fn redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
+        self.redactor = Some(redactor);
+        self
+    }
+
+    /// Opens the store below a folder, which need not exist yet and is not made before the first append.
+    ///
+    /// # Errors
+    /// [`Error::WrongKey`] where the store was written under another key, and [`Error::NotPlain`] where the folder is
+    /// a symbolic link.
+    pub async fn open(self, root: impl AsRef<Path>) -> Result<FileConversationStore> {
+        let below = self.scope.folder()?;
+        let root_blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
+        let blobs = match below.as_slice() {
+            [] => Arc::clone(&root_blobs),
+            below => Arc::new(FsBlobs::new(root.as_ref(), below)?),
+        };
+        self.open_blobs(root_blobs, blobs).await
+    }
+
+    /// The same store over a folder in memory, gone when dropped.
+    ///
+    /// # Errors
+    /// [`Error::InvalidScope`].
+    pub async fn open_in_memory(self) -> Result<FileConversationStore> {
+        self.scope.folder()?;
+        let blobs: Arc<dyn Blobs> = Arc::new(MemoryBlobs::default());
+        self.open_blobs(Arc::clone(&blobs), blobs).await
+    }
+
+    pub(crate) async fn open_blobs(
+        self,
+        root: Arc<dyn Blobs>,
+        blobs: Arc<dyn Blobs>,
+    ) -> Result<FileConversationStore> {
+        let reader = Arc::new(Reader::new(Folder::new(root, blobs, self.scope, self.keys)));
+        let writer = Writer::new(
+            Arc::clone(&reader),
+            Limits {
+                clock: self.clock,
+                lock_timeout: self.lock_timeout,
+                max_message_bytes: self.max_message_bytes,
+                redactor: self.redactor,
+            },
+        );
+        blocking(move || {
+            reader.check()?;
+            Ok(FileConversationStore::new(reader, writer))
+        })
+        .await
+    }
+}

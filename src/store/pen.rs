@@ -1,0 +1,56 @@
+//! What only the holder of the lock does to a folder: number records, publish them, keep the head.
+
+use crate::crypto::SealingKey;
+use crate::error::{Error, Result};
+use crate::store::folder::{Folder, HeadState};
+use crate::store::head::{self, Head};
+use crate::store::name::{NameTime, RecordKind, RecordName};
+use crate::store::tail::Tail;
+
+pub(crate) struct Pen<'a> {
+    pub(crate) folder: &'a Folder,
+    pub(crate) key: &'a SealingKey,
+}
+
+impl Pen<'_> {
+    /// Publishes a record under the next number. Durable once [`acknowledge`](Self::acknowledge) returns.
+    pub(crate) fn write(
+        &self,
+        tail: &Tail,
+        time: NameTime,
+        kind: RecordKind,
+        plaintext: &[u8],
+    ) -> Result<RecordName> {
+        let seq = tail
+            .last_seq
+            .checked_add(1)
+            .ok_or(Error::InvalidMessage { reason: "the conversation's numbers are used up" })?;
+        let name = RecordName { time: time.max(tail.newest), seq, kind };
+        self.folder.publish(self.key, name, plaintext)
+    }
+
+    /// Makes what was published durable and tells other processes. A lost head stays lost until it is rebuilt on
+    /// request, so that its loss is reported until someone has seen it.
+    pub(crate) fn acknowledge(&self, tail: &mut Tail) -> Result<()> {
+        self.folder.blobs.sync()?;
+        let Some(head) = tail.head_after() else {
+            return Ok(());
+        };
+        let line = self.folder.seal_head(self.key, head)?;
+        self.folder.blobs.overwrite(head::NAME, &line)?;
+        tail.head = HeadState::Known(head);
+        tail.head_bytes = Some(line);
+        Ok(())
+    }
+
+    /// Makes a head where there is none, durably.
+    pub(crate) fn make_head(&self, tail: &mut Tail) -> Result<()> {
+        let head = Head::default().with_seq(tail.last_seq);
+        let line = self.folder.seal_head(self.key, head)?;
+        self.folder.blobs.replace(head::NAME, &line)?;
+        self.folder.blobs.sync()?;
+        tail.head = HeadState::Known(head);
+        tail.head_bytes = Some(line);
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! Writing: under the folder's lock, one writer at a time.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use zeroize::Zeroizing;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::message::ChatMessage;
+use crate::redact::{Redactor, redact_message};
+use crate::store::folder::HeadState;
+use crate::store::forget::{Forgotten, remove_erased};
+use crate::store::name::{NameTime, RecordKind};
+use crate::store::pen::Pen;
+use crate::store::reader::Reader;
+use crate::store::record::{StoredMessage, encode};
+use crate::store::tail::Tail;
+
+/// How far ahead of the clock a message's time may lie.
+const AHEAD: SignedDuration = SignedDuration::from_hours(24);
+
+/// What a writer accepts, and how long it waits.
+pub(crate) struct Limits {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) lock_timeout: Duration,
+    pub(crate) max_message_bytes: usize,
+    pub(crate) redactor: Option<Arc<dyn Redactor>>,
+}
+
+pub(crate) struct Writer {
+    reader: Arc<Reader>,
+    limits: Limits,
+    /// Set when bytes could not be made durable: what the system still shows may not be on the disk.
+    poisoned: bool,
+    swept: bool,
+}
+
+/// A message that may be stored, and its record.
+struct Checked {
+    message: ChatMessage,
+    time: NameTime,
+    plaintext: Zeroizing<Vec<u8>>,
+}
+
+impl Writer {
+    pub(crate) fn new(reader: Arc<Reader>, limits: Limits) -> Self {
+        Self { reader, limits, poisoned: false, swept: false }
+    }
+
+    /// Keeps messages in order; refuses all if one may not be stored.
+    pub(crate) fn append(&mut self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
+        let checked: Vec<Checked> =
+            messages.into_iter().map(|message| self.check(message)).collect::<Result<_>>()?;
+        if checked.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.locked(|pen, tail| {
+            let total = checked.len();
+            let mut stored = Vec::with_capacity(total);
+            let mut failed = None;
+            for checked in checked {
+                match publish(pen, tail, checked) {
+                    Ok(message) => stored.push(message),
+                    Err(error) => {
+                        failed = Some(error);
+                        break;
+                    }
+                }
+            }
+            match failed {
+                Some(error) if stored.is_empty() => Err(error),
+                Some(error) => {
+                    pen.acknowledge(tail)?;
+                    let source = Box::new(error);
+                    Err(Error::Partial { stored: stored.len(), total, source })
+                }
+                None => pen.acknowledge(tail).map(|()| stored),
+            }
+        })
+    }
+
+    fn check(&self, mut message: ChatMessage) -> Result<Checked> {
+        if let Some(redactor) = &self.limits.redactor {
+            redact_message(&**redactor, &mut message);
+        }
+        let latest = self.limits.clock.now().timestamp().checked_add(AHEAD);
+        if latest.is_ok_and(|latest| message.timestamp > latest) {
+            return Err(Error::FromTheFuture);
+        }
+        let time = NameTime::try_from(message.timestamp)?;
+        let plaintext = encode(&message, self.limits.max_message_bytes)?;
+        Ok(Checked { message, time, plaintext })
+    }
+
+    /// Records numbers as forgotten, then removes their files.
+    pub(crate) fn forget(&mut self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
+        let now = NameTime::try_from(self.limits.clock.now().timestamp())?;
+        self.locked(|pen, tail| {
+            let mut erased = tail.erased.clone();
+            let last = tail.last_seq;
+            erased.extend(seqs.iter().map(|range| *range.start()..=(*range.end()).min(last)));
+            if erased == tail.erased {
+                return Ok(Forgotten::default());
+            }
+            let numbers = erased.count() - tail.erased.count();
+            // The new record speaks for the earlier ones, which go with what they erased.
+            erased.extend(tail.forgets.iter().map(|name| name.seq..=name.seq));
+            let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
+                reason: "the forgotten numbers cannot be written as JSON",
+            })?;
+            let name = pen.write(tail, now, RecordKind::Forget, &plaintext)?;
+            tail.last_seq = name.seq;
+            pen.acknowledge(tail)?;
+
+            let mut names = pen.folder.list()?.names;
+            names.retain(|name| erased.contains(name.seq));
+            let forgotten = Forgotten { numbers, ..remove_erased(pen.folder, &names)? };
+            *tail = Tail::load_alone(pen.folder, 0, None)?;
+            tracing::info!(removed = forgotten.removed.len(), "forgot");
+            Ok(forgotten)
+        })
+    }
+
+    /// Writes a new head where it was lost.
+    pub(crate) fn rebuild_head(&mut self) -> Result<()> {
+        self.locked(|pen, tail| match tail.head {
+            HeadState::Known(_) => Ok(()),
+            HeadState::Absent | HeadState::Damaged => pen.make_head(tail),
+        })
+    }
+
+    /// Runs `work` as the folder's only writer, with the tail as it is now.
+    fn locked<T>(&mut self, work: impl FnOnce(&Pen<'_>, &mut Tail) -> Result<T>) -> Result<T> {
+        let reader = Arc::clone(&self.reader);
+        let folder = &reader.folder;
+        if self.poisoned {
+            return Err(Error::Poisoned { path: folder.blobs.path().into() });
+        }
+        // The vault comes before anything else, so that whatever stands without one has lost it.
+        let key = folder.writing_key(self.limits.lock_timeout)?;
+        let lock = folder.blobs.lock(self.limits.lock_timeout)?;
+        if lock.abandoned() {
+            tracing::warn!("the writer before was interrupted; looking at the folder itself");
+        }
+        if lock.abandoned() || !self.swept {
+            folder.blobs.sweep()?;
+            self.swept = true;
+            reader.install(None);
+        }
+        let mut tail = match reader.known() {
+            Some(tail) if tail.is_current(folder)? => tail,
+            known => Tail::load_alone(folder, 0, known.as_ref())?,
+        };
+        let pen = Pen { folder, key };
+        let outcome = prepare(&pen, &mut tail).and_then(|()| work(&pen, &mut tail));
+        self.poisoned |= outcome.as_ref().is_err_and(is_not_durable);
+        // After a failure memory may be behind the disk: the next one looks at the folder itself.
+        reader.install(outcome.is_ok().then_some(tail));
+        if outcome.is_ok() {
+            lock.finish();
+        }
+        outcome
+    }
+}
+
+/// Makes the head of a folder's first record, and removes what was forgotten and has come back.
+fn prepare(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
+    if tail.is_fresh() {
+        pen.make_head(tail)?;
+    }
+    if !tail.returned.is_empty() {
+        remove_erased(pen.folder, &std::mem::take(&mut tail.returned))?;
+    }
+    Ok(())
+}
+
+fn publish(pen: &Pen<'_>, tail: &mut Tail, checked: Checked) -> Result<Arc<StoredMessage>> {
+    let Checked { message, time, plaintext } = checked;
+    let name = pen.write(tail, time, message.role.into(), &plaintext)?;
+    let stored = Arc::new(StoredMessage::new(&pen.folder.scope, name, message));
+    tracing::debug!(seq = stored.seq, bytes = plaintext.len(), "sealed");
+    tail.push(Arc::clone(&stored));
+    Ok(stored)
+}
+
+fn is_not_durable(error: &Error) -> bool {
+    match error {
+        Error::NotDurable { .. } => true,
+        Error::Partial { source, .. } => is_not_durable(source),
+        _ => false,
+    }
+}
