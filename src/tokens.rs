@@ -114,7 +114,7 @@ mod tests {
     ];
 
     #[test]
-    fn estimates_lie_between_the_count_and_half_as_much_again() {
+    fn estimates_are_no_more_than_half_over_and_a_fifth_under_the_count() {
         let rates = TokenRates::default();
         for (text, counted) in COUNTED {
             let estimate = rates.estimate(text);

@@ -499,3 +499,62 @@ fn a_write_that_is_cut_short_publishes_nothing() {
     let told = Told { kept: vec![1, 2, 3], ..told };
     check(folder.path(), 0, &told, 0, "after short writes");
 }
+
+#[test]
+#[ignore = "another test runs it in a process of its own"]
+fn a_process_on_a_small_disk() {
+    let Some(disk) = child_folder() else { return };
+    block_on(async {
+        for ballast in 0..4 {
+            std::fs::write(disk.join(format!("ballast-{ballast}")), [0; 8192]).unwrap();
+        }
+        let store = options().open(disk.join("root")).await.unwrap();
+        let mut kept = 0;
+        let error = loop {
+            match store.append_message(said(text(kept + 1))).await {
+                Ok(stored) => kept = stored.seq,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, Error::NoSpace { .. }), "{error:?}");
+        assert_eq!(store.read_tail(usize::MAX).await.unwrap().messages.len() as u64, kept);
+        say(&format!("kept {kept}"));
+        for ballast in 0..4 {
+            std::fs::remove_file(disk.join(format!("ballast-{ballast}"))).unwrap();
+        }
+        let next = store.append_message(said(text(kept + 1))).await.unwrap();
+        assert_eq!(next.seq, kept + 1);
+        let report = store.verify(|_| {}).await.unwrap();
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
+        say("done");
+    });
+}
+
+#[test]
+fn a_full_disk_or_inode_table_is_a_typed_error_and_writing_goes_on_after() {
+    for limit in ["size=96k", "nr_inodes=16"] {
+        let disk = tempfile::tempdir().unwrap();
+        let mut command = Command::new("unshare");
+        command
+            .args([
+                "--mount",
+                "sh",
+                "-c",
+                "mount -t tmpfs -o \"$1\" none \"$2\" && shift 2 && exec \"$@\"",
+                "sh",
+                limit,
+            ])
+            .arg(disk.path())
+            .arg(std::env::current_exe().unwrap())
+            .args(child_args("a_process_on_a_small_disk"))
+            .env(CHILD, disk.path());
+        let probe = Command::new("unshare").args(["--mount", "true"]).output();
+        if !probe.is_ok_and(|probe| probe.status.success()) {
+            eprintln!("SKIPPED: small disks need the rights to mount them");
+            return;
+        }
+        let (told, status) = run(command);
+        assert!(status.success() && told.done, "{limit}: {told:?}");
+        assert!(told.kept[0] > 2, "{limit}: {told:?}");
+    }
+}

@@ -3,20 +3,20 @@
 //! Everything goes through the open folder, follows no symbolic link, and is published as: temporary file, fsync,
 //! rename without replacing, fsync of the folder. Any fewer of these steps loses acknowledged bytes in a power cut.
 
+mod lock;
+
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::{Blobs, EntryKind, Lock, READ_LIMIT, TEMPORARY};
 use crate::error::{Error, Result};
-
-const LOCK: &str = "lock";
 
 #[derive(Debug)]
 pub(crate) struct FsBlobs {
@@ -361,50 +361,7 @@ impl Blobs for FsBlobs {
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {
         let folder = self.opened_or_made()?;
-        let started = Instant::now();
-        let flags =
-            OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mode = Mode::RUSR | Mode::WUSR;
-        loop {
-            let fd = retry_on_intr(|| rustix::fs::openat(&folder.fd, LOCK, flags, mode)).map_err(
-                |errno| match errno {
-                    Errno::LOOP | Errno::NXIO | Errno::ISDIR => {
-                        Error::NotPlain { path: self.path.join(LOCK), found: "not a plain file" }
-                    }
-                    _ => self.error("open the lock", LOCK, errno),
-                },
-            )?;
-            let stat =
-                rustix::fs::fstat(&fd).map_err(|e| self.error("look at the lock", LOCK, e))?;
-            if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-                return Err(Error::NotPlain {
-                    path: self.path.join(LOCK),
-                    found: "not a plain file",
-                });
-            }
-            loop {
-                match retry_on_intr(|| {
-                    rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)
-                }) {
-                    Ok(()) => break,
-                    Err(Errno::WOULDBLOCK) if started.elapsed() < timeout => pause(started),
-                    Err(Errno::WOULDBLOCK) => {
-                        return Err(Error::LockTimeout {
-                            path: self.path.join(LOCK),
-                            waited_ms: timeout.as_millis().try_into().unwrap_or(u64::MAX),
-                        });
-                    }
-                    Err(errno) => return Err(self.error("take the lock", LOCK, errno)),
-                }
-            }
-            // Whoever locked a file that has lost its name holds nothing.
-            let named = rustix::fs::statat(&folder.fd, LOCK, AtFlags::SYMLINK_NOFOLLOW);
-            if named.is_ok_and(|named| id(&named) == id(&stat)) {
-                return FsLock::begin(File::from(fd))
-                    .map(|lock| Box::new(lock) as Box<dyn Lock>)
-                    .map_err(|e| self.error("write the lock", LOCK, e));
-            }
-        }
+        Ok(Box::new(lock::take(&folder.fd, &self.path, timeout)?))
     }
 
     fn sweep(&self) -> Result<()> {
@@ -415,44 +372,5 @@ impl Blobs for FsBlobs {
             }
         })?;
         stale.iter().try_for_each(|name| self.remove(name))
-    }
-}
-
-/// Sleeps a little longer the longer one has waited, and never in step with others.
-fn pause(started: Instant) {
-    let longest =
-        u64::try_from(started.elapsed().as_micros() / 4).unwrap_or(u64::MAX).clamp(200, 20_000);
-    let jitter = getrandom::u64().unwrap_or(0) % longest;
-    std::thread::sleep(Duration::from_micros(longest / 2 + jitter / 2));
-}
-
-/// A locked file whose one byte says whether its holder is in the middle of something. The byte outlives a holder
-/// that is killed, and so tells the next one to look at the folder itself.
-struct FsLock {
-    file: File,
-    abandoned: bool,
-}
-
-const BUSY: &[u8] = b"1";
-const IDLE: &[u8] = b"0";
-
-impl FsLock {
-    fn begin(file: File) -> io::Result<Self> {
-        let mut mark = [0];
-        let length = retry_on_intr(|| rustix::io::pread(&file, &mut mark, 0))?;
-        let abandoned = length == 1 && mark == BUSY;
-        file.write_all_at(BUSY, 0)?;
-        Ok(Self { file, abandoned })
-    }
-}
-
-impl Lock for FsLock {
-    fn abandoned(&self) -> bool {
-        self.abandoned
-    }
-
-    fn finish(self: Box<Self>) {
-        // Should it fail, the next holder looks at the folder for nothing.
-        let _ = self.file.write_all_at(IDLE, 0);
     }
 }

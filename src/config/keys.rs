@@ -32,8 +32,8 @@ pub(super) enum Default {
 }
 
 const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, in plain sentences that sound well \
-when read aloud. Each message of the user starts with the time at which it was said; the newest one's is the current \
-time.";
+when read aloud. The time given with \
+the user's newest words is the current time.";
 
 pub(super) const KEYS: [Key; 13] = [
     key("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),

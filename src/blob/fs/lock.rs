@@ -1,0 +1,100 @@
+//! The folder's lock: an flock on a file that is never deleted, and a mark of work under way.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::id;
+use crate::blob::Lock;
+use crate::error::{Error, Result};
+
+const NAME: &str = "lock";
+
+/// A locked file whose one byte says whether its holder is in the middle of something. The byte outlives a holder
+/// that is killed, and so tells the next one to look at the folder itself.
+pub(super) struct FsLock {
+    file: File,
+    abandoned: bool,
+}
+
+const BUSY: &[u8] = b"1";
+const IDLE: &[u8] = b"0";
+
+/// Locks a folder, waiting for others at most as long as `timeout`.
+pub(super) fn take(folder: &File, path: &Path, timeout: Duration) -> Result<FsLock> {
+    let path = path.join(NAME);
+    let started = Instant::now();
+    loop {
+        let (file, stat) = open(folder, &path)?;
+        loop {
+            let tried = retry_on_intr(|| {
+                rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
+            });
+            match tried {
+                Ok(()) => break,
+                Err(Errno::WOULDBLOCK) if started.elapsed() < timeout => pause(started),
+                Err(Errno::WOULDBLOCK) => {
+                    let waited_ms = timeout.as_millis().try_into().unwrap_or(u64::MAX);
+                    return Err(Error::LockTimeout { path, waited_ms });
+                }
+                Err(errno) => return Err(Error::io("take the lock", path, errno.into())),
+            }
+        }
+        // Whoever locked a file that has lost its name holds nothing.
+        let named = rustix::fs::statat(folder, NAME, AtFlags::SYMLINK_NOFOLLOW);
+        if named.is_ok_and(|named| id(&named) == id(&stat)) {
+            return FsLock::begin(file).map_err(|error| Error::io("mark the lock", path, error));
+        }
+    }
+}
+
+fn open(folder: &File, path: &Path) -> Result<(File, Stat)> {
+    let flags =
+        OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let refused = || Error::NotPlain { path: path.into(), found: "not a plain file" };
+    let opened = retry_on_intr(|| rustix::fs::openat(folder, NAME, flags, Mode::RUSR | Mode::WUSR));
+    let file = opened.map(File::from).map_err(|errno| match errno {
+        Errno::LOOP | Errno::NXIO | Errno::ISDIR => refused(),
+        _ => Error::io("open the lock", path, errno.into()),
+    })?;
+    let stat = rustix::fs::fstat(&file)
+        .map_err(|errno| Error::io("look at the lock", path, errno.into()))?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok((file, stat)),
+        _ => Err(refused()),
+    }
+}
+
+/// Sleeps a little longer the longer one has waited, and never in step with others.
+fn pause(started: Instant) {
+    let longest =
+        u64::try_from(started.elapsed().as_micros() / 4).unwrap_or(u64::MAX).clamp(200, 20_000);
+    let jitter = getrandom::u64().unwrap_or(0) % longest;
+    std::thread::sleep(Duration::from_micros(longest / 2 + jitter / 2));
+}
+
+impl FsLock {
+    fn begin(file: File) -> io::Result<Self> {
+        let mut mark = [0];
+        let length = retry_on_intr(|| rustix::io::pread(&file, &mut mark, 0))?;
+        let abandoned = length == 1 && mark == BUSY;
+        file.write_all_at(BUSY, 0)?;
+        Ok(Self { file, abandoned })
+    }
+}
+
+impl Lock for FsLock {
+    fn abandoned(&self) -> bool {
+        self.abandoned
+    }
+
+    fn finish(self: Box<Self>) {
+        // Should it fail, the next holder looks at the folder for nothing.
+        let _ = self.file.write_all_at(IDLE, 0);
+    }
+}

@@ -1,0 +1,36 @@
+//! What is being answered.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::store::StoredMessage;
+
+/// The utterance that a prompt is built for. `Debug` shows no words.
+#[derive(Clone)]
+pub enum Turn {
+    /// One that is stored: it is left out of the history, whatever the providers return.
+    Stored(Arc<StoredMessage>),
+    /// One that is not stored, said now.
+    Unstored(String),
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stored(stored) => f.debug_tuple("Stored").field(stored).finish(),
+            Self::Unstored(text) => write!(f, "Unstored({} bytes)", text.len()),
+        }
+    }
+}
+
+impl From<Arc<StoredMessage>> for Turn {
+    fn from(stored: Arc<StoredMessage>) -> Self {
+        Self::Stored(stored)
+    }
+}
+
+impl From<&str> for Turn {
+    fn from(text: &str) -> Self {
+        Self::Unstored(text.to_owned())
+    }
+}
