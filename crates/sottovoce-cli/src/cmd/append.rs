@@ -25,7 +25,7 @@ const AHEAD: usize = 16;
 const AFTER_HELP: &str = "\
 Exit codes:
   0  all is kept                   2  a line was refused; those before it are kept
-  1  failed; see the message     130  interrupted; what was read before is kept";
+  1  failed; see the message     130  interrupted; as many are kept as it says";
 
 /// Keeps messages without building a prompt
 ///
