@@ -8,6 +8,10 @@ use colorchoice_clap::Color;
 
 use crate::cmd;
 
+const DOCTOR_AFTER_HELP: &str = "\
+Exit codes:
+  0  nothing bad                   3  something bad was found";
+
 const AFTER_HELP: &str = "\
 Start here:
   sottovoce ask \"What's the weather like tomorrow?\"   makes the key on first use
@@ -57,6 +61,7 @@ pub(crate) enum Command {
     /// machine.
     Init,
     /// Checks the set-up, and says for each thing that is wrong which command mends it
+    #[command(after_help = DOCTOR_AFTER_HELP)]
     Doctor,
     /// Shows every setting, its value and where it comes from
     Config,

@@ -66,21 +66,24 @@ impl Failure {
     /// Says on standard error, in one line each, what is wrong and what to do.
     pub(crate) fn report(&self) {
         match self {
-            Self::Library(error) => {
-                let mut what = error.to_string();
-                let mut source = error.source();
-                while let Some(cause) = source {
-                    what = format!("{what}: {cause}");
-                    source = cause.source();
-                }
-                output::error(&what, error.help());
-            }
+            Self::Library(error) => output::error(&with_causes(error), error.help()),
             // Whoever read the output has had enough of it.
             Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Self::Io(error) => output::error(&error.to_string(), "check the terminal or the pipe"),
             Self::Input { what, help } => output::error(what, help),
         }
     }
+}
+
+/// The error and what led to it, in one line.
+pub(crate) fn with_causes(error: &sottovoce::Error) -> String {
+    let mut what = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        what = format!("{what}: {cause}");
+        source = cause.source();
+    }
+    what
 }
 
 impl From<sottovoce::Error> for Failure {

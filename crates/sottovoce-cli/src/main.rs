@@ -3,6 +3,7 @@
 mod cli;
 mod cmd;
 mod exit;
+mod interrupt;
 mod output;
 mod session;
 

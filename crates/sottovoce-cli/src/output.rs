@@ -1,12 +1,13 @@
 //! What people and machines are shown.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use sottovoce::{ChatMessage, Finding, ModelRequest, StoredMessage};
 
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -23,19 +24,36 @@ pub(crate) fn line(text: impl AsRef<str>) -> io::Result<()> {
     writeln!(anstream::stdout(), "{}", text.as_ref())
 }
 
-/// Writes one JSON object as a line.
-pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
+/// Writes bytes to standard output as they are.
+pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, value)?;
-    out.write_all(b"\n")?;
+    out.write_all(bytes)?;
     out.flush()
 }
 
+/// Writes one JSON object as a line.
+pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
+    json_text(&serde_json::to_string(value)?)
+}
+
+/// Writes JSON and a line end, unaltered but for what a terminal might obey, which is escaped there.
+pub(crate) fn json_text(text: &str) -> io::Result<()> {
+    let text = if io::stdout().is_terminal() { escaped(text) } else { Cow::Borrowed(text) };
+    bytes(format!("{text}\n").as_bytes())
+}
+
+/// JSON that stands inside other JSON as it is.
+pub(crate) fn raw_json(text: String) -> io::Result<Box<RawValue>> {
+    Ok(RawValue::from_string(text)?)
+}
+
 pub(crate) fn error(what: &str, help: &str) {
+    let what = printable(what);
     let _ = writeln!(anstream::stderr(), "{BAD}error:{BAD:#} {what}\n{BOLD}help:{BOLD:#} {help}");
 }
 
 pub(crate) fn warning(what: &str) {
+    let what = printable(what);
     let _ = writeln!(anstream::stderr(), "{WARN}warning:{WARN:#} {what}");
 }
 
@@ -88,12 +106,51 @@ pub(crate) fn request(request: &ModelRequest) -> io::Result<()> {
         &mut serde_json::Deserializer::from_str(&request.body),
         &mut serde_json::Serializer::pretty(&mut laid_out),
     )?;
-    line(String::from_utf8_lossy(&laid_out))
+    json_text(&String::from_utf8_lossy(&laid_out))
+}
+
+/// "1 message", "2 messages".
+pub(crate) fn messages(number: usize) -> String {
+    format!("{number} message{}", if number == 1 { "" } else { "s" })
+}
+
+/// The address without the name and password that may stand in it.
+pub(crate) fn without_login(url: &str) -> Cow<'_, str> {
+    let (scheme, rest) = url
+        .split_once("://")
+        .map_or(("", url), |(_, rest)| (url.strip_suffix(rest).unwrap_or_default(), rest));
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    match authority.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}(hidden)@{host}{path}").into(),
+        None => Cow::Borrowed(url),
+    }
+}
+
+/// Whether a terminal may obey the character although JSON lets it stand: the later control characters, and those
+/// that turn the direction of writing.
+fn is_sly(c: char) -> bool {
+    matches!(c, '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The same JSON without any character that is sly; such ones stand only in strings.
+fn escaped(json: &str) -> Cow<'_, str> {
+    if !json.contains(is_sly) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if is_sly(c) {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped.into()
 }
 
 /// The text without what could steer a terminal.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let steers = |c: char| is_sly(c) || (c.is_control() && c != '\n' && c != '\t');
     if !text.contains(steers) {
         return Cow::Borrowed(text);
     }
@@ -112,4 +169,39 @@ pub(crate) fn progress(total: Option<u64>, what: &'static str) -> ProgressBar {
     bar.set_message(what);
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_on_a_terminal_means_the_same_and_steers_nothing() {
+        let text = "a\u{1b}b\u{7f}c\u{9b}d\u{202e}e\u{2069}f é 👩";
+        let json = serde_json::to_string(text).unwrap();
+        let shown = escaped(&json);
+        assert!(!shown.contains(|c: char| c.is_control() || is_sly(c)), "{shown:?}");
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
+    }
+
+    #[test]
+    fn people_see_no_character_that_steers() {
+        assert_eq!(
+            printable("a\u{9b}b\u{202e}c\u{2066}d\u{1b}e\tf\n"),
+            "a\u{fffd}b\u{fffd}c\u{fffd}d\u{fffd}e\tf\n"
+        );
+    }
+
+    #[test]
+    fn an_address_is_shown_without_its_login() {
+        for (url, shown) in [
+            ("http://127.0.0.1:11434", "http://127.0.0.1:11434"),
+            ("http://anna:pass@host:1/a@b?c", "http://(hidden)@host:1/a@b?c"),
+            ("https://anna:p@ss@host", "https://(hidden)@host"),
+            ("anna:pass@host", "(hidden)@host"),
+            ("http://host/a@b", "http://host/a@b"),
+        ] {
+            assert_eq!(without_login(url), shown);
+        }
+    }
 }

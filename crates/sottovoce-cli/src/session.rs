@@ -51,20 +51,31 @@ pub(crate) fn announce_key(file: &std::path::Path) {
     output::note("back it up somewhere safe: without it nobody can read what is stored");
 }
 
-/// The words of a command: its arguments, or standard input where there are none and it is a pipe.
+/// The words of a command: its arguments, or standard input where there are none and it is a pipe. Never blank.
 pub(crate) fn words(arguments: &[String]) -> Result<String, Failure> {
-    if !arguments.is_empty() && arguments != ["-"] {
-        return Ok(arguments.join(" "));
+    let text = if arguments.is_empty() || arguments == ["-"] {
+        piped(arguments.is_empty())?
+    } else {
+        arguments.join(" ")
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::input("the text is empty", "give some words"));
     }
+    Ok(text)
+}
+
+fn piped(only_a_pipe: bool) -> Result<String, Failure> {
     let mut input = io::stdin();
-    if arguments.is_empty() && input.is_terminal() {
+    if only_a_pipe && input.is_terminal() {
         return Err(Failure::input("there is no text", "give it as an argument or through a pipe"));
     }
     let mut text = String::new();
-    input.read_to_string(&mut text)?;
-    let text = text.trim_end().to_owned();
-    if text.is_empty() {
-        return Err(Failure::input("the text is empty", "give some words"));
-    }
+    input.read_to_string(&mut text).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => {
+            Failure::input("the text is not UTF-8", "convert it first, for example with iconv")
+        }
+        _ => error.into(),
+    })?;
+    text.truncate(text.trim_end().len());
     Ok(text)
 }

@@ -1,19 +1,31 @@
 //! `sottovoce append`
 
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, IsTerminal};
 
-use jiff::Timestamp;
-use sottovoce::{ChatMessage, ChatRole, ConversationStore, Error, FileConversationStore};
+use jiff::fmt::temporal::{Pieces, PiecesOffset};
+use jiff::tz::Offset;
+use jiff::{Timestamp, Zoned};
+use sottovoce::{ChatMessage, ChatRole, ConversationStore, FileConversationStore};
 use tokio::sync::mpsc;
 
 use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
 use crate::output;
-use crate::session::Session;
+use crate::session::{Session, words};
+use lines::{Line, Lines};
+use stream::Stream;
 
+mod lines;
 mod row;
+mod stream;
 
-/// How many messages of a stream share one round of making durable.
-const BATCH: usize = 256;
+/// How many lines may have been read ahead.
+const AHEAD: usize = 16;
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  all is kept                   2  a line was refused; those before it are kept
+  1  failed; see the message     130  interrupted; as many are kept as it says";
 
 /// Keeps messages without building a prompt
 ///
@@ -21,39 +33,73 @@ const BATCH: usize = 256;
 /// "timestampUtc", "metadata", "toolCalls", "toolCallId", "threadId", "offsetMinutes"; "id" is ignored. With --json
 /// one line is printed for each message as soon as a power cut can no longer lose it; without, they are kept in
 /// batches, which is faster.
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Who speaks: user, assistant, system or tool
     #[arg(long, short, value_name = "ROLE", requires = "text")]
     role: Option<ChatRole>,
 
-    /// When it was said, such as 2025-08-24T16:36:25Z; now if left out
-    #[arg(long, value_name = "TIME", requires = "text")]
-    at: Option<Timestamp>,
+    /// When it was said, such as 2025-08-24T16:36:25Z or 2025-08-24T18:36+02:00; now if left out
+    #[arg(long, value_name = "TIME", requires = "text", value_parser = parse_time)]
+    at: Option<Moment>,
 
     /// A note to keep with it, such as lang=en; may be repeated
     #[arg(long, value_name = "KEY=VALUE", requires = "text", value_parser = parse_note)]
     metadata: Vec<(String, String)>,
 
-    /// What was said; several words need no quotes
+    /// What was said; several words need no quotes, and `-` reads standard input
     #[arg(requires = "role")]
     text: Vec<String>,
 }
 
+/// A time, and the speaker's offset from UTC where it was given.
+#[derive(Clone, Copy)]
+struct Moment {
+    timestamp: Timestamp,
+    offset: Option<Offset>,
+}
+
+fn parse_time(text: &str) -> Result<Moment, String> {
+    let wrong = |error: jiff::Error| error.to_string();
+    let pieces = Pieces::parse(text).map_err(wrong)?;
+    if pieces.time_zone_annotation().is_some() {
+        let zoned: Zoned = text.parse().map_err(wrong)?;
+        return Ok(Moment { timestamp: zoned.timestamp(), offset: Some(zoned.offset()) });
+    }
+    // -00:00 says, as Z does, that the local time is not known.
+    let offset = match pieces.offset() {
+        Some(PiecesOffset::Numeric(given))
+            if !(given.is_negative() && given.offset().is_zero()) =>
+        {
+            Some(given.offset())
+        }
+        _ => None,
+    };
+    Ok(Moment { timestamp: text.parse().map_err(wrong)?, offset })
+}
+
 fn parse_note(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("must be KEY=VALUE")?;
-    Ok((key.to_owned(), value.to_owned()))
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("must be KEY=VALUE".to_owned()),
+    }
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let Some(role) = args.role else {
+        let config = session.config()?;
+        let store = session.store_or_make(&config).await?;
+        return many(session, &store).await;
+    };
+    let text = words(&args.text)?;
     let config = session.config()?;
     let store = session.store_or_make(&config).await?;
-    let Some(role) = args.role else {
-        return lines(session, &store).await;
-    };
-    let text = args.text.join(" ");
     let mut message = match args.at {
-        Some(at) => ChatMessage::at(role, text, at),
+        Some(Moment { timestamp, offset: Some(offset) }) => {
+            ChatMessage::new(role, text, &timestamp.to_zoned(offset.to_time_zone()))
+        }
+        Some(Moment { timestamp, offset: None }) => ChatMessage::at(role, text, timestamp),
         None => ChatMessage::new(role, text, &session.clock().now()),
     };
     message.metadata.extend(args.metadata);
@@ -66,63 +112,32 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// A stream of messages being kept.
-struct Stream<'a> {
-    store: &'a FileConversationStore,
-    json: bool,
-    waiting: Vec<ChatMessage>,
-    stored: usize,
-}
-
-impl Stream<'_> {
-    async fn take(&mut self, message: ChatMessage) -> Result<(), Failure> {
-        self.waiting.push(message);
-        if self.json || self.waiting.len() >= BATCH { self.flush().await } else { Ok(()) }
-    }
-
-    async fn flush(&mut self) -> Result<(), Failure> {
-        let result = self.store.append_all(std::mem::take(&mut self.waiting)).await;
-        self.stored += match &result {
-            Ok(stored) => stored.len(),
-            Err(Error::Partial { stored, .. }) => *stored,
-            Err(_) => 0,
-        };
-        if self.json {
-            result?.iter().try_for_each(|stored| output::message(stored, true))?;
-        } else {
-            result?;
-        }
-        Ok(())
-    }
-}
-
-async fn lines(session: &Session, store: &FileConversationStore) -> Outcome {
-    let input = io::stdin();
-    if input.is_terminal() {
+/// Keeps the messages of standard input until it ends.
+async fn many(session: &Session, store: &FileConversationStore) -> Outcome {
+    if io::stdin().is_terminal() {
         output::note("reading JSON lines; end with Ctrl-D");
     }
     let size = std::fs::metadata("/dev/stdin").ok().filter(std::fs::Metadata::is_file);
     let bar = output::progress(size.map(|file| file.len()), "appending");
-    let mut stream = Stream { store, json: session.json, waiting: Vec::new(), stored: 0 };
+    let mut stream = Stream::new(store, session.json);
+    let mut interrupt = Interrupt::listen()?;
     // Reading blocks, so it has a thread of its own, and Ctrl-C is heard meanwhile.
-    let (send, mut receive) = mpsc::channel::<io::Result<String>>(BATCH);
+    let (send, mut receive) = mpsc::channel(AHEAD);
     std::thread::spawn(move || {
-        for line in input.lock().lines() {
+        for line in Lines::new(io::stdin().lock()) {
             if send.blocking_send(line).is_err() {
                 break;
             }
         }
     });
-    let mut number = 0_usize;
     let outcome = loop {
         let next = tokio::select! {
             biased;
-            _ = tokio::signal::ctrl_c() => break Ok(Exit::Interrupted),
+            () = interrupt.heard() => break Ok(Exit::Interrupted),
             next = receive.recv() => next,
         };
         let Some(line) = next else { break Ok(Exit::Done) };
-        number += 1;
-        match take_line(&mut stream, number, line, session).await {
+        match take(&mut stream, line, session).await {
             Ok(read) => bar.inc(read),
             Err(failure) => break Err(failure),
         }
@@ -130,22 +145,54 @@ async fn lines(session: &Session, store: &FileConversationStore) -> Outcome {
     // What was read in full before the stream ended, for whatever reason, is kept.
     let flushed = stream.flush().await;
     bar.finish_and_clear();
-    if !session.json || outcome.is_err() || flushed.is_err() {
-        output::note(&format!("kept {} messages", stream.stored));
-    }
+    output::note(&format!("kept {}", output::messages(stream.stored())));
     flushed?;
     outcome
 }
 
-async fn take_line(
+async fn take(
     stream: &mut Stream<'_>,
-    number: usize,
-    line: io::Result<String>,
+    line: Result<Line, Failure>,
     session: &Session,
 ) -> Result<u64, Failure> {
-    let line = zeroize::Zeroizing::new(line?);
-    if let Some(message) = row::parse(&line, number, &session.clock().now())? {
-        stream.take(message).await?;
+    let Line { number, text } = line?;
+    if let Some(message) = row::parse(&text, number, &session.clock().now())? {
+        stream.take(number, message).await?;
     }
-    Ok(line.len() as u64 + 1)
+    Ok(text.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_keeps_the_offset_it_was_given_with() {
+        for (text, minutes) in [
+            ("2025-08-24T10:00+02:00[Europe/Berlin]", Some(120)),
+            ("2025-08-24T10:00[Europe/Berlin]", Some(120)),
+            ("2025-08-24T10:00+02:00", Some(120)),
+            ("2025-08-24T02:30-05:30", Some(-330)),
+            ("2025-08-24T08:00+00:00", Some(0)),
+            ("2025-08-24T08:00-00:00", None),
+            ("2025-08-24T08:00Z", None),
+        ] {
+            let moment = parse_time(text).unwrap();
+            assert_eq!(moment.timestamp, "2025-08-24T08:00Z".parse().unwrap(), "{text}");
+            assert_eq!(moment.offset.map(|offset| offset.seconds() / 60), minutes, "{text}");
+        }
+        for wrong in ["", "today", "2025-08-24", "2025-08-24T10:00", "2025-08-24T10:00+02:00[X/Y]"]
+        {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_note_has_a_name() {
+        assert_eq!(parse_note("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
+        assert_eq!(parse_note("a="), Ok(("a".to_owned(), String::new())));
+        for wrong in ["", "a", "=v", " =v"] {
+            assert!(parse_note(wrong).is_err(), "{wrong}");
+        }
+    }
 }

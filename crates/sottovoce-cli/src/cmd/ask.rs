@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use sottovoce::RendererKind;
 
 use crate::exit::{Exit, Outcome};
@@ -13,7 +14,7 @@ use crate::session::{Session, words};
 ///
 /// The utterance is sealed on disk first. There is no model client yet, so the request that a model would get is
 /// printed instead of an answer.
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 pub(crate) struct Args {
     /// What was said; several words need no quotes, and `-` reads standard input
     text: Vec<String>,
@@ -28,7 +29,7 @@ struct Asked<'a> {
     id: u64,
     file: String,
     path: &'a str,
-    request: &'a serde_json::value::RawValue,
+    request: &'a RawValue,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -50,16 +51,14 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
     let (seq, file) = (heard.message.seq, heard.message.file_name());
     if session.json {
-        let body =
-            serde_json::value::RawValue::from_string(request.body).map_err(std::io::Error::from)?;
+        let body = output::raw_json(request.body)?;
         output::json(&Asked { id: seq, file, path: request.path, request: &body })?;
     } else {
         let folder = config.storage_root()?;
         output::note(&format!("sealed as number {seq}: {}", folder.join(file).display()));
         output::warning(&format!(
-            "there is no model client yet; {} {}{} would get this request:",
-            "POST",
-            config.language_model.base_url.trim_end_matches('/'),
+            "there is no model client yet; POST {}{} would get this request:",
+            output::without_login(config.language_model.base_url.trim_end_matches('/')),
             request.path
         ));
         output::request(&request)?;

@@ -1,12 +1,11 @@
 //! `sottovoce completions`
 
-use std::io;
-
 use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::cli::Cli;
 use crate::exit::{Exit, Outcome};
+use crate::output;
 
 /// Prints the completions for a shell
 ///
@@ -19,6 +18,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
-    clap_complete::generate(args.shell, &mut Cli::command(), "sottovoce", &mut io::stdout());
+    // Into memory first: it panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "sottovoce", &mut script);
+    output::bytes(&script)?;
     Ok(Exit::Done)
 }

@@ -1,16 +1,20 @@
 //! `sottovoce config`
 
+use sottovoce::config::{ConfiguredKey, Setting};
+
 use crate::exit::{Exit, Outcome};
 use crate::output::{self, BOLD, DIM};
 use crate::session::Session;
 
 pub(crate) fn run(session: &Session) -> Outcome {
     let config = session.config()?;
+    let settings: Vec<Setting> =
+        config.settings().iter().map(|setting| shown(setting, &config.key)).collect();
     if session.json {
-        config.settings().iter().try_for_each(output::json)?;
+        settings.iter().try_for_each(output::json)?;
         return Ok(Exit::Done);
     }
-    for setting in config.settings() {
+    for setting in settings {
         let value = match &setting.value {
             serde_json::Value::String(text) => output::printable(text).into_owned(),
             other => other.to_string(),
@@ -21,4 +25,21 @@ pub(crate) fn run(session: &Session) -> Outcome {
     output::line(format!("\nThe store is in {}", config.storage_root()?.display()))?;
     output::line(format!("The key file is {}", config.key_file()?.display()))?;
     Ok(Exit::Done)
+}
+
+/// The setting as anyone may see it.
+fn shown(setting: &Setting, key: &ConfiguredKey) -> Setting {
+    let mut shown = setting.clone();
+    let is_secret = matches!(key, ConfiguredKey::Secret { .. });
+    match (setting.key, &setting.value) {
+        // The placeholder is no secret, and whoever sees it redacted believes to have set one.
+        ("Context.EncryptionKey", _) if !is_secret => {
+            shown.value = "(placeholder)".into();
+        }
+        ("LanguageModel.BaseUrl", serde_json::Value::String(url)) => {
+            shown.value = output::without_login(url).into();
+        }
+        _ => {}
+    }
+    shown
 }

@@ -1,15 +1,20 @@
 //! `sottovoce doctor`
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
-use sottovoce::config::ConfiguredKey;
+use sottovoce::config::{ConfiguredKey, LanguageModelConfig};
 use sottovoce::{Config, ConversationStore, EncryptionKey, Error, store_exists};
 
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Outcome, with_causes};
 use crate::output::{self, BAD, DIM, GOOD, WARN};
 use crate::session::Session;
+
+mod folder;
+
+use folder::quoted;
 
 /// How a matter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -26,6 +31,7 @@ struct Line {
     about: &'static str,
     state: State,
     what: String,
+    /// Commands, one a line.
     mend: Option<String>,
 }
 
@@ -48,7 +54,7 @@ impl Report {
     }
 
     fn error(&mut self, about: &'static str, error: &Error) {
-        self.bad(about, error.to_string(), error.help());
+        self.bad(about, with_causes(error), error.help());
     }
 }
 
@@ -61,11 +67,13 @@ pub(crate) async fn run(session: &Session) -> Outcome {
                 Some(file) => report.good("config", file.display().to_string()),
                 None => report.good("config", "no file; the defaults and the environment hold"),
             }
+            model(&mut report, &config.language_model);
             match (config.storage_root(), config.key_file()) {
                 (Ok(root), Ok(key_file)) => {
                     key(&mut report, &config, &key_file, &root);
-                    folder(&mut report, &config, &root);
-                    store(&mut report, session, &config).await;
+                    folder::usable(&mut report, &root);
+                    folder::lasting(&mut report, &config, &root);
+                    store(&mut report, session, &config, &root).await;
                 }
                 (Err(error), _) | (_, Err(error)) => report.error("folders", &error),
             }
@@ -88,11 +96,30 @@ fn show(session: &Session, report: &Report) -> std::io::Result<()> {
             State::Bad => (BAD, "bad "),
         };
         output::line(format!("{style}{word}{style:#}  {:<7} {}", line.about, line.what))?;
-        if let Some(mend) = &line.mend {
+        for mend in line.mend.iter().flat_map(|mend| mend.lines()) {
             output::line(format!("              {DIM}→ {mend}{DIM:#}"))?;
         }
     }
     Ok(())
+}
+
+fn model(report: &mut Report, model: &LanguageModelConfig) {
+    match (model.num_ctx, model.num_predict) {
+        (Some(0), _) => report.warn(
+            "model",
+            "LanguageModel.NumCtx is 0, which leaves no room for a prompt",
+            "set LanguageModel.NumCtx to the model's window, such as 4096, or to null",
+        ),
+        (Some(window), Some(answer)) if answer >= window => report.warn(
+            "model",
+            format!(
+                "LanguageModel.NumPredict ({answer}) leaves no room for a prompt in \
+                 LanguageModel.NumCtx ({window})"
+            ),
+            "set LanguageModel.NumPredict to a part of LanguageModel.NumCtx, such as a quarter",
+        ),
+        _ => {}
+    }
 }
 
 fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
@@ -109,14 +136,14 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
                 Some(mode) if mode & 0o077 != 0 => report.bad(
                     "key",
                     format!("other users may read the key file {path} (mode {mode:03o})"),
-                    format!("chmod 600 '{path}'"),
+                    format!("chmod 600 {}", quoted(file)),
                 ),
                 _ => report.good("key", format!("{path}; keep a copy away from this machine")),
             },
             Ok(None) if store_exists(root).unwrap_or(true) => report.bad(
                 "key",
                 format!("the store in {} has lost its key file {path}", root.display()),
-                format!("cp YOUR-BACKUP '{path}'"),
+                format!("cp YOUR-BACKUP {}", quoted(file)),
             ),
             Ok(None) => report.warn("key", "there is none yet", "sottovoce init"),
             Err(error) => report.error("key", &error),
@@ -124,77 +151,23 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
     }
 }
 
-fn folder(report: &mut Report, config: &Config, root: &Path) {
-    let path = root.display();
-    match std::fs::symlink_metadata(root) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            report.good("folder", format!("{path} will be made at the first message"));
-        }
-        Err(error) => report.bad("folder", format!("{path}: {error}"), format!("ls -ld '{path}'")),
-        Ok(found) if !found.is_dir() => report.bad(
-            "folder",
-            format!("{path} is not a folder, or a link to one"),
-            format!("ls -ld '{path}', then point Context.StorageRoot at the folder itself"),
-        ),
-        Ok(found) => {
-            let me = std::fs::metadata("/proc/self").map(|me| me.uid()).ok();
-            if me.is_some_and(|me| me != found.uid()) {
-                report.warn(
-                    "folder",
-                    format!("{path} belongs to another user"),
-                    format!("chown -R \"$USER\" '{path}'"),
-                );
-            }
-            let mode = found.permissions().mode() & 0o777;
-            if mode & 0o077 == 0 {
-                report.good("folder", path.to_string());
-            } else {
-                report.bad(
-                    "folder",
-                    format!("other users may look into {path} (mode {mode:03o})"),
-                    format!("chmod 700 '{path}'"),
-                );
-            }
-        }
-    }
-    if config.context.storage_root.is_none() || path.to_string().contains("/.cache/") {
-        report.warn(
-            "cache",
-            "the store lies in a cache folder, which clean-up programs may empty",
-            format!(
-                "mkdir -p ~/.local/share/sottovoce && mv '{path}' ~/.local/share/sottovoce/ && \
-                 set Context.StorageRoot to that folder"
-            ),
-        );
-    }
-}
-
-async fn store(report: &mut Report, session: &Session, config: &Config) {
+async fn store(report: &mut Report, session: &Session, config: &Config, root: &Path) {
     let now = session.clock().now().timestamp();
-    // Before the format existed no clock can have been right.
-    if now < jiff::Timestamp::from_second(1_735_689_600).unwrap_or_default() {
-        report.bad("clock", format!("the clock says {now}"), "timedatectl set-ntp true");
+    match store_exists(root) {
+        Ok(true) => {}
+        Ok(false) => return clock(report, now, None),
+        Err(error) => {
+            clock(report, now, None);
+            return report.error("store", &error);
+        }
     }
-    let store = match config.open_store(session.clock()).await {
-        Ok(store) => store,
-        // Without a key there is nothing to look into, and the key's own line has said so.
-        Err(
-            Error::NoKey | Error::PlaceholderKey | Error::KeyLost { .. } | Error::KeyFile { .. },
-        ) => return,
-        Err(error) => return report.error("store", &error),
+    let newest = match config.open_store(session.clock()).await {
+        Ok(store) => store.read_tail(1).await,
+        Err(error) => Err(error),
     };
-    match store.read_tail(1).await {
-        Err(error) => report.error("store", &error),
+    match newest {
         Ok(newest) => {
-            match newest.messages.first() {
-                Some(newest) if newest.ordered_at() > now => report.bad(
-                    "clock",
-                    format!("the clock says {now}, but the newest message is from later"),
-                    "timedatectl set-ntp true",
-                ),
-                Some(_) => report.good("clock", now.strftime("%Y-%m-%d %H:%M UTC").to_string()),
-                None => {}
-            }
+            clock(report, now, newest.messages.first().map(|newest| newest.ordered_at()));
             match newest.skipped.first() {
                 None => report.good("store", "the newest end is sound"),
                 Some(first) => report.bad(
@@ -204,9 +177,64 @@ async fn store(report: &mut Report, session: &Session, config: &Config) {
                 ),
             }
         }
+        Err(error) => {
+            clock(report, now, None);
+            match error {
+                // The key's own line has said so.
+                Error::NoKey
+                | Error::PlaceholderKey
+                | Error::KeyLost { .. }
+                | Error::KeyFile { .. } => {}
+                error => report.error("store", &error),
+            }
+        }
+    }
+}
+
+/// What can be told of the clock: the newest message may be a little ahead of it, as the store allows.
+fn clock(report: &mut Report, now: Timestamp, newest: Option<Timestamp>) {
+    // Before the format existed no clock can have been right.
+    let earliest = Timestamp::from_second(1_735_689_600).unwrap_or_default();
+    let mend = "timedatectl set-ntp true";
+    let shown = now.strftime("%Y-%m-%d %H:%M UTC");
+    if now < earliest {
+        report.bad("clock", format!("the clock says {shown}"), mend);
+    } else if newest
+        .is_some_and(|newest| newest.duration_since(now) > SignedDuration::from_hours(24))
+    {
+        report.bad(
+            "clock",
+            format!("the clock says {shown}, but the newest message is from more than a day later"),
+            mend,
+        );
+    } else {
+        report.good("clock", shown.to_string());
     }
 }
 
 fn mode(file: &Path) -> Option<u32> {
     Some(std::fs::metadata(file).ok()?.permissions().mode() & 0o777)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_bad_when_the_newest_message_is_more_than_a_day_ahead() {
+        let now: Timestamp = "2025-08-24T16:36:25Z".parse().unwrap();
+        for (newest, state) in [
+            (None, State::Good),
+            (Some("2025-08-24T16:00:00Z"), State::Good),
+            (Some("2025-08-25T16:36:25Z"), State::Good),
+            (Some("2025-08-25T16:36:26Z"), State::Bad),
+        ] {
+            let mut report = Report::default();
+            clock(&mut report, now, newest.map(|time| time.parse().unwrap()));
+            assert_eq!(report.0[0].state, state, "{newest:?}");
+        }
+        let mut report = Report::default();
+        clock(&mut report, "2001-01-01T00:00Z".parse().unwrap(), None);
+        assert_eq!(report.0[0].state, State::Bad);
+    }
 }

@@ -1,10 +1,12 @@
 //! `sottovoce forget`
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use serde::Serialize;
-use sottovoce::{ConversationStore, Finding};
+use sottovoce::{ConversationStore, FileConversationStore, Finding, StoredMessage};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, BOLD};
@@ -12,8 +14,9 @@ use crate::session::Session;
 
 /// Deletes messages for ever
 ///
-/// Shows them and asks first. The deletion itself is recorded, so that `verify` finds no hole, and a backup put back
-/// later does not bring them back. Copies that were made elsewhere are not reached.
+/// Shows them and asks first; a range means the messages that are in it when they are shown. The deletion itself is recorded, so that `verify` finds no hole, and a backup put back
+/// later does not bring them back. Copies that were made elsewhere are not reached. A number that `verify` misses can be
+/// recorded as gone too, by naming it by itself.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -32,6 +35,8 @@ pub(crate) struct Args {
 
 #[derive(Serialize)]
 struct Done<'a> {
+    /// How many numbers are newly recorded as gone, whether or not they held a message.
+    numbers: u64,
     removed: &'a [u64],
     left: &'a [Finding],
 }
@@ -56,44 +61,123 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
         let newest = store.read_tail(1).await?.messages;
         args.numbers = newest.iter().map(|stored| stored.seq..=stored.seq).collect();
     }
-    let mut messages = Vec::new();
-    for range in &args.numbers {
-        messages.extend(store.read_seqs(range.clone()).await?.messages);
+    let wanted = Wanted::find(&store, args.numbers).await?;
+    if wanted.messages.is_empty() && wanted.lost.is_empty() {
+        return Err(no_such_message());
     }
-    if messages.is_empty() {
-        return Err(Failure::input(
-            "there is no such message",
-            "`sottovoce tail` shows the numbers",
+    for number in &wanted.lost {
+        output::note(&format!(
+            "number {number} holds no message that opens; it will be recorded as gone"
         ));
     }
     if !args.yes {
         if session.json || !io::stdin().is_terminal() {
             return Err(Failure::input(
-                format!("this would delete {} messages for ever", messages.len()),
+                format!("this would {} for ever", wanted.in_words()),
                 "say --yes if that is what you want",
             ));
         }
-        for stored in &messages {
+        for stored in &wanted.messages {
             output::message(stored, false)?;
         }
-        if !confirmed(messages.len())? {
+        if !confirmed(&wanted.in_words())? {
             output::note("nothing was deleted");
             return Ok(Exit::Done);
         }
     }
-    let forgotten = store.forget(&args.numbers).await?;
+    // Exactly what was shown, whatever has come into the range since.
+    let forgotten = store.forget(&wanted.numbers()).await?;
+    if wanted.messages.is_empty() && forgotten.removed.is_empty() && forgotten.numbers == 0 {
+        return Err(no_such_message());
+    }
     if session.json {
-        output::json(&Done { removed: &forgotten.removed, left: &forgotten.left })?;
+        output::json(&Done {
+            numbers: forgotten.numbers,
+            removed: &forgotten.removed,
+            left: &forgotten.left,
+        })?;
     } else {
         output::skipped(&forgotten.left);
-        output::note(&format!("deleted {} messages for ever", forgotten.removed.len()));
+        let removed = forgotten.removed.len();
+        let gone = usize::try_from(forgotten.numbers).unwrap_or(usize::MAX).saturating_sub(removed);
+        if removed > 0 || gone == 0 {
+            output::note(&format!("deleted {} for ever", output::messages(removed)));
+        }
+        if gone > 0 {
+            output::note(&format!("recorded {} as gone", numbers(gone)));
+        }
     }
     Ok(Exit::Done)
 }
 
-fn confirmed(number: usize) -> io::Result<bool> {
+fn no_such_message() -> Failure {
+    Failure::input("there is no such message", "`sottovoce tail` shows the numbers")
+}
+
+/// What there is to forget.
+struct Wanted {
+    messages: Vec<Arc<StoredMessage>>,
+    /// Numbers that were named one by one, and hold nothing that opens.
+    lost: BTreeSet<u64>,
+}
+
+impl Wanted {
+    async fn find(
+        store: &FileConversationStore,
+        named: Vec<RangeInclusive<u64>>,
+    ) -> Result<Self, Failure> {
+        let mut lost: BTreeSet<u64> = named
+            .iter()
+            .filter(|range| range.start() == range.end())
+            .map(|range| *range.start())
+            .collect();
+        let mut messages = Vec::new();
+        for range in merged(named) {
+            messages.extend(store.read_seqs(range).await?.messages);
+        }
+        for stored in &messages {
+            lost.remove(&stored.seq);
+        }
+        Ok(Self { messages, lost })
+    }
+
+    fn numbers(&self) -> Vec<RangeInclusive<u64>> {
+        let numbers = self.messages.iter().map(|stored| stored.seq).chain(self.lost.clone());
+        merged(numbers.map(|number| number..=number).collect())
+    }
+
+    fn in_words(&self) -> String {
+        let messages = output::messages(self.messages.len());
+        match (self.messages.is_empty(), self.lost.len()) {
+            (_, 0) => format!("delete {messages}"),
+            (true, lost) => format!("record {} as gone", numbers(lost)),
+            (false, lost) => format!("delete {messages} and record {} as gone", numbers(lost)),
+        }
+    }
+}
+
+fn numbers(many: usize) -> String {
+    format!("{many} number{}", if many == 1 { "" } else { "s" })
+}
+
+/// The same numbers, each once.
+fn merged(mut ranges: Vec<RangeInclusive<u64>>) -> Vec<RangeInclusive<u64>> {
+    ranges.sort_by_key(|range| *range.start());
+    let mut merged: Vec<RangeInclusive<u64>> = Vec::new();
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if *range.start() <= last.end().saturating_add(1) => {
+                *last = *last.start()..=*last.end().max(range.end());
+            }
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+fn confirmed(what: &str) -> io::Result<bool> {
     let mut out = anstream::stderr();
-    write!(out, "{BOLD}Delete these {number} for ever? [y/N]{BOLD:#} ")?;
+    write!(out, "{BOLD}Really {what} for ever? [y/N]{BOLD:#} ")?;
     out.flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
@@ -113,5 +197,11 @@ mod tests {
         for wrong in ["", "0", "-1", "9-3", "a", "1-", "1-2-3", "18446744073709551616"] {
             assert!(parse_range(wrong).is_err(), "{wrong}");
         }
+    }
+    #[test]
+    fn every_number_is_meant_once() {
+        assert_eq!(merged(vec![7..=9, 1..=3, 2..=8, 11..=11, 12..=12, 12..=12]), [1..=9, 11..=12]);
+        assert_eq!(merged(vec![5..=u64::MAX, u64::MAX..=u64::MAX]), [5..=u64::MAX]);
+        assert_eq!(merged(Vec::new()), []);
     }
 }

@@ -8,6 +8,7 @@ use crate::output;
 use crate::session::{Session, announce_key};
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Made<'a> {
     key_file: &'a std::path::Path,
     made: bool,

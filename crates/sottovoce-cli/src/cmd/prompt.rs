@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use sottovoce::{
     Config, ConversationStore, EncryptionKey, Error, OllamaPromptRenderer, Receipt, RendererKind,
     StoreOptions,
@@ -14,7 +15,7 @@ use crate::output::{self, BOLD, DIM, GOOD, WARN};
 use crate::session::{Session, words};
 
 /// Builds the prompt that an utterance would get, and keeps nothing
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 pub(crate) struct Args {
     /// What would be said; several words need no quotes, and `-` reads standard input
     text: Vec<String>,
@@ -28,8 +29,8 @@ pub(crate) struct Args {
     explain: bool,
 
     /// About how many messages to recall, instead of Context.LastN
-    #[arg(long, short = 'n', value_name = "N")]
-    last_n: Option<usize>,
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u16).range(..=10_000))]
+    last_n: Option<u16>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -46,7 +47,7 @@ enum Renderer {
 
 #[derive(Serialize)]
 struct Explained<'a> {
-    request: &'a serde_json::value::RawValue,
+    request: &'a RawValue,
     receipt: &'a Receipt,
 }
 
@@ -54,7 +55,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let text = words(&args.text)?;
     let mut config = session.config()?;
     if let Some(n) = args.last_n {
-        config.context.last_n = n;
+        config.context.last_n = n.into();
     }
     let store = store(session, &config).await?;
     let conversation = config.conversation(store, session.clock())?;
@@ -67,13 +68,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     let request = config.renderer(kind).render(&prompt);
     if session.json && args.explain {
-        let body =
-            serde_json::value::RawValue::from_string(request.body).map_err(std::io::Error::from)?;
+        let body = output::raw_json(request.body)?;
         output::json(&Explained { request: &body, receipt: &receipt })?;
         return Ok(Exit::Done);
     }
     match args.renderer {
-        _ if session.json => output::line(&request.body)?,
+        _ if session.json => output::json_text(&request.body)?,
         Renderer::Text => {
             output::line(output::printable(&OllamaPromptRenderer::render_text(&prompt)))?;
         }

@@ -1,10 +1,12 @@
 //! `sottovoce tail`
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce::{ConversationStore, StoredMessage};
+use sottovoce::{ConversationStore, FileConversationStore, Finding, Reading, StoredMessage};
 
 use crate::exit::{Exit, Outcome};
+use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
 
@@ -26,26 +28,51 @@ pub(crate) struct Args {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
     let store = session.store(&config).await?;
-    let reading = store.read_tail(args.number).await?;
+    let mut interrupt = Interrupt::listen()?;
+    // One at least, so that what is shown and what is followed come of the same look.
+    let reading = store.read_tail(args.number.max(1)).await?;
     output::skipped(&reading.skipped);
-    let show = |messages: &[std::sync::Arc<StoredMessage>]| {
+    let show = |messages: &[Arc<StoredMessage>]| {
         messages.iter().try_for_each(|stored| output::message(stored, session.json))
     };
-    show(&reading.messages)?;
+    let before = reading.messages.len().saturating_sub(args.number);
+    show(reading.messages.get(before..).unwrap_or_default())?;
     if !args.follow {
         return Ok(Exit::Done);
     }
-    let newest = store.read_tail(1).await?;
-    let mut seen = newest.messages.last().map_or(0, |stored| stored.seq);
+    let mut seen = newest(&reading).unwrap_or(0);
+    let mut said = reading.skipped;
     loop {
         tokio::select! {
-            _ = tokio::signal::ctrl_c() => return Ok(Exit::Done),
+            biased;
+            () = interrupt.heard() => return Ok(Exit::Done),
             () = tokio::time::sleep(PAUSE) => {}
         }
-        let newest = store.read_tail(1).await?.messages.last().map_or(0, |stored| stored.seq);
-        if newest > seen {
-            show(&store.read_seqs(seen + 1..=newest).await?.messages)?;
-            seen = newest;
-        }
+        let reading = after(&store, seen).await?;
+        let new: Vec<Finding> =
+            reading.skipped.iter().filter(|finding| !said.contains(finding)).cloned().collect();
+        output::skipped(&new);
+        said.extend(new);
+        show(&reading.messages)?;
+        seen = newest(&reading).unwrap_or(seen);
     }
+}
+
+/// The messages with a higher number than `seen`, however many are appended meanwhile.
+async fn after(store: &FileConversationStore, seen: u64) -> sottovoce::Result<Reading> {
+    let mut wanted = 1;
+    loop {
+        let mut reading = store.read_tail(wanted).await?;
+        let gap = newest(&reading).map_or(0, |newest| newest.saturating_sub(seen));
+        let gap = usize::try_from(gap).unwrap_or(usize::MAX);
+        if gap <= wanted {
+            reading.messages.retain(|stored| stored.seq > seen);
+            return Ok(reading);
+        }
+        wanted = gap;
+    }
+}
+
+fn newest(reading: &Reading) -> Option<u64> {
+    reading.messages.iter().map(|stored| stored.seq).max()
 }

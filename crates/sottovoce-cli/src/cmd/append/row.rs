@@ -29,12 +29,15 @@ pub(super) fn parse(
     if line.trim().is_empty() {
         return Ok(None);
     }
-    message(line, now).map(Some).map_err(|what| {
-        Failure::input(
-            format!("line {number}: {what}"),
-            "correct the line and send it and what follows again",
-        )
-    })
+    message(line, now).map(Some).map_err(|what| refused(number, &what))
+}
+
+/// Says of a line why it is not kept.
+pub(super) fn refused(number: usize, what: &str) -> Failure {
+    Failure::input(
+        format!("line {number}: {what}"),
+        "correct the line and send it and what follows again",
+    )
 }
 
 fn message(line: &str, now: &Zoned) -> Result<ChatMessage, String> {

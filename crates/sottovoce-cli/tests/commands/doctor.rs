@@ -1,0 +1,126 @@
+use std::os::unix::fs::PermissionsExt;
+
+use sottovoce::{Clock, SystemClock};
+
+use super::*;
+
+fn lines(home: &Home) -> Vec<Value> {
+    out(&home.run(&["doctor", "--json"]))
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// What the doctor says of a matter.
+fn about(home: &Home, matter: &str) -> Vec<Value> {
+    lines(home).into_iter().filter(|line| line["about"] == matter).collect()
+}
+
+fn configure(home: &Home, settings: &Value) {
+    std::fs::write(home.path().join("appsettings.json"), settings.to_string()).unwrap();
+}
+
+fn allow(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_folder_that_its_user_cannot_write_is_bad() {
+    let home = Home::new();
+    home.keep(&["one"]);
+    for mode in [0o000, 0o500] {
+        allow(&home.store(), mode);
+        let said = &about(&home, "folder")[0];
+        allow(&home.store(), 0o700);
+        assert_eq!(said["state"], "bad", "{said}");
+        let mend = format!("chmod 700 '{}'", home.store().display());
+        assert_eq!(said["mend"], mend);
+    }
+    assert_eq!(about(&home, "folder")[0]["state"], "good");
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_bad() {
+    let home = Home::new();
+    let above = home.path().join("it's mine");
+    std::fs::create_dir(&above).unwrap();
+    configure(&home, &serde_json::json!({"Context": {"StorageRoot": above.join("a/store")}}));
+    assert_eq!(about(&home, "folder")[0]["state"], "good");
+    for mode in [0o000, 0o500] {
+        allow(&above, mode);
+        let said = &about(&home, "folder")[0];
+        allow(&above, 0o700);
+        assert_eq!(said["state"], "bad", "{said}");
+        let mend = said["mend"].as_str().unwrap();
+        assert!(mend.starts_with("chmod ") && mend.ends_with(r"/it'\''s mine'"), "{mend}");
+    }
+    std::fs::write(above.join("a"), "").unwrap();
+    assert_eq!(about(&home, "folder")[0]["state"], "bad");
+}
+
+#[test]
+fn a_clock_a_little_behind_the_newest_message_is_good() {
+    let home = Home::new();
+    let soon = SystemClock.now().timestamp() + jiff::SignedDuration::from_hours(23);
+    home.run(&["append", "--role", "user", "--at", &soon.to_string(), "x"]);
+    assert_eq!(about(&home, "clock")[0]["state"], "good");
+}
+
+#[test]
+fn a_window_without_room_for_a_prompt_is_named() {
+    let home = Home::new();
+    for (ctx, predict, state) in [(4096, 512, None), (512, 512, Some("warn")), (0, 1, Some("warn"))]
+    {
+        configure(
+            &home,
+            &serde_json::json!({"LanguageModel": {"NumCtx": ctx, "NumPredict": predict}}),
+        );
+        let said = about(&home, "model");
+        assert_eq!(said.first().and_then(|line| line["state"].as_str()), state, "{ctx} {predict}");
+        assert!(said.iter().all(|line| line["what"].as_str().unwrap().contains("NumCtx")));
+    }
+}
+
+#[test]
+fn the_way_out_of_the_cache_can_be_pasted() {
+    let home = Home::new();
+    let place = home.path().join(".local/share/sottovoce/Conversation");
+    let setting = format!("\"StorageRoot\": \"{}\"", place.display());
+    let before = &about(&home, "cache")[0];
+    let mend = before["mend"].as_str().unwrap();
+    assert!(mend.contains(&setting) && !mend.contains("mv "), "{mend}");
+    assert!(about(&home, "store").is_empty(), "there is none yet");
+    assert!(!before["what"].as_str().unwrap().contains("store"), "{before}");
+
+    home.keep(&["one"]);
+    let mend = about(&home, "cache")[0]["mend"].as_str().unwrap().to_owned();
+    assert!(mend.contains(&setting), "{mend}");
+    // All of it is pasted.
+    let pasted = Command::new("sh")
+        .args(["-c", &mend])
+        .env("HOME", home.path())
+        .current_dir(home.path())
+        .status()
+        .unwrap();
+    assert!(pasted.success() && !home.store().exists());
+    configure(&home, &serde_json::json!({"Context": {"StorageRoot": place}}));
+    assert_eq!(home.words(), ["one"]);
+    assert!(about(&home, "cache").is_empty());
+    assert_eq!(about(&home, "store")[0]["state"], "good");
+}
+
+#[test]
+fn doctor_names_what_is_wrong_and_the_command_that_mends_it() {
+    let home = Home::new();
+    home.run(&["ask", "x"]);
+    let well = home.run(&["doctor", "--json"]);
+    assert_eq!(code(&well), 0);
+    assert!(out(&well).contains("cache"));
+    std::fs::set_permissions(home.key(), std::fs::Permissions::from_mode(0o644)).unwrap();
+    std::fs::set_permissions(home.store(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ill = home.run(&["doctor"]);
+    assert_eq!(code(&ill), 3);
+    for mend in ["chmod 600", "chmod 700"] {
+        assert!(out(&ill).contains(mend), "{}", out(&ill));
+    }
+}

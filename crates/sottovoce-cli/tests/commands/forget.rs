@@ -1,0 +1,67 @@
+use super::*;
+
+#[test]
+fn each_message_is_counted_once() {
+    let home = Home::new();
+    home.keep(&["one", "two", "three", "four"]);
+    let unasked = home.run(&["forget", "2", "2-3", "1-2"]);
+    assert!(err(&unasked).contains("delete 3 messages"), "{}", err(&unasked));
+    let done = home.run(&["--json", "forget", "--yes", "2", "2-3", "1-2"]);
+    assert_eq!(rows(&done)[0]["removed"], serde_json::json!([1, 2, 3]));
+    assert_eq!(home.words(), ["four"]);
+}
+
+#[test]
+fn a_lost_number_can_be_settled_by_naming_it() {
+    let home = Home::new();
+    home.keep(&["one", "two", "three", "four"]);
+    std::fs::remove_file(&home.records()[2]).unwrap();
+    assert_eq!(code(&home.run(&["verify"])), 3);
+    let unasked = home.run(&["forget", "3"]);
+    assert_eq!(code(&unasked), 2);
+    let said = "number 3 holds no message that opens; it will be recorded as gone";
+    assert!(err(&unasked).contains(said), "{}", err(&unasked));
+    let settled = home.run(&["forget", "3", "--yes"]);
+    assert_eq!(code(&settled), 0, "{}", err(&settled));
+    assert!(err(&settled).contains(said) && err(&settled).contains("recorded 1 number as gone"));
+    assert_eq!(code(&home.run(&["verify"])), 0);
+    assert_eq!(home.words(), ["one", "two", "four"]);
+    for again in ["3", "99"] {
+        let gone = home.run(&["forget", again, "--yes"]);
+        assert_eq!(code(&gone), 2);
+        assert!(err(&gone).contains("there is no such message"), "{}", err(&gone));
+    }
+}
+
+#[test]
+fn a_range_takes_only_the_messages_that_were_shown() {
+    let home = Home::new();
+    home.keep(&["one", "two", "three", "four"]);
+    std::fs::remove_file(&home.records()[2]).unwrap();
+    // What does not open is not shown, so that it is not forgotten by the way.
+    assert_eq!(code(&home.run(&["forget", "2-4", "--yes"])), 0);
+    assert_eq!(home.words(), ["one"]);
+    let verified = home.run(&["verify", "--json"]);
+    assert_eq!(code(&verified), 3);
+    assert!(out(&verified).contains(r#""seqs":[3,3]"#), "{}", out(&verified));
+    assert_eq!(code(&home.run(&["forget", "90-99", "--yes"])), 2);
+}
+
+#[test]
+fn forgetting_asks_first_and_then_leaves_nothing() {
+    let home = Home::new();
+    for text in ["one", "two", "three", "four"] {
+        assert_eq!(code(&home.run(&["append", "--role", "user", text])), 0);
+    }
+    let unasked = home.run(&["forget", "2"]);
+    assert_eq!(code(&unasked), 2);
+    assert!(err(&unasked).contains("--yes"));
+    assert_eq!(home.records().len(), 4);
+    assert_eq!(code(&home.run(&["forget", "2-3", "--yes"])), 0);
+    assert_eq!(code(&home.run(&["forget", "--last", "--yes"])), 0);
+    let left = rows(&home.run(&["tail", "--json"]));
+    assert_eq!(left.iter().map(|row| &row["content"]).collect::<Vec<_>>(), ["one"]);
+    assert_eq!(home.records().len(), 2, "one message and one forget record");
+    assert_eq!(code(&home.run(&["verify"])), 0);
+    assert_eq!(code(&home.run(&["forget", "2", "--yes"])), 2, "it is gone already");
+}

@@ -1,0 +1,98 @@
+use super::*;
+
+/// Starts it with nobody reading.
+fn unread(home: &Home, arguments: &[&str]) -> Output {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    home.command(arguments).stdout(writer).stderr(Stdio::piped()).output().unwrap()
+}
+
+#[test]
+fn a_reader_that_is_gone_is_no_error() {
+    let home = Home::new();
+    for arguments in [&["completions", "bash"][..], &["config"], &["prompt", "x"], &["doctor"]] {
+        let ended = unread(&home, arguments);
+        assert_eq!(code(&ended), 0, "{arguments:?}: {}", err(&ended));
+        assert!(!err(&ended).contains("panicked"), "{arguments:?}: {}", err(&ended));
+    }
+}
+
+#[test]
+fn json_holds_the_very_words() {
+    let home = Home::new();
+    let words = "a\u{1b}[31mb\u{9b}31mc\u{7f}d\u{202e}ef\u{9d}0;g\u{9c}h";
+    for arguments in [&["prompt"][..], &["prompt", "--json"], &["ask"]] {
+        let shown = home.run(&[arguments, &[words]].concat());
+        let request: Value = serde_json::from_str(&out(&shown)).unwrap();
+        let message = request["messages"].as_array().unwrap().last().unwrap();
+        assert!(message["content"].as_str().unwrap().ends_with(words), "{arguments:?}");
+    }
+    assert_eq!(home.words(), [words]);
+}
+
+#[test]
+fn people_are_shown_nothing_that_turns_the_writing() {
+    let home = Home::new();
+    home.keep(&["a\u{202e}b\u{9b}31mc\u{2066}d"]);
+    assert!(out(&home.run(&["tail"])).contains("a\u{fffd}b\u{fffd}31mc\u{fffd}d"));
+}
+
+#[test]
+fn help_names_the_exit_codes_that_matter() {
+    let home = Home::new();
+    for (verb, code) in [("append", "130  "), ("verify", "3  "), ("doctor", "3  ")] {
+        let help = out(&home.run(&[verb, "--help"]));
+        assert!(help.contains("Exit codes:") && help.contains(code), "{help}");
+    }
+}
+
+#[test]
+fn pipes_get_no_colours_and_terminals_no_control_characters() {
+    let home = Home::new();
+    home.run(&["append", "--role", "user", "red \u{1b}[31malert\u{7}"]);
+    let tail = home.run(&["tail"]);
+    assert!(!out(&tail).contains('\u{1b}') && !out(&tail).contains('\u{7}'));
+    assert!(out(&tail).contains("alert"));
+    for arguments in [&["--help"][..], &["doctor"], &["config"], &["nonsense"]] {
+        let shown = home.run(arguments);
+        assert!(!out(&shown).contains('\u{1b}') && !err(&shown).contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn completions_are_made_for_every_shell() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let made = home.run(&["completions", shell]);
+        assert!(out(&made).contains("verify"), "{shell}");
+    }
+}
+
+#[test]
+fn a_reader_that_stops_early_is_no_error() {
+    let home = Home::new();
+    let lines: String =
+        (0..2000).map(|n| format!("{{\"role\":\"user\",\"content\":\"{n}\"}}\n")).collect();
+    assert_eq!(code(&home.feed(&["append"], lines)), 0);
+    let mut child = home
+        .command(&["tail", "-n", "2000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    let mut reader = BufReader::with_capacity(64, child.stdout.take().unwrap());
+    reader.read_line(&mut first).unwrap();
+    drop(reader);
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.stderr.is_empty(), "{}", err(&ended));
+    assert_eq!(code(&ended), 0);
+}
+
+#[test]
+fn verbose_output_has_no_words() {
+    let home = Home::new();
+    let said = home.run(&["--verbose", "--json", "append", "--role", "user", "canary sentence"]);
+    assert!(err(&said).contains("DEBUG"), "{}", err(&said));
+    assert!(!err(&said).contains("canary"));
+}
