@@ -202,12 +202,15 @@ impl Error {
     pub fn help(&self) -> &'static str {
         match self {
             Self::NoKey | Self::PlaceholderKey => {
-                "nothing is stored yet; `sottovoce ask` or `sottovoce init` makes a key file"
+                "nothing is stored yet; `sottovoce init` makes a key file, as the first message does"
             }
             Self::EmptyKey => {
                 "give Context.EncryptionKey a long secret, or leave it out to use a key file"
             }
-            Self::KeyFile { .. } | Self::KeyLost { .. } => {
+            Self::KeyFile { .. } => {
+                "`sottovoce doctor` tells what is wrong with it; if it is lost, restore it from your backup"
+            }
+            Self::KeyLost { .. } => {
                 "restore the key file from your backup; without it the records cannot be read by anyone"
             }
             Self::WrongKey { .. } => {
@@ -222,31 +225,37 @@ impl Error {
             Self::NewerFormat { .. } => {
                 "use the newer version of the program that wrote it; nothing was changed"
             }
-            Self::TooLarge { .. } => "store it in parts",
+            Self::TooLarge { .. } => "split the text into several messages below the limit",
             Self::InvalidMessage { .. } | Self::InvalidScope { .. } => {
-                "correct the input; nothing was stored"
+                "correct it as the message above says"
             }
             Self::OtherScope => "answer it in the conversation it was stored in",
-            Self::FromTheFuture => {
-                "set the machine's clock, or correct the message's time; nothing was stored"
-            }
+            Self::FromTheFuture => "set the machine's clock, or correct the message's time",
             Self::LockTimeout { .. } => {
                 "try again; if it persists, look for a stopped process that uses this folder"
             }
             Self::NotDurable { .. } | Self::Poisoned { .. } => {
-                "check the disk, run `sottovoce verify`, then open the store anew"
+                "check the disk and run `sottovoce verify`, then open the store anew or run the command again"
             }
             Self::NoSpace { .. } => {
                 "free some space and try again; what was acknowledged before is safe"
             }
-            Self::FolderReplaced { .. } => "put the folder back, or open the store anew",
-            Self::NotPlain { .. } => "remove it, or point the configuration at a real folder",
-            Self::Partial { .. } => "send the rest again once the cause is mended",
-            Self::Config { .. } => "`sottovoce config` shows every setting and where it comes from",
-            Self::Io { .. } => "see the cause; nothing unacknowledged is kept",
+            Self::FolderReplaced { .. } => {
+                "put the folder back, or open the store anew or run the command again"
+            }
+            Self::NotPlain { .. } => {
+                "move it away, or set Context.StorageRoot or Context.KeyFile to the real path"
+            }
+            Self::Partial { .. } => {
+                "mend the cause, then send only the messages after those that were stored"
+            }
+            Self::Config { .. } => "correct it there; the README lists the settings",
+            Self::Io { .. } => {
+                "check that the path exists and that this user may use it; `sottovoce doctor` looks"
+            }
             Self::Exhausted { .. } => "close files or programs and try again; nothing is damaged",
             Self::NoRandomness => "try again once the system has started fully",
-            Self::Host { .. } => "see the cause",
+            Self::Host { .. } => "mend what the cause names",
             Self::ShuttingDown => "keep the runtime alive until pending calls have returned",
         }
     }
