@@ -1,12 +1,17 @@
 //! Masking what must not be kept, before it is sealed.
 
+mod numbers;
+
 use std::borrow::Cow;
 use std::fmt::Debug;
+use std::ops::Range;
 
-use regex_lite::{Captures, Regex};
+use regex_lite::Regex;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
+use numbers::{Plain, cards, phones};
 
 /// Changes a text before it is sealed. What is masked is never on disk, and the prompt shows the masked text too.
 pub trait Redactor: Debug + Send + Sync {
@@ -14,14 +19,31 @@ pub trait Redactor: Debug + Send + Sync {
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str>;
 }
 
-/// Masks card numbers (13 to 19 digits with a valid Luhn check digit, ISO/IEC 7812-1), e-mail addresses, and
-/// telephone numbers (7 to 15 digits, ITU-T E.164, in the groupings people write). Spelled-out numbers stay.
+/// Masks card numbers, e-mail addresses and telephone numbers.
+///
+/// - Card numbers have 13 to 19 digits and a valid check digit (ISO/IEC 7812-1), in any groups.
+/// - Telephone numbers (ITU-T E.164) start with `+`, `00` or a `0` and have at least nine digits, or are written
+///   555-123-4567, (555) 123 4567 or 555-1234.
+///
+/// Numbers spelt out in words stay, and so do telephone numbers in other forms: a bare 5551234567 may be anything. One
+/// in ten long numbers has a valid check digit by chance and is masked too.
 #[derive(Debug)]
 pub struct ContactRedactor {
     email: Regex,
-    number: Regex,
+    row: Regex,
+    phone: Regex,
     date: Regex,
 }
+
+const PHONE_FORMS: [&str; 4] = [
+    // With a country code.
+    r"\(?(?:\+|00)[0-9](?:[ .\-/()]{0,3}[0-9]){6,14}",
+    // With a trunk prefix: nine digits at least.
+    r"\(?0[1-9](?:[ .\-/)]{0,2}[0-9]){7,12}",
+    // North American.
+    r"(?:1[ .\-])?\(?[0-9]{3}\)?[ .\-][0-9]{3}[ .\-]?[0-9]{4}",
+    r"[0-9]{3}-[0-9]{4}",
+];
 
 impl ContactRedactor {
     /// A redactor, whose patterns are fixed.
@@ -29,56 +51,48 @@ impl ContactRedactor {
     /// # Errors
     /// [`Error::Host`] if a pattern does not compile, which its tests exclude.
     pub fn new() -> Result<Self> {
-        let pattern = |text| {
+        let pattern = |text: &str| {
             Regex::new(text)
                 .map_err(|source| Error::Host { component: "redactor", source: source.into() })
         };
         Ok(Self {
-            email: pattern(r"[^\s@<>,;:()\[\]]+@[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+")?,
-            number: pattern(r"(?:\+|\(\+?)?[0-9](?:[ .\-/()]{0,2}[0-9]){6,}")?,
-            date: pattern(
-                r"^(?:[0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{4})(?:[ .-][0-9]{1,2})?$",
+            email: pattern(
+                r#"[^\s@<>,;:()\[\]"']+@[^\s@<>,;:()\[\]"'.]+(?:\.[^\s@<>,;:()\[\]"'.!?]+)+"#,
             )?,
+            row: pattern(r"[0-9](?:[ \-]{0,3}[0-9]){12,}")?,
+            phone: pattern(&PHONE_FORMS.join("|"))?,
+            date: pattern(r"^\(?[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}(?:[ .-][0-9]{1,2})*$")?,
         })
-    }
-
-    fn mask_number(&self, text: &str) -> Option<&'static str> {
-        let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(10)).collect();
-        match digits.len() {
-            13..=19 if luhn(&digits) => Some("[card number]"),
-            7..=15 if !self.date.is_match(text) => Some("[phone number]"),
-            _ => None,
-        }
     }
 }
 
 impl Redactor for ContactRedactor {
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let without_email = self.email.replace_all(text, "[e-mail address]");
-        let masked = self.number.replace_all(&without_email, |found: &Captures<'_>| {
-            let number = found.get(0).map_or("", |m| m.as_str());
-            self.mask_number(number).map_or_else(|| number.to_owned(), str::to_owned)
-        });
-        match masked {
-            Cow::Owned(text) => Cow::Owned(text),
-            Cow::Borrowed(_) => without_email,
-        }
+        let addresses = self.email.find_iter(text).map(|found| found.range()).collect();
+        let text = replace(Cow::Borrowed(text), addresses, "[e-mail address]");
+        let found = cards(&Plain::of(&text), &self.row);
+        let text = replace(text, found, "[card number]");
+        let found = phones(&Plain::of(&text), &self.phone, &self.date);
+        replace(text, found, "[phone number]")
     }
 }
 
-/// The check digit of ISO/IEC 7812-1.
-fn luhn(digits: &[u32]) -> bool {
-    let sum: u32 = digits
-        .iter()
-        .rev()
-        .enumerate()
-        .map(|(place, &digit)| match (place % 2, digit) {
-            (0, digit) => digit,
-            (_, digit) if digit > 4 => digit * 2 - 9,
-            (_, digit) => digit * 2,
-        })
-        .sum();
-    sum.is_multiple_of(10)
+fn replace<'a>(text: Cow<'a, str>, found: Vec<Range<usize>>, mask: &str) -> Cow<'a, str> {
+    if found.is_empty() {
+        return text;
+    }
+    let mut masked = String::with_capacity(text.len() + found.len() * mask.len());
+    let mut kept = 0;
+    for range in found {
+        masked.push_str(text.get(kept..range.start).unwrap_or_default());
+        masked.push_str(mask);
+        kept = range.end;
+    }
+    masked.push_str(text.get(kept..).unwrap_or_default());
+    if let Cow::Owned(before) = text {
+        drop(Zeroizing::new(before));
+    }
+    Cow::Owned(masked)
 }
 
 /// Redacts a message's words and its tool calls' arguments.
@@ -90,9 +104,15 @@ pub(crate) fn redact_message(redactor: &dyn Redactor, message: &mut ChatMessage)
 }
 
 fn redact_value(redactor: &dyn Redactor, value: &mut serde_json::Value) {
-    use serde_json::Value::{Array, Object, String};
+    use serde_json::Value::{Array, Number, Object, String};
     match value {
         String(text) => redact_text(redactor, text),
+        Number(number) => {
+            let text = Zeroizing::new(number.to_string());
+            if let Cow::Owned(masked) = redactor.redact(&text) {
+                *value = String(masked);
+            }
+        }
         Array(items) => items.iter_mut().for_each(|item| redact_value(redactor, item)),
         Object(fields) => fields.values_mut().for_each(|field| redact_value(redactor, field)),
         _ => {}
@@ -101,7 +121,7 @@ fn redact_value(redactor: &dyn Redactor, value: &mut serde_json::Value) {
 
 fn redact_text(redactor: &dyn Redactor, text: &mut String) {
     if let Cow::Owned(redacted) = redactor.redact(text) {
-        zeroize::Zeroize::zeroize(text);
+        text.zeroize();
         *text = redacted;
     }
 }
@@ -109,33 +129,108 @@ fn redact_text(redactor: &dyn Redactor, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn mask(text: &str) -> String {
+        ContactRedactor::new().unwrap().redact(text).into_owned()
+    }
 
     #[test]
-    fn cards_addresses_and_telephone_numbers_are_masked() {
-        let redactor = ContactRedactor::new().unwrap();
+    fn card_numbers_are_masked_however_they_are_grouped() {
         for (text, masked) in [
-            ("card 4111 1111 1111 1111 please", "card [card number] please"),
-            ("5500-0000-0000-0004", "[card number]"),
-            ("mail anna.b+x@mail.example.org now", "mail [e-mail address] now"),
-            ("call +49 (170) 1234567 or 555-123-4567.", "call [phone number] or [phone number]."),
-            ("(030) 123 456 78", "[phone number]"),
+            ("card 4111 1111 1111 1111 12/26", "card [card number] 12/26"),
+            ("pay with 4111111111111111 123", "pay with [card number] 123"),
+            ("4111–1111–1111–1111", "[card number]"),
+            ("4111 - 1111 - 1111 - 1111", "[card number]"),
+            ("5500-0000-0000-0004.", "[card number]."),
+            ("4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "[card number]"),
+            ("3782 822463 10005", "[card number]"),
+            ("6304 0000 0000 0000 000 ok", "[card number] ok"),
+            ("٤١١١ ١١١١ ١١١١ ١١١١", "[card number]"),
+            ("４１１１－１１１１－１１１１－１１１１", "[card number]"),
+            ("4111\u{a0}1111\u{202f}1111\u{2009}1111", "[card number]"),
+            ("4111 1111 1111 1111 555-123-4567", "[card number] [phone number]"),
         ] {
-            assert_eq!(redactor.redact(text), masked);
+            assert_eq!(mask(text), masked);
         }
     }
 
     #[test]
-    fn dates_times_prices_and_plain_words_stay() {
-        let redactor = ContactRedactor::new().unwrap();
+    fn telephone_numbers_are_masked_as_people_write_them() {
+        for (text, masked) in [
+            ("555-123-4567 555-987-6543", "[phone number] [phone number]"),
+            ("+49 (170) 1234567", "[phone number]"),
+            ("(030) 123 456 78", "[phone number]"),
+            ("0049 170 1234567", "[phone number]"),
+            ("tel. 089/123456-12", "tel. [phone number]"),
+            ("call 555-123-4567.", "call [phone number]."),
+            ("(555) 123-4567, (555-123-4567)", "[phone number], [phone number])"),
+            ("1-800-555-1234 or 555.123.4567", "[phone number] or [phone number]"),
+            ("01 23 45 67 89", "[phone number]"),
+            ("01701234567 on 24.08.2025", "[phone number] on 24.08.2025"),
+            ("555‑1234", "[phone number]"),
+        ] {
+            assert_eq!(mask(text), masked);
+        }
+    }
+
+    #[test]
+    fn addresses_are_masked_without_the_signs_around_them() {
+        for (text, masked) in [
+            ("anna@müller.de", "[e-mail address]"),
+            ("anna.b+x@mail.example.org now", "[e-mail address] now"),
+            ("<bob@example.com>", "<[e-mail address]>"),
+            ("Write to bob@example.com.", "Write to [e-mail address]."),
+            ("иван@почта.рф!", "[e-mail address]!"),
+        ] {
+            assert_eq!(mask(text), masked);
+        }
+    }
+
+    #[test]
+    fn dates_times_amounts_and_other_numbers_stay() {
         for text in [
             "on 2025-08-24 at 16:36:25",
-            "24.08.2025",
             "2025-08-24 18",
-            "it costs 1,299.95 or 42",
+            "24.08.2025",
+            "04.08.2025 16 30",
+            "20250824",
+            "2024-2025",
+            "1990 1995 2000",
+            "192.168.100.200",
+            "10 000 000 euros",
+            "1,299.95",
+            "1234567",
+            "1724517385",
+            "4111 1111 1111 1112",
+            "123456789012345678",
             "set a timer for 45 minutes @ home",
             "room 101, floor 3, 2 people",
         ] {
-            assert_eq!(redactor.redact(text), text);
+            assert_eq!(mask(text), text);
+        }
+    }
+
+    #[test]
+    fn tool_calls_are_masked_too() {
+        let redactor = ContactRedactor::new().unwrap();
+        let mut value =
+            serde_json::json!({"card": 4111111111111111u64, "to": ["+49 170 1234567", 7, 0.5]});
+        redact_value(&redactor, &mut value);
+        let masked = serde_json::json!({"card": "[card number]", "to": ["[phone number]", 7, 0.5]});
+        assert_eq!(value, masked);
+    }
+
+    proptest! {
+        #[test]
+        fn words_without_digits_or_addresses_stay(text in "[^0-9@\\p{Nd}]{0,80}") {
+            prop_assert_eq!(mask(&text), text);
+        }
+
+        #[test]
+        fn what_is_masked_once_stays_as_it_is(text in "[0-9 +()./a@-]{0,60}") {
+            let once = mask(&text);
+            prop_assert_eq!(mask(&once), once);
         }
     }
 }

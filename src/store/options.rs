@@ -84,7 +84,7 @@ impl StoreOptions {
     /// Opens the store below a folder, which need not exist yet and is not made before the first append.
     ///
     /// # Errors
-    /// [`Error::WrongKey`] where the store was written under another key, and [`Error::NotPlain`] where the folder is
+    /// [`Error::WrongKey`](crate::Error::WrongKey) where the store was written under another key, and [`Error::NotPlain`](crate::Error::NotPlain) where the folder is
     /// a symbolic link.
     pub async fn open(self, root: impl AsRef<Path>) -> Result<FileConversationStore> {
         let below = self.scope.folder()?;
@@ -99,7 +99,7 @@ impl StoreOptions {
     /// The same store over a folder in memory, gone when dropped.
     ///
     /// # Errors
-    /// [`Error::InvalidScope`].
+    /// [`Error::InvalidScope`](crate::Error::InvalidScope).
     pub async fn open_in_memory(self) -> Result<FileConversationStore> {
         self.scope.folder()?;
         let blobs: Arc<dyn Blobs> = Arc::new(MemoryBlobs::default());

@@ -1,0 +1,105 @@
+//! Card and telephone numbers in a text.
+
+use std::ops::Range;
+
+use regex_lite::Regex;
+
+/// A text with one ASCII byte for each character, so that patterns need to know only one form of digits, dashes and
+/// spaces.
+pub(super) struct Plain {
+    bytes: String,
+    /// Where each character starts in the text, and where the text ends.
+    starts: Vec<usize>,
+}
+
+impl Plain {
+    pub(super) fn of(text: &str) -> Self {
+        let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        Self { bytes: text.chars().map(plain).collect(), starts }
+    }
+
+    fn in_text(&self, range: Range<usize>) -> Option<Range<usize>> {
+        Some(*self.starts.get(range.start)?..*self.starts.get(range.end)?)
+    }
+
+    fn digit_beside(&self, range: &Range<usize>) -> bool {
+        let digit = |at: Option<usize>| {
+            at.and_then(|at| self.bytes.as_bytes().get(at)).is_some_and(u8::is_ascii_digit)
+        };
+        digit(range.start.checked_sub(1)) || digit(Some(range.end))
+    }
+}
+
+fn plain(c: char) -> char {
+    /// The zeros of Arabic-Indic, Persian, Devanagari and full-width digits.
+    const ZEROS: [u32; 4] = [0x660, 0x6f0, 0x966, 0xff10];
+    let digit = |zero: u32| u32::from(c).checked_sub(zero).and_then(|n| char::from_digit(n, 10));
+    match c {
+        c if c.is_ascii() => c,
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{ff0d}' => '-',
+        '\u{a0}' | '\u{2000}'..='\u{200b}' | '\u{202f}' | '\u{3000}' => ' ',
+        _ => ZEROS.into_iter().find_map(digit).unwrap_or('?'),
+    }
+}
+
+/// Where card numbers are: 13 to 19 digits with a valid check digit (ISO/IEC 7812-1), which begin and end where a
+/// group of digits does. Groups have at least four digits but for the last, or all the same number, as when someone
+/// dictates digit by digit; others are too often telephone numbers that stand side by side.
+pub(super) fn cards(plain: &Plain, rows: &Regex) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for row in rows.find_iter(&plain.bytes) {
+        let digits: Vec<(usize, u32)> = row
+            .as_str()
+            .char_indices()
+            .filter_map(|(at, c)| Some((row.start() + at, c.to_digit(10)?)))
+            .collect();
+        let mut from = 0;
+        while from < digits.len() {
+            let card = (13..=19).rev().find_map(|length| {
+                let window = digits.get(from..from + length)?;
+                let range = window.first()?.0..window.last()?.0 + 1;
+                let is_card = !plain.digit_beside(&range)
+                    && is_grouped_as_cards_are(window)
+                    && luhn(window.iter().map(|(_, digit)| *digit));
+                is_card.then_some((length, range))
+            });
+            from += card.as_ref().map_or(1, |(length, _)| *length);
+            found.extend(card.and_then(|(_, range)| plain.in_text(range)));
+        }
+    }
+    found
+}
+
+/// Where telephone numbers are: 7 to 15 digits (ITU-T E.164) in one of the given forms, and no date.
+pub(super) fn phones(plain: &Plain, forms: &Regex, dates: &Regex) -> Vec<Range<usize>> {
+    forms
+        .find_iter(&plain.bytes)
+        .filter(|found| {
+            let digits = found.as_str().bytes().filter(u8::is_ascii_digit).count();
+            (7..=17).contains(&digits)
+                && !plain.digit_beside(&found.range())
+                && !dates.is_match(found.as_str())
+        })
+        .filter_map(|found| plain.in_text(found.range()))
+        .collect()
+}
+
+fn is_grouped_as_cards_are(digits: &[(usize, u32)]) -> bool {
+    let groups: Vec<usize> =
+        digits.chunk_by(|before, after| after.0 == before.0 + 1).map(<[_]>::len).collect();
+    let long = groups.split_last().is_none_or(|(_, others)| others.iter().all(|len| *len >= 4));
+    long || groups.windows(2).all(|pair| pair.first() == pair.last())
+}
+
+fn luhn(digits: impl DoubleEndedIterator<Item = u32>) -> bool {
+    let sum: u32 = digits
+        .rev()
+        .enumerate()
+        .map(|(place, digit)| match (place % 2, digit) {
+            (0, digit) => digit,
+            (_, digit) if digit > 4 => digit * 2 - 9,
+            (_, digit) => digit * 2,
+        })
+        .sum();
+    sum.is_multiple_of(10)
+}
