@@ -21,6 +21,9 @@ pub(crate) const READ_LIMIT: u64 = 16 << 20;
 /// How the names of unfinished publications begin.
 pub(crate) const TEMPORARY: &str = ".tmp-";
 
+/// The name of the lock's file.
+pub(crate) const LOCK: &str = "lock";
+
 /// What a listing says of an entry, as far as the file system tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryKind {

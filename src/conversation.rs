@@ -51,9 +51,14 @@ impl Conversation {
     ///
     /// # Errors
     /// [`Error::InvalidMessage`] for a message that is not a user's; nothing is kept then.
-    pub async fn hear_message(&self, message: ChatMessage) -> Result<Heard> {
+    pub async fn hear_message(&self, mut message: ChatMessage) -> Result<Heard> {
         if message.role != ChatRole::User {
             return Err(Error::InvalidMessage { reason: "an utterance has the role of the user" });
+        }
+        if message.offset_minutes.is_none() {
+            // Whoever is heard is here, so the local time is this machine's.
+            let now = self.clock.now();
+            message.offset_minutes = ChatMessage::new(ChatRole::User, "", &now).offset_minutes;
         }
         let message = self.store.append_message(message).await?;
         let (prompt, receipt) = self.builder.build(Arc::clone(&message), self.last_n).await?;

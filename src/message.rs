@@ -94,7 +94,7 @@ pub struct ChatMessage {
         deserialize_with = "read_timestamp"
     )]
     pub timestamp: Timestamp,
-    /// The host's own notes. `speaker` is shown to the model when several people speak; `device`, `lang` and
+    /// The host's own notes. `speaker` is shown to the model; `device`, `lang` and
     /// `confidence` are the customary others.
     #[serde(serialize_with = "write_metadata", deserialize_with = "read_metadata", default)]
     pub metadata: BTreeMap<String, String>,

@@ -32,12 +32,14 @@ pub struct ContactRedactor {
     email: Regex,
     row: Regex,
     phone: Regex,
+    abroad: Regex,
     date: Regex,
 }
 
-const PHONE_FORMS: [&str; 4] = [
-    // With a country code.
-    r"\(?(?:\+|00)[0-9](?:[ .\-/()]{0,3}[0-9]){6,14}",
+/// With a country code.
+const PHONE_ABROAD: &str = r"\(?(?:\+|00)[1-9](?:[ .\-/()]{0,3}[0-9]){6,14}";
+
+const PHONE_FORMS: [&str; 3] = [
     // With a trunk prefix: nine digits at least.
     r"\(?0[1-9](?:[ .\-/)]{0,2}[0-9]){7,12}",
     // North American.
@@ -59,8 +61,9 @@ impl ContactRedactor {
             email: pattern(
                 r#"[^\s@<>,;:()\[\]"']+@[^\s@<>,;:()\[\]"'.]+(?:\.[^\s@<>,;:()\[\]"'.!?]+)+"#,
             )?,
-            row: pattern(r"[0-9](?:[ \-]{0,3}[0-9]){12,}")?,
+            row: pattern(r"[0-9](?:[ .\-/]{0,3}[0-9]){12,}")?,
             phone: pattern(&PHONE_FORMS.join("|"))?,
+            abroad: pattern(PHONE_ABROAD)?,
             date: pattern(r"^\(?[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}(?:[ .-][0-9]{1,2})*$")?,
         })
     }
@@ -70,6 +73,9 @@ impl Redactor for ContactRedactor {
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let addresses = self.email.find_iter(text).map(|found| found.range()).collect();
         let text = replace(Cow::Borrowed(text), addresses, "[e-mail address]");
+        // An international number may hold a row of digits that would do for a card.
+        let found = phones(&Plain::of(&text), &self.abroad, &self.date);
+        let text = replace(text, found, "[phone number]");
         let found = cards(&Plain::of(&text), &self.row);
         let text = replace(text, found, "[card number]");
         let found = phones(&Plain::of(&text), &self.phone, &self.date);
@@ -145,6 +151,8 @@ mod tests {
             ("5500-0000-0000-0004.", "[card number]."),
             ("4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "[card number]"),
             ("3782 822463 10005", "[card number]"),
+            ("4111.1111.1111.1111", "[card number]"),
+            ("4111/1111/1111/1111", "[card number]"),
             ("6304 0000 0000 0000 000 ok", "[card number] ok"),
             ("٤١١١ ١١١١ ١١١١ ١١١١", "[card number]"),
             ("４１１１－１１１１－１１１１－１１１１", "[card number]"),
@@ -169,6 +177,9 @@ mod tests {
             ("01 23 45 67 89", "[phone number]"),
             ("01701234567 on 24.08.2025", "[phone number] on 24.08.2025"),
             ("555‑1234", "[phone number]"),
+            ("+49 170 1234567 10115 Berlin", "[phone number] 10115 Berlin"),
+            ("0170 1234567 10115 Berlin", "[phone number] 10115 Berlin"),
+            ("+491701234567 2025-08-24", "[phone number] 2025-08-24"),
         ] {
             assert_eq!(mask(text), masked);
         }

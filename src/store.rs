@@ -50,7 +50,8 @@ pub trait ConversationStore: Send + Sync {
     /// Dropping the future does not stop an append that has begun.
     async fn append_message(&self, message: ChatMessage) -> Result<Arc<StoredMessage>>;
 
-    /// Keeps many messages, in order; cheaper than one by one, and durable when this returns.
+    /// Keeps many messages, in order; cheaper than one by one, and durable when this returns. Other writers wait
+    /// meanwhile: on a slow disk, hand over some dozens at a time.
     ///
     /// # Errors
     /// [`Error::Partial`](crate::Error::Partial) says how many of the first were kept.
@@ -75,6 +76,8 @@ pub trait ConversationStore: Send + Sync {
 pub struct Reading {
     /// Messages, oldest first.
     pub messages: Vec<Arc<StoredMessage>>,
+    /// The highest number given so far, to whatever record.
+    pub last_seq: u64,
     /// Files that were passed over on the way, and anything else that looked wrong; each stays as it is on disk.
     pub skipped: Vec<Finding>,
 }

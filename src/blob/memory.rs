@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Blobs, EntryKind, Lock};
+use super::{Blobs, EntryKind, LOCK, Lock};
 use crate::error::{Error, Result};
 
 #[derive(Debug, Default)]
@@ -67,7 +67,8 @@ impl Blobs for MemoryBlobs {
     }
 
     fn links(&self, name: &str) -> Result<u64> {
-        Ok(hold(&self.files).contains_key(name).into())
+        // The lock is no file here, but always there.
+        Ok((name == LOCK || hold(&self.files).contains_key(name)).into())
     }
 
     fn remove(&self, name: &str) -> Result<()> {
@@ -87,7 +88,7 @@ impl Blobs for MemoryBlobs {
             .unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() && state.held {
             return Err(Error::LockTimeout {
-                path: self.path().join("lock"),
+                path: self.path().join(LOCK),
                 waited_ms: timeout.as_millis().try_into().unwrap_or(u64::MAX),
             });
         }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::error::Result;
+use crate::message::ChatRole;
 use crate::store::{ConversationStore, Reading, StoredMessage};
 
 /// How many times n messages are read to find a window, where some of them were forgotten.
@@ -76,7 +77,8 @@ impl ContextProvider for LastNContextProvider {
         let most = if self.blocks { n.saturating_mul(SPARE) } else { n };
         let reading = self.before(request, most).await?;
         let (start, why) = if self.blocks {
-            let start = block_start(&reading.messages, request.before, n, most);
+            let next = request.before.unwrap_or(reading.last_seq.saturating_add(1));
+            let start = block_start(&reading.messages, next, n, most);
             let first = reading.messages.get(start).map_or(0, |message| message.seq);
             (start, format!("in the blocks from number {first}"))
         } else {
@@ -90,16 +92,10 @@ impl ContextProvider for LastNContextProvider {
 }
 
 /// The index at which the window starts.
-fn block_start(
-    messages: &[Arc<StoredMessage>],
-    utterance: Option<u64>,
-    n: usize,
-    most: usize,
-) -> usize {
+fn block_start(messages: &[Arc<StoredMessage>], utterance: u64, n: usize, most: usize) -> usize {
     let low = n as u64;
     let block = blocks::length(n);
-    let newest = messages.last().map_or(0, |newest| newest.seq);
-    let last = utterance.map_or(newest, |utterance| utterance.saturating_sub(1));
+    let last = utterance.saturating_sub(1);
     let first_after = |border: u64| messages.partition_point(|message| message.seq <= border);
     let high_water = low.saturating_mul(blocks::HIGH_WATER);
     let mut border =
@@ -114,12 +110,17 @@ fn block_start(
         }
         start = earlier;
     }
-    match blocks::whole_from(messages.iter().map(|stored| &stored.message), start) {
-        whole if whole < messages.len() => whole,
-        // The last exchange is longer than the window: better all of it than nothing.
-        _ => messages
-            .iter()
-            .rposition(|stored| stored.message.starts_exchange())
-            .unwrap_or(messages.len()),
+    let starts = |stored: &Arc<StoredMessage>| stored.message.starts_exchange();
+    let whole = blocks::whole_from(messages.iter().map(|stored| &stored.message), start);
+    if messages.len() - whole >= (n / 2).max(1) {
+        return whole;
+    }
+    // A long exchange fills the window: better all of it than next to nothing, and part of it than nothing at all.
+    let before = messages.iter().take(whole).rposition(starts);
+    let part = || messages.iter().skip(start).position(|m| m.message.role != ChatRole::Tool);
+    match before {
+        Some(before) => before,
+        None if whole < messages.len() => whole,
+        None => part().map_or(whole, |part| start + part),
     }
 }

@@ -22,6 +22,14 @@ impl Plain {
         Some(*self.starts.get(range.start)?..*self.starts.get(range.end)?)
     }
 
+    /// Whether what starts here goes on with a number or a date from before.
+    fn continues(&self, start: usize) -> bool {
+        let before = self.bytes.get(..start).unwrap_or_default();
+        before
+            .strip_suffix(['.', '-', '/'])
+            .is_some_and(|b| b.ends_with(|c: char| c.is_ascii_digit()))
+    }
+
     fn digit_beside(&self, range: &Range<usize>) -> bool {
         let digit = |at: Option<usize>| {
             at.and_then(|at| self.bytes.as_bytes().get(at)).is_some_and(u8::is_ascii_digit)
@@ -70,18 +78,41 @@ pub(super) fn cards(plain: &Plain, rows: &Regex) -> Vec<Range<usize>> {
     found
 }
 
-/// Where telephone numbers are: 7 to 15 digits (ITU-T E.164) in one of the given forms, and no date.
+/// Where telephone numbers are: 7 to 15 digits (ITU-T E.164), prefix aside, in one of the given forms, and no date.
+/// What a form takes in beyond the number, such as a postcode that follows, is given back a group at a time.
 pub(super) fn phones(plain: &Plain, forms: &Regex, dates: &Regex) -> Vec<Range<usize>> {
-    forms
-        .find_iter(&plain.bytes)
-        .filter(|found| {
-            let digits = found.as_str().bytes().filter(u8::is_ascii_digit).count();
-            (7..=17).contains(&digits)
-                && !plain.digit_beside(&found.range())
-                && !dates.is_match(found.as_str())
-        })
-        .filter_map(|found| plain.in_text(found.range()))
-        .collect()
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(form) = forms.find_at(&plain.bytes, from) {
+        let mut range = form.range();
+        while range.len() > 7 && !is_phone(plain, &range, forms, dates) {
+            range.end = shorter(plain, &range);
+        }
+        if range.len() > 7 && is_phone(plain, &range, forms, dates) {
+            from = range.end;
+            found.extend(plain.in_text(range));
+        } else {
+            from = form.start() + 1;
+        }
+    }
+    found
+}
+
+fn is_phone(plain: &Plain, range: &Range<usize>, forms: &Regex, dates: &Regex) -> bool {
+    let text = plain.bytes.get(range.clone()).unwrap_or_default();
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    (7..=17).contains(&digits)
+        && !plain.digit_beside(range)
+        && !plain.continues(range.start)
+        && !dates.is_match(text)
+        && forms.find(text).is_some_and(|form| form.len() == text.len())
+}
+
+/// The end of the last group of digits but one.
+fn shorter(plain: &Plain, range: &Range<usize>) -> usize {
+    let text = plain.bytes.get(range.clone()).unwrap_or_default();
+    let without = text.trim_end_matches(|c: char| c.is_ascii_digit());
+    range.start + without.trim_end_matches(|c: char| !c.is_ascii_digit()).len()
 }
 
 fn is_grouped_as_cards_are(digits: &[(usize, u32)]) -> bool {

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::turn::{Speakers, indented};
+use super::turn::{self, indented};
 use super::{ModelOptions, ModelRequest, OllamaSettings, PromptRenderer, time};
+use crate::context::Placement;
 use crate::message::{ChatMessage, ToolCall};
 use crate::prompt::Prompt;
 
@@ -34,30 +35,29 @@ impl OllamaPromptRenderer {
 
     /// The text alone.
     pub fn render_text(prompt: &Prompt) -> String {
-        let mut text = String::new();
-        if !prompt.context.is_empty() {
-            text.push_str("Previous context:\n");
-        }
-        let mut speakers = Speakers::default();
-        let role = |message: &ChatMessage, label: Option<String>| match label {
+        let role = |message: &ChatMessage| match turn::speaker(message) {
             Some(speaker) => format!("{} ({speaker})", message.role),
             None => message.role.to_string(),
         };
-        for (_, message) in &prompt.context {
-            let message = message.message();
+        let remembered = prompt.placed(Placement::Stable).chain(prompt.placed(Placement::History));
+        let mut text = String::new();
+        for message in remembered {
+            if text.is_empty() {
+                text.push_str("Previous context:\n");
+            }
             let calls = message.tool_calls.iter().map(call).collect::<String>();
-            let role = role(message, speakers.label_of_user(message));
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "{role}: {calls}{}", indented(&message.content));
+            let _ = writeln!(text, "{}: {calls}{}", role(message), indented(&message.content));
         }
-        if !prompt.context.is_empty() {
+        if !text.is_empty() {
             text.push('\n');
         }
+        text.push_str(&turn::found(prompt).unwrap_or_default());
         let _ = write!(
             text,
             "Current time: {}\n{}: {}\nAssistant:",
             time::of_now(&prompt.now),
-            role(&prompt.user_input, speakers.label_of_user(&prompt.user_input)),
+            role(&prompt.user_input),
             indented(&prompt.user_input.content)
         );
         text

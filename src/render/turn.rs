@@ -1,7 +1,5 @@
 //! What chat renderers share: the text of each message, the same in every prompt that it appears in.
 
-use std::collections::HashSet;
-
 use serde::Serialize;
 
 use super::time;
@@ -43,19 +41,11 @@ pub(super) fn lines<'a, Call>(
             tool_call_id: None,
         })
         .collect();
-    let mut speakers = Speakers::default();
     for message in remembered.chain(prompt.placed(Placement::History)) {
-        lines.push(line(message, content(message, &mut speakers)));
+        lines.push(line(message, content(message)));
     }
-    let said = user_content(&prompt.user_input, &time::of_turn(prompt), &mut speakers);
-    let found: Vec<String> = prompt
-        .placed(Placement::NewestTurn)
-        .map(|message| format!("- {}", indented(&message.content)))
-        .collect();
-    let newest = match found.is_empty() {
-        true => said,
-        false => format!("Possibly relevant:\n{}\n\n{said}", found.join("\n")),
-    };
+    let newest = stamped(&prompt.user_input, &time::of_turn(prompt));
+    let newest = found(prompt).unwrap_or_default() + &newest;
     lines.push(line(&prompt.user_input, newest));
     lines
 }
@@ -79,44 +69,47 @@ fn role(message: &ChatMessage) -> ChatRole {
     }
 }
 
-fn content<'a>(message: &'a ChatMessage, speakers: &mut Speakers<'a>) -> String {
+fn content(message: &ChatMessage) -> String {
     match message.role {
-        ChatRole::User => user_content(message, &time::of_message(message), speakers),
-        ChatRole::System => {
-            format!("[{}, note] {}", time::of_message(message), indented(&message.content))
-        }
+        ChatRole::User | ChatRole::System => stamped(message, &time::of_message(message)),
         ChatRole::Assistant | ChatRole::Tool => message.content.clone(),
     }
 }
 
-/// What a person said. The bracket that opens the first line is ours; no later line can open with one.
-fn user_content<'a>(message: &'a ChatMessage, said: &str, speakers: &mut Speakers<'a>) -> String {
+/// A message with its time and who it is from. The bracket that opens the first line is ours; no later line can open
+/// with one.
+fn stamped(message: &ChatMessage, said: &str) -> String {
     let words = indented(&message.content);
-    match speakers.label(message) {
-        Some(speaker) => format!("[{said}, {speaker}] {words}"),
+    let from = match message.role {
+        ChatRole::User => speaker(message),
+        ChatRole::System => Some("note".to_owned()),
+        ChatRole::Assistant | ChatRole::Tool => Some(message.role.as_str().to_owned()),
+    };
+    match from {
+        Some(from) => format!("[{said}, {from}] {words}"),
         None => format!("[{said}] {words}"),
     }
 }
 
-/// Who has spoken so far. A message's label depends only on what stands before it, so that it stays the same when
-/// someone else speaks later.
-#[derive(Default)]
-pub(super) struct Speakers<'a>(HashSet<&'a str>);
+/// What was looked up for the newest turn: snippets as they are, messages with their time and who they are from.
+pub(super) fn found(prompt: &Prompt) -> Option<String> {
+    let items: Vec<String> = prompt
+        .placed(Placement::NewestTurn)
+        .map(|message| match message.role {
+            ChatRole::System => format!("- {}", indented(&message.content)),
+            _ => format!("- {}", stamped(message, &time::of_message(message))),
+        })
+        .collect();
+    (!items.is_empty()).then(|| format!("Possibly relevant:\n{}\n\n", items.join("\n")))
+}
 
-impl<'a> Speakers<'a> {
-    /// [`label`](Self::label) for people; an assistant has but one voice.
-    pub(super) fn label_of_user(&mut self, message: &'a ChatMessage) -> Option<String> {
-        (message.role == ChatRole::User).then(|| self.label(message)).flatten()
-    }
-
-    /// The speaker's name on one line, without brackets, once several have spoken.
-    pub(super) fn label(&mut self, message: &'a ChatMessage) -> Option<String> {
-        let speaker = message.speaker()?;
-        self.0.insert(speaker);
-        let plain = |c: char| if c.is_control() || "[](),:".contains(c) { ' ' } else { c };
-        let name: String = speaker.chars().map(plain).collect();
-        (self.0.len() > 1).then(|| name.split_whitespace().collect::<Vec<_>>().join(" "))
-    }
+/// The speaker's name on one line, without brackets, if the host knows it. It depends on the message alone, so that it
+/// stays the same in every prompt.
+pub(super) fn speaker(message: &ChatMessage) -> Option<String> {
+    let plain = |c: char| if c.is_control() || "[](),:".contains(c) { ' ' } else { c };
+    let name: String = message.speaker()?.chars().map(plain).collect();
+    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(name).filter(|name| !name.is_empty() && message.role == ChatRole::User)
 }
 
 /// The text with every line but the first set in, so that none of them can pass for a line of its own.

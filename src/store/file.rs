@@ -43,8 +43,8 @@ impl FileConversationStore {
         Self { reader, writer: Arc::new(tokio::sync::Mutex::new(writer)) }
     }
 
-    /// Checks every file, calling `progress` as it goes, and reports all that is not as it should be. Changes
-    /// nothing.
+    /// Checks every file, calling `progress` as it goes, and reports all that is not as it should be. Changes no
+    /// record; where something seems to be lost, it makes writers wait for a moment to look again.
     ///
     /// # Errors
     /// Only what keeps the whole folder from being read.

@@ -1,11 +1,11 @@
-//! One conversation's sealed files: listing, opening and sealing them. Takes no lock and remembers only the vault.
+//! One conversation's sealed files: listing, opening and sealing them. Remembers only the vault.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::blob::{Blobs, EntryKind, TEMPORARY};
+use crate::blob::{Blobs, EntryKind, LOCK, TEMPORARY};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, SealingKey};
 use crate::error::{Error, Result};
 use crate::scope::{SCOPE_FOLDERS, Scope};
@@ -103,8 +103,13 @@ impl Folder {
     /// Runs `work` while nobody writes; `None` where writers do not stop. Where this process may not lock, it can at
     /// least read.
     pub(crate) fn settled<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
-        let lock = match self.blobs.lock(SETTLING) {
-            Ok(lock) => Some(lock),
+        let lock = match self.blobs.links(LOCK).map(|links| links > 0) {
+            Ok(true) => self.blobs.lock(SETTLING).map(Some),
+            // Whoever writes makes the lock first.
+            _ => Ok(None),
+        };
+        let lock = match lock {
+            Ok(lock) => lock,
             Err(Error::LockTimeout { .. }) => return Ok(None),
             Err(_) => None,
         };

@@ -13,7 +13,7 @@ use crate::store::name::{NameTime, RecordName};
 use crate::store::record::StoredMessage;
 
 /// How many of the newest messages stay in memory as more are appended.
-const KEPT: usize = 128;
+const KEPT: usize = 1024;
 /// How many bytes of words stay in memory as more are appended.
 const KEPT_BYTES: usize = 1 << 20;
 /// How often a read starts again because files were moved under it.
@@ -221,6 +221,7 @@ impl Tail {
                 .range(self.messages.len().saturating_sub(n)..)
                 .cloned()
                 .collect(),
+            last_seq: self.last_seq,
             skipped: self.skipped.clone(),
         })
     }

@@ -12,6 +12,7 @@ use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, SealingKey, random};
 use crate::error::{Error, Result};
 use crate::scope::SCOPE_FOLDERS;
+use crate::store::head;
 use crate::store::name::RecordName;
 use crate::store::record::object;
 
@@ -154,26 +155,33 @@ pub fn store_exists(root: &Path) -> Result<bool> {
 
 /// Whether a root holds anything that a store sealed, so that its missing vault is a loss and not a beginning.
 fn holds_records(root: &dyn Blobs) -> Result<bool> {
-    let mut found = false;
-    let mut records = Vec::new();
-    root.list(&mut |name, kind| match kind {
-        EntryKind::Folder => {
-            let mut folders = SCOPE_FOLDERS.iter().chain(&["packs"]);
-            found |= folders.any(|folder| folder.as_bytes() == name);
+    let (mut folders, mut sealed) = (Vec::<&str>::new(), Vec::<String>::new());
+    root.list(&mut |name, kind| {
+        let Ok(name) = str::from_utf8(name) else { return };
+        if kind == EntryKind::Folder {
+            let others = SCOPE_FOLDERS.iter().chain(&["packs"]);
+            folders.extend(others.copied().find(|other| *other == name));
+        } else if name == head::NAME || name.parse::<RecordName>().is_ok() {
+            sealed.push(name.to_owned());
         }
-        _ if name == b"head" => found = true,
-        _ => records.extend(str::from_utf8(name).ok().and_then(|n| n.parse::<RecordName>().ok())),
     })?;
-    // Other systems use the same names: what is inside decides.
-    for name in records {
-        found = found
-            || match root.read(&name.to_string()) {
-                Ok(bytes) => bytes.is_some_and(|bytes| {
-                    matches!(Envelope::parse(&bytes), Ok(_) | Err(Malformed::Newer(_)))
-                }),
-                Err(Error::NotPlain { .. }) => false,
-                Err(error) => return Err(error),
-            };
+    // Others use the same names: what is inside decides.
+    for folder in folders {
+        let mut empty = true;
+        FsBlobs::new(root.path(), &[folder.to_owned()])?.list(&mut |_, _| empty = false)?;
+        if !empty {
+            return Ok(true);
+        }
     }
-    Ok(found)
+    for name in sealed {
+        let bytes = match root.read(&name) {
+            Err(Error::NotPlain { .. }) => None,
+            read => read?,
+        };
+        let parsed = bytes.as_deref().map(Envelope::parse);
+        if matches!(parsed, Some(Ok(_) | Err(Malformed::Newer(_)))) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -52,14 +52,16 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     census.findings.append(&mut listing.leftovers);
     for (done, &name) in listing.names.iter().enumerate() {
         progress(Progress { done, total });
-        census.count(folder, name, &listing.names)?;
+        census.count(folder, name)?;
     }
+    census.place(folder, &listing.names)?;
     progress(Progress { done: total, total });
     if total > 0 && folder.vault()?.is_none() {
         census.findings.push(FindingKind::VaultMissing.in_file("vault"));
     }
-    if census.is_doubtful(head) {
-        folder.settled(|| census.settle(folder, head))?;
+    if census.is_doubtful(head) && folder.settled(|| census.settle(folder, head))?.is_none() {
+        // Writers do not stop: what is beyond the head as it was may only be half published.
+        census.opened.retain(|&seq, _| seq <= head.seq());
     }
     Ok(census.report(head))
 }
@@ -71,11 +73,13 @@ struct Census {
     opened: BTreeMap<u64, BTreeSet<RecordName>>,
     erased: Erased,
     findings: Vec<Finding>,
+    /// Files whose seals do not fit.
+    unopenable: Vec<RecordName>,
 }
 
 impl Census {
     /// Takes in one file.
-    fn count(&mut self, folder: &Folder, name: RecordName, names: &[RecordName]) -> Result<()> {
+    fn count(&mut self, folder: &Folder, name: RecordName) -> Result<()> {
         let found = |kind: FindingKind| kind.in_file(name.to_string());
         match folder.open(name)? {
             Opened::Message(_) => {
@@ -85,16 +89,25 @@ impl Census {
                 self.erased.extend(ranges.ranges());
                 self.opened.entry(name.seq).or_default().insert(name);
             }
-            Opened::Skipped(FindingKind::Unopenable) => {
-                let kind = place_of(folder, name, names)?
-                    .map(|place| FindingKind::Misplaced { belongs: place.to_string() });
-                self.find(found(kind.unwrap_or(FindingKind::Unopenable)));
-            }
+            Opened::Skipped(FindingKind::Unopenable) => self.unopenable.push(name),
             Opened::Skipped(kind) => self.find(found(kind)),
             Opened::Gone => {}
         }
         if folder.blobs.links(&name.to_string())? > 1 {
             self.find(found(FindingKind::SecondName));
+        }
+        Ok(())
+    }
+
+    /// Names the files whose seals do not fit, and where they belong if that can be guessed.
+    fn place(&mut self, folder: &Folder, names: &[RecordName]) -> Result<()> {
+        let mut guesses = GUESSES;
+        for name in self.unopenable.clone() {
+            let place = place_of(folder, name, names, &mut guesses)?;
+            let kind = place.map_or(FindingKind::Unopenable, |place| FindingKind::Misplaced {
+                belongs: place.to_string(),
+            });
+            self.findings.push(kind.in_file(name.to_string()));
         }
         Ok(())
     }
@@ -133,9 +146,10 @@ impl Census {
         let lost = self.lost(head);
         let highest = self.opened.keys().last().copied().unwrap_or(0);
         let names = folder.list()?.names;
-        for &name in &names {
+        let unopenable: HashSet<_> = self.unopenable.iter().copied().collect();
+        for &name in names.iter().filter(|name| !unopenable.contains(*name)) {
             if name.is_forget() || name.seq > highest || lost.contains(name.seq) {
-                self.count(folder, name, &names)?;
+                self.count(folder, name)?;
             }
         }
         let there: HashSet<_> = names.iter().collect();
@@ -187,14 +201,26 @@ impl Census {
     }
 }
 
-/// The name of this folder under which a file was sealed, if it is one that can be guessed: any that exists, or its
-/// own under another role.
-fn place_of(folder: &Folder, name: RecordName, names: &[RecordName]) -> Result<Option<RecordName>> {
+/// How many names a whole check tries for files whose seals do not fit; each costs some microseconds.
+const GUESSES: usize = 200_000;
+
+/// The name of this folder under which a file was sealed, if it is one that can be guessed: its own under another
+/// role, or any that exists.
+fn place_of(
+    folder: &Folder,
+    name: RecordName,
+    names: &[RecordName],
+    guesses: &mut usize,
+) -> Result<Option<RecordName>> {
     let Ok(Some(bytes)) = folder.blobs.read(&name.to_string()) else {
         return Ok(None);
     };
     let roles = name.under_other_kinds();
     for &candidate in roles.iter().chain(names) {
+        if *guesses == 0 {
+            break;
+        }
+        *guesses -= 1;
         if candidate != name && folder.belongs_to(candidate, &bytes)? {
             return Ok(Some(candidate));
         }

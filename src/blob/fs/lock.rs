@@ -10,10 +10,8 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::id;
-use crate::blob::Lock;
+use crate::blob::{LOCK as NAME, Lock};
 use crate::error::{Error, Result};
-
-const NAME: &str = "lock";
 
 /// A locked file whose one byte says whether its holder is in the middle of something. The byte outlives a holder
 /// that is killed, and so tells the next one to look at the folder itself.

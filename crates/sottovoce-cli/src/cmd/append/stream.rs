@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::output;
 
 /// How many messages share one round of making durable.
-const BATCH: usize = 256;
+const BATCH: usize = 64;
 /// How many bytes of words do.
 const BATCH_BYTES: usize = 4 << 20;
 
