@@ -198,6 +198,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// The failure of a component that the host plugged in, such as a retriever. The component's name is shown and
+    /// logged; its own error is kept as the source.
+    pub fn host(
+        component: &'static str,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::Host { component, source: source.into() }
+    }
+
     /// What the reader can do about it, in one line.
     pub fn help(&self) -> &'static str {
         match self {

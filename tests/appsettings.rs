@@ -253,3 +253,21 @@ fn a_configuration_that_is_there_but_cannot_be_read_is_not_passed_over() {
     std::os::unix::fs::symlink("/nowhere/at/all", &dangling).unwrap();
     assert!(load_file(&dangling, &[]).is_err());
 }
+
+#[tokio::test]
+async fn a_folder_that_only_looks_like_a_store_is_a_beginning() {
+    for name in ["conversations", "dms", "packs", "head", "20250824T163625123Z_0001_user.json"] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("store");
+        std::fs::create_dir_all(&root).unwrap();
+        match name.contains(['h', '.']) && name != "packs" {
+            true => std::fs::write(root.join(name), "").unwrap(),
+            false => std::fs::create_dir(root.join(name)).unwrap(),
+        }
+        let config = load(&settings(folder.path(), ""), &[]).unwrap();
+        assert!(config.make_key_file().unwrap().is_some(), "{name}");
+        let clock = std::sync::Arc::new(sottovoce::SystemClock);
+        let store = std::sync::Arc::new(config.open_store(clock.clone()).await.unwrap());
+        config.conversation(store, clock).unwrap().hear("hello").await.unwrap();
+    }
+}

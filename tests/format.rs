@@ -50,15 +50,32 @@ fn the_python_reader_reads_a_store() {
     let folder = tempfile::tempdir().unwrap();
     let script: PathBuf = folder.path().join("reader.py");
     std::fs::write(&script, &blocks("python")[0]).unwrap();
-    let store = here().join("tests/fixtures/store-v1");
-    let output =
-        Command::new(python).arg(script).arg(store).arg("test key, not secret").output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = |store: &Path, secret: &str| {
+        let output = Command::new(python)
+            .arg(&script)
+            .args([store, &store.join("vault")])
+            .arg(secret)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+
     let expected =
         std::fs::read_to_string(here().join("tests/fixtures/store-v1.expected.jsonl")).unwrap();
     let expected: Vec<String> =
         expected.lines().map(|line| format!("{{{}", line.split_once(',').unwrap().1)).collect();
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let read: Vec<&str> = printed.lines().filter(|line| !line.contains("erased")).collect();
-    assert_eq!(read, expected);
+    let printed = read(&here().join("tests/fixtures/store-v1"), "test key, not secret");
+    let found: Vec<&str> = printed.lines().filter(|line| !line.contains("erased")).collect();
+    assert_eq!(found, expected);
+
+    let key = EncryptionKey::generate().unwrap();
+    let text = key.to_hex();
+    let store = folder.path().join("store");
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+        let store = StoreOptions::new(key).open(&store).await.unwrap();
+        let time = "2025-08-24T16:36:25Z".parse().unwrap();
+        store.append_message(ChatMessage::at(ChatRole::User, "by key file", time)).await.unwrap();
+    });
+    assert!(read(&store, text.trim_end()).contains("by key file"));
 }

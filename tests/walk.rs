@@ -371,7 +371,7 @@ fn a_tools_result_never_stands_without_its_call() {
                 room.store.append_all(exchange).await.unwrap();
                 let heard = room.conversation.hear("and now?").await.unwrap();
                 let first = heard.prompt.placed(Placement::History).next();
-                assert!(first.is_none_or(|message| message.role == ChatRole::User));
+                assert_eq!(first.unwrap().role, ChatRole::User, "{results} results");
             }
         }
     });

@@ -74,8 +74,13 @@ impl ContextProvider for LastNContextProvider {
         if n == 0 {
             return Ok(Context::new(Vec::new(), "no history was asked for"));
         }
-        let most = if self.blocks { n.saturating_mul(SPARE) } else { n };
-        let reading = self.before(request, most).await?;
+        let mut most = if self.blocks { n.saturating_mul(SPARE) } else { n };
+        let mut reading = self.before(request, most).await?;
+        // One exchange with many tools may be longer than all that was read.
+        while self.blocks && reading.messages.len() == most && !begins_somewhere(&reading) {
+            most = most.saturating_mul(4);
+            reading = self.before(request, most).await?;
+        }
         let (start, why) = if self.blocks {
             let next = request.before.unwrap_or(reading.last_seq.saturating_add(1));
             let start = block_start(&reading.messages, next, n, most);
@@ -89,6 +94,10 @@ impl ContextProvider for LastNContextProvider {
         context.skipped = reading.skipped;
         Ok(context)
     }
+}
+
+fn begins_somewhere(reading: &Reading) -> bool {
+    reading.messages.iter().any(|stored| stored.message.starts_exchange())
 }
 
 /// The index at which the window starts.

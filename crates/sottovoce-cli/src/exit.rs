@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::output;
@@ -31,6 +32,10 @@ impl From<Exit> for ExitCode {
 pub(crate) enum Failure {
     Library(sottovoce::Error),
     Io(io::Error),
+    /// There is no store yet to look into, which is no fault.
+    Nothing {
+        folder: PathBuf,
+    },
     /// What is wrong with the input, and what to do.
     Input {
         what: String,
@@ -57,6 +62,7 @@ impl Failure {
                 | WrongKey { .. },
             ) => Exit::Key,
             Self::Library(Config { .. }) => Exit::Config,
+            Self::Nothing { .. } => Exit::Done,
             Self::Input { .. } => Exit::Misused,
             Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
             Self::Library(_) | Self::Io(_) => Exit::Failed,
@@ -67,6 +73,9 @@ impl Failure {
     pub(crate) fn report(&self) {
         match self {
             Self::Library(error) => output::error(&with_causes(error), error.help()),
+            Self::Nothing { folder } => {
+                output::note(&format!("nothing is remembered yet in {}", folder.display()));
+            }
             // Whoever read the output has had enough of it.
             Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Self::Io(error) => output::error(&error.to_string(), "check the terminal or the pipe"),

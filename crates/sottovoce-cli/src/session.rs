@@ -26,7 +26,12 @@ impl Session {
 
     /// The store for reading; never makes a key.
     pub(crate) async fn store(&self, config: &Config) -> Result<FileConversationStore, Failure> {
-        Ok(config.open_store(self.clock()).await?)
+        match config.open_store(self.clock()).await {
+            Err(Error::NoKey | Error::PlaceholderKey) => {
+                Err(Failure::Nothing { folder: config.storage_root()? })
+            }
+            other => Ok(other?),
+        }
     }
 
     /// The store for writing; makes the key file on first use.

@@ -138,6 +138,9 @@ impl Wanted {
         for stored in &messages {
             lost.remove(&stored.seq);
         }
+        // A number that was never given cannot be lost.
+        let last = store.read_tail(0).await?.last_seq;
+        lost.retain(|number| *number <= last);
         Ok(Self { messages, lost })
     }
 

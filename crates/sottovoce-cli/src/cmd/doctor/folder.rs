@@ -114,11 +114,14 @@ pub(super) fn lasting(report: &mut Report, config: &Config, root: &Path) {
     }
     let mut mend = Vec::new();
     let stored = store_exists(root).unwrap_or(false);
-    if stored {
+    let there = lasting_place().exists();
+    if stored && !there {
         mend.push(format!(
-            "mkdir -p ~/.local/share/sottovoce && mv {} ~/.local/share/sottovoce/Conversation",
+            "mkdir -p ~/.local/share/sottovoce && mv -T {} ~/.local/share/sottovoce/Conversation",
             quoted(root)
         ));
+    } else if stored {
+        mend.push("# another store is in ~/.local/share/sottovoce/Conversation already".to_owned());
     }
     mend.push(setting(config));
     let what = if stored {
@@ -131,9 +134,7 @@ pub(super) fn lasting(report: &mut Report, config: &Config, root: &Path) {
 
 /// How to name the lasting place in the configuration; as a remark, since it may be pasted with the command before.
 fn setting(configured: &Config) -> String {
-    let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/home/YOU"));
-    let place = home.join(".local/share/sottovoce/Conversation").display().to_string();
-    let place = serde_json::Value::from(place);
+    let place = serde_json::Value::from(lasting_place().display().to_string());
     match &configured.file {
         Some(file) => {
             format!("# in {}, section \"Context\": \"StorageRoot\": {place}", file.display())
@@ -143,4 +144,10 @@ fn setting(configured: &Config) -> String {
             format!("# in a new {}: {{\"Context\": {{\"StorageRoot\": {place}}}}}", file.display())
         }
     }
+}
+
+/// Where a store lies well: the data folder of the user's.
+fn lasting_place() -> PathBuf {
+    let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/home/YOU"));
+    home.join(".local/share/sottovoce/Conversation")
 }
