@@ -18,6 +18,8 @@ use sottovoce::{ChatMessage, ChatRole, ConversationStore};
 /// A sentence that is nowhere in the program in the clear, so that only what was made of it can be found.
 const MASKED: &[u8] = b"\x2e\x32\x3f\x7a\x39\x3b\x34\x3b\x28\x23\x7a\x2e\x32\x3b\x2e\x7a\x29\x36\x3f\x3f\x2a\x29\x7a\x35\x34\x7a\x2e\x32\x3f\x7a\x28\x35\x35\x3c\x7a\x35\x3c\x7a\x2e\x32\x3f\x7a\x38\x3b\x34\x31";
 const MASK: u8 = 0x5a;
+/// Allocators write over the beginning of what is given back, so that only the rest can be looked for.
+const LOST: usize = 20;
 
 fn sentence() -> String {
     MASKED.iter().map(|byte| char::from(byte ^ MASK)).collect()
@@ -25,6 +27,7 @@ fn sentence() -> String {
 
 /// How often the sentence stands in this process's writable memory.
 fn found_in_memory() -> usize {
+    let sought = &MASKED[LOST..];
     let memory = File::open("/proc/self/mem").unwrap();
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let mut buffer = vec![0_u8; 1 << 16];
@@ -38,15 +41,15 @@ fn found_in_memory() -> usize {
         while at < end {
             let length = usize::try_from(end - at).unwrap().min(buffer.len());
             let Ok(read) = memory.read_at(&mut buffer[..length], at) else { break };
-            for (offset, window) in buffer[..read].windows(MASKED.len()).enumerate() {
+            for (offset, window) in buffer[..read].windows(sought.len()).enumerate() {
                 let place = at + offset as u64;
-                if !own.contains(&place) && window.iter().zip(MASKED).all(|(a, b)| a ^ MASK == *b) {
+                if !own.contains(&place) && window.iter().zip(sought).all(|(a, b)| a ^ MASK == *b) {
                     found += 1;
                 }
             }
             // So that a sentence across two pieces is not missed, the pieces overlap.
             at += if read == length && at + (read as u64) < end {
-                (read - MASKED.len()) as u64
+                (read - sought.len()) as u64
             } else {
                 read.max(1) as u64
             };
