@@ -65,7 +65,7 @@ impl OllamaPromptRenderer {
 }
 
 fn call(call: &ToolCall) -> String {
-    indented(&format!("[calls {}({})] ", call.name, call.arguments))
+    indented(&format!("[calls {}({})] ", call.name, call.arguments)).into_owned()
 }
 
 impl PromptRenderer for OllamaPromptRenderer {

@@ -1,5 +1,7 @@
 //! What chat renderers share: the text of each message, the same in every prompt that it appears in.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::time;
@@ -113,7 +115,11 @@ pub(super) fn speaker(message: &ChatMessage) -> Option<String> {
 }
 
 /// The text with every line but the first set in, so that none of them can pass for a line of its own.
-pub(super) fn indented(text: &str) -> String {
-    let breaks = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
-    text.replace("\r\n", "\n").split(breaks).collect::<Vec<_>>().join("\n  ")
+pub(super) fn indented(text: &str) -> Cow<'_, str> {
+    const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+    if !text.contains(BREAKS) {
+        return Cow::Borrowed(text);
+    }
+    let lines = text.replace("\r\n", "\n");
+    Cow::Owned(lines.split(BREAKS).collect::<Vec<_>>().join("\n  "))
 }
