@@ -54,15 +54,18 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
         progress(Progress { done, total });
         census.count(folder, name)?;
     }
-    census.place(folder, &listing.names)?;
     progress(Progress { done: total, total });
     if total > 0 && folder.vault()?.is_none() {
         census.findings.push(FindingKind::VaultMissing.in_file("vault"));
     }
-    if census.is_doubtful(head) && folder.settled(|| census.settle(folder, head))?.is_none() {
+    if census.is_doubtful(head)
+        && folder.settled(|| census.settle(folder, head))?.is_none()
+        && let HeadState::Known(head) = head
+    {
         // Writers do not stop: what is beyond the head as it was may only be half published.
-        census.opened.retain(|&seq, _| seq <= head.seq());
+        census.opened.retain(|&seq, _| seq <= head.seq);
     }
+    census.place(folder, &listing.names)?;
     Ok(census.report(head))
 }
 
@@ -90,11 +93,11 @@ impl Census {
                 self.opened.entry(name.seq).or_default().insert(name);
             }
             Opened::Skipped(FindingKind::Unopenable) => self.unopenable.push(name),
-            Opened::Skipped(kind) => self.find(found(kind)),
+            Opened::Skipped(kind) => self.findings.push(found(kind)),
             Opened::Gone => {}
         }
         if folder.blobs.links(&name.to_string())? > 1 {
-            self.find(found(FindingKind::SecondName));
+            self.findings.push(found(FindingKind::SecondName));
         }
         Ok(())
     }
@@ -110,12 +113,6 @@ impl Census {
             self.findings.push(kind.in_file(name.to_string()));
         }
         Ok(())
-    }
-
-    fn find(&mut self, finding: Finding) {
-        if !self.findings.contains(&finding) {
-            self.findings.push(finding);
-        }
     }
 
     /// The numbers that should be there or forgotten, and are neither.
@@ -146,9 +143,14 @@ impl Census {
         let lost = self.lost(head);
         let highest = self.opened.keys().last().copied().unwrap_or(0);
         let names = folder.list()?.names;
-        let unopenable: HashSet<_> = self.unopenable.iter().copied().collect();
-        for &name in names.iter().filter(|name| !unopenable.contains(*name)) {
-            if name.is_forget() || name.seq > highest || lost.contains(name.seq) {
+        let unopenable = self.unopenable.iter().map(RecordName::to_string);
+        let found = self.findings.iter().filter_map(|finding| finding.file.clone());
+        let found: HashSet<String> = found.chain(unopenable).collect();
+        for &name in &names {
+            let counted = self.opened.get(&name.seq).is_some_and(|names| names.contains(&name))
+                || found.contains(&name.to_string());
+            let wanted = name.is_forget() || name.seq > highest || lost.contains(name.seq);
+            if wanted && !counted {
                 self.count(folder, name)?;
             }
         }
