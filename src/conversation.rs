@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::message::{ChatMessage, ChatRole};
+use crate::message::{ChatMessage, ChatRole, offset_minutes};
 use crate::prompt::{Prompt, PromptBuilder, Receipt};
 use crate::store::{ConversationStore, StoredMessage};
 
@@ -57,8 +57,7 @@ impl Conversation {
         }
         if message.offset_minutes.is_none() {
             // Whoever is heard is here, so the local time is this machine's.
-            let now = self.clock.now();
-            message.offset_minutes = ChatMessage::new(ChatRole::User, "", &now).offset_minutes;
+            message.offset_minutes = offset_minutes(&self.clock.now());
         }
         let message = self.store.append_message(message).await?;
         let (prompt, receipt) = self.builder.build(Arc::clone(&message), self.last_n).await?;

@@ -116,7 +116,7 @@ impl ChatMessage {
     /// A message said at a local time, whose offset from UTC is kept.
     pub fn new(role: ChatRole, content: impl Into<String>, now: &Zoned) -> Self {
         let mut message = Self::at(role, content, now.timestamp());
-        message.offset_minutes = i16::try_from(now.offset().seconds() / 60).ok();
+        message.offset_minutes = offset_minutes(now);
         message
     }
 
@@ -150,6 +150,11 @@ impl ChatMessage {
     pub fn starts_exchange(&self) -> bool {
         matches!(self.role, ChatRole::User | ChatRole::System)
     }
+}
+
+/// How far local time is ahead of UTC at a moment, in minutes.
+pub(crate) fn offset_minutes(now: &Zoned) -> Option<i16> {
+    i16::try_from(now.offset().seconds() / 60).ok()
 }
 
 impl fmt::Debug for ChatMessage {

@@ -133,30 +133,16 @@ impl Tail {
             let mut accounted = erased.clone();
             accounted.extend(std::iter::once(1..=acknowledged));
             accounted.extend(names.iter().chain(&forgets_in_force).map(|name| name.seq..=name.seq));
-            let unbroken = accounted.unbroken();
-            let mut unopened = Vec::new();
-            for name in names.extract_if(.., |name| name.seq > unbroken) {
-                match opener.open(name)? {
-                    Opened::Skipped(_) => unopened.push(name),
-                    _ if view == View::Passing => return Ok(Look::Broken),
-                    _ => {}
-                }
-            }
-            names.append(&mut unopened);
-        }
-        let mut highest_first: BinaryHeap<_> =
-            names.iter().chain(&forgets_in_force).map(|&name| (name.seq, name)).collect();
-        // What does not open is not there, whatever number its name claims.
-        let mut present = erased.ranges().map(|range| *range.end()).max().unwrap_or(0);
-        while let Some((seq, name)) = highest_first.pop()
-            && seq > present
-        {
-            match opener.open(name)? {
-                Opened::Gone => return Ok(Look::Moved),
-                Opened::Skipped(_) => {}
-                Opened::Message(_) | Opened::Forget(_) => present = seq,
+            let beyond = opener.extract_beyond(&mut names, accounted.unbroken())?;
+            if beyond && view == View::Passing {
+                return Ok(Look::Broken);
             }
         }
+        let forgotten = erased.ranges().map(|range| *range.end()).max().unwrap_or(0);
+        let all = names.iter().chain(&forgets_in_force).copied();
+        let Some(present) = opener.highest(all, forgotten)? else {
+            return Ok(Look::Moved);
+        };
         if acknowledged > present {
             // A listing is no snapshot: it may show neither of two forget records of which one replaces the other.
             if view != View::Alone && folder.head_bytes()? != head_bytes {
@@ -276,6 +262,41 @@ impl<'a> Opener<'a> {
                 .map(|message| (message.name, Opened::Message(Arc::clone(message))))
                 .collect(),
         }
+    }
+
+    /// Takes out the names beyond a number that open, or are gone; those that do not open stay, to be reported.
+    /// Whether there were any.
+    fn extract_beyond(&mut self, names: &mut Vec<RecordName>, last: u64) -> Result<bool> {
+        let mut unopened = Vec::new();
+        let mut any = false;
+        for name in names.extract_if(.., |name| name.seq > last) {
+            match self.open(name)? {
+                Opened::Skipped(_) => unopened.push(name),
+                _ => any = true,
+            }
+        }
+        names.append(&mut unopened);
+        Ok(any)
+    }
+
+    /// The highest number of a record that opens, and at least `floor`: what does not open is not there, whatever
+    /// number its name claims. `None` where a file has gone.
+    fn highest(
+        &mut self,
+        names: impl Iterator<Item = RecordName>,
+        floor: u64,
+    ) -> Result<Option<u64>> {
+        let mut highest_first: BinaryHeap<_> = names.map(|name| (name.seq, name)).collect();
+        while let Some((seq, name)) = highest_first.pop()
+            && seq > floor
+        {
+            match self.open(name)? {
+                Opened::Gone => return Ok(None),
+                Opened::Skipped(_) => {}
+                Opened::Message(_) | Opened::Forget(_) => return Ok(Some(seq)),
+            }
+        }
+        Ok(Some(floor))
     }
 
     fn open(&mut self, name: RecordName) -> Result<Opened> {
