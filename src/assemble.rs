@@ -129,6 +129,7 @@ impl Config {
         options.temperature = model.temperature;
         options.keep_alive = model.keep_alive.as_deref().map(KeepAlive::from);
         options.think = model.think;
+        options.strict = model.strict;
         match kind {
             RendererKind::OllamaChat => Box::new(OllamaChatRenderer::new(options)),
             RendererKind::OllamaGenerate => Box::new(OllamaPromptRenderer::new(options)),

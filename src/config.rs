@@ -37,7 +37,7 @@ pub struct Config {
 }
 
 /// What is remembered, and where.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct ContextConfig {
@@ -49,6 +49,8 @@ pub struct ContextConfig {
     pub key_file: Option<PathBuf>,
     /// Whether card numbers, e-mail addresses and telephone numbers are masked before sealing.
     pub redact: bool,
+    /// Utterances that were heard with less confidence are kept out of later prompts, 0 to 1; none where `None`.
+    pub min_confidence: Option<f64>,
 }
 
 /// The model that prompts are for.
@@ -72,6 +74,14 @@ pub struct LanguageModelConfig {
     pub think: Option<bool>,
     /// The sampling temperature, 0 to 2.
     pub temperature: Option<f64>,
+    /// Whether the server is to refuse a prompt that is too long instead of cutting it silently.
+    pub strict: bool,
+    /// Whether a model may be asked that runs on other people's machines.
+    pub allow_cloud: bool,
+    /// The most seconds that the server may be silent.
+    pub timeout_seconds: u64,
+    /// Whether an utterance is refused while another one is being answered, instead of waiting for its turn.
+    pub refuse_when_busy: bool,
 }
 
 /// What the configuration says of the key.

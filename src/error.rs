@@ -1,7 +1,11 @@
 //! The one error type: what happened, where, and what to do about it.
 
+mod model;
+
 use std::io;
 use std::path::PathBuf;
+
+pub use model::ModelFailure;
 
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -192,6 +196,32 @@ pub enum Error {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// A model gave no answer, or no whole one.
+    #[error("{server}: {failure}")]
+    Model {
+        /// The server's address.
+        server: String,
+        /// What happened.
+        #[source]
+        failure: ModelFailure,
+    },
+    /// The conversation has no model to ask.
+    #[error("the conversation has no model")]
+    NoModel,
+    /// Another turn of the conversation is not over, and the host wants no second one to wait. Nothing was kept.
+    #[error("another turn of this conversation is not over")]
+    TurnInProgress,
+    /// There is no utterance that still waits for its answer.
+    #[error("no utterance waits for an answer")]
+    NothingToRetry,
+    /// The results of tools do not fit the calls that the model made.
+    #[error("the model called {called} tools, and {given} results were given")]
+    ToolResults {
+        /// How many calls the last answer made.
+        called: usize,
+        /// How many results came.
+        given: usize,
+    },
     /// The runtime stopped before the work was done.
     #[error("the runtime is shutting down")]
     ShuttingDown,
@@ -265,6 +295,11 @@ impl Error {
             Self::Exhausted { .. } => "close files or programs and try again; nothing is damaged",
             Self::NoRandomness => "try again once the system has started fully",
             Self::Host { .. } => "mend what the cause names",
+            Self::Model { failure, .. } => failure.help(),
+            Self::NoModel => "give it one with Conversation::with_model",
+            Self::TurnInProgress => "wait for the answer, or interrupt it first",
+            Self::NothingToRetry => "ask something",
+            Self::ToolResults { .. } => "give one result for each call, in the calls' order",
             Self::ShuttingDown => "keep the runtime alive until pending calls have returned",
         }
     }

@@ -64,6 +64,7 @@ mod conversation;
 mod crypto;
 mod error;
 mod key_file;
+mod llm;
 mod message;
 mod prompt;
 mod redact;
@@ -83,7 +84,8 @@ pub use context::{
 };
 pub use conversation::{Conversation, Heard};
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
-pub use error::{Error, Result};
+pub use error::{Error, ModelFailure, Result};
+pub use llm::{LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
 pub use message::{ChatMessage, ChatRole, ToolCall};
 pub use prompt::{
     Outcome, Prompt, PromptBuilder, Receipt, ReceiptEntry, SystemPromptProvider, Turn,

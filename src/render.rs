@@ -56,6 +56,10 @@ struct OllamaSettings<'a> {
     think: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     keep_alive: Option<&'a KeepAlive>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncate: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shift: Option<bool>,
     options: OllamaOptions,
 }
 
@@ -75,6 +79,8 @@ impl<'a> From<&'a ModelOptions> for OllamaSettings<'a> {
             stream: options.stream,
             think: options.think,
             keep_alive: options.keep_alive.as_ref(),
+            truncate: options.strict.then_some(false),
+            shift: options.strict.then_some(false),
             options: OllamaOptions {
                 num_ctx: options.num_ctx,
                 num_predict: options.num_predict,

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module and what it may import. Values move down this list, never up.
-const MODULES: [(&str, &[&str]); 16] = [
+const MODULES: [(&str, &[&str]); 17] = [
     ("error", &[]),
     ("clock", &[]),
     ("message", &["error"]),
@@ -22,6 +22,7 @@ const MODULES: [(&str, &[&str]); 16] = [
     ("context", &["error", "message", "scope", "store"]),
     ("prompt", &["error", "clock", "message", "scope", "redact", "store", "tokens", "context"]),
     ("render", &["message", "context", "prompt"]),
+    ("llm", &["error", "message", "render"]),
     ("conversation", &["error", "clock", "message", "store", "prompt"]),
     (
         "assemble",

@@ -35,12 +35,13 @@ const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, 
 when read aloud. The time given with \
 the user's newest words is the current time.";
 
-pub(super) const KEYS: [Key; 13] = [
+pub(super) const KEYS: [Key; 18] = [
     key("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
     key("Context.StorageRoot", Kind::Path, Default::Null),
     key("Context.EncryptionKey", Kind::Secret, Default::Text(PLACEHOLDER_KEY)),
     key("Context.KeyFile", Kind::Path, Default::Null),
     key("Context.Redact", Kind::Flag, Default::Flag(false)),
+    key("Context.MinConfidence", Kind::Number { most: 1.0 }, Default::Null),
     key("LanguageModel.BaseUrl", Kind::Text, Default::Text("http://127.0.0.1:11434")),
     key("LanguageModel.Model", Kind::Text, Default::Text("llama3.2")),
     key("LanguageModel.SystemPrompt", Kind::Text, Default::Text(SYSTEM_PROMPT)),
@@ -49,6 +50,10 @@ pub(super) const KEYS: [Key; 13] = [
     key("LanguageModel.KeepAlive", Kind::Text, Default::Text("30m")),
     key("LanguageModel.Think", Kind::Flag, Default::Null),
     key("LanguageModel.Temperature", Kind::Number { most: 2.0 }, Default::Null),
+    key("LanguageModel.Strict", Kind::Flag, Default::Flag(true)),
+    key("LanguageModel.AllowCloud", Kind::Flag, Default::Flag(false)),
+    key("LanguageModel.TimeoutSeconds", Kind::Count { most: 86_400 }, Default::Count(120)),
+    key("LanguageModel.RefuseWhenBusy", Kind::Flag, Default::Flag(false)),
 ];
 
 /// Settings that a prompt can do without.

@@ -18,6 +18,8 @@ pub struct OllamaChatRenderer(ModelOptions);
 struct Body<'a> {
     model: &'a str,
     messages: Vec<Line<'a, Call<'a>>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tools: &'a [serde_json::Value],
     #[serde(flatten)]
     settings: OllamaSettings<'a>,
 }
@@ -50,6 +52,7 @@ impl PromptRenderer for OllamaChatRenderer {
                 id: &call.id,
                 function: Function { name: &call.name, arguments: &call.arguments },
             }),
+            tools: &self.0.tools,
             settings: (&self.0).into(),
         };
         ModelRequest::new("/api/chat", &body)

@@ -16,6 +16,8 @@ pub struct OpenAiChatRenderer(ModelOptions);
 struct Body<'a> {
     model: &'a str,
     messages: Vec<Line<'a, Call<'a>>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tools: &'a [serde_json::Value],
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
@@ -52,6 +54,7 @@ impl PromptRenderer for OpenAiChatRenderer {
                 r#type: "function",
                 function: Function { name: &call.name, arguments: call.arguments.to_string() },
             }),
+            tools: &self.0.tools,
             stream: self.0.stream,
             max_tokens: self.0.num_predict,
             temperature: self.0.temperature,

@@ -21,6 +21,11 @@ pub struct ModelOptions {
     pub think: Option<bool>,
     /// Whether the answer comes in pieces.
     pub stream: bool,
+    /// Whether the server is to refuse a prompt that is too long instead of cutting it silently (Ollama only).
+    pub strict: bool,
+    /// Functions that the model may call, as JSON objects in the server's own form. They stand at the head of the
+    /// prompt, so they should stay the same from turn to turn.
+    pub tools: Vec<serde_json::Value>,
 }
 
 impl ModelOptions {
@@ -34,6 +39,8 @@ impl ModelOptions {
             keep_alive: None,
             think: None,
             stream: true,
+            strict: false,
+            tools: Vec::new(),
         }
     }
 }

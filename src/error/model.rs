@@ -1,0 +1,85 @@
+//! What can go wrong with a model server.
+
+/// Why a model gave no answer. The texts hold no words of the conversation.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelFailure {
+    /// Nobody listens at the address, or the connection was cut before the answer began.
+    #[error("the model server cannot be reached")]
+    Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The server does not have the model.
+    #[error("the server has no model {model:?}")]
+    NoSuchModel {
+        /// The model's name.
+        model: String,
+    },
+    /// The server's queue is full, and stayed so.
+    #[error("the server is busy with other requests")]
+    Busy,
+    /// The server gave no sign for too long.
+    #[error("the server gave no sign for {seconds} s")]
+    TimedOut {
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// The model would send the conversation to another machine.
+    #[error("{model:?} runs in a cloud, not on the server itself; nothing was sent to it")]
+    Cloud {
+        /// The model's name.
+        model: String,
+    },
+    /// The prompt does not fit into the model's window, however much of the history is left out.
+    #[error("the utterance and the system prompt are longer than the model's window")]
+    PromptTooLong,
+    /// The server refused the request.
+    #[error("the server answered with status {status}: {reason}")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// The server's reason, without words of the conversation.
+        reason: String,
+    },
+    /// The answer began but did not come to its end.
+    #[error("the answer broke off: {reason}")]
+    BrokeOff {
+        /// What happened, without words of the conversation.
+        reason: String,
+    },
+    /// The answer has no words.
+    #[error("the model gave an empty answer")]
+    Empty,
+    /// The server does not speak the protocol.
+    #[error("the server gave an answer that is not understood: {reason}")]
+    Unintelligible {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+impl ModelFailure {
+    pub(super) fn help(&self) -> &'static str {
+        match self {
+            Self::Unreachable(_) => {
+                "start it, for Ollama with `ollama serve`, or correct LanguageModel.BaseUrl"
+            }
+            Self::NoSuchModel { .. } => {
+                "fetch it, for Ollama with `ollama pull`, or set LanguageModel.Model to one of `sottovoce models`"
+            }
+            Self::Busy => "try again in a moment",
+            Self::TimedOut { .. } => {
+                "see whether the server still works, or raise LanguageModel.TimeoutSeconds"
+            }
+            Self::Cloud { .. } => {
+                "choose a model that runs on this machine, or allow it with LanguageModel.AllowCloud"
+            }
+            Self::PromptTooLong => {
+                "say it in fewer words, or raise LanguageModel.NumCtx; the utterance is kept"
+            }
+            Self::Refused { .. } => "see the server's log; the utterance is kept",
+            Self::BrokeOff { .. } | Self::Empty => "ask again; the utterance is kept",
+            Self::Unintelligible { .. } => {
+                "see that LanguageModel.BaseUrl is the address of an Ollama server"
+            }
+        }
+    }
+}

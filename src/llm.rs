@@ -1,0 +1,97 @@
+//! Models that answer rendered prompts.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::error::Result;
+use crate::message::ToolCall;
+use crate::render::ModelRequest;
+
+/// A model on some server.
+#[async_trait]
+pub trait LanguageModel: Send + Sync {
+    /// Its name on the server.
+    fn name(&self) -> &str;
+
+    /// What it can take. The first call may take as long as loading the model; later ones are cheap.
+    async fn limits(&self) -> Result<ModelLimits>;
+
+    /// Sends a request; the answer comes piece by piece.
+    ///
+    /// # Errors
+    /// [`Error::Model`](crate::Error::Model) with [`ModelFailure::PromptTooLong`](crate::ModelFailure::PromptTooLong)
+    /// where less history may help.
+    async fn reply(&self, request: &ModelRequest) -> Result<Box<dyn Reply>>;
+
+    /// Has the model read a request without answering it, so that the next one that begins alike is answered sooner.
+    async fn warm_up(&self, request: &ModelRequest) -> Result<()>;
+}
+
+/// An answer as it comes. Dropping it tells the server to stop.
+#[async_trait]
+pub trait Reply: Send {
+    /// The next piece; [`ReplyPart::Done`] is the last, and an answer that ends without it is an error.
+    async fn next(&mut self) -> Result<ReplyPart>;
+}
+
+/// A piece of an answer. `Debug` shows no words.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ReplyPart {
+    /// Words to be spoken.
+    Text(String),
+    /// The model thinks. What it thinks stays with it.
+    Thinking,
+    /// Functions that the host is to run.
+    ToolCalls(Vec<ToolCall>),
+    /// The end, and what it cost.
+    Done(Usage),
+}
+
+impl std::fmt::Debug for ReplyPart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
+            Self::Thinking => f.write_str("Thinking"),
+            Self::ToolCalls(calls) => write!(f, "ToolCalls({})", calls.len()),
+            Self::Done(usage) => f.debug_tuple("Done").field(usage).finish(),
+        }
+    }
+}
+
+/// What a model can take.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModelLimits {
+    /// Tokens of prompt and answer together, where the server says.
+    pub window: Option<u32>,
+}
+
+impl ModelLimits {
+    /// A window of so many tokens.
+    pub fn window(tokens: u32) -> Self {
+        Self { window: Some(tokens) }
+    }
+}
+
+/// What an answer cost, as far as the server says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Usage {
+    /// Tokens of the prompt, whether or not they were evaluated anew.
+    pub prompt_tokens: Option<u64>,
+    /// Those of them that were not evaluated again.
+    pub cached_tokens: Option<u64>,
+    /// Tokens of the answer.
+    pub answer_tokens: Option<u64>,
+    /// Loading the model.
+    pub load_time: Option<Duration>,
+    /// Evaluating the prompt.
+    pub prompt_time: Option<Duration>,
+    /// Producing the answer.
+    pub answer_time: Option<Duration>,
+    /// Whether the answer was cut at its greatest length.
+    pub cut: bool,
+}
