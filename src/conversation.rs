@@ -1,19 +1,54 @@
-//! The orchestrator: an utterance is heard, sealed, and answered with a prompt; the reply is kept.
+//! The orchestrator: an utterance is heard, sealed and answered; the answer is kept.
+
+mod answer;
+mod ask;
+mod report;
+mod sentences;
+mod turn;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+pub use answer::{Answer, Kept, Piece};
+pub use report::TurnReport;
+pub use sentences::Sentences;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::llm::LanguageModel;
 use crate::message::{ChatMessage, ChatRole, offset_minutes};
 use crate::prompt::{Prompt, PromptBuilder, Receipt};
+use crate::render::PromptRenderer;
 use crate::store::{ConversationStore, StoredMessage};
+use turn::Between;
 
-/// One conversation, ready for utterances.
+/// One conversation, ready for utterances. Clones are the same conversation.
+///
+/// With a model, [`ask`](Self::ask) does the whole turn: it seals the utterance, builds and sends the prompt, hands over
+/// the answer as it comes, and seals what was spoken of it. Without one, a host calls [`hear`](Self::hear), asks a model
+/// itself, and calls [`keep`](Self::keep).
+#[derive(Clone)]
 pub struct Conversation {
     store: Arc<dyn ConversationStore>,
-    builder: PromptBuilder,
+    builder: Arc<PromptBuilder>,
     clock: Arc<dyn Clock>,
     last_n: usize,
+    mind: Option<Mind>,
+    answer_room: Option<usize>,
+    refuse_when_busy: bool,
+    /// Held by the turn that goes on.
+    between: Arc<Mutex<Between>>,
+    /// Whether the turn that goes on is about to end, whatever the model does.
+    ending: Arc<AtomicBool>,
+}
+
+/// Who answers, and in which form it is asked.
+#[derive(Clone)]
+struct Mind {
+    model: Arc<dyn LanguageModel>,
+    renderer: Arc<dyn PromptRenderer>,
 }
 
 /// What comes of an utterance: its sealed record, and the prompt for the model.
@@ -37,8 +72,44 @@ impl Conversation {
         clock: Arc<dyn Clock>,
         last_n: usize,
     ) -> Self {
-        let builder = builder.for_scope(Arc::clone(store.scope()));
-        Self { store, builder, clock, last_n }
+        let builder = Arc::new(builder.for_scope(Arc::clone(store.scope())));
+        Self {
+            store,
+            builder,
+            clock,
+            last_n,
+            mind: None,
+            answer_room: None,
+            refuse_when_busy: false,
+            between: Arc::default(),
+            ending: Arc::default(),
+        }
+    }
+
+    /// Has a model answer, asked in the renderer's form.
+    #[must_use]
+    pub fn with_model(
+        mut self,
+        model: Arc<dyn LanguageModel>,
+        renderer: Arc<dyn PromptRenderer>,
+    ) -> Self {
+        self.mind = Some(Mind { model, renderer });
+        self
+    }
+
+    /// How many tokens of the model's window a prompt leaves free for the answer; a quarter of it unless set.
+    #[must_use]
+    pub fn answer_room(mut self, tokens: usize) -> Self {
+        self.answer_room = Some(tokens);
+        self
+    }
+
+    /// Whether an utterance is refused with [`Error::TurnInProgress`] while another one is being answered. Otherwise
+    /// it waits for its turn.
+    #[must_use]
+    pub fn refuse_when_busy(mut self, refuse: bool) -> Self {
+        self.refuse_when_busy = refuse;
+        self
     }
 
     /// Keeps what someone said just now, and builds the prompt for answering it. The utterance is durable before the
@@ -51,17 +122,15 @@ impl Conversation {
     ///
     /// # Errors
     /// [`Error::InvalidMessage`] for a message that is not a user's; nothing is kept then.
-    pub async fn hear_message(&self, mut message: ChatMessage) -> Result<Heard> {
-        if message.role != ChatRole::User {
-            return Err(Error::InvalidMessage { reason: "an utterance has the role of the user" });
-        }
-        if message.offset_minutes.is_none() {
-            // Whoever is heard is here, so the local time is this machine's.
-            message.offset_minutes = offset_minutes(&self.clock.now());
-        }
-        let message = self.store.append_message(message).await?;
-        let (prompt, receipt) = self.builder.build(Arc::clone(&message), self.last_n).await?;
+    pub async fn hear_message(&self, message: ChatMessage) -> Result<Heard> {
+        let message = self.store.append_message(self.utterance(message)?).await?;
+        let (prompt, receipt) = self.prompt(&message).await?;
         Ok(Heard { message, prompt, receipt })
+    }
+
+    /// The prompt for an utterance that is kept.
+    pub async fn prompt(&self, utterance: &Arc<StoredMessage>) -> Result<(Prompt, Receipt)> {
+        self.builder.build(Arc::clone(utterance), self.last_n).await
     }
 
     /// Keeps the model's whole reply.
@@ -84,6 +153,32 @@ impl Conversation {
     pub fn store(&self) -> &Arc<dyn ConversationStore> {
         &self.store
     }
+
+    /// What a person said, with the local time.
+    fn utterance(&self, mut message: ChatMessage) -> Result<ChatMessage> {
+        if message.role != ChatRole::User {
+            return Err(Error::InvalidMessage { reason: "an utterance has the role of the user" });
+        }
+        if message.offset_minutes.is_none() {
+            // Whoever is heard is here, so the local time is this machine's.
+            message.offset_minutes = offset_minutes(&self.clock.now());
+        }
+        Ok(message)
+    }
+
+    /// Waits until no other turn goes on, and keeps others waiting.
+    async fn turn(&self) -> Result<OwnedMutexGuard<Between>> {
+        let between = Arc::clone(&self.between);
+        if self.refuse_when_busy && !self.ending.load(Ordering::Acquire) {
+            return between.try_lock_owned().map_err(|_| Error::TurnInProgress);
+        }
+        Ok(between.lock_owned().await)
+    }
+
+    /// From now on the turn that goes on needs no model any more, only a moment.
+    fn ends(&self) {
+        self.ending.store(true, Ordering::Release);
+    }
 }
 
 impl std::fmt::Debug for Conversation {
@@ -91,6 +186,7 @@ impl std::fmt::Debug for Conversation {
         f.debug_struct("Conversation")
             .field("builder", &self.builder)
             .field("last_n", &self.last_n)
+            .field("model", &self.mind.as_ref().map(|mind| mind.model.name()))
             .finish_non_exhaustive()
     }
 }

@@ -82,7 +82,7 @@ pub use context::{
     Context, ContextMessage, ContextProvider, ContextRequest, Embedder, LastNContextProvider,
     Placement, Query, RetrievalContextProvider, Retriever,
 };
-pub use conversation::{Conversation, Heard};
+pub use conversation::{Answer, Conversation, Heard, Kept, Piece, Sentences, TurnReport};
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
 pub use error::{Error, ModelFailure, Result};
 pub use llm::{LanguageModel, ModelLimits, Reply, ReplyPart, Usage};

@@ -1,8 +1,12 @@
 //! Models that answer rendered prompts.
 
+mod thinking;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
+
+pub(crate) use thinking::Thoughts;
 
 use crate::error::Result;
 use crate::message::ToolCall;

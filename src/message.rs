@@ -78,6 +78,9 @@ impl fmt::Debug for ToolCall {
     }
 }
 
+/// The metadata of an answer that is only a part of one.
+pub(crate) const CUT_OFF: &str = "cutOff";
+
 /// A message of a conversation. `Debug` shows its shape but never its words, and dropping it wipes them from memory.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -94,8 +97,8 @@ pub struct ChatMessage {
         deserialize_with = "read_timestamp"
     )]
     pub timestamp: Timestamp,
-    /// The host's own notes. `speaker` is shown to the model; `device`, `lang` and
-    /// `confidence` are the customary others.
+    /// The host's own notes. `speaker` is shown to the model, `confidence` (0 to 1) can keep a doubtful transcript
+    /// out of later prompts, and `cutOff` marks part of an answer; `device` and `lang` are the customary others.
     #[serde(serialize_with = "write_metadata", deserialize_with = "read_metadata", default)]
     pub metadata: BTreeMap<String, String>,
     /// Functions that an assistant message calls.
@@ -144,6 +147,17 @@ impl ChatMessage {
     /// Who spoke, where the host knows.
     pub fn speaker(&self) -> Option<&str> {
         self.metadata.get("speaker").map(String::as_str)
+    }
+
+    /// How certain the transcript is, 0 to 1, where the host says.
+    pub fn confidence(&self) -> Option<f64> {
+        self.metadata.get("confidence")?.trim().parse().ok().filter(|c| (0.0..=1.0).contains(c))
+    }
+
+    /// Why only a part of the answer is here, if it is only a part: it was `interrupted`, it `failed`, or it reached
+    /// its greatest `length`.
+    pub fn cut_off(&self) -> Option<&str> {
+        self.metadata.get(CUT_OFF).map(String::as_str)
     }
 
     /// Whether a new exchange starts here: replies and tool results belong to the exchange before them.

@@ -11,6 +11,7 @@ use std::fmt;
 
 use jiff::Zoned;
 
+pub(crate) use builder::Bounds;
 pub use builder::PromptBuilder;
 pub use receipt::{Outcome, Receipt, ReceiptEntry};
 pub use system::SystemPromptProvider;
@@ -29,6 +30,8 @@ pub struct Prompt {
     pub context: Vec<(Placement, ContextMessage)>,
     /// The utterance to answer.
     pub user_input: ChatMessage,
+    /// What the turn has brought since: the functions that the model called, and their results.
+    pub since: Vec<ContextMessage>,
     /// The current time in the user's zone.
     pub now: Zoned,
     /// The host's own notes for a renderer of its own; the built-in ones leave them out.

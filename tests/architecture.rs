@@ -23,7 +23,7 @@ const MODULES: [(&str, &[&str]); 17] = [
     ("prompt", &["error", "clock", "message", "scope", "redact", "store", "tokens", "context"]),
     ("render", &["message", "context", "prompt"]),
     ("llm", &["error", "message", "render"]),
-    ("conversation", &["error", "clock", "message", "store", "prompt"]),
+    ("conversation", &["error", "clock", "message", "store", "context", "prompt", "render", "llm"]),
     (
         "assemble",
         &[

@@ -21,10 +21,18 @@ pub struct PromptBuilder {
     providers: Vec<Arc<dyn ContextProvider>>,
     scope: Arc<Scope>,
     clock: Arc<dyn Clock>,
-    rates: TokenRates,
-    budget: Option<usize>,
+    bounds: Bounds,
+    min_confidence: Option<f64>,
     hints: BTreeMap<String, String>,
     redactor: Option<Arc<dyn Redactor>>,
+}
+
+/// How much a prompt may hold, and how that is measured.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Bounds {
+    /// The most tokens, if there is a limit.
+    pub(crate) budget: Option<usize>,
+    pub(crate) rates: TokenRates,
 }
 
 impl PromptBuilder {
@@ -35,8 +43,8 @@ impl PromptBuilder {
             providers: Vec::new(),
             scope,
             clock,
-            rates: TokenRates::default(),
-            budget: None,
+            bounds: Bounds::default(),
+            min_confidence: None,
             hints: BTreeMap::new(),
             redactor: None,
         }
@@ -59,14 +67,22 @@ impl PromptBuilder {
     /// The most tokens a prompt may take, as estimated.
     #[must_use]
     pub fn budget(mut self, tokens: usize) -> Self {
-        self.budget = Some(tokens);
+        self.bounds.budget = Some(tokens);
         self
     }
 
     /// How tokens are estimated.
     #[must_use]
     pub fn rates(mut self, rates: TokenRates) -> Self {
-        self.rates = rates;
+        self.bounds.rates = rates;
+        self
+    }
+
+    /// Leaves exchanges out of the history whose utterance was heard with less confidence, 0 to 1, as its metadata
+    /// `confidence` says. The utterance being answered stays.
+    #[must_use]
+    pub fn min_confidence(mut self, confidence: f64) -> Self {
+        self.min_confidence = Some(confidence);
         self
     }
 
@@ -94,18 +110,29 @@ impl PromptBuilder {
     /// [`Error::OtherScope`] for a stored utterance of another conversation, and what keeps the history from being
     /// read.
     pub async fn build(&self, turn: impl Into<Turn>, n: usize) -> Result<(Prompt, Receipt)> {
+        self.build_within(&turn.into(), &[], n, &self.bounds).await
+    }
+
+    pub(crate) fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
+    /// [`build`](Self::build) within other bounds, and with what the turn has brought `since` the utterance.
+    pub(crate) async fn build_within(
+        &self,
+        turn: &Turn,
+        since: &[ContextMessage],
+        n: usize,
+        bounds: &Bounds,
+    ) -> Result<(Prompt, Receipt)> {
         let now = self.clock.now();
-        let turn = turn.into();
-        let (user_input, before) = match &turn {
+        let (user_input, before) = match turn {
             Turn::Stored(stored) if *stored.scope != *self.scope => return Err(Error::OtherScope),
             Turn::Stored(stored) => (stored.message.clone(), Some(stored.seq)),
             Turn::Unstored(text) => {
-                let mut message = ChatMessage::new(ChatRole::User, text, &now);
-                if let Some(redactor) = &self.redactor {
-                    redact_message(&**redactor, &mut message);
-                }
-                (message, None)
+                (self.masked(ChatMessage::new(ChatRole::User, text, &now)), None)
             }
+            Turn::OffRecord(message) => (self.masked((**message).clone()), None),
         };
         let request = ContextRequest { current_prompt: &user_input.content, n, before };
         let mut offers = Vec::new();
@@ -126,16 +153,21 @@ impl PromptBuilder {
                 }
             }
             for message in context.messages {
-                offers.push((self.entry(&message, provider.placement(), &context.why), message));
+                let entry = entry(&message, provider.placement(), &context.why, &bounds.rates);
+                offers.push((entry, message));
             }
         }
         sort(&mut offers);
         self.refuse(&mut offers, before);
 
         let system = self.system.system_prompt();
-        let system_tokens = self.rates.estimate(system);
-        let user_tokens = self.rates.estimate_message(&user_input);
-        if let Some(budget) = self.budget {
+        let system_tokens = bounds.rates.estimate(system);
+        let brought = since.iter().map(ContextMessage::message);
+        let user_tokens = std::iter::once(&user_input)
+            .chain(brought)
+            .map(|message| bounds.rates.estimate_message(message))
+            .sum();
+        if let Some(budget) = bounds.budget {
             let room = budget.saturating_sub(system_tokens + user_tokens);
             let mut candidates: Vec<_> = offers
                 .iter_mut()
@@ -157,7 +189,7 @@ impl PromptBuilder {
             system_tokens,
             user_tokens,
             used_tokens: system_tokens + user_tokens + included.map(|e| e.tokens).sum::<usize>(),
-            budget_tokens: self.budget,
+            budget_tokens: bounds.budget,
             entries,
             skipped,
             failed,
@@ -172,38 +204,24 @@ impl PromptBuilder {
             system: system.to_owned(),
             context,
             user_input,
+            since: since.to_vec(),
             now,
             hints: self.hints.clone(),
         };
         Ok((prompt, receipt))
     }
 
-    fn entry(&self, message: &ContextMessage, placement: Placement, why: &str) -> ReceiptEntry {
-        ReceiptEntry {
-            seq: message.seq(),
-            role: message.message().role,
-            placement,
-            tokens: self.tokens(message.message(), placement),
-            why: why.to_owned(),
-            outcome: Outcome::Included,
+    fn masked(&self, mut message: ChatMessage) -> ChatMessage {
+        if let Some(redactor) = &self.redactor {
+            redact_message(&**redactor, &mut message);
         }
-    }
-
-    /// What renderers put into the system message or beside the utterance stands there without a time of its own.
-    fn tokens(&self, message: &ChatMessage, placement: Placement) -> usize {
-        const LIST_MARK: usize = 3;
-        match (placement, message.role) {
-            (Placement::NewestTurn, _) | (Placement::Stable, ChatRole::System) => {
-                LIST_MARK + self.rates.estimate(&message.content)
-            }
-            _ => self.rates.estimate_message(message),
-        }
+        message
     }
 
     /// Marks what must not be in the prompt, whatever a provider says.
     fn refuse(&self, offers: &mut [(ReceiptEntry, ContextMessage)], utterance: Option<u64>) {
         let mut seen = HashSet::new();
-        for (entry, message) in offers {
+        for (entry, message) in &mut *offers {
             if message.scope().is_some_and(|scope| *scope != *self.scope) {
                 entry.outcome = Outcome::OtherScope;
             } else if entry.seq.is_some() && entry.seq == utterance {
@@ -212,6 +230,48 @@ impl PromptBuilder {
                 entry.outcome = Outcome::Duplicate;
             }
         }
+        if let Some(least) = self.min_confidence {
+            let history = offers.iter_mut().filter(|(entry, _)| {
+                entry.placement == Placement::History && entry.outcome == Outcome::Included
+            });
+            let mut doubted = false;
+            for (entry, message) in history {
+                let message = message.message();
+                if message.starts_exchange() {
+                    doubted = message.confidence().is_some_and(|confidence| confidence < least);
+                }
+                if doubted {
+                    entry.outcome = Outcome::LowConfidence;
+                }
+            }
+        }
+    }
+}
+
+fn entry(
+    message: &ContextMessage,
+    placement: Placement,
+    why: &str,
+    rates: &TokenRates,
+) -> ReceiptEntry {
+    ReceiptEntry {
+        seq: message.seq(),
+        role: message.message().role,
+        placement,
+        tokens: tokens(message.message(), placement, rates),
+        why: why.to_owned(),
+        outcome: Outcome::Included,
+    }
+}
+
+/// What renderers put into the system message or beside the utterance stands there without a time of its own.
+fn tokens(message: &ChatMessage, placement: Placement, rates: &TokenRates) -> usize {
+    const LIST_MARK: usize = 3;
+    match (placement, message.role) {
+        (Placement::NewestTurn, _) | (Placement::Stable, ChatRole::System) => {
+            LIST_MARK + rates.estimate(&message.content)
+        }
+        _ => rates.estimate_message(message),
     }
 }
 
@@ -230,7 +290,7 @@ impl fmt::Debug for PromptBuilder {
         f.debug_struct("PromptBuilder")
             .field("scope", &self.scope)
             .field("providers", &self.providers.len())
-            .field("budget", &self.budget)
+            .field("budget", &self.bounds.budget)
             .finish_non_exhaustive()
     }
 }

@@ -7,13 +7,13 @@ use crate::message::ChatRole;
 use crate::store::Finding;
 
 /// The account of one prompt. It holds numbers and reasons, never words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Receipt {
     /// Estimated tokens of the system prompt.
     pub system_tokens: usize,
-    /// Estimated tokens of the utterance.
+    /// Estimated tokens of the utterance, and of the functions called for it.
     pub user_tokens: usize,
     /// Estimated tokens of the whole prompt.
     pub used_tokens: usize,
@@ -71,6 +71,8 @@ pub enum Outcome {
     TheUtterance,
     /// It belongs to another conversation.
     OtherScope,
+    /// It belongs to an utterance that was heard with too little confidence.
+    LowConfidence,
     /// It would not have fitted, or its block went with one that would not.
     OverBudget,
 }

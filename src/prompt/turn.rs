@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::message::ChatMessage;
 use crate::store::StoredMessage;
 
 /// The utterance that a prompt is built for. `Debug` shows no words.
@@ -12,12 +13,15 @@ pub enum Turn {
     Stored(Arc<StoredMessage>),
     /// One that is not stored, said now.
     Unstored(String),
+    /// One that is not stored, with what the host knows of it.
+    OffRecord(Arc<ChatMessage>),
 }
 
 impl fmt::Debug for Turn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stored(stored) => f.debug_tuple("Stored").field(stored).finish(),
+            Self::OffRecord(message) => f.debug_tuple("OffRecord").field(message).finish(),
             Self::Unstored(text) => write!(f, "Unstored({} bytes)", text.len()),
         }
     }

@@ -35,33 +35,27 @@ impl OllamaPromptRenderer {
 
     /// The text alone.
     pub fn render_text(prompt: &Prompt) -> String {
-        let role = |message: &ChatMessage| match turn::speaker(message) {
-            Some(speaker) => format!("{} ({speaker})", message.role),
-            None => message.role.to_string(),
-        };
         let remembered = prompt.placed(Placement::Stable).chain(prompt.placed(Placement::History));
-        let mut text = String::new();
-        for message in remembered {
-            if text.is_empty() {
-                text.push_str("Previous context:\n");
-            }
-            let calls = message.tool_calls.iter().map(call).collect::<String>();
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "{}: {calls}{}", role(message), indented(&message.content));
-        }
+        let mut text = remembered.map(line).collect::<String>();
         if !text.is_empty() {
-            text.push('\n');
+            text = format!("Previous context:\n{text}\n");
         }
         text.push_str(&turn::found(prompt).unwrap_or_default());
-        let _ = write!(
-            text,
-            "Current time: {}\n{}: {}\nAssistant:",
-            time::of_now(&prompt.now),
-            role(&prompt.user_input),
-            indented(&prompt.user_input.content)
-        );
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "Current time: {}", time::of_now(&prompt.now));
+        text.push_str(&line(&prompt.user_input));
+        text.extend(prompt.since.iter().map(|message| line(message.message())));
+        text.push_str("Assistant:");
         text
     }
+}
+
+/// A message as a line that says whose it is.
+fn line(message: &ChatMessage) -> String {
+    let speaker = turn::speaker(message).map(|speaker| format!(" ({speaker})"));
+    let calls = message.tool_calls.iter().map(call).collect::<String>();
+    let words = turn::as_said(message);
+    format!("{}{}: {calls}{}\n", message.role, speaker.unwrap_or_default(), indented(&words))
 }
 
 fn call(call: &ToolCall) -> String {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::time;
-use crate::context::Placement;
+use crate::context::{ContextMessage, Placement};
 use crate::message::{ChatMessage, ChatRole, ToolCall};
 use crate::prompt::Prompt;
 
@@ -49,6 +49,9 @@ pub(super) fn lines<'a, Call>(
     let newest = stamped(&prompt.user_input, &time::of_turn(prompt));
     let newest = found(prompt).unwrap_or_default() + &newest;
     lines.push(line(&prompt.user_input, newest));
+    for message in prompt.since.iter().map(ContextMessage::message) {
+        lines.push(line(message, content(message)));
+    }
     lines
 }
 
@@ -74,7 +77,15 @@ fn role(message: &ChatMessage) -> ChatRole {
 fn content(message: &ChatMessage) -> String {
     match message.role {
         ChatRole::User | ChatRole::System => stamped(message, &time::of_message(message)),
-        ChatRole::Assistant | ChatRole::Tool => message.content.clone(),
+        ChatRole::Assistant | ChatRole::Tool => as_said(message).into_owned(),
+    }
+}
+
+/// The words, with a dash where they were cut off, so that the model sees that there would have been more.
+pub(super) fn as_said(message: &ChatMessage) -> Cow<'_, str> {
+    match message.cut_off() {
+        Some(_) => Cow::Owned(format!("{}—", message.content.trim_end())),
+        None => Cow::Borrowed(&message.content),
     }
 }
 

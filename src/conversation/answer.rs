@@ -1,0 +1,243 @@
+//! An answer as the host receives it.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Conversation, Sentences, TurnReport};
+use crate::error::{Error, Result};
+use crate::message::ToolCall;
+use crate::store::StoredMessage;
+
+/// A model's answer, piece by piece, ending in the message as it is kept.
+///
+/// Whoever takes the last piece of text and asks for more has spoken everything. Dropping the answer earlier
+/// interrupts it: the model is told to stop, and what was handed out until then is kept, marked as interrupted, by a
+/// task that the next turn and [`Conversation::close`] wait for. [`spoken_up_to`](Self::spoken_up_to) does the same
+/// where less was heard than handed out.
+///
+/// The turn goes on until the answer is at its end or dropped; no other turn of the conversation begins meanwhile.
+pub struct Answer {
+    events: mpsc::UnboundedReceiver<Event>,
+    settle: Option<oneshot::Sender<Settled>>,
+    conversation: Conversation,
+    utterance: Option<Arc<StoredMessage>>,
+    handed_out: usize,
+    end: Option<End>,
+}
+
+/// How an answer that is over ended.
+enum End {
+    Kept(Box<Kept>),
+    Failed,
+}
+
+/// A piece of an answer. `Debug` shows no words.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Piece {
+    /// Words to be spoken.
+    Text(String),
+    /// The model thinks; what it thinks is neither spoken nor kept.
+    Thinking,
+    /// The model wants these functions run, and the turn ends here:
+    /// [`Conversation::tool_results`] goes on with it.
+    ToolCalls(Vec<ToolCall>),
+    /// The end.
+    Done(Box<Kept>),
+}
+
+impl fmt::Debug for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
+            Self::Thinking => f.write_str("Thinking"),
+            Self::ToolCalls(calls) => write!(f, "ToolCalls({})", calls.len()),
+            Self::Done(kept) => f.debug_tuple("Done").field(kept).finish(),
+        }
+    }
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Kept {
+    /// The answer as it is kept; `None` where nothing was spoken, the turn was off the record, or the model called
+    /// functions, which are kept with their results.
+    pub message: Option<Arc<StoredMessage>>,
+    /// What the turn took.
+    pub report: TurnReport,
+}
+
+/// What a turn sends to its answer.
+pub(super) enum Event {
+    Piece(Piece),
+    /// All words have been sent; the turn waits for how many of them were spoken.
+    Said,
+    Done(Box<Kept>),
+    Failed(Error),
+}
+
+/// What an answer sends to its turn: how much was spoken. It ends the turn wherever that is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Settled {
+    Whole,
+    UpTo(usize),
+}
+
+/// A turn's end of the connection to its answer.
+pub(super) struct Wire {
+    pub(super) events: mpsc::UnboundedSender<Event>,
+    pub(super) settled: oneshot::Receiver<Settled>,
+}
+
+impl Answer {
+    pub(super) fn new(
+        conversation: Conversation,
+        utterance: Option<Arc<StoredMessage>>,
+    ) -> (Self, Wire) {
+        let (sender, events) = mpsc::unbounded_channel();
+        let (settle, settled) = oneshot::channel();
+        let settle = Some(settle);
+        let answer = Self { events, settle, conversation, utterance, handed_out: 0, end: None };
+        (answer, Wire { events: sender, settled })
+    }
+
+    /// The utterance being answered, as it is kept; `None` off the record.
+    pub fn utterance(&self) -> Option<&Arc<StoredMessage>> {
+        self.utterance.as_ref()
+    }
+
+    /// The next piece; `None` behind the last, which is [`Piece::Done`] or an error.
+    ///
+    /// # Errors
+    /// Why there is no answer, or no whole one; the utterance is kept, and [`Conversation::retry`] asks again.
+    pub async fn next(&mut self) -> Option<Result<Piece>> {
+        poll_fn(|cx| self.poll_piece(cx)).await
+    }
+
+    /// The whole answer's words, and how the turn ended.
+    ///
+    /// # Errors
+    /// Those of [`next`](Self::next).
+    pub async fn whole(mut self) -> Result<(String, Kept)> {
+        let mut words = String::new();
+        while let Some(piece) = self.next().await {
+            match piece? {
+                Piece::Text(text) => words.push_str(&text),
+                Piece::Done(kept) => return Ok((words, *kept)),
+                Piece::Thinking | Piece::ToolCalls(_) => {}
+            }
+        }
+        Err(Error::ShuttingDown)
+    }
+
+    /// The same answer in whole sentences, for a voice to read.
+    pub fn sentences(self) -> Sentences {
+        Sentences::new(self)
+    }
+
+    /// Interrupts the answer, of which only the first `chars` characters were heard, and says what is kept. Where
+    /// the whole answer is kept already, the shorter one takes its place.
+    ///
+    /// # Errors
+    /// What keeps the words from being kept; [`Error::InvalidMessage`] where the conversation has gone on since, or
+    /// the answer had failed: what was handed out of it is kept before the next utterance, unless it is retried.
+    pub async fn spoken_up_to(mut self, chars: usize) -> Result<Kept> {
+        self.settle(Settled::UpTo(chars));
+        loop {
+            match self.end.take() {
+                Some(End::Kept(kept)) => return self.conversation.shorten(*kept, chars).await,
+                Some(End::Failed) => {
+                    return Err(Error::InvalidMessage { reason: "the answer had failed already" });
+                }
+                None => {}
+            }
+            if let Event::Failed(error) = poll_fn(|cx| self.poll_event(cx)).await {
+                return Err(error);
+            }
+        }
+    }
+
+    pub(super) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Piece>>> {
+        loop {
+            if self.end.is_some() {
+                return Poll::Ready(None);
+            }
+            return Poll::Ready(Some(match ready!(self.poll_event(cx)) {
+                Event::Said => {
+                    self.settle(Settled::Whole);
+                    continue;
+                }
+                Event::Piece(piece) => {
+                    if let Piece::Text(text) = &piece {
+                        self.handed_out += text.chars().count();
+                    }
+                    Ok(piece)
+                }
+                Event::Done(kept) => Ok(Piece::Done(kept)),
+                Event::Failed(error) => Err(error),
+            }));
+        }
+    }
+
+    /// The turn's next event, from which it is seen when the answer is over.
+    pub(super) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        let event = ready!(self.events.poll_recv(cx)).unwrap_or(Event::Failed(Error::ShuttingDown));
+        match &event {
+            Event::Done(kept) => self.end = Some(End::Kept(kept.clone())),
+            Event::Failed(_) => {
+                self.end = Some(End::Failed);
+                self.settle(Settled::UpTo(self.handed_out));
+            }
+            Event::Piece(_) | Event::Said => {}
+        }
+        Poll::Ready(event)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Says how much has been spoken so far, where that is less than was handed out.
+    pub(super) fn spoken(&mut self, chars: usize) {
+        self.handed_out = chars;
+    }
+
+    /// Ends the turn, unless it has been ended.
+    pub(super) fn settle(&mut self, settled: Settled) {
+        if let Some(settle) = self.settle.take() {
+            self.conversation.ends();
+            // A turn that has failed does not listen any more.
+            let _ = settle.send(settled);
+        }
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.settle(Settled::UpTo(self.handed_out));
+    }
+}
+
+impl Stream for Answer {
+    type Item = Result<Piece>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_piece(cx)
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer")
+            .field("utterance", &self.utterance)
+            .field("handed_out_chars", &self.handed_out)
+            .finish_non_exhaustive()
+    }
+}

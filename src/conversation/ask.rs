@@ -1,0 +1,225 @@
+//! The ways to begin a turn with the model, and to end the conversation.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::OwnedMutexGuard;
+
+use super::answer::{Answer, Kept};
+use super::turn::{Between, Spoken, Task, Unfinished, Waiting};
+use super::{Conversation, Mind};
+use crate::context::ContextMessage;
+use crate::error::{Error, Result};
+use crate::message::{ChatMessage, ChatRole};
+use crate::prompt::Turn;
+use crate::store::StoredMessage;
+
+impl Conversation {
+    /// Keeps what someone said just now, and has the model answer it.
+    ///
+    /// # Errors
+    /// Those of [`ConversationStore::append_message`](crate::ConversationStore::append_message),
+    /// [`Error::NoModel`] and [`Error::TurnInProgress`]; nothing is kept then. What goes wrong later comes through the
+    /// answer, and the utterance is kept.
+    pub async fn ask(&self, text: impl Into<String>) -> Result<Answer> {
+        self.ask_message(self.message(ChatRole::User, text)).await
+    }
+
+    /// [`ask`](Self::ask) for an utterance with metadata, such as who spoke.
+    ///
+    /// # Errors
+    /// Those of [`ask`](Self::ask), and [`Error::InvalidMessage`] for a message that is not a user's.
+    pub async fn ask_message(&self, message: ChatMessage) -> Result<Answer> {
+        let message = self.utterance(message)?;
+        let mut between = self.begin().await?;
+        self.keep_unfinished(&mut between).await?;
+        let stored = self.store.append_message(message).await?;
+        self.answer(between, Turn::Stored(stored), Vec::new())
+    }
+
+    /// Has the model answer an utterance, and keeps neither of them.
+    ///
+    /// # Errors
+    /// Those of [`ask_message`](Self::ask_message).
+    pub async fn ask_off_record(&self, message: ChatMessage) -> Result<Answer> {
+        let message = self.utterance(message)?;
+        let mut between = self.begin().await?;
+        self.keep_unfinished(&mut between).await?;
+        self.answer(between, Turn::OffRecord(Arc::new(message)), Vec::new())
+    }
+
+    /// Asks again what has found no answer, without keeping it twice: the last turn's utterance if it failed or was
+    /// interrupted, or after a restart the newest one without a whole answer.
+    ///
+    /// # Errors
+    /// [`Error::NothingToRetry`] where there is none.
+    pub async fn retry(&self) -> Result<Answer> {
+        let mut between = self.begin().await?;
+        let (turn, since) = match between.waiting.take() {
+            Some(Waiting { turn, since, .. }) => (turn, since),
+            None => self.unanswered().await?,
+        };
+        self.answer(between, turn, since)
+    }
+
+    /// Goes on with a turn in which the model called functions: keeps the calls with their results, one for each
+    /// call in the calls' order, and has the model go on.
+    ///
+    /// # Errors
+    /// [`Error::ToolResults`] where there are more or fewer results than calls, none of which is kept then.
+    pub async fn tool_results(&self, results: Vec<String>) -> Result<Answer> {
+        let mut between = self.begin().await?;
+        let (called, results) = match &between.waiting {
+            Some(Waiting { unfinished: Unfinished::Calls(called), .. }) => {
+                (called, self.results(called, results)?)
+            }
+            _ => return Err(Error::ToolResults { called: 0, given: results.len() }),
+        };
+        let mut brought = vec![called.clone()];
+        brought.extend(results);
+        let kept = match &between.waiting {
+            Some(Waiting { turn: Turn::Stored(_), .. }) => {
+                let stored = self.store.append_all(brought).await?;
+                stored.into_iter().map(ContextMessage::from).collect()
+            }
+            _ => brought.into_iter().map(ContextMessage::from).collect::<Vec<_>>(),
+        };
+        let Some(Waiting { turn, mut since, .. }) = between.waiting.take() else {
+            return Err(Error::NothingToRetry);
+        };
+        since.extend(kept);
+        self.answer(between, turn, since)
+    }
+
+    /// Has the model loaded, and everything read that the next prompt begins with: what a host calls when it hears its
+    /// wake word, so that the answer begins sooner.
+    ///
+    /// # Errors
+    /// Those of the model, and [`Error::TurnInProgress`].
+    pub async fn prepare(&self) -> Result<()> {
+        let between = self.begin().await?;
+        let mind = self.mind()?;
+        mind.model.limits().await?;
+        let (prompt, _) = self.preview("").await?;
+        let warm = mind.model.warm_up(&mind.renderer.render(&prompt)).await;
+        drop(between);
+        warm
+    }
+
+    /// Waits for the turn that goes on, and keeps what was spoken in the last one. A host calls it before it ends.
+    ///
+    /// An [`Answer`] that is neither at its end nor dropped keeps it waiting.
+    ///
+    /// # Errors
+    /// What keeps the words from being kept.
+    pub async fn close(&self) -> Result<()> {
+        let mut between = Arc::clone(&self.between).lock_owned().await;
+        self.keep_unfinished(&mut between).await
+    }
+
+    /// Puts the beginning of an answer in its place, since no more of it was heard.
+    pub(super) async fn shorten(&self, kept: Kept, chars: usize) -> Result<Kept> {
+        let Some(stored) = &kept.message else { return Ok(kept) };
+        let Some(words) = beginning(&stored.message.content, chars) else { return Ok(kept) };
+        let between = Arc::clone(&self.between).lock_owned().await;
+        let newest = self.store.read_tail(1).await?;
+        if newest.messages.first().is_none_or(|newest| newest.seq != stored.seq) {
+            return Err(Error::InvalidMessage {
+                reason: "the conversation has gone on since that answer",
+            });
+        }
+        let shorter = Spoken::part(words, "interrupted").message(self);
+        // The new one first: a crash in between leaves both, never none.
+        let shorter = match shorter {
+            Some(shorter) => Some(self.store.append_message(shorter).await?),
+            None => None,
+        };
+        let one: RangeInclusive<u64> = stored.seq..=stored.seq;
+        self.store.forget(&[one]).await?;
+        drop(between);
+        Ok(Kept { message: shorter, report: kept.report })
+    }
+
+    pub(super) fn mind(&self) -> Result<&Mind> {
+        self.mind.as_ref().ok_or(Error::NoModel)
+    }
+
+    async fn begin(&self) -> Result<OwnedMutexGuard<Between>> {
+        self.mind()?;
+        let between = self.turn().await?;
+        self.ending.store(false, Ordering::Release);
+        Ok(between)
+    }
+
+    /// Keeps what was spoken of an answer that failed and was not asked for again. Functions that were called without
+    /// their results being brought are as if they never had been.
+    async fn keep_unfinished(&self, between: &mut Between) -> Result<()> {
+        if let Some(Waiting {
+            turn: Turn::Stored(_), unfinished: Unfinished::Failed(spoken), ..
+        }) = &between.waiting
+            && let Some(message) = spoken.clone().message(self)
+        {
+            self.store.append_message(message).await?;
+        }
+        between.waiting = None;
+        Ok(())
+    }
+
+    /// The newest utterance, if no whole answer follows it, and the functions called for it.
+    async fn unanswered(&self) -> Result<(Turn, Vec<ContextMessage>)> {
+        const A_LONG_EXCHANGE: usize = 256;
+        let tail = self.store.read_tail(A_LONG_EXCHANGE).await?.messages;
+        let is_utterance = |stored: &Arc<StoredMessage>| stored.message.role == ChatRole::User;
+        let at = tail.iter().rposition(is_utterance).ok_or(Error::NothingToRetry)?;
+        let mut behind = tail.into_iter().skip(at);
+        let utterance = behind.next().ok_or(Error::NothingToRetry)?;
+        let mut since = Vec::new();
+        for stored in behind {
+            let message = &stored.message;
+            match message.role {
+                ChatRole::Tool => since.push(stored.into()),
+                ChatRole::Assistant if !message.tool_calls.is_empty() => since.push(stored.into()),
+                ChatRole::Assistant if message.cut_off().is_some() => {}
+                _ => return Err(Error::NothingToRetry),
+            }
+        }
+        Ok((Turn::Stored(utterance), since))
+    }
+
+    fn results(&self, called: &ChatMessage, results: Vec<String>) -> Result<Vec<ChatMessage>> {
+        let (calls, given) = (&called.tool_calls, results.len());
+        if calls.len() != given {
+            return Err(Error::ToolResults { called: calls.len(), given });
+        }
+        let messages = calls.iter().zip(results).map(|(call, result)| {
+            let mut message = self.message(ChatRole::Tool, result);
+            message.tool_call_id = Some(call.id.clone()).filter(|id| !id.is_empty());
+            message.with_metadata("tool", &call.name)
+        });
+        Ok(messages.collect())
+    }
+
+    /// Starts the turn in a task of its own, which ends properly whatever becomes of the answer.
+    fn answer(
+        &self,
+        between: OwnedMutexGuard<Between>,
+        turn: Turn,
+        since: Vec<ContextMessage>,
+    ) -> Result<Answer> {
+        let utterance = match &turn {
+            Turn::Stored(stored) => Some(Arc::clone(stored)),
+            Turn::Unstored(_) | Turn::OffRecord(_) => None,
+        };
+        let (answer, wire) = Answer::new(self.clone(), utterance);
+        let task = Task::new(self.clone(), self.mind()?.clone(), between, turn, since);
+        tokio::spawn(task.run(wire));
+        Ok(answer)
+    }
+}
+
+/// The first `chars` characters, if there are more.
+pub(super) fn beginning(text: &str, chars: usize) -> Option<String> {
+    let (end, _) = text.char_indices().nth(chars)?;
+    text.get(..end).map(str::to_owned)
+}

@@ -1,0 +1,303 @@
+//! One turn, from the prompt to the sealed answer.
+
+use std::time::Duration;
+
+use tokio::sync::OwnedMutexGuard;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::Instant;
+use tracing::Instrument;
+use zeroize::Zeroizing;
+
+use super::answer::{Event, Kept, Piece, Settled, Wire};
+use super::ask::beginning;
+use super::{Conversation, Mind, TurnReport};
+use crate::context::ContextMessage;
+use crate::error::{Error, ModelFailure, Result};
+use crate::llm::{ReplyPart, Thoughts, Usage};
+use crate::message::{CUT_OFF, ChatMessage, ChatRole, ToolCall};
+use crate::prompt::{Bounds, Prompt, Receipt, Turn};
+
+type Events = UnboundedSender<Event>;
+
+/// What one turn leaves for the next. Holding it is having the turn.
+#[derive(Default)]
+pub(super) struct Between {
+    /// What the model read last.
+    request: Option<Zeroizing<String>>,
+    /// The utterance that has no whole answer.
+    pub(super) waiting: Option<Waiting>,
+}
+
+/// An utterance that has no whole answer, and what its turn has brought so far.
+pub(super) struct Waiting {
+    pub(super) turn: Turn,
+    pub(super) since: Vec<ContextMessage>,
+    pub(super) unfinished: Unfinished,
+}
+
+pub(super) enum Unfinished {
+    /// The turn failed, after so much was spoken, or it goes on.
+    Failed(Spoken),
+    /// The model called these functions.
+    Calls(ChatMessage),
+}
+
+/// What was said of an answer, and if that is only a part of it, why.
+#[derive(Clone, Default)]
+pub(super) struct Spoken {
+    words: Zeroizing<String>,
+    cut_off: Option<&'static str>,
+}
+
+impl Spoken {
+    pub(super) fn part(words: String, why: &'static str) -> Self {
+        Self { words: Zeroizing::new(words), cut_off: Some(why) }
+    }
+
+    /// The words as a message, if there are any.
+    pub(super) fn message(self, conversation: &Conversation) -> Option<ChatMessage> {
+        if self.words.trim().is_empty() {
+            return None;
+        }
+        let message = conversation.message(ChatRole::Assistant, self.words.as_str());
+        Some(match self.cut_off {
+            Some(why) => message.with_metadata(CUT_OFF, why),
+            None => message,
+        })
+    }
+}
+
+/// A turn that is going on.
+pub(super) struct Task {
+    conversation: Conversation,
+    mind: Mind,
+    between: OwnedMutexGuard<Between>,
+    turn: Turn,
+    since: Vec<ContextMessage>,
+    begun: Instant,
+    text: Zeroizing<String>,
+    calls: Vec<ToolCall>,
+    report: TurnReport,
+}
+
+impl Task {
+    pub(super) fn new(
+        conversation: Conversation,
+        mind: Mind,
+        mut between: OwnedMutexGuard<Between>,
+        turn: Turn,
+        since: Vec<ContextMessage>,
+    ) -> Self {
+        let unfinished = Unfinished::Failed(Spoken::default());
+        let (waiting, brought) = (turn.clone(), since.clone());
+        between.waiting = Some(Waiting { turn: waiting, since: brought, unfinished });
+        Self {
+            conversation,
+            mind,
+            between,
+            turn,
+            since,
+            begun: Instant::now(),
+            text: Zeroizing::default(),
+            calls: Vec::new(),
+            report: TurnReport::default(),
+        }
+    }
+
+    pub(super) async fn run(mut self, mut wire: Wire) {
+        let seq = match &self.turn {
+            Turn::Stored(stored) => Some(stored.seq),
+            Turn::Unstored(_) | Turn::OffRecord(_) => None,
+        };
+        let span = tracing::info_span!("turn", seq);
+        async {
+            let answered = tokio::select! {
+                biased;
+                settled = &mut wire.settled => Err(settled.unwrap_or(Settled::UpTo(0))),
+                answered = self.reply(&wire.events) => Ok(answered),
+            };
+            self.report.whole_time = self.begun.elapsed();
+            let event = match answered {
+                Err(settled) => self.end(settled, None).await,
+                Ok(Ok(usage)) => {
+                    // Whoever does not listen any more has settled.
+                    let _ = wire.events.send(Event::Said);
+                    let settled = wire.settled.await.unwrap_or(Settled::UpTo(0));
+                    self.end(settled, Some(usage)).await
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, retries = self.report.retries, "the turn failed");
+                    let _ = wire.events.send(Event::Failed(error));
+                    let settled = wire.settled.await.unwrap_or(Settled::UpTo(0));
+                    let spoken = self.spoken(settled, Some("failed"));
+                    self.leave(Unfinished::Failed(spoken));
+                    return;
+                }
+            };
+            // The turn is over for the next one before the host learns of it.
+            drop(self.between);
+            let _ = wire.events.send(event);
+        }
+        .instrument(span)
+        .await;
+    }
+
+    /// Asks, and hands over what comes.
+    async fn reply(&mut self, events: &Events) -> Result<Usage> {
+        let limits = self.mind.model.limits().await?;
+        self.report.window = limits.window;
+        let mut bounds = self.bounds(limits.window);
+        let (mut prompt, mut receipt) = self.build(&bounds).await?;
+        let mut reply = loop {
+            let request = self.mind.renderer.render(&prompt);
+            self.compare(&request.body);
+            self.report.receipt = receipt.clone();
+            match self.mind.model.reply(&request).await {
+                Err(error) if is_too_long(&error) && self.report.retries == 0 => {
+                    bounds.budget = Some(receipt.used_tokens * 3 / 4);
+                    let included = receipt.included();
+                    (prompt, receipt) = self.build(&bounds).await?;
+                    if receipt.included() == included {
+                        return Err(error);
+                    }
+                    self.report.retries = 1;
+                    tracing::info!(tokens = receipt.used_tokens, "asking again with less history");
+                }
+                reply => break reply?,
+            }
+        };
+        drop(prompt);
+        let mut thoughts = Thoughts::default();
+        let mut usage = loop {
+            match reply.next().await? {
+                ReplyPart::Text(text) => {
+                    let thought = thoughts.is_thinking();
+                    let words = thoughts.remove(&text);
+                    if !thought && thoughts.is_thinking() {
+                        let _ = events.send(Event::Piece(Piece::Thinking));
+                    }
+                    self.hand_over(words, events);
+                }
+                ReplyPart::Thinking => drop(events.send(Event::Piece(Piece::Thinking))),
+                ReplyPart::ToolCalls(calls) => self.calls.extend(calls),
+                ReplyPart::Done(usage) => break usage,
+            }
+        };
+        self.hand_over(thoughts.rest(), events);
+        if !self.calls.is_empty() {
+            let _ = events.send(Event::Piece(Piece::ToolCalls(self.calls.clone())));
+        } else if self.text.trim().is_empty() {
+            return Err(self.mind.failed(ModelFailure::Empty));
+        }
+        usage.cut &= self.calls.is_empty();
+        self.report.usage = usage.clone();
+        Ok(usage)
+    }
+
+    /// The part of the model's window that is the prompt's.
+    fn bounds(&self, window: Option<u32>) -> Bounds {
+        let mut bounds = self.conversation.builder.bounds().clone();
+        if let Some(window) = window {
+            let window = window as usize;
+            let room = self.conversation.answer_room.unwrap_or(window / 4).min(window / 2);
+            let most = window - room;
+            bounds.budget = Some(bounds.budget.map_or(most, |budget| budget.min(most)));
+        }
+        bounds
+    }
+
+    async fn build(&self, bounds: &Bounds) -> Result<(Prompt, Receipt)> {
+        let Conversation { builder, last_n, .. } = &self.conversation;
+        builder.build_within(&self.turn, &self.since, *last_n, bounds).await
+    }
+
+    /// Notes how much of a request is as it was in the last one.
+    fn compare(&mut self, body: &str) {
+        let same = |last: &Zeroizing<String>| {
+            last.bytes().zip(body.bytes()).take_while(|(last, now)| last == now).count()
+        };
+        if self.report.retries == 0 {
+            self.report.unchanged_bytes = self.between.request.as_ref().map(same);
+        }
+        self.report.request_bytes = body.len();
+        self.between.request = Some(Zeroizing::new(body.to_owned()));
+    }
+
+    fn hand_over(&mut self, words: String, events: &Events) {
+        if words.is_empty() {
+            return;
+        }
+        self.report.time_to_first_token.get_or_insert_with(|| self.begun.elapsed());
+        self.text.push_str(&words);
+        let _ = events.send(Event::Piece(Piece::Text(words)));
+    }
+
+    /// Keeps what is to be kept. Without `usage` the answer was not at its end.
+    async fn end(&mut self, settled: Settled, usage: Option<Usage>) -> Event {
+        let whole = usage.as_ref().map(|usage| usage.cut.then_some("length"));
+        let spoken = self.spoken(settled, whole.unwrap_or(Some("interrupted")));
+        let interrupted = spoken.cut_off == Some("interrupted");
+        let report = self.report.clone();
+        tracing::info!(
+            first_token_ms = millis(report.time_to_first_token),
+            prompt_tokens = report.usage.prompt_tokens,
+            unchanged_bytes = report.unchanged_bytes,
+            truncated = report.truncated,
+            interrupted,
+            "the turn is over"
+        );
+        if !interrupted && !self.calls.is_empty() {
+            let mut called = self.conversation.message(ChatRole::Assistant, spoken.words.as_str());
+            called.tool_calls = std::mem::take(&mut self.calls);
+            self.leave(Unfinished::Calls(called));
+            return Event::Done(Box::new(Kept { message: None, report }));
+        }
+        let mut message = None;
+        if let (Turn::Stored(_), Some(said)) =
+            (&self.turn, spoken.clone().message(&self.conversation))
+        {
+            match self.conversation.store.append_message(said).await {
+                Ok(stored) => message = Some(stored),
+                Err(error) => {
+                    self.leave(Unfinished::Failed(spoken));
+                    return Event::Failed(error);
+                }
+            }
+        }
+        self.between.waiting = None;
+        Event::Done(Box::new(Kept { message, report }))
+    }
+
+    /// What was spoken; `cut_off` is why, if all that came was.
+    fn spoken(&mut self, settled: Settled, cut_off: Option<&'static str>) -> Spoken {
+        let words = std::mem::take(&mut self.text);
+        match settled {
+            Settled::UpTo(chars) => match beginning(&words, chars) {
+                Some(words) => Spoken::part(words, "interrupted"),
+                None => Spoken { words, cut_off },
+            },
+            Settled::Whole => Spoken { words, cut_off },
+        }
+    }
+
+    /// Leaves the utterance waiting for an answer.
+    fn leave(&mut self, unfinished: Unfinished) {
+        if let Some(waiting) = &mut self.between.waiting {
+            waiting.unfinished = unfinished;
+        }
+    }
+}
+
+impl Mind {
+    fn failed(&self, failure: ModelFailure) -> Error {
+        Error::Model { server: self.model.name().to_owned(), failure }
+    }
+}
+
+fn is_too_long(error: &Error) -> bool {
+    matches!(error, Error::Model { failure: ModelFailure::PromptTooLong, .. })
+}
+
+fn millis(time: Option<Duration>) -> Option<u64> {
+    time.and_then(|time| u64::try_from(time.as_millis()).ok())
+}
