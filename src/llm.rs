@@ -1,8 +1,16 @@
 //! Models that answer rendered prompts.
 
+#[cfg(feature = "ollama")]
+mod ollama;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
+
+#[cfg(feature = "ollama")]
+pub use ollama::{
+    ModelEntry, ModelInfo, Ollama, OllamaEmbedder, OllamaModel, OllamaReply, RunningModel,
+};
 
 use crate::error::Result;
 use crate::message::ToolCall;
