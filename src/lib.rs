@@ -43,6 +43,7 @@
 //! | prompts and why they say what they say | [`PromptBuilder`], [`Prompt`], [`Receipt`] |
 //! | requests for model servers | [`PromptRenderer`], [`OllamaChatRenderer`], [`OllamaPromptRenderer`], [`OpenAiChatRenderer`] |
 //! | whole turns | [`Conversation`] |
+//! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
 //! | what is wrong with a store | [`FileConversationStore::verify`], [`Finding`] |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!
@@ -86,6 +87,10 @@ pub use conversation::{Answer, Conversation, Heard, Kept, Piece, Sentences, Turn
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
 pub use error::{Error, ModelFailure, Result};
 pub use llm::{LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
+#[cfg(feature = "ollama")]
+pub use llm::{
+    ModelEntry, ModelInfo, Ollama, OllamaEmbedder, OllamaModel, OllamaReply, RunningModel,
+};
 pub use message::{ChatMessage, ChatRole, ToolCall};
 pub use prompt::{
     Outcome, Prompt, PromptBuilder, Receipt, ReceiptEntry, SystemPromptProvider, Turn,

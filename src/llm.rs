@@ -1,11 +1,17 @@
 //! Models that answer rendered prompts.
 
+#[cfg(feature = "ollama")]
+mod ollama;
 mod thinking;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 
+#[cfg(feature = "ollama")]
+pub use ollama::{
+    ModelEntry, ModelInfo, Ollama, OllamaEmbedder, OllamaModel, OllamaReply, RunningModel,
+};
 pub(crate) use thinking::Thoughts;
 
 use crate::error::Result;

@@ -22,7 +22,7 @@ const MODULES: [(&str, &[&str]); 17] = [
     ("context", &["error", "message", "scope", "store"]),
     ("prompt", &["error", "clock", "message", "scope", "redact", "store", "tokens", "context"]),
     ("render", &["message", "context", "prompt"]),
-    ("llm", &["error", "message", "render"]),
+    ("llm", &["error", "message", "context", "render"]),
     ("conversation", &["error", "clock", "message", "store", "context", "prompt", "render", "llm"]),
     (
         "assemble",

@@ -1,0 +1,177 @@
+//! A model on an Ollama server, looked at before it is told anything.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use serde_json::json;
+use tokio::sync::Mutex;
+
+use super::body::Edit;
+use super::{Ollama, OllamaReply};
+use crate::error::{Error, ModelFailure, Result};
+use crate::llm::{LanguageModel, ModelLimits, Reply, ReplyPart};
+use crate::render::{ModelOptions, ModelRequest};
+
+/// A model on an Ollama server.
+///
+/// The first call of any of its methods asks the server what the model is, loads it, and asks what window it got. A
+/// model that runs in a cloud is refused then, before anything of a conversation is sent, unless
+/// [allowed](Self::allow_cloud). After a lost connection all of this is asked anew.
+///
+/// A thinking model is told not to think where the options leave it open: nobody wants to wait for it in a
+/// conversation.
+#[derive(Debug)]
+pub struct OllamaModel {
+    server: Ollama,
+    options: ModelOptions,
+    allow_cloud: bool,
+    /// What was learnt. The lock is held while learning, so that calls at the same time learn once.
+    facts: Mutex<Option<Facts>>,
+    /// Whether the server may have become another since.
+    stale: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Facts {
+    thinks: bool,
+    window: Option<u32>,
+}
+
+impl OllamaModel {
+    /// A model with the options that its requests are rendered with.
+    pub fn new(server: Ollama, options: ModelOptions) -> Self {
+        Self { server, options, allow_cloud: false, facts: Mutex::default(), stale: Arc::default() }
+    }
+
+    /// Whether the conversation may be sent on to another machine; it may not by default.
+    #[must_use]
+    pub fn allow_cloud(mut self, allow: bool) -> Self {
+        self.allow_cloud = allow;
+        self
+    }
+
+    async fn facts(&self) -> Result<Facts> {
+        let mut known = self.facts.lock().await;
+        if self.stale.swap(false, Ordering::Relaxed) {
+            *known = None;
+        }
+        if let Some(facts) = *known {
+            return Ok(facts);
+        }
+        let facts = self.learn().await?;
+        *known = Some(facts);
+        Ok(facts)
+    }
+
+    async fn learn(&self) -> Result<Facts> {
+        let name = &self.options.model;
+        let info = self.server.show(name).await?;
+        if !self.allow_cloud {
+            self.server.refuse_cloud(name, &info)?;
+        }
+        let mut loaded = None;
+        // What runs elsewhere is neither loaded nor listed here.
+        if !info.remote {
+            self.server.load(&self.options).await?;
+            let running = self.server.running().await?;
+            let this = running.into_iter().find(|model| model.is(name));
+            loaded = this.and_then(|model| model.context_length);
+        }
+        let windows = [self.options.num_ctx, info.context_length, loaded];
+        let window = windows.into_iter().flatten().min();
+        let thinks = info.can("thinking");
+        if self.options.think == Some(true) && !thinks {
+            tracing::warn!(model = name, "cannot think; it is not asked to");
+        }
+        tracing::debug!(model = name, window, thinks, "looked at");
+        Ok(Facts { thinks, window })
+    }
+
+    /// A request as this model can take it.
+    fn fitted(&self, body: &str, facts: Facts, warm_up: bool) -> String {
+        let think = match (self.options.think, facts.thinks) {
+            (None, true) => Some(true),
+            (Some(true), false) => Some(false),
+            _ => None,
+        };
+        if think.is_none() && !warm_up {
+            return body.to_owned();
+        }
+        let Some(mut edit) = Edit::of(body) else { return body.to_owned() };
+        match think {
+            Some(true) if !edit.has("think") => edit.set("think", &false),
+            Some(false) => edit.remove("think"),
+            _ => {}
+        }
+        if warm_up {
+            edit.set("stream", &false);
+            // 0 would be no limit.
+            edit.set_option("num_predict", json!(1));
+        }
+        edit.written().unwrap_or_else(|| body.to_owned())
+    }
+
+    async fn send(&self, request: &ModelRequest, warm_up: bool) -> Result<OllamaReply> {
+        let body = self.fitted(&request.body, self.facts().await?, warm_up);
+        tracing::debug!(model = self.options.model, bytes = body.len(), warm_up, "asking");
+        let reply = self.server.send_body(request.path, body).await;
+        self.watch(reply).map(|reply| reply.allow_cloud(self.allow_cloud))
+    }
+
+    fn watch<T>(&self, result: Result<T>) -> Result<T> {
+        watch(&self.stale, result)
+    }
+}
+
+/// Notes a failure after which the server may be another one.
+fn watch<T>(stale: &AtomicBool, result: Result<T>) -> Result<T> {
+    if let Err(Error::Model { failure, .. }) = &result
+        && matches!(
+            failure,
+            ModelFailure::Unreachable(_)
+                | ModelFailure::BrokeOff { .. }
+                | ModelFailure::NoSuchModel { .. }
+                | ModelFailure::Cloud { .. }
+        )
+    {
+        stale.store(true, Ordering::Relaxed);
+    }
+    result
+}
+
+#[async_trait]
+impl LanguageModel for OllamaModel {
+    fn name(&self) -> &str {
+        &self.options.model
+    }
+
+    async fn limits(&self) -> Result<ModelLimits> {
+        Ok(ModelLimits { window: self.facts().await?.window })
+    }
+
+    async fn reply(&self, request: &ModelRequest) -> Result<Box<dyn Reply>> {
+        let reply = self.send(request, false).await?;
+        Ok(Box::new(Watched { reply, stale: Arc::clone(&self.stale) }))
+    }
+
+    async fn warm_up(&self, request: &ModelRequest) -> Result<()> {
+        let mut reply = self.send(request, true).await?;
+        while !matches!(self.watch(reply.next().await)?, ReplyPart::Done(_)) {}
+        Ok(())
+    }
+}
+
+/// An answer whose end tells whether to look at the server anew.
+struct Watched {
+    reply: OllamaReply,
+    stale: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl Reply for Watched {
+    async fn next(&mut self) -> Result<ReplyPart> {
+        let part = self.reply.next().await;
+        watch(&self.stale, part)
+    }
+}
