@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+#[cfg(feature = "ollama")]
+use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::config::{Config, ConfiguredKey};
@@ -9,6 +11,8 @@ use crate::context::LastNContextProvider;
 use crate::conversation::Conversation;
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
+#[cfg(feature = "ollama")]
+use crate::llm::{Ollama, OllamaModel};
 use crate::prompt::{PromptBuilder, SystemPromptProvider};
 use crate::redact::{ContactRedactor, Redactor};
 use crate::render::{
@@ -88,10 +92,10 @@ impl Config {
     }
 
     /// A conversation in the given store: the configured system prompt, the newest messages in blocks, masking if it
-    /// is on, and a budget that leaves room for the answer.
+    /// is on, a budget that leaves room for the answer, and with the feature `ollama` the configured model.
     ///
     /// # Errors
-    /// None with the built-in parts.
+    /// [`Error::Config`] for a server's address that is none.
     pub fn conversation(
         &self,
         store: Arc<dyn ConversationStore>,
@@ -110,7 +114,40 @@ impl Config {
         if let Some(redactor) = self.redactor()? {
             builder = builder.redactor(redactor);
         }
-        Ok(Conversation::new(store, builder, clock, self.context.last_n))
+        if let Some(confidence) = self.context.min_confidence {
+            builder = builder.min_confidence(confidence);
+        }
+        let mut conversation = Conversation::new(store, builder, clock, self.context.last_n)
+            .refuse_when_busy(model.refuse_when_busy);
+        if let Some(answer) = model.num_predict {
+            conversation = conversation.answer_room(answer as usize);
+        }
+        #[cfg(feature = "ollama")]
+        {
+            let renderer = self.renderer(RendererKind::OllamaChat).into();
+            conversation = conversation.with_model(Arc::new(self.model()?), renderer);
+        }
+        Ok(conversation)
+    }
+
+    /// The configured model server.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an address that is none.
+    #[cfg(feature = "ollama")]
+    pub fn server(&self) -> Result<Ollama> {
+        let silence = Duration::from_secs(self.language_model.timeout_seconds.max(1));
+        Ollama::new(&self.language_model.base_url, silence)
+    }
+
+    /// The configured model on it.
+    ///
+    /// # Errors
+    /// Those of [`server`](Self::server).
+    #[cfg(feature = "ollama")]
+    pub fn model(&self) -> Result<OllamaModel> {
+        let allow_cloud = self.language_model.allow_cloud;
+        Ok(OllamaModel::new(self.server()?, self.model_options()).allow_cloud(allow_cloud))
     }
 
     fn redactor(&self) -> Result<Option<Arc<dyn Redactor>>> {
@@ -122,6 +159,15 @@ impl Config {
 
     /// The renderer for the configured model.
     pub fn renderer(&self, kind: RendererKind) -> Box<dyn PromptRenderer> {
+        let options = self.model_options();
+        match kind {
+            RendererKind::OllamaChat => Box::new(OllamaChatRenderer::new(options)),
+            RendererKind::OllamaGenerate => Box::new(OllamaPromptRenderer::new(options)),
+            RendererKind::OpenAiChat => Box::new(OpenAiChatRenderer::new(options)),
+        }
+    }
+
+    fn model_options(&self) -> ModelOptions {
         let model = &self.language_model;
         let mut options = ModelOptions::new(&model.model);
         options.num_ctx = model.num_ctx;
@@ -130,10 +176,6 @@ impl Config {
         options.keep_alive = model.keep_alive.as_deref().map(KeepAlive::from);
         options.think = model.think;
         options.strict = model.strict;
-        match kind {
-            RendererKind::OllamaChat => Box::new(OllamaChatRenderer::new(options)),
-            RendererKind::OllamaGenerate => Box::new(OllamaPromptRenderer::new(options)),
-            RendererKind::OpenAiChat => Box::new(OpenAiChatRenderer::new(options)),
-        }
+        options
     }
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod forget;
 mod report;
 mod sentences;
 mod turn;

@@ -196,8 +196,8 @@ pub enum Error {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A model gave no answer, or no whole one.
-    #[error("{server}: {failure}")]
+    /// A model gave no answer, or no whole one; the failure is the source.
+    #[error("no answer from the model at {server}")]
     Model {
         /// The server's address.
         server: String,

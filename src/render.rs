@@ -35,6 +35,11 @@ pub struct ModelRequest {
 }
 
 impl ModelRequest {
+    /// A JSON body for this path below the server's address.
+    pub fn json(path: &'static str, body: &serde_json::Value) -> Self {
+        Self::new(path, body)
+    }
+
     fn new(path: &'static str, body: &impl Serialize) -> Self {
         // The bodies are structs of strings and numbers, which always have a JSON form.
         let body = serde_json::to_string(body).unwrap_or_default();

@@ -36,6 +36,7 @@ const MODULES: [(&str, &[&str]); 17] = [
             "context",
             "prompt",
             "render",
+            "llm",
             "conversation",
         ],
     ),

@@ -1,4 +1,5 @@
-//! What both benchmarks share: a conversation to measure with, and how figures are summed up.
+//! What the benchmarks share: a conversation to measure with, and how figures are summed up.
+#![allow(dead_code, reason = "each benchmark uses some of it")]
 
 use std::time::{Duration, Instant};
 

@@ -28,6 +28,14 @@ pub(super) struct Between {
     pub(super) waiting: Option<Waiting>,
 }
 
+impl Between {
+    /// Lets go of everything that was said.
+    pub(super) fn forget(&mut self) {
+        self.request = None;
+        self.waiting = None;
+    }
+}
+
 /// An utterance that has no whole answer, and what its turn has brought so far.
 pub(super) struct Waiting {
     pub(super) turn: Turn,

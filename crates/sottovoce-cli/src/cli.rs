@@ -15,14 +15,15 @@ Exit codes:
 const AFTER_HELP: &str = "\
 Start here:
   sottovoce ask \"What's the weather like tomorrow?\"   makes the key on first use
+  sottovoce chat                                      a conversation, until Ctrl-D
   sottovoce tail                                      what was said last
   sottovoce doctor                                    is everything set up well?
 
 Exit codes:
   0  done                          4  no key, or the wrong one
   1  failed; see the message       5  the configuration cannot be used
-  2  the command was mistyped    130  interrupted; what was acknowledged is kept
-  3  verify or doctor found something wrong";
+  2  the command was mistyped      6  no model answered
+  3  something wrong was found   130  interrupted; what was acknowledged is kept";
 
 /// Remembers a conversation on this machine, encrypted, and builds prompts from it.
 #[derive(Parser)]
@@ -50,11 +51,13 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Ask(cmd::ask::Args),
+    Chat(cmd::chat::Args),
     Prompt(cmd::prompt::Args),
     Append(cmd::append::Args),
     Tail(cmd::tail::Args),
     Forget(cmd::forget::Args),
     Verify(cmd::verify::Args),
+    Models(cmd::models::Args),
     /// Makes the key file, if there is none yet, and says where it is
     ///
     /// Without it nothing that was stored can ever be read again: keep a copy in a safe place that is not this

@@ -2,11 +2,13 @@
 
 pub(crate) mod append;
 pub(crate) mod ask;
+pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod forget;
 pub(crate) mod init;
+pub(crate) mod models;
 pub(crate) mod prompt;
 pub(crate) mod tail;
 pub(crate) mod verify;

@@ -18,6 +18,7 @@ pub(crate) enum Exit {
     Found = 3,
     Key = 4,
     Config = 5,
+    Model = 6,
     Interrupted = 130,
 }
 
@@ -50,7 +51,7 @@ impl Failure {
 
     pub(crate) fn code(&self) -> Exit {
         use sottovoce::Error::{
-            Config, EmptyKey, KeyFile, KeyLost, NoKey, PlaceholderKey, WrongKey,
+            Config, EmptyKey, KeyFile, KeyLost, Model, NoKey, PlaceholderKey, WrongKey,
         };
         match self {
             Self::Library(
@@ -62,6 +63,7 @@ impl Failure {
                 | WrongKey { .. },
             ) => Exit::Key,
             Self::Library(Config { .. }) => Exit::Config,
+            Self::Library(Model { .. }) => Exit::Model,
             Self::Nothing { .. } => Exit::Done,
             Self::Input { .. } => Exit::Misused,
             Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,

@@ -5,6 +5,7 @@ mod cmd;
 mod exit;
 mod interrupt;
 mod output;
+mod reply;
 mod session;
 
 use std::process::ExitCode;
@@ -43,11 +44,13 @@ async fn run(cli: Cli) -> Outcome {
     let session = Session { config_file: cli.config, json: cli.json };
     match cli.command {
         Command::Ask(args) => cmd::ask::run(&session, args).await,
+        Command::Chat(args) => cmd::chat::run(&session, args).await,
         Command::Prompt(args) => cmd::prompt::run(&session, args).await,
         Command::Append(args) => cmd::append::run(&session, args).await,
         Command::Tail(args) => cmd::tail::run(&session, args).await,
         Command::Forget(args) => cmd::forget::run(&session, args).await,
         Command::Verify(args) => cmd::verify::run(&session, args).await,
+        Command::Models(args) => cmd::models::run(&session, &args).await,
         Command::Init => cmd::init::run(&session),
         Command::Doctor => cmd::doctor::run(&session).await,
         Command::Config => cmd::config::run(&session),

@@ -8,7 +8,9 @@ use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::{ChatMessage, Finding, ModelRequest, StoredMessage};
+use sottovoce::{ChatMessage, Finding, ModelRequest, StoredMessage, TurnReport};
+
+use crate::reply;
 
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -22,6 +24,22 @@ const LISTED: usize = 5;
 /// Writes one line to standard output.
 pub(crate) fn line(text: impl AsRef<str>) -> io::Result<()> {
     writeln!(anstream::stdout(), "{}", text.as_ref())
+}
+
+/// Writes a piece of an answer as it comes.
+pub(crate) fn piece(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout();
+    write!(out, "{}", printable(text))?;
+    out.flush()
+}
+
+/// Says what a turn took, and what was not as it should be.
+pub(crate) fn turn(report: &TurnReport) {
+    skipped(&report.receipt.skipped);
+    if report.truncated {
+        warning("the server seems to have cut the prompt; set LanguageModel.NumCtx to its window");
+    }
+    note(&reply::status(report));
 }
 
 /// Writes bytes to standard output as they are.

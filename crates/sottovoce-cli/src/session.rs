@@ -4,7 +4,10 @@ use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sottovoce::{Clock, Config, Error, FileConversationStore, SystemClock};
+use sottovoce::{
+    Clock, Config, ConversationStore, EncryptionKey, Error, FileConversationStore, StoreOptions,
+    SystemClock,
+};
 
 use crate::exit::Failure;
 use crate::output;
@@ -31,6 +34,20 @@ impl Session {
                 Err(Failure::Nothing { folder: config.storage_root()? })
             }
             other => Ok(other?),
+        }
+    }
+
+    /// The store, or an empty one in memory before the first use, since what keeps nothing makes no key.
+    pub(crate) async fn store_or_empty(
+        &self,
+        config: &Config,
+    ) -> Result<Arc<dyn ConversationStore>, Failure> {
+        match config.open_store(self.clock()).await {
+            Err(Error::NoKey | Error::PlaceholderKey) => {
+                let options = StoreOptions::new(EncryptionKey::generate()?);
+                Ok(Arc::new(options.open_in_memory().await?))
+            }
+            other => Ok(Arc::new(other?)),
         }
     }
 

@@ -57,10 +57,20 @@ pub struct RunningModel {
 
 impl RunningModel {
     /// Whether a name means this model; without a tag it means the tag `latest`.
-    pub(super) fn is(&self, name: &str) -> bool {
-        let untagged = |name: &str| name.strip_suffix(":latest").unwrap_or(name).to_lowercase();
+    pub fn is(&self, name: &str) -> bool {
         untagged(&self.name) == untagged(name)
     }
+}
+
+impl ModelEntry {
+    /// Whether a name means this model; without a tag it means the tag `latest`.
+    pub fn is(&self, name: &str) -> bool {
+        untagged(&self.name) == untagged(name)
+    }
+}
+
+fn untagged(name: &str) -> String {
+    name.strip_suffix(":latest").unwrap_or(name).to_lowercase()
 }
 
 #[derive(Deserialize)]

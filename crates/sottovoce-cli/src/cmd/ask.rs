@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::RendererKind;
+use sottovoce::{
+    Config, Conversation, Error, ModelFailure, RendererKind, StoredMessage, TurnReport,
+};
 
-use crate::exit::{Exit, Outcome};
-use crate::output;
+use crate::exit::{Exit, Failure, Outcome, with_causes};
+use crate::interrupt::Interrupt;
+use crate::output::{self, piece};
+use crate::reply::{self, End, Reply};
 use crate::session::{Session, words};
 
-/// Keeps an utterance and builds the prompt for answering it
+/// Keeps an utterance and has the model answer it
 ///
-/// The utterance is sealed on disk first. There is no model client yet, so the request that a model would get is
-/// printed instead of an answer.
+/// The utterance is sealed on disk first, then the answer is shown as it comes, and sealed as far as it was shown.
+/// Where no model can be reached, the request that one would get is printed instead.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// What was said; several words need no quotes, and `-` reads standard input
@@ -22,46 +26,128 @@ pub(crate) struct Args {
     /// Who said it, for conversations of several people
     #[arg(long, value_name = "NAME")]
     speaker: Option<String>,
+
+    /// Keeps neither the utterance nor the answer
+    #[arg(long)]
+    off_record: bool,
+
+    /// Fails where no model can be reached, with exit code 6; the utterance is kept all the same
+    #[arg(long)]
+    require_model: bool,
 }
 
+/// What machines read of an utterance that was answered.
 #[derive(Serialize)]
-struct Asked<'a> {
-    id: u64,
-    file: String,
+struct Answered<'a> {
+    /// The utterance's number; none off the record.
+    id: Option<u64>,
+    file: Option<String>,
+    /// The number of the answer as it is kept.
+    answer_id: Option<u64>,
+    answer: &'a str,
+    report: &'a TurnReport,
+}
+
+/// What machines read of an utterance that found no model.
+#[derive(Serialize)]
+struct Unanswered<'a> {
+    id: Option<u64>,
+    file: Option<String>,
     path: &'a str,
     request: &'a RawValue,
+    reason: String,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let text = words(&args.text)?;
     let config = session.config()?;
-    let store = session.store_or_make(&config).await?;
-    let conversation = config.conversation(Arc::new(store), session.clock())?;
-    let mut utterance = conversation.message(sottovoce::ChatRole::User, text);
+    let store = match args.off_record {
+        true => session.store_or_empty(&config).await?,
+        false => Arc::new(session.store_or_make(&config).await?),
+    };
+    let conversation = config.conversation(store, session.clock())?;
+    let mut utterance = conversation.message(sottovoce::ChatRole::User, &text);
     if let Some(speaker) = args.speaker {
         utterance = utterance.with_metadata("speaker", speaker);
     }
-    let heard = conversation.hear_message(utterance).await?;
-    let request = config.renderer(RendererKind::OllamaChat).render(&heard.prompt);
-    output::skipped(&heard.receipt.skipped);
-    if heard.receipt.is_over_budget() {
-        output::warning(
-            "the utterance and the system prompt alone are longer than the model's window",
-        );
+    let mut interrupt = Interrupt::listen()?;
+    let answer = match args.off_record {
+        true => conversation.ask_off_record(utterance).await?,
+        false => conversation.ask_message(utterance).await?,
+    };
+    let kept = answer.utterance().cloned();
+    let show = |text: &str| if session.json { Ok(()) } else { piece(text) };
+    let reply = reply::read(answer, &mut interrupt, show).await;
+    // Whatever happened to the terminal, what was shown is kept.
+    conversation.close().await?;
+    let Reply { words, end } = reply?;
+    if !session.json && !words.is_empty() {
+        output::line("")?;
     }
-    let (seq, file) = (heard.message.seq, heard.message.file_name());
+    let id = kept.as_ref().map(|kept| kept.seq);
+    let file = kept.as_ref().map(|kept| kept.file_name());
+    match end {
+        End::Kept(done) => {
+            output::turn(&done.report);
+            if session.json {
+                output::json(&Answered {
+                    id,
+                    file,
+                    answer_id: done.message.map(|message| message.seq),
+                    answer: &words,
+                    report: &done.report,
+                })?;
+            }
+            Ok(Exit::Done)
+        }
+        End::Interrupted => {
+            output::note("interrupted; what was shown is kept");
+            Ok(Exit::Interrupted)
+        }
+        End::Failed(error) if words.is_empty() && !args.require_model && is_missing(&error) => {
+            show_request(session, &config, &conversation, &text, kept, &error).await
+        }
+        End::Failed(error) => Err(Failure::from(error)),
+    }
+}
+
+/// Whether there is no model to answer, as opposed to one that fails.
+fn is_missing(error: &Error) -> bool {
+    let Error::Model { failure, .. } = error else { return false };
+    matches!(failure, ModelFailure::Unreachable(_) | ModelFailure::NoSuchModel { .. })
+}
+
+async fn show_request(
+    session: &Session,
+    config: &Config,
+    conversation: &Conversation,
+    text: &str,
+    kept: Option<Arc<StoredMessage>>,
+    error: &Error,
+) -> Outcome {
+    let (prompt, receipt) = match &kept {
+        Some(kept) => conversation.prompt(kept).await?,
+        None => conversation.preview(text).await?,
+    };
+    output::skipped(&receipt.skipped);
+    let request = config.renderer(RendererKind::OllamaChat).render(&prompt);
     if session.json {
         let body = output::raw_json(request.body)?;
-        output::json(&Asked { id: seq, file, path: request.path, request: &body })?;
-    } else {
-        let folder = config.storage_root()?;
-        output::note(&format!("sealed as number {seq}: {}", folder.join(file).display()));
-        output::warning(&format!(
-            "there is no model client yet; POST {}{} would get this request:",
-            output::without_login(config.language_model.base_url.trim_end_matches('/')),
-            request.path
-        ));
-        output::request(&request)?;
+        output::json(&Unanswered {
+            id: kept.as_ref().map(|kept| kept.seq),
+            file: kept.as_ref().map(|kept| kept.file_name()),
+            path: request.path,
+            request: &body,
+            reason: with_causes(error),
+        })?;
+        return Ok(Exit::Done);
     }
+    if let Some(kept) = kept {
+        let file = config.storage_root()?.join(kept.file_name());
+        output::note(&format!("sealed as number {}: {}", kept.seq, file.display()));
+    }
+    output::warning(&with_causes(error));
+    output::note(&format!("{}; a model would get this request at {}:", error.help(), request.path));
+    output::request(&request)?;
     Ok(Exit::Done)
 }

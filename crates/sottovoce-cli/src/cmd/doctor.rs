@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
-use sottovoce::config::{ConfiguredKey, LanguageModelConfig};
+use sottovoce::config::ConfiguredKey;
 use sottovoce::{Config, ConversationStore, EncryptionKey, Error, store_exists};
 
 use crate::exit::{Exit, Outcome, with_causes};
@@ -13,6 +13,7 @@ use crate::output::{self, BAD, DIM, GOOD, WARN};
 use crate::session::Session;
 
 mod folder;
+mod model;
 
 use folder::quoted;
 
@@ -67,7 +68,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
                 Some(file) => report.good("config", file.display().to_string()),
                 None => report.good("config", "no file; the defaults and the environment hold"),
             }
-            model(&mut report, &config.language_model);
+            model::look(&mut report, &config).await;
             match (config.storage_root(), config.key_file()) {
                 (Ok(root), Ok(key_file)) => {
                     key(&mut report, &config, &key_file, &root);
@@ -101,25 +102,6 @@ fn show(session: &Session, report: &Report) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn model(report: &mut Report, model: &LanguageModelConfig) {
-    match (model.num_ctx, model.num_predict) {
-        (Some(0), _) => report.warn(
-            "model",
-            "LanguageModel.NumCtx is 0, which leaves no room for a prompt",
-            "set LanguageModel.NumCtx to the model's window, such as 4096, or to null",
-        ),
-        (Some(window), Some(answer)) if answer >= window => report.warn(
-            "model",
-            format!(
-                "LanguageModel.NumPredict ({answer}) leaves no room for a prompt in \
-                 LanguageModel.NumCtx ({window})"
-            ),
-            "set LanguageModel.NumPredict to a part of LanguageModel.NumCtx, such as a quarter",
-        ),
-        _ => {}
-    }
 }
 
 fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {

@@ -1,16 +1,11 @@
 //! `sottovoce prompt`
 
-use std::sync::Arc;
-
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::{
-    Config, ConversationStore, EncryptionKey, Error, OllamaPromptRenderer, Receipt, RendererKind,
-    StoreOptions,
-};
+use sottovoce::{OllamaPromptRenderer, Receipt, RendererKind};
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome};
 use crate::output::{self, BOLD, DIM, GOOD, WARN};
 use crate::session::{Session, words};
 
@@ -57,7 +52,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     if let Some(n) = args.last_n {
         config.context.last_n = n.into();
     }
-    let store = store(session, &config).await?;
+    let store = session.store_or_empty(&config).await?;
     let conversation = config.conversation(store, session.clock())?;
     let (prompt, receipt) = conversation.preview(&text).await?;
     output::skipped(&receipt.skipped);
@@ -85,19 +80,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The store, or an empty one in memory before the first use, since a preview makes no key.
-async fn store(session: &Session, config: &Config) -> Result<Arc<dyn ConversationStore>, Failure> {
-    match config.open_store(session.clock()).await {
-        Err(Error::NoKey | Error::PlaceholderKey) => {
-            let options = StoreOptions::new(EncryptionKey::generate()?);
-            Ok(Arc::new(options.open_in_memory().await?))
-        }
-        other => Ok(Arc::new(other?)),
-    }
-}
-
 /// The receipt as a table on standard error, so that standard output stays the prompt alone.
-fn explain(receipt: &Receipt) {
+pub(crate) fn explain(receipt: &Receipt) {
     use std::io::Write;
     let mut out = anstream::stderr().lock();
     let mut row = |text: String| drop(writeln!(out, "{text}"));
@@ -110,6 +94,7 @@ fn explain(receipt: &Receipt) {
             sottovoce::Outcome::Duplicate => (DIM, "out, given already"),
             sottovoce::Outcome::TheUtterance => (DIM, "out, it is the utterance"),
             sottovoce::Outcome::OtherScope => (WARN, "out, of another conversation"),
+            sottovoce::Outcome::LowConfidence => (DIM, "out, heard with too little confidence"),
             sottovoce::Outcome::OverBudget => (WARN, "out, over the budget"),
             _ => (DIM, "out"),
         };

@@ -1,0 +1,296 @@
+//! Whole turns against a real model server: how much of each prompt it has read already, and how long the rest takes.
+//!
+//! `cargo bench --bench turns -- [--url http://127.0.0.1:11434] [--model NAME] [--turns 30,200] [--plot FILE.svg]`
+//!
+//! Wants a server that speaks Ollama's API. The share of tokens from the cache is shown where the server tells
+//! (`prompt_cached_count`); the time of evaluation always.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod support;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::tz::Offset;
+use plotters::prelude::*;
+use sottovoce::{
+    Conversation, ConversationStore, LanguageModel, LastNContextProvider, ManualClock,
+    ModelOptions, ModelRequest, Ollama, OllamaChatRenderer, OllamaModel, OllamaPromptRenderer,
+    Placement, Prompt, PromptBuilder, PromptRenderer, SystemPromptProvider, TurnReport,
+};
+use support::{Samples, is_trial, message, options, print_table, shown};
+
+const LAST_N: usize = 6;
+const SYSTEM: &str = "You are the voice assistant of a household. Answer in one or two short \
+    sentences that sound natural when spoken, without lists or markup.";
+
+/// A way to fill the prompt.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    /// What a configured conversation does.
+    Default,
+    /// The literal last six messages, with the current time in the system prompt.
+    TimeAtHead,
+    /// The literal last six messages and the current time in one text.
+    OneText,
+}
+
+impl Way {
+    const ALL: [Self; 3] = [Self::Default, Self::TimeAtHead, Self::OneText];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Default => "in blocks, chat (default)",
+            Self::TimeAtHead => "last 6, time at the head",
+            Self::OneText => "last 6, one text",
+        }
+    }
+}
+
+struct Settings {
+    url: String,
+    model: String,
+    turns: Vec<usize>,
+    plot: Option<String>,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let settings = settings();
+    let server = Ollama::new(&settings.url, Duration::from_secs(300))?;
+    if is_trial() {
+        return Ok(());
+    }
+    let version = match server.version().await {
+        Ok(version) => version,
+        Err(error) => {
+            println!(
+                "SKIPPED: nothing was measured: {error}; start a server or name it with --url"
+            );
+            return Ok(());
+        }
+    };
+    println!("{} on {}, which says it is version {version}\n", settings.model, settings.url);
+    let mut runs = Vec::new();
+    for &turns in &settings.turns {
+        for way in Way::ALL {
+            let reports = converse(&settings, way, turns).await?;
+            eprintln!("{turns} turns {}: done", way.name());
+            runs.push((way, turns, reports));
+        }
+    }
+    print_runs(&runs);
+    if let Some(file) = &settings.plot {
+        let longest = settings.turns.iter().max().copied().unwrap_or(0);
+        plot(file, &settings.model, runs.iter().filter(|(_, turns, _)| *turns == longest))?;
+        println!("\nplotted {longest} turns to {file}");
+    }
+    Ok(())
+}
+
+fn settings() -> Settings {
+    let mut settings = Settings {
+        url: "http://127.0.0.1:11434".to_owned(),
+        model: "llama3.2".to_owned(),
+        turns: vec![30, 200],
+        plot: None,
+    };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().expect("a value behind the option");
+        match argument.as_str() {
+            "--url" => settings.url = value(),
+            "--model" => settings.model = value(),
+            "--turns" => {
+                settings.turns = value().split(',').map(|turns| turns.parse().unwrap()).collect();
+            }
+            "--plot" => settings.plot = Some(value()),
+            _ => {}
+        }
+    }
+    settings
+}
+
+/// Holds a conversation of so many turns through the public API.
+async fn converse(
+    settings: &Settings,
+    way: Way,
+    turns: usize,
+) -> Result<Vec<TurnReport>, Box<dyn Error>> {
+    let zone = Offset::constant(1).to_time_zone();
+    let clock = Arc::new(ManualClock::at(message(0).timestamp.to_zoned(zone.clone())));
+    let store = options().clock(clock.clone()).open_in_memory().await?;
+    let store: Arc<dyn ConversationStore> = Arc::new(store);
+    let history = match way {
+        Way::Default => LastNContextProvider::in_blocks(Arc::clone(&store)),
+        Way::TimeAtHead | Way::OneText => LastNContextProvider::new(Arc::clone(&store)),
+    };
+    let system = SystemPromptProvider::new(SYSTEM);
+    let builder = PromptBuilder::new(system, Arc::clone(store.scope()), clock.clone())
+        .with(Arc::new(history));
+    let mut options = ModelOptions::new(&settings.model);
+    options.num_ctx = Some(4096);
+    options.num_predict = Some(48);
+    options.temperature = Some(0.0);
+    options.strict = true;
+    let renderer: Arc<dyn PromptRenderer> = match way {
+        Way::Default => Arc::new(OllamaChatRenderer::new(options.clone())),
+        Way::TimeAtHead => Arc::new(TimeAtHead(options.clone())),
+        Way::OneText => Arc::new(OllamaPromptRenderer::new(options.clone())),
+    };
+    let server = Ollama::new(&settings.url, Duration::from_secs(300))?;
+    let model: Arc<dyn LanguageModel> = Arc::new(OllamaModel::new(server, options));
+    let conversation =
+        Conversation::new(store, builder, clock.clone(), LAST_N).with_model(model, renderer);
+    let mut reports = Vec::new();
+    for turn in 0..turns {
+        let said = message(2 * turn);
+        clock.set(said.timestamp.to_zoned(zone.clone()));
+        let (_, kept) = conversation.ask_message(said).await?.whole().await?;
+        reports.push(kept.report);
+    }
+    Ok(reports)
+}
+
+/// The plain way: system prompt with the current time, then the messages as they are.
+struct TimeAtHead(ModelOptions);
+
+impl PromptRenderer for TimeAtHead {
+    fn render(&self, prompt: &Prompt) -> ModelRequest {
+        let mut plain = prompt.clone();
+        plain.system =
+            format!("The current time is {}. {}", prompt.now.strftime("%A %F %R"), prompt.system);
+        let stamped = OllamaChatRenderer::new(self.0.clone()).render(&plain);
+        let mut body: serde_json::Value = serde_json::from_str(&stamped.body).unwrap();
+        let said = prompt.placed(Placement::History).chain([&prompt.user_input]);
+        let lines = body["messages"].as_array_mut().unwrap().iter_mut().skip(1);
+        for (line, message) in lines.zip(said) {
+            line["content"] = message.content.as_str().into();
+        }
+        ModelRequest::json(stamped.path, &body)
+    }
+}
+
+/// The share of tokens that was not evaluated again.
+fn cached(report: &TurnReport) -> Option<f64> {
+    Some(100.0 * report.usage.cached_tokens? as f64 / report.usage.prompt_tokens? as f64)
+}
+
+fn evaluation(report: &TurnReport) -> Duration {
+    report.usage.prompt_time.unwrap_or_default()
+}
+
+type Run = (Way, usize, Vec<TurnReport>);
+
+fn print_runs(runs: &[Run]) {
+    let mut rows = Vec::new();
+    for (way, turns, reports) in runs {
+        let sum =
+            |count: fn(&TurnReport) -> Option<u64>| reports.iter().filter_map(count).sum::<u64>();
+        let tokens = sum(|report| report.usage.prompt_tokens);
+        let from_cache = sum(|report| report.usage.cached_tokens);
+        let told = reports.iter().any(|report| report.usage.cached_tokens.is_some());
+        let whole: Duration = reports.iter().map(evaluation).sum();
+        let sliding: Option<Duration> = runs
+            .iter()
+            .find(|(way, other, _)| *way == Way::TimeAtHead && other == turns)
+            .map(|(_, _, reports)| reports.iter().map(evaluation).sum());
+        let (mut first, mut evaluated) = (Samples::default(), Samples::default());
+        for report in reports {
+            first.push(report.time_to_first_token.unwrap_or_default());
+            evaluated.push(evaluation(report));
+        }
+        let drops = reports
+            .windows(2)
+            .filter(|pair| start(&pair[0]).is_some() && start(&pair[0]) != start(&pair[1]))
+            .count();
+        rows.push(vec![
+            way.name().to_owned(),
+            turns.to_string(),
+            drops.to_string(),
+            (tokens / *turns as u64).to_string(),
+            if told {
+                format!("{:.1} %", 100.0 * from_cache as f64 / tokens as f64)
+            } else {
+                "not told".to_owned()
+            },
+            shown(whole / u32::try_from(*turns).unwrap()),
+            shown(evaluated.median()),
+            sliding.map_or_else(String::new, |sliding| {
+                format!("{:.2}", whole.as_secs_f64() / sliding.as_secs_f64())
+            }),
+            shown(first.median()),
+        ]);
+    }
+    let head = [
+        "prompt",
+        "turns",
+        "beginning moved",
+        "mean tokens",
+        "from the cache",
+        "mean evaluation",
+        "median",
+        "of time at head's",
+        "median to 1st token",
+    ];
+    print_table(&head, &rows);
+}
+
+/// The first message of the history.
+fn start(report: &TurnReport) -> Option<u64> {
+    let included = |entry: &&sottovoce::ReceiptEntry| entry.outcome == sottovoce::Outcome::Included;
+    report.receipt.entries.iter().find(included).and_then(|entry| entry.seq)
+}
+
+fn plot<'a>(
+    file: &str,
+    model: &str,
+    runs: impl Iterator<Item = &'a Run>,
+) -> Result<(), Box<dyn Error>> {
+    let runs: Vec<&Run> = runs.collect();
+    let turns = runs.iter().map(|(_, turns, _)| *turns).max().unwrap_or(1);
+    let area = SVGBackend::new(file, (960, 720)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let halves = area.split_evenly((2, 1));
+    let slowest = runs
+        .iter()
+        .flat_map(|(_, _, reports)| {
+            reports.iter().map(|report| evaluation(report).as_secs_f64() * 1e3)
+        })
+        .fold(1.0, f64::max);
+    let panels: [(&str, f64, fn(&TurnReport) -> f64); 2] = [
+        ("prompt tokens from the cache, %", 100.0, |report| cached(report).unwrap_or_default()),
+        ("evaluation of the prompt, ms", slowest * 1.05, |report| {
+            evaluation(report).as_secs_f64() * 1e3
+        }),
+    ];
+    for (half, (label, most, value)) in halves.iter().zip(panels) {
+        let mut chart = ChartBuilder::on(half)
+            .caption(format!("{label} ({model})"), ("sans-serif", 18))
+            .margin(12)
+            .x_label_area_size(36)
+            .y_label_area_size(56)
+            .build_cartesian_2d(1..turns, 0.0..most)?;
+        chart.configure_mesh().x_desc("turn").y_desc(label).light_line_style(WHITE).draw()?;
+        for (at, (way, _, reports)) in runs.iter().enumerate() {
+            let color = Palette99::pick(at).to_rgba();
+            let points = reports.iter().enumerate().map(|(turn, report)| (turn + 1, value(report)));
+            chart
+                .draw_series(LineSeries::new(points, color.stroke_width(2)))?
+                .label(way.name())
+                .legend(move |(x, y)| {
+                    PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2))
+                });
+        }
+        chart
+            .configure_series_labels()
+            .background_style(WHITE.mix(0.85))
+            .border_style(BLACK.mix(0.3))
+            .position(SeriesLabelPosition::MiddleRight)
+            .draw()?;
+    }
+    area.present()?;
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! `sottovoce chat`
+
+mod explain;
+mod lines;
+
+use std::ops::RangeInclusive;
+
+use sottovoce::{Answer, ChatMessage, ChatRole, Conversation, TurnReport};
+
+use crate::exit::{Exit, Failure, Outcome, with_causes};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::reply::{self, End};
+use crate::session::Session;
+use lines::{Line, Lines};
+
+const HELP: &str = "\
+Every line is an utterance. These are not:
+  /retry         asks again what found no whole answer
+  /off WORDS     asks WORDS and keeps neither them nor the answer
+  /forget last   deletes the last exchange for ever (in a pipe: /forget last yes)
+  /explain       what the last prompt held, and why
+  /help          this
+  /quit          ends it, as Ctrl-D does
+Ctrl-C interrupts the answer; what was shown of it is kept.";
+
+/// A conversation on the terminal, or line by line through a pipe
+///
+/// Every line is kept and answered. Lines can be edited and called back with the arrow keys; they are remembered for
+/// this session only, and never written anywhere but sealed. `/help` lists what else a line can be.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Who is speaking, for conversations of several people
+    #[arg(long, value_name = "NAME")]
+    speaker: Option<String>,
+}
+
+/// A chat that goes on.
+struct Chat {
+    conversation: Conversation,
+    speaker: Option<String>,
+    lines: Lines,
+    interrupt: Interrupt,
+    last: Option<TurnReport>,
+    /// How the last turn ended, for whoever reads the exit code of a pipe.
+    exit: Exit,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    if session.json {
+        return Err(Failure::input(
+            "chat is for people",
+            "use `sottovoce --json ask` for one question at a time",
+        ));
+    }
+    let config = session.config()?;
+    let store = session.store_or_make(&config).await?;
+    let conversation = config.conversation(std::sync::Arc::new(store), session.clock())?;
+    let mut chat = Chat {
+        conversation,
+        speaker: args.speaker,
+        lines: Lines::start()?,
+        interrupt: Interrupt::listen()?,
+        last: None,
+        exit: Exit::Done,
+    };
+    if chat.lines.is_terminal() {
+        output::note(&format!(
+            "{} at {}; /help tells what else a line can be, Ctrl-D ends",
+            config.language_model.model,
+            output::without_login(&config.language_model.base_url)
+        ));
+        // While the first words are typed, the model can be loaded. If that fails, the first answer says why.
+        let conversation = chat.conversation.clone();
+        tokio::spawn(async move { drop(conversation.prepare().await) });
+    }
+    let outcome = chat.hold().await;
+    // What was shown is kept, whatever ended the chat.
+    chat.conversation.close().await?;
+    outcome
+}
+
+impl Chat {
+    async fn hold(&mut self) -> Outcome {
+        loop {
+            let line = tokio::select! {
+                line = self.lines.next("> ") => line?,
+                () = self.interrupt.heard() => Line::End,
+            };
+            match line {
+                Line::End => return Ok(self.exit),
+                Line::Nothing => {}
+                Line::Words(words) if words.starts_with('/') => {
+                    if !self.command(&words).await? {
+                        return Ok(self.exit);
+                    }
+                }
+                Line::Words(words) => {
+                    let utterance = self.utterance(&words);
+                    let answer = self.conversation.ask_message(utterance).await;
+                    self.show(answer).await?;
+                }
+            }
+        }
+    }
+
+    /// Obeys a line that is no utterance; false ends the chat.
+    async fn command(&mut self, line: &str) -> Result<bool, Failure> {
+        let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        match (name, rest.trim()) {
+            ("/quit" | "/exit", "") => return Ok(false),
+            ("/help", _) => output::line(HELP)?,
+            ("/retry", "") => {
+                let answer = self.conversation.retry().await;
+                self.show(answer).await?;
+            }
+            ("/off", "") => self.complain("/off needs the words that are not to be kept"),
+            ("/off", words) => {
+                let utterance = self.utterance(words);
+                let answer = self.conversation.ask_off_record(utterance).await;
+                self.show(answer).await?;
+            }
+            ("/forget", "last") => self.forget(false).await?,
+            ("/forget", "last yes") => self.forget(true).await?,
+            ("/explain", "") => match &self.last {
+                Some(report) => explain::show(report),
+                None => output::note("no prompt was sent yet"),
+            },
+            _ => self.complain(&format!("there is no {name} like that; /help lists what there is")),
+        }
+        Ok(true)
+    }
+
+    fn complain(&mut self, what: &str) {
+        output::warning(what);
+        self.exit = Exit::Misused;
+    }
+
+    fn utterance(&self, words: &str) -> ChatMessage {
+        let message = self.conversation.message(ChatRole::User, words);
+        match &self.speaker {
+            Some(speaker) => message.with_metadata("speaker", speaker),
+            None => message,
+        }
+    }
+
+    /// Shows an answer as it comes, and what the turn took. A turn that fails does not end the chat.
+    async fn show(&mut self, answer: sottovoce::Result<Answer>) -> Result<(), Failure> {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return self.failed(&error),
+        };
+        let reply = reply::read(answer, &mut self.interrupt, output::piece).await?;
+        if !reply.words.is_empty() {
+            output::line("")?;
+        }
+        self.exit = Exit::Done;
+        match reply.end {
+            End::Kept(kept) => {
+                output::turn(&kept.report);
+                self.last = Some(kept.report);
+            }
+            End::Interrupted => output::note("interrupted; what was shown is kept"),
+            End::Failed(error) => self.failed(&error)?,
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, error: &sottovoce::Error) -> Result<(), Failure> {
+        output::error(&with_causes(error), error.help());
+        if matches!(error, sottovoce::Error::Model { .. }) {
+            output::note("the utterance is kept; /retry asks again");
+        }
+        self.exit = Exit::Failed;
+        if let sottovoce::Error::Model { .. } = error {
+            self.exit = Exit::Model;
+        }
+        Ok(())
+    }
+
+    async fn forget(&mut self, sure: bool) -> Result<(), Failure> {
+        // An answer that was interrupted a moment ago belongs to it.
+        self.conversation.close().await?;
+        let exchange = self.conversation.last_exchange().await?;
+        if exchange.is_empty() {
+            output::note("nothing is kept yet");
+            return Ok(());
+        }
+        let what = output::messages(exchange.len());
+        if !sure {
+            if !self.lines.is_terminal() {
+                self.complain("this deletes for ever; in a pipe say /forget last yes");
+                return Ok(());
+            }
+            for stored in &exchange {
+                output::message(stored, false)?;
+            }
+            let question = format!("Really delete {what} for ever? [y/N] ");
+            let answer = self.lines.answer(&question).await?;
+            if !matches!(answer, Line::Words(answer) if ["y", "yes"].contains(&answer.to_lowercase().as_str()))
+            {
+                output::note("nothing was deleted");
+                return Ok(());
+            }
+        }
+        let seqs: Vec<RangeInclusive<u64>> =
+            exchange.iter().map(|stored| stored.seq..=stored.seq).collect();
+        let forgotten = self.conversation.forget(&seqs).await?;
+        output::skipped(&forgotten.left);
+        self.lines.forget();
+        output::note(&format!("deleted {} for ever", output::messages(forgotten.removed.len())));
+        Ok(())
+    }
+}

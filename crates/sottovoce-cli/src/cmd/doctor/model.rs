@@ -1,0 +1,105 @@
+//! The model and its server, as the doctor sees them.
+
+use sottovoce::config::LanguageModelConfig;
+use sottovoce::{Config, Error, ModelFailure, ModelInfo, Ollama};
+
+use super::Report;
+use crate::exit::with_causes;
+use crate::output;
+
+/// Looks at the settings, and at what the server says of the model.
+pub(super) async fn look(report: &mut Report, config: &Config) {
+    let model = &config.language_model;
+    settings(report, model);
+    let server = match config.server() {
+        Ok(server) => server,
+        Err(error) => return report.error("model", &error),
+    };
+    match server.version().await {
+        Ok(version) => {
+            let url = output::without_login(&model.base_url);
+            report.good("model", format!("the server at {url} is version {version}"));
+        }
+        Err(error) => {
+            return report.warn(
+                "model",
+                with_causes(&error),
+                format!("ollama serve\n{}", "sottovoce models"),
+            );
+        }
+    }
+    match server.show(&model.model).await {
+        Ok(info) => able(report, model, &server, &info).await,
+        Err(Error::Model { failure: ModelFailure::NoSuchModel { .. }, .. }) => report.bad(
+            "model",
+            format!("the server does not have {:?}", model.model),
+            format!("ollama pull {}", model.model),
+        ),
+        Err(error) => report.error("model", &error),
+    }
+}
+
+fn settings(report: &mut Report, model: &LanguageModelConfig) {
+    match (model.num_ctx, model.num_predict) {
+        (Some(0), _) => report.warn(
+            "model",
+            "LanguageModel.NumCtx is 0, which leaves no room for a prompt",
+            "set LanguageModel.NumCtx to the model's window, such as 4096, or to null",
+        ),
+        (Some(window), Some(answer)) if answer >= window => report.warn(
+            "model",
+            format!(
+                "LanguageModel.NumPredict ({answer}) leaves no room for a prompt in \
+                 LanguageModel.NumCtx ({window})"
+            ),
+            "set LanguageModel.NumPredict to a part of LanguageModel.NumCtx, such as a quarter",
+        ),
+        _ => {}
+    }
+}
+
+async fn able(report: &mut Report, model: &LanguageModelConfig, server: &Ollama, info: &ModelInfo) {
+    let name = &model.model;
+    if info.remote && !model.allow_cloud {
+        return report.bad(
+            "model",
+            format!("{name:?} runs in a cloud, so nothing is sent to it"),
+            "set LanguageModel.Model to a model of this machine, or LanguageModel.AllowCloud to true",
+        );
+    }
+    if info.remote {
+        report.warn(
+            "model",
+            format!("{name:?} runs in a cloud: every prompt leaves this network"),
+            "set LanguageModel.Model to a model of this machine",
+        );
+    }
+    if !info.capabilities.is_empty() && !info.can("completion") {
+        report.bad("model", format!("{name:?} cannot answer"), "sottovoce models");
+    }
+    if model.think == Some(true) && !info.can("thinking") {
+        report.warn(
+            "model",
+            format!("{name:?} does not think, so LanguageModel.Think does nothing"),
+            "set LanguageModel.Think to null",
+        );
+    }
+    let loaded = server.running().await.unwrap_or_default();
+    let loaded = loaded.iter().find(|loaded| loaded.is(name)).and_then(|m| m.context_length);
+    match (model.num_ctx, info.context_length, loaded) {
+        (Some(asked), Some(trained), _) if asked > trained => report.warn(
+            "model",
+            format!("LanguageModel.NumCtx is {asked}, but {name:?} was made for {trained}"),
+            format!("set LanguageModel.NumCtx to {trained} or less"),
+        ),
+        (Some(asked), _, Some(loaded)) if loaded < asked => report.warn(
+            "model",
+            format!("{name:?} is loaded with a window of {loaded}, less than LanguageModel.NumCtx ({asked})"),
+            format!("set LanguageModel.NumCtx to {loaded}"),
+        ),
+        (asked, ..) => {
+            let asked = asked.map_or_else(|| "the server's".to_owned(), |asked| asked.to_string());
+            report.good("model", format!("{name:?} is there; the window asked for is {asked}"));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! `sottovoce models`
+
+use serde::Serialize;
+use sottovoce::Ollama;
+
+use crate::exit::{Exit, Outcome};
+use crate::output::{self, BOLD, DIM, GOOD};
+use crate::session::Session;
+
+/// Lists the models that the server has
+///
+/// The configured one is marked with a star.
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+/// A model, as machines read it.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    configured: bool,
+    bytes: Option<u64>,
+    parameters: Option<String>,
+    quantization: Option<String>,
+    /// Tokens of prompt and answer that it was made for.
+    context_length: Option<u32>,
+    /// The window it is loaded with, if it is.
+    loaded_window: Option<u32>,
+    /// Whether it would send what it is asked to another machine.
+    cloud: bool,
+    capabilities: Vec<String>,
+}
+
+pub(crate) async fn run(session: &Session, _: &Args) -> Outcome {
+    let config = session.config()?;
+    let server = config.server()?;
+    let rows = rows(&server, &config.language_model.model).await?;
+    if session.json {
+        for row in &rows {
+            output::json(row)?;
+        }
+        return Ok(Exit::Done);
+    }
+    if rows.is_empty() {
+        output::note("the server has no models yet; fetch one with `ollama pull`");
+        return Ok(Exit::Done);
+    }
+    output::line(format!(
+        "{BOLD}  {:<32} {:>8} {:>8} {:<8} {:>8}  state{BOLD:#}",
+        "name", "size", "params", "quant", "context"
+    ))?;
+    for row in &rows {
+        output::line(shown(row))?;
+    }
+    if !rows.iter().any(|row| row.configured) {
+        output::warning(&format!(
+            "the configured model {:?} is not among them; `ollama pull {0}` fetches it",
+            config.language_model.model
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+async fn rows(server: &Ollama, configured: &str) -> sottovoce::Result<Vec<Row>> {
+    let models = server.models().await?;
+    let running = server.running().await?;
+    let mut rows = Vec::new();
+    for model in models {
+        let info = server.show(&model.name).await?;
+        let loaded = running.iter().find(|running| running.is(&model.name));
+        rows.push(Row {
+            configured: model.is(configured),
+            bytes: model.size,
+            parameters: model.parameter_size,
+            quantization: model.quantization,
+            context_length: info.context_length,
+            loaded_window: loaded.and_then(|running| running.context_length),
+            cloud: model.remote || info.remote,
+            capabilities: info.capabilities,
+            name: model.name,
+        });
+    }
+    rows.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(rows)
+}
+
+fn shown(row: &Row) -> String {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
+    let size =
+        row.bytes.map_or_else(String::new, |bytes| indicatif::DecimalBytes(bytes).to_string());
+    let mut state = Vec::new();
+    if let Some(window) = row.loaded_window {
+        state.push(format!("loaded with {window}"));
+    }
+    if row.cloud {
+        state.push("runs in a cloud".to_owned());
+    }
+    state.extend(row.capabilities.iter().filter(|can| *can != "completion").cloned());
+    let star = if row.configured { format!("{GOOD}*{GOOD:#}") } else { " ".to_owned() };
+    let plain = format!(
+        "{:<32} {size:>8} {:>8} {:<8} {:>8}",
+        row.name,
+        text(&row.parameters),
+        text(&row.quantization),
+        number(row.context_length),
+    );
+    let state = state.join(", ");
+    format!("{star} {}  {DIM}{}{DIM:#}", output::printable(&plain), output::printable(&state))
+}
