@@ -100,7 +100,7 @@ pub use store::{
     ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Progress,
     Reading, Report, StoreOptions, StoredMessage, store_exists,
 };
-pub use tokens::TokenRates;
+pub use tokens::{TokenCount, TokenRates};
 
 /// The samples of the README, so that they are compiled.
 #[cfg(all(doctest, feature = "config"))]
