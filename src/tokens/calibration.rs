@@ -384,6 +384,24 @@ mod tests {
     }
 
     #[test]
+    fn a_filled_or_halved_window_is_noticed_before_anything_is_learnt() {
+        let calibration = Calibration::default();
+        let is_cut = |prompt, counted| calibration.is_cut(&prompt, counted, Some(4096));
+        // The defaults say 6,200 tokens.
+        for counted in [4095, 4096, 2042, 2050, 2058] {
+            assert!(is_cut(latin(20_000), counted), "{counted}");
+        }
+        for counted in [4094, 3000, 2041, 2059, 500] {
+            assert!(!is_cut(latin(20_000), counted), "{counted}");
+        }
+        assert!(
+            !is_cut(latin(10_000), 2050),
+            "a prompt that fits may well take half of the window"
+        );
+        assert!(!calibration.is_cut(&latin(20_000), 500, None));
+    }
+
+    #[test]
     fn nothing_is_adopted_that_was_not_learnt() {
         let mut calibration = Calibration::default();
         assert!(!calibration.adopt());
