@@ -102,10 +102,10 @@ pub use render::{
 };
 pub use scope::Scope;
 pub use store::{
-    ConversationStore, FileConversationStore, Finding, FindingKind, Forgotten, Progress, Reading,
-    Report, StoreOptions, StoredMessage, store_exists,
+    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Progress,
+    Reading, Report, StoreOptions, StoredMessage, store_exists,
 };
-pub use tokens::TokenRates;
+pub use tokens::{TokenCount, TokenRates};
 
 /// The samples of the README, so that they are compiled.
 #[cfg(all(doctest, feature = "config"))]

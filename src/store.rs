@@ -1,5 +1,6 @@
 //! Conversations at rest: appended to, read from the end, forgotten on request.
 
+pub(crate) mod document;
 pub(crate) mod erased;
 pub(crate) mod file;
 pub(crate) mod finding;
@@ -26,7 +27,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use zeroize::Zeroizing;
 
+pub use document::Document;
 pub use file::FileConversationStore;
 pub use finding::{Finding, FindingKind};
 pub use forget::Forgotten;
@@ -69,6 +72,23 @@ pub trait ConversationStore: Send + Sync {
 
     /// Deletes messages by number for ever, and records that it did.
     async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten>;
+
+    /// A document's bytes as they were last written; `None` where none ever was.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`](crate::Error::Damaged), [`Error::WrongKey`](crate::Error::WrongKey),
+    /// [`Error::NewerFormat`](crate::Error::NewerFormat) or [`Error::NotPlain`](crate::Error::NotPlain) for a file
+    /// that does not open; it stays as it is.
+    async fn read_document(&self, document: Document) -> Result<Option<Zeroizing<Vec<u8>>>>;
+
+    /// Keeps any bytes as the document, in place of those before. Whenever the power fails, either the old bytes or
+    /// the new ones are there, whole; when this returns, the new ones. Of several writers at once the last one's
+    /// stay. A damaged document is replaced.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge) for more bytes than a message's record may take. What this
+    /// program cannot open but another may, and what is no plain file, is refused as reading refuses it.
+    async fn write_document(&self, document: Document, plaintext: &[u8]) -> Result<()>;
 }
 
 /// What a read found, and what it had to leave out.

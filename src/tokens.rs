@@ -1,12 +1,22 @@
 //! How many tokens a text will take, before any model has been asked.
 
-use crate::message::{ChatMessage, ChatRole};
+pub(crate) mod calibration;
+pub(crate) mod count;
+
+use serde::{Deserialize, Serialize};
+
+pub use count::TokenCount;
+
+use crate::message::ChatMessage;
 
 /// Thousandths of a token that one character costs, by script.
 ///
 /// The default is the count of a few everyday sentences by the tokenizer of Llama 3 (128,000 tokens), rounded up:
 /// smaller vocabularies need more. English alone would cost 225.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// In JSON it is an object of these names; one that is missing has its default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct TokenRates {
     /// Latin letters, and ASCII other than digits.
     pub latin: u32,
@@ -38,54 +48,49 @@ impl Default for TokenRates {
     }
 }
 
-/// What a chat template wraps around each message: Llama 3 and ChatML take five.
-const WRAPPING: usize = 5;
-/// What the time in front of a user's message takes.
-const STAMP: usize = 18;
-
 impl TokenRates {
+    /// Tokens of what was counted, the characters' share rounded up once: counts added together cost no more
+    /// than each priced alone.
+    pub fn tokens(&self, count: &TokenCount) -> usize {
+        let thousandths = count
+            .by_script()
+            .into_iter()
+            .zip(self.by_script())
+            .fold(0_u64, |sum, (characters, rate)| {
+                sum.saturating_add(characters.saturating_mul(rate.into()))
+            });
+        let tokens = count.fixed().saturating_add(thousandths.div_ceil(1000));
+        usize::try_from(tokens).unwrap_or(usize::MAX)
+    }
+
     /// Tokens of a text, rounded up.
     pub fn estimate(&self, text: &str) -> usize {
-        let thousandths: u64 = text.chars().map(|c| u64::from(self.rate(c))).sum();
-        usize::try_from(thousandths.div_ceil(1000)).unwrap_or(usize::MAX)
+        let mut count = TokenCount::default();
+        count.add_text(text);
+        self.tokens(&count)
     }
 
     /// Tokens of a message as a chat renders it, with its time and role.
     pub fn estimate_message(&self, message: &ChatMessage) -> usize {
-        let calls: usize = message
-            .tool_calls
-            .iter()
-            .map(|call| {
-                WRAPPING + self.estimate(&call.name) + self.estimate(&call.arguments.to_string())
-            })
-            .sum();
-        let stamp = match message.role {
-            ChatRole::User | ChatRole::System => STAMP,
-            ChatRole::Assistant | ChatRole::Tool => 0,
-        };
-        let speaker = message.speaker().map_or(0, |speaker| self.estimate(speaker) + 1);
-        WRAPPING + stamp + speaker + calls + self.estimate(&message.content)
+        let mut count = TokenCount::default();
+        count.add_message(message);
+        self.tokens(&count)
     }
 
-    fn rate(&self, c: char) -> u32 {
-        match c {
-            '0'..='9' => self.digit,
-            '\0'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' | '\u{2010}'..='\u{2027}' => self.latin,
-            '\u{300}'..='\u{36f}' => self.latin,
-            '\u{370}'..='\u{52f}' | '\u{600}'..='\u{6ff}' => self.alphabetic,
-            '\u{590}'..='\u{5ff}' | '\u{900}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' => {
-                self.syllabic
-            }
-            '\u{ac00}'..='\u{d7a3}' => self.hangul,
-            '\u{3000}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ff00}'..='\u{ffef}' => self.han,
-            _ => self.other,
-        }
+    fn by_script(&self) -> [u32; 7] {
+        let Self { latin, digit, alphabetic, syllabic, han, hangul, other } = *self;
+        [latin, digit, alphabetic, syllabic, han, hangul, other]
+    }
+
+    fn from_scripts([latin, digit, alphabetic, syllabic, han, hangul, other]: [u32; 7]) -> Self {
+        Self { latin, digit, alphabetic, syllabic, han, hangul, other }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::ChatRole;
 
     /// Sentences and their count by the tokenizer of Llama 3.
     const COUNTED: [(&str, usize); 7] = [
@@ -123,5 +128,61 @@ mod tests {
                 "{estimate} for {counted}: {text}"
             );
         }
+    }
+
+    #[test]
+    fn a_message_costs_its_words_its_wrapping_its_stamp_and_its_speaker() {
+        let rates = TokenRates::default();
+        let at = "2025-08-24T16:36:25Z".parse().unwrap();
+        let words = "What's the weather like tomorrow?";
+        let cost = |role| rates.estimate_message(&ChatMessage::at(role, words, at));
+        assert_eq!(cost(ChatRole::User), 5 + 18 + rates.estimate(words));
+        assert_eq!(cost(ChatRole::Assistant), 5 + rates.estimate(words));
+        let spoken = ChatMessage::at(ChatRole::User, words, at).with_metadata("speaker", "Ada");
+        assert_eq!(
+            rates.estimate_message(&spoken),
+            5 + 18 + 1 + rates.estimate(&format!("Ada{words}"))
+        );
+    }
+
+    #[test]
+    fn counts_added_together_are_priced_as_one_and_round_up_once() {
+        let rates = TokenRates::default();
+        let (mut whole, mut parts, mut each) = (TokenCount::default(), TokenCount::default(), 0);
+        for (text, _) in COUNTED {
+            let mut part = TokenCount::default();
+            part.add_text(text);
+            part.add_fixed(3);
+            each += rates.tokens(&part);
+            parts += part;
+            whole.add_text(text);
+        }
+        whole.add_fixed(21);
+        assert_eq!(parts, whole);
+        let together = rates.tokens(&whole);
+        assert!((each - 6..=each).contains(&together), "{together} for {each}");
+    }
+
+    #[test]
+    fn absurd_rates_and_counts_do_not_overflow() {
+        let rates = TokenRates::from_scripts([u32::MAX; 7]);
+        let mut count = TokenCount::default();
+        count.add_text("words 1 слово 字");
+        for _ in 0..40 {
+            let again = count;
+            count += again;
+        }
+        count.add_fixed(u64::MAX);
+        assert_eq!(rates.tokens(&count), usize::MAX);
+    }
+
+    #[test]
+    fn rates_come_back_from_json_and_missing_ones_are_the_defaults() {
+        let rates = TokenRates { latin: 1, ..TokenRates::default() };
+        let json = serde_json::to_string(&rates).unwrap();
+        assert!(json.starts_with(r#"{"latin":1,"digit":560,"#), "{json}");
+        assert_eq!(serde_json::from_str::<TokenRates>(&json).unwrap(), rates);
+        let sparse = r#"{"latin":1,"invented":2}"#;
+        assert_eq!(serde_json::from_str::<TokenRates>(sparse).unwrap(), rates);
     }
 }

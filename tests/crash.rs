@@ -11,13 +11,14 @@
 mod common;
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use common::*;
 use rustix::process::{Resource, Rlimit, setrlimit};
-use sottovoce::{ConversationStore, Error, FileConversationStore, FindingKind};
+use sottovoce::{ConversationStore, Document, Error, FileConversationStore, FindingKind};
 use tempfile::TempDir;
 
 /// The messages that a process under test tries to append.
@@ -307,6 +308,133 @@ fn a_process_killed_at_each_system_call_of_forgetting_forgets_all_or_nothing() {
             }
         }
     }
+}
+
+/// A document long enough that a half-written one would show.
+fn document_of(number: u64) -> String {
+    format!("{number} ").repeat(2000)
+}
+
+/// The number of the document that a folder holds, which must be whole; 0 where there is none.
+async fn document_in(store: &FileConversationStore) -> u64 {
+    let Some(bytes) = store.read_document(Document::Calibration).await.unwrap() else { return 0 };
+    let text = str::from_utf8(&bytes).unwrap();
+    let number = text.split(' ').next().unwrap().parse().unwrap();
+    assert_eq!(text, document_of(number));
+    number
+}
+
+async fn write_document_and_tell(store: &FileConversationStore, number: u64) {
+    let text = document_of(number);
+    store.write_document(Document::Calibration, text.as_bytes()).await.unwrap();
+    say(&format!("kept {number}"));
+}
+
+#[test]
+#[ignore = "other tests run it in processes of their own"]
+fn a_process_that_writes_two_documents() {
+    let Some(root) = child_folder() else { return };
+    block_on(async {
+        let store = open(&root).await;
+        let there = document_in(&store).await;
+        for number in there + 1..=there + 2 {
+            write_document_and_tell(&store, number).await;
+        }
+    });
+    say("done");
+}
+
+#[test]
+fn a_process_killed_at_each_system_call_of_a_document_leaves_the_old_one_or_the_new_one() {
+    if !has_strace() {
+        return;
+    }
+    for call in ["openat", "write", "fsync", "rename,renameat,renameat2", "flock", "pwrite64"] {
+        for before in [0, 1] {
+            let mut kills = 0;
+            for when in 1.. {
+                let folder = folder_of(2 * before);
+                let path = folder.path();
+                if before > 0 {
+                    let text = document_of(before);
+                    block_on(async {
+                        let store = open(path).await;
+                        store.write_document(Document::Calibration, text.as_bytes()).await.unwrap();
+                    });
+                }
+                let how = format!("signal=SIGKILL:when={when}");
+                let test = "a_process_that_writes_two_documents";
+                let (told, status) = run(tampered(test, path, call, &how));
+                let context = format!("{call} number {when}, after {before} documents: {told:?}");
+                assert!(told.done || status.signal().is_some(), "{context}: {status}");
+                block_on(async {
+                    let store = open(path).await;
+                    let last = told.kept.last().copied().unwrap_or(before);
+                    let found = document_in(&store).await;
+                    assert!((last..=last + 1).contains(&found), "{context}: {found}");
+                    let report = store.verify(|_| {}).await.unwrap();
+                    let leftover = |kind: &FindingKind| *kind == FindingKind::Leftover;
+                    assert!(
+                        report.findings.iter().all(|f| leftover(&f.kind)),
+                        "{context}: {:?}",
+                        report.findings
+                    );
+                    store.write_document(Document::Calibration, b"9 ").await.unwrap();
+                    let next = store.append_message(said("next")).await.unwrap().seq;
+                    assert_eq!(next, 2 * before + 1, "{context}");
+                    let report = store.verify(|_| {}).await.unwrap();
+                    assert!(report.findings.is_empty(), "{context}: {:?}", report.findings);
+                });
+                if told.done {
+                    break;
+                }
+                kills += 1;
+            }
+            // Two documents, each written, renamed under the lock, and synced with its folder.
+            let least = if call == "pwrite64" { 0 } else { 2 };
+            assert!(kills >= least, "{call}: {kills} kills");
+        }
+    }
+}
+
+#[test]
+#[ignore = "other tests run it in processes of their own"]
+fn a_process_that_writes_documents_without_end() {
+    let Some(root) = child_folder() else { return };
+    block_on(async {
+        let store = open(&root).await;
+        for number in 1.. {
+            write_document_and_tell(&store, number).await;
+        }
+    });
+}
+
+#[test]
+fn processes_that_write_the_same_document_and_are_killed_leave_one_whole_version() {
+    let folder = folder_of(3);
+    let mut writers = [(); 2].map(|()| {
+        let mut command = child("a_process_that_writes_documents_without_end", folder.path());
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+    });
+    block_on(async {
+        let store = open(folder.path()).await;
+        for writer in &mut writers {
+            let mut told = Told::default();
+            for line in BufReader::new(writer.stdout.as_mut().unwrap()).lines().take(60) {
+                told.hear(&line.unwrap());
+                assert!(told.kept.is_empty() || document_in(&store).await > 0);
+            }
+            assert!(told.kept.len() > 40, "{told:?}");
+        }
+        for mut writer in writers {
+            writer.kill().unwrap();
+            writer.wait().unwrap();
+            assert!(document_in(&store).await > 0);
+        }
+        assert_eq!(store.append_message(said(text(4))).await.unwrap().seq, 4);
+        let report = store.verify(|_| {}).await.unwrap();
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
+    });
 }
 
 #[test]

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 use common::*;
 use rustix::fs::{CWD, FileType, Mode};
 use sottovoce::{
-    ConversationStore, EncryptionKey, Error, FileConversationStore, Finding, FindingKind, Report,
-    Scope, StoreOptions,
+    ConversationStore, Document, EncryptionKey, Error, FileConversationStore, Finding, FindingKind,
+    Report, Scope, StoreOptions,
 };
 use tempfile::TempDir;
 
@@ -377,6 +377,187 @@ async fn a_record_copied_to_another_scope_does_not_open_there() {
     }
     let store = options().scope(bob).open(folder.path()).await.unwrap();
     assert_eq!(store.read_tail(9).await.unwrap().messages.len(), 1);
+}
+
+async fn with_document(root: &Path, scope: Scope, bytes: &[u8]) -> FileConversationStore {
+    let store = options().scope(scope).open(root).await.unwrap();
+    store.append_message(said(1)).await.unwrap();
+    store.write_document(Document::Calibration, bytes).await.unwrap();
+    store
+}
+
+async fn document(store: &FileConversationStore) -> Result<Option<Vec<u8>>, Error> {
+    let found = store.read_document(Document::Calibration).await?;
+    Ok(found.map(|bytes| bytes.to_vec()))
+}
+
+#[tokio::test]
+async fn every_flipped_bit_and_every_cut_of_a_document_is_an_error_and_the_file_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = with_document(folder.path(), Scope::Default, b"learned").await;
+    let path = folder.path().join("calibration");
+    let sound = fs::read(&path).unwrap();
+    let flips = (0..sound.len() * 8).map(|at| {
+        let mut bytes = sound.clone();
+        bytes[at / 8] ^= 1 << (at % 8);
+        bytes
+    });
+    let cuts = (0..sound.len()).map(|length| sound[..length].to_vec());
+    for damaged in flips.chain(cuts).chain([[&sound[..], b"\n"].concat()]) {
+        fs::write(&path, &damaged).unwrap();
+        let refused = document(&store).await;
+        let found = String::from_utf8_lossy(&damaged).into_owned();
+        assert!(
+            matches!(
+                refused,
+                Err(Error::Damaged { .. } | Error::WrongKey { .. } | Error::NewerFormat { .. })
+            ),
+            "{refused:?}: {found}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), damaged);
+    }
+    // The messages beside it are as readable as ever, and a check names the file.
+    assert_eq!(texts(&store.read_tail(9).await.unwrap()), ["1"]);
+    let report = verify(folder.path()).await;
+    assert!(matches!(about(&report.findings, &path)[..], [FindingKind::Damaged(_)]));
+    assert!(!report.is_sound());
+    assert_eq!((report.findings.len(), report.messages), (1, 1));
+    // Nobody can read it any more, so that a new one may take its place.
+    store.write_document(Document::Calibration, b"anew").await.unwrap();
+    assert_eq!(document(&store).await.unwrap().unwrap(), b"anew");
+    assert!(verify(folder.path()).await.findings.is_empty());
+}
+
+#[tokio::test]
+async fn a_document_does_not_open_in_another_scope_or_as_another_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [bob, eve] = ["bob", "eve"].map(|user| Scope::Dm { user: user.into() });
+    with_document(folder.path(), bob, b"bob's").await;
+    with_document(folder.path(), Scope::Default, b"the house's").await;
+    let eves = with_document(folder.path(), eve, b"eve's").await;
+    let [bobs_folder, eves_folder] = ["dms/bob", "dms/eve"].map(|below| folder.path().join(below));
+    let planted = eves_folder.join("calibration");
+    for source in [
+        bobs_folder.join("calibration"),
+        folder.path().join("calibration"),
+        eves_folder.join("head"),
+        records(&eves_folder)[0].clone(),
+    ] {
+        fs::copy(&source, &planted).unwrap();
+        let refused = document(&eves).await;
+        assert!(matches!(refused, Err(Error::Damaged { .. })), "{source:?}: {refused:?}");
+        let report = eves.verify(|_| {}).await.unwrap();
+        assert_eq!(about(&report.findings, &planted), [&FindingKind::Unopenable]);
+    }
+    // Nor does a document pass as a record or as the head.
+    fs::copy(bobs_folder.join("calibration"), bobs_folder.join("head")).unwrap();
+    let record = bobs_folder.join("20250824T163625123Z_0002_user.json");
+    fs::copy(bobs_folder.join("calibration"), &record).unwrap();
+    let bobs = options().scope(Scope::Dm { user: "bob".into() }).open(folder.path()).await.unwrap();
+    let reading = bobs.read_tail(9).await.unwrap();
+    assert_eq!(texts(&reading), ["1"]);
+    assert_eq!(about(&reading.skipped, &record), [&FindingKind::Unopenable]);
+    assert!(kinds(&reading).contains(&&FindingKind::HeadDamaged));
+}
+
+#[tokio::test]
+async fn a_document_that_others_can_read_is_not_replaced_by_who_cannot() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    let store = with_document(&root, Scope::Default, b"learned").await;
+    let path = root.join("calibration");
+    let sound = fs::read_to_string(&path).unwrap();
+    for (what, bytes) in [
+        ("another key's", sound.replacen(&sound[34..66], &"0".repeat(32), 1)),
+        ("a newer version's", sound.replacen(r#""v":1"#, r#""v":2"#, 1)),
+    ] {
+        fs::write(&path, &bytes).unwrap();
+        let report = verify(&root).await;
+        assert!(!report.is_sound());
+        let before = snapshot(&root);
+        for refused in [
+            document(&store).await.map(|_| ()),
+            store.write_document(Document::Calibration, b"mine").await,
+        ] {
+            assert!(
+                matches!(refused, Err(Error::WrongKey { .. } | Error::NewerFormat { .. })),
+                "{what}: {refused:?}"
+            );
+        }
+        assert!(snapshot(&root) == before, "{what}");
+    }
+    // Under a wrong key a store does not even open; where the vault is gone, it opens and writes nothing.
+    fs::write(&path, &sound).unwrap();
+    assert!(StoreOptions::new(other_key()).open(&root).await.is_err());
+    fs::remove_file(root.join("vault")).unwrap();
+    fs::remove_file(root.join("head")).unwrap();
+    records(&root).iter().for_each(|record| fs::remove_file(record).unwrap());
+    let before = snapshot(&root);
+    let stranger = StoreOptions::new(other_key()).open(&root).await.unwrap();
+    assert!(matches!(document(&stranger).await, Err(Error::Damaged { .. })));
+    for store in [&stranger, &open(&root).await] {
+        let refused = store.write_document(Document::Calibration, b"mine").await;
+        assert!(matches!(refused, Err(Error::VaultMissing { .. })), "{refused:?}");
+    }
+    assert_eq!(document(&open(&root).await).await.unwrap().unwrap(), b"learned");
+    assert!(snapshot(&root) == before);
+}
+
+#[test]
+fn a_link_pipe_or_folder_in_place_of_a_document_is_refused_and_reported() {
+    within(LIMIT, || {
+        block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path().join("root");
+            let store = with_document(&root, Scope::Default, b"learned").await;
+            let path = root.join("calibration");
+            let victim = folder.path().join("victim");
+            fs::rename(&path, &victim).unwrap();
+            let bytes = fs::read(&victim).unwrap();
+            for what in ["a link", "a link to nothing", "a pipe", "a folder"] {
+                match what {
+                    "a link" => symlink(&victim, &path).unwrap(),
+                    "a link to nothing" => symlink(folder.path().join("made"), &path).unwrap(),
+                    "a pipe" => pipe(&path),
+                    _ => fs::create_dir(&path).unwrap(),
+                }
+                for refused in [
+                    document(&store).await.map(|_| ()),
+                    store.write_document(Document::Calibration, b"mine").await,
+                ] {
+                    assert!(matches!(refused, Err(Error::NotPlain { .. })), "{what}: {refused:?}");
+                }
+                let report = verify(&root).await;
+                assert!(matches!(about(&report.findings, &path)[..], [FindingKind::NotPlain(_)]));
+                assert!(!report.is_sound());
+                assert_eq!(texts(&store.read_tail(9).await.unwrap()), ["1"], "{what}");
+                fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).unwrap();
+            }
+            assert_eq!(fs::read(&victim).unwrap(), bytes);
+            assert!(!folder.path().join("made").exists());
+            // A second name for the file keeps what it held.
+            fs::hard_link(&victim, &path).unwrap();
+            store.write_document(Document::Calibration, b"mine").await.unwrap();
+            assert_eq!(fs::read(&victim).unwrap(), bytes);
+        });
+    });
+}
+
+#[tokio::test]
+async fn a_document_in_an_exchanged_folder_is_neither_read_nor_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    let store = with_document(&root, Scope::Default, b"learned").await;
+    fs::rename(&root, folder.path().join("moved")).unwrap();
+    with_document(&root, Scope::Default, b"another's").await;
+    let before = snapshot(folder.path());
+    for refused in [
+        document(&store).await.map(|_| ()),
+        store.write_document(Document::Calibration, b"mine").await,
+    ] {
+        assert!(matches!(refused, Err(Error::FolderReplaced { .. })), "{refused:?}");
+    }
+    assert!(snapshot(folder.path()) == before);
 }
 
 #[tokio::test]
@@ -909,7 +1090,7 @@ fn files_are_private_under_any_umask() {
         assert_eq!(mode & 0o7777, expected, "{path:?}");
         seen += 1;
     }
-    assert!(seen >= 14, "only {seen} files and folders were made");
+    assert!(seen >= 16, "only {seen} files and folders were made");
 }
 
 #[test]
@@ -925,6 +1106,7 @@ fn a_process_with_no_umask() {
             let store = options().scope(scope).open(&root).await.unwrap();
             store.append_all(vec![said(1), said(2)]).await.unwrap();
             store.forget(&[1..=1]).await.unwrap();
+            store.write_document(Document::Calibration, b"learned").await.unwrap();
             fs::remove_file(root.join("head")).ok();
             store.rebuild_head().await.unwrap();
         }

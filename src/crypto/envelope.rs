@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 pub(crate) enum Kind {
     Record,
     Head,
+    Calibration,
 }
 
 impl Kind {
@@ -15,6 +16,7 @@ impl Kind {
         match self {
             Self::Record => "record",
             Self::Head => "head",
+            Self::Calibration => "calibration",
         }
     }
 }
@@ -35,6 +37,11 @@ impl<'a> Place<'a> {
 
     pub(crate) fn head(scope: &'a [&'a str]) -> Self {
         let (kind, name) = (Kind::Head, "head");
+        Self { kind, scope, name }
+    }
+
+    pub(crate) fn calibration(scope: &'a [&'a str], name: &'a str) -> Self {
+        let kind = Kind::Calibration;
         Self { kind, scope, name }
     }
 
@@ -251,12 +258,21 @@ mod tests {
     }
 
     #[test]
+    fn a_calibrations_place_is_the_one_that_the_format_names() {
+        let place = Place::calibration(&["dm", "42"], "calibration");
+        let expected = b"\0\0\0\x0csottovoce/v1\0\0\0\x03kid\0\0\0\x0bcalibration\
+            \0\0\0\x02dm\0\0\0\x0242\0\0\0\x0bcalibration";
+        assert_eq!(place.associated_data("kid"), expected);
+    }
+
+    #[test]
     fn a_seal_opens_under_no_other_kind_scope_or_name() {
         let (key, line) = sealed();
         let envelope = Envelope::parse(&line).unwrap();
         let name = PLACE.name;
         for other in [
             Place { kind: Kind::Head, ..PLACE },
+            Place { kind: Kind::Calibration, ..PLACE },
             Place { scope: &["dm", "default"], ..PLACE },
             Place { scope: &["default", ""], ..PLACE },
             Place { scope: &[], ..PLACE },

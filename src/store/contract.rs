@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::{ConversationStore, FileConversationStore, Reading, StoreOptions};
+use super::{ConversationStore, Document, FileConversationStore, Reading, StoreOptions};
 use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::clock::ManualClock;
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error};
@@ -323,6 +323,55 @@ async fn a_message_at_the_size_limit_is_kept_and_one_byte_more_is_not() {
         let quoted = words.replacen('x', "\"", 1);
         assert!(matches!(store.append_message(said(&quoted)).await, Err(Error::TooLarge { .. })));
         assert_eq!(texts(&backend.open().await.read_tail(9).await.unwrap()), [words.as_str()]);
+    })
+    .await;
+}
+
+async fn document(store: &FileConversationStore) -> Option<Vec<u8>> {
+    store.read_document(Document::Calibration).await.unwrap().map(|bytes| bytes.to_vec())
+}
+
+#[tokio::test]
+async fn a_document_is_what_was_last_written_and_counts_as_no_message() {
+    each(async |backend| {
+        let (store, other) = (backend.open().await, backend.open().await);
+        assert_eq!(document(&store).await, None);
+        let every_byte: Vec<u8> = (0..=255).collect();
+        for (bytes, writer) in [(&b"{}"[..], &store), (&[], &other), (&every_byte, &store)] {
+            writer.write_document(Document::Calibration, bytes).await.unwrap();
+            for store in [&store, &other, &backend.open().await] {
+                assert_eq!(document(store).await.as_deref(), Some(bytes));
+                assert!(seqs(&store.read_tail(9).await.unwrap()).is_empty());
+            }
+            let report = other.verify(|_| {}).await.unwrap();
+            assert!(report.findings.is_empty(), "{:?}", report.findings);
+            assert_eq!((report.messages, report.last_seq), (0, 0));
+        }
+        assert_eq!(other.append_message(said("1")).await.unwrap().seq, 1);
+        store.write_document(Document::Calibration, b"after").await.unwrap();
+        assert_eq!(texts(&store.read_tail(9).await.unwrap()), ["1"]);
+        assert_eq!(store.append_message(said("2")).await.unwrap().seq, 2);
+        store.forget(&[1..=2]).await.unwrap();
+        assert_eq!(
+            document(&other).await.unwrap(),
+            b"after",
+            "no message, so not forgotten as one"
+        );
+        assert!(store.verify(|_| {}).await.unwrap().findings.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_document_at_the_size_limit_is_kept_and_one_byte_more_is_not() {
+    each(async |backend| {
+        let store = backend.open_with(|options| options.max_message_bytes(100)).await;
+        store.write_document(Document::Calibration, &[7; 100]).await.unwrap();
+        assert!(matches!(
+            store.write_document(Document::Calibration, &[8; 101]).await,
+            Err(Error::TooLarge { size: 101, limit: 100 })
+        ));
+        assert_eq!(document(&store).await.unwrap(), [7; 100]);
     })
     .await;
 }

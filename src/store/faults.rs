@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
+use super::{ConversationStore, Document, FileConversationStore, FindingKind, StoreOptions};
 use crate::blob::{Blobs, EntryKind, Lock, fs::FsBlobs, memory::MemoryBlobs};
 use crate::crypto::SealingKey;
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error, Result};
@@ -19,6 +19,7 @@ enum Call {
     List,
     Read,
     Create,
+    Replace,
     Overwrite,
     Sync,
     Lock,
@@ -94,6 +95,7 @@ impl Blobs for Faulty {
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.pass(Call::Replace)?;
         self.inner.replace(name, bytes)
     }
 
@@ -313,6 +315,59 @@ async fn running_out_of_open_files_is_an_error_and_passes() {
             assert_eq!(store.append_message(said(4)).await.unwrap().seq, 4);
             assert_eq!(texts(&store).await, ["1", "2", "3", "4"]);
             assert_sound(&store).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn writing_a_document_makes_nobody_list_the_folder_again() {
+    for setting in settings() {
+        let store = open(&setting.faulty).await;
+        store.append_all((1..=9).map(said).collect()).await.unwrap();
+        let reader = open(&setting.faulty).await;
+        assert_eq!(texts(&store).await, texts(&reader).await);
+        setting.faulty.fail(Call::List, 0, 1, broken);
+        for text in ["one", "another"] {
+            store.write_document(Document::Calibration, text.as_bytes()).await.unwrap();
+            for store in [&store, &reader] {
+                assert_eq!(store.read_tail(9).await.unwrap().messages.len(), 9);
+                let found = store.read_document(Document::Calibration).await.unwrap();
+                assert_eq!(*found.unwrap(), text.as_bytes());
+            }
+        }
+        store.append_message(said(10)).await.unwrap();
+        assert_eq!(store.read_tail(9).await.unwrap().messages.len(), 9);
+        assert!(!setting.faulty.is_spent());
+    }
+}
+
+#[tokio::test]
+async fn a_document_that_fails_at_any_step_leaves_the_old_one_or_the_new_one_and_no_false_promise()
+{
+    for (call, error) in [
+        (Call::Replace, not_durable as fn(&Path) -> Error),
+        (Call::Replace, no_space),
+        (Call::Sync, not_durable),
+        (Call::Sync, no_space),
+        (Call::Lock, no_files),
+    ] {
+        for setting in settings() {
+            let store = open(&setting.faulty).await;
+            store.append_message(said(1)).await.unwrap();
+            store.write_document(Document::Calibration, b"old").await.unwrap();
+            setting.faulty.fail(call, 0, 1, error);
+            let failed = store.write_document(Document::Calibration, b"new").await.unwrap_err();
+            assert!(setting.faulty.is_spent());
+            let poisons = matches!(failed, Error::NotDurable { .. });
+            let other = open_sound(&setting).await;
+            let found = other.read_document(Document::Calibration).await.unwrap().unwrap();
+            assert!(*found == b"old" || call == Call::Sync && *found == b"new", "{call:?}");
+            let again = store.write_document(Document::Calibration, b"again").await;
+            assert_eq!(matches!(again, Err(Error::Poisoned { .. })), poisons, "{again:?}");
+            assert_eq!(again.is_ok(), !poisons, "{again:?}");
+            assert_eq!(other.append_message(said(2)).await.unwrap().seq, 2);
+            assert_eq!(texts(&other).await, ["1", "2"]);
+            assert_sound(&other).await;
         }
     }
 }

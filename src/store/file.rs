@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::scope::Scope;
+use crate::store::document::{self, Document};
 use crate::store::forget::Forgotten;
 use crate::store::name::RecordName;
 use crate::store::reader::Reader;
@@ -111,6 +113,16 @@ impl ConversationStore for FileConversationStore {
     async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
         let seqs = seqs.to_vec();
         self.write(move |writer| writer.forget(&seqs)).await
+    }
+
+    async fn read_document(&self, document: Document) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || document::read(&reader.folder, document)).await
+    }
+
+    async fn write_document(&self, document: Document, plaintext: &[u8]) -> Result<()> {
+        let plaintext = Zeroizing::new(plaintext.to_vec());
+        self.write(move |writer| writer.write_document(document, &plaintext)).await
     }
 }
 

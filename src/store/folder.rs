@@ -9,6 +9,7 @@ use crate::blob::{Blobs, EntryKind, LOCK, TEMPORARY};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, SealingKey};
 use crate::error::{Error, Result};
 use crate::scope::{SCOPE_FOLDERS, Scope};
+use crate::store::document::Document;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::head::{self, Head};
@@ -16,7 +17,7 @@ use crate::store::name::RecordName;
 use crate::store::record::{self, StoredMessage};
 use crate::store::vault::Vault;
 
-/// Files that belong to a conversation but are no records.
+/// Files that belong to a conversation but are neither records nor documents.
 const SIDECARS: [&[u8]; 7] =
     [b"vault", b"head", b"lock", b"profile", b"artifacts", b"snapshots", b"presets"];
 
@@ -137,7 +138,7 @@ impl Folder {
                 _ if name == b"packs" => {
                     listing.strange.push(FindingKind::Unsupported.in_file(name));
                 }
-                _ if SIDECARS.contains(&name) => {}
+                _ if SIDECARS.contains(&name) || Document::is_name(name) => {}
                 _ if at_root && SCOPE_FOLDERS.iter().any(|other| other.as_bytes() == name) => {}
                 _ if name.starts_with(TEMPORARY.as_bytes()) => {
                     listing.leftovers.push(FindingKind::Leftover.in_file(name));
@@ -155,7 +156,7 @@ impl Folder {
         let bytes = match self.blobs.read(&text) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return Ok(Opened::Gone),
-            Err(error) => return unreadable(error),
+            Err(error) => return unreadable(error).map(Opened::Skipped),
         };
         Ok(self.open_bytes(name, &text, &bytes)?.unwrap_or_else(Opened::Skipped))
     }
@@ -186,7 +187,7 @@ impl Folder {
         Ok(self.unseal(&Place::record(&self.scope.parts(), &place), bytes)?.is_ok())
     }
 
-    fn unseal(
+    pub(crate) fn unseal(
         &self,
         place: &Place<'_>,
         bytes: &[u8],
@@ -273,10 +274,10 @@ impl Folder {
 }
 
 /// Turns what concerns one file alone into a finding; the rest would concern every file.
-fn unreadable(error: Error) -> Result<Opened> {
+pub(crate) fn unreadable(error: Error) -> Result<FindingKind> {
     match error {
-        Error::NotPlain { found, .. } => Ok(Opened::Skipped(FindingKind::NotPlain(found))),
-        Error::Io { source, .. } => Ok(Opened::Skipped(FindingKind::Unreadable(source.kind()))),
+        Error::NotPlain { found, .. } => Ok(FindingKind::NotPlain(found)),
+        Error::Io { source, .. } => Ok(FindingKind::Unreadable(source.kind())),
         other => Err(other),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::crypto::SealingKey;
 use crate::error::{Error, Result};
+use crate::store::document::Document;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::head::{self, Head};
 use crate::store::name::{NameTime, RecordKind, RecordName};
@@ -41,6 +42,14 @@ impl Pen<'_> {
         tail.head = HeadState::Known(head);
         tail.head_bytes = Some(line);
         Ok(())
+    }
+
+    /// Puts a document in place of the one before, durably. The head stays as it is: what is remembered of the
+    /// messages is still true.
+    pub(crate) fn replace(&self, document: Document, plaintext: &[u8]) -> Result<()> {
+        let line = self.key.seal(&document.place(&self.folder.scope.parts()), plaintext)?;
+        self.folder.blobs.replace(document.file_name(), &line)?;
+        self.folder.blobs.sync()
     }
 
     /// Makes a head where there is none, durably.

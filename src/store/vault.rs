@@ -12,6 +12,7 @@ use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, SealingKey, random};
 use crate::error::{Error, Result};
 use crate::scope::SCOPE_FOLDERS;
+use crate::store::document::Document;
 use crate::store::head;
 use crate::store::name::RecordName;
 use crate::store::record::object;
@@ -161,7 +162,10 @@ fn holds_records(root: &dyn Blobs) -> Result<bool> {
         if kind == EntryKind::Folder {
             let others = SCOPE_FOLDERS.iter().chain(&["packs"]);
             folders.extend(others.copied().find(|other| *other == name));
-        } else if name == head::NAME || name.parse::<RecordName>().is_ok() {
+        } else if name == head::NAME
+            || Document::is_name(name.as_bytes())
+            || name.parse::<RecordName>().is_ok()
+        {
             sealed.push(name.to_owned());
         }
     })?;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use jiff::Timestamp;
 
 use crate::error::Result;
+use crate::store::document;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, HeadState, Opened};
@@ -50,6 +51,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     let total = listing.names.len();
     let mut census = Census { findings: listing.strange, ..Census::default() };
     census.findings.append(&mut listing.leftovers);
+    census.findings.append(&mut document::verify(folder)?);
     for (done, &name) in listing.names.iter().enumerate() {
         progress(Progress { done, total });
         census.count(folder, name)?;

@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::redact::{Redactor, redact_message};
+use crate::store::document::{self, Document};
 use crate::store::folder::HeadState;
 use crate::store::forget::{Forgotten, remove_erased};
 use crate::store::name::{NameTime, RecordKind};
@@ -122,6 +123,16 @@ impl Writer {
             tracing::info!(removed = forgotten.removed.len(), "forgot");
             Ok(forgotten)
         })
+    }
+
+    /// Keeps a document in place of the one before.
+    pub(crate) fn write_document(&mut self, document: Document, plaintext: &[u8]) -> Result<()> {
+        let (size, limit) = (plaintext.len(), self.limits.max_message_bytes);
+        if size > limit {
+            return Err(Error::TooLarge { size, limit });
+        }
+        document::check_replaceable(&self.reader.folder, document)?;
+        self.locked(|pen, _| pen.replace(document, plaintext))
     }
 
     /// Writes a new head where it was lost.
