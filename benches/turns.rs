@@ -204,7 +204,8 @@ fn print_runs(runs: &[Run]) {
         }
         let drops = reports
             .windows(2)
-            .filter(|pair| start(&pair[0]).is_some() && start(&pair[0]) != start(&pair[1]))
+            .map(|pair| (pair[0].receipt.start(), pair[1].receipt.start()))
+            .filter(|(before, now)| before.is_some() && before != now)
             .count();
         rows.push(vec![
             way.name().to_owned(),
@@ -236,12 +237,6 @@ fn print_runs(runs: &[Run]) {
         "median to 1st token",
     ];
     print_table(&head, &rows);
-}
-
-/// The first message of the history.
-fn start(report: &TurnReport) -> Option<u64> {
-    let included = |entry: &&sottovoce::ReceiptEntry| entry.outcome == sottovoce::Outcome::Included;
-    report.receipt.entries.iter().find(included).and_then(|entry| entry.seq)
 }
 
 fn plot<'a>(

@@ -2,7 +2,9 @@
 
 mod answer;
 mod ask;
+mod build;
 mod forget;
+mod gauge;
 mod report;
 mod sentences;
 mod turn;

@@ -18,7 +18,8 @@ pub use system::SystemPromptProvider;
 pub use turn::Turn;
 
 use crate::context::{ContextMessage, Placement};
-use crate::message::ChatMessage;
+use crate::message::{ChatMessage, ChatRole};
+use crate::tokens::TokenCount;
 
 /// One turn's prompt. `Debug` shows its shape, not its words.
 #[derive(Clone)]
@@ -46,6 +47,36 @@ impl Prompt {
             .filter(move |(at, _)| *at == placement)
             .map(|(_, message)| message.message())
     }
+}
+
+impl Prompt {
+    /// What the prompt consists of, as far as it costs tokens.
+    pub(crate) fn count(&self) -> TokenCount {
+        let mut whole = TokenCount::default();
+        whole.add_text(&self.system);
+        for (placement, message) in &self.context {
+            whole += count(message.message(), *placement);
+        }
+        whole.add_message(&self.user_input);
+        for message in &self.since {
+            whole.add_message(message.message());
+        }
+        whole
+    }
+}
+
+/// What renderers put into the system message or beside the utterance stands there without a time of its own.
+fn count(message: &ChatMessage, placement: Placement) -> TokenCount {
+    const LIST_MARK: u64 = 3;
+    let mut count = TokenCount::default();
+    match (placement, message.role) {
+        (Placement::NewestTurn, _) | (Placement::Stable, ChatRole::System) => {
+            count.add_fixed(LIST_MARK);
+            count.add_text(&message.content);
+        }
+        _ => count.add_message(message),
+    }
+    count
 }
 
 impl fmt::Debug for Prompt {

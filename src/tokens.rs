@@ -1,10 +1,11 @@
 //! How many tokens a text will take, before any model has been asked.
 
-pub(crate) mod calibration;
+mod calibration;
 pub(crate) mod count;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use calibration::Calibration;
 pub use count::TokenCount;
 
 use crate::message::ChatMessage;

@@ -98,13 +98,12 @@ impl Conversation {
     /// # Errors
     /// Those of the model, and [`Error::TurnInProgress`].
     pub async fn prepare(&self) -> Result<()> {
-        let between = self.begin().await?;
-        let mind = self.mind()?;
-        mind.model.limits().await?;
-        let (prompt, _) = self.preview("").await?;
-        let warm = mind.model.warm_up(&mind.renderer.render(&prompt)).await;
-        drop(between);
-        warm
+        let mut between = self.begin().await?;
+        let Mind { model, renderer } = self.mind()?;
+        let window = model.limits().await?.window;
+        let turn = Turn::from("");
+        let (prompt, _) = between.prompt(self, model.name(), window, (&turn, &[])).await?;
+        model.warm_up(&renderer.render(&prompt)).await
     }
 
     /// Waits for the turn that goes on, and keeps what was spoken in the last one. A host calls it before it ends.

@@ -10,12 +10,13 @@ use zeroize::Zeroizing;
 
 use super::answer::{Event, Kept, Piece, Settled, Wire};
 use super::ask::beginning;
+use super::gauge::Gauge;
 use super::{Conversation, Mind, TurnReport};
 use crate::context::ContextMessage;
 use crate::error::{Error, ModelFailure, Result};
 use crate::llm::{ReplyPart, Thoughts, Usage};
 use crate::message::{CUT_OFF, ChatMessage, ChatRole, ToolCall};
-use crate::prompt::{Bounds, Prompt, Receipt, Turn};
+use crate::prompt::Turn;
 
 type Events = UnboundedSender<Event>;
 
@@ -26,6 +27,7 @@ pub(super) struct Between {
     request: Option<Zeroizing<String>>,
     /// The utterance that has no whole answer.
     pub(super) waiting: Option<Waiting>,
+    pub(super) gauge: Gauge,
 }
 
 impl Between {
@@ -154,17 +156,22 @@ impl Task {
     async fn reply(&mut self, events: &Events) -> Result<Usage> {
         let limits = self.mind.model.limits().await?;
         self.report.window = limits.window;
-        let mut bounds = self.bounds(limits.window);
-        let (mut prompt, mut receipt) = self.build(&bounds).await?;
+        let model = self.mind.model.name().to_owned();
+        let Self { conversation, between, turn, since, .. } = self;
+        let (mut prompt, mut receipt) =
+            between.prompt(conversation, &model, limits.window, (turn, since)).await?;
         let mut reply = loop {
             let request = self.mind.renderer.render(&prompt);
             self.compare(&request.body);
             self.report.receipt = receipt.clone();
             match self.mind.model.reply(&request).await {
                 Err(error) if is_too_long(&error) && self.report.retries == 0 => {
-                    bounds.budget = Some(receipt.used_tokens * 3 / 4);
+                    self.between.gauge.too_long(&model, &prompt.count(), limits.window);
                     let included = receipt.included();
-                    (prompt, receipt) = self.build(&bounds).await?;
+                    let Self { conversation, between, turn, since, .. } = self;
+                    let less = receipt.used_tokens * 3 / 4;
+                    (prompt, receipt) =
+                        between.shorter_prompt(conversation, &model, less, (turn, since)).await?;
                     if receipt.included() == included {
                         return Err(error);
                     }
@@ -174,6 +181,7 @@ impl Task {
                 reply => break reply?,
             }
         };
+        let count = prompt.count();
         drop(prompt);
         let mut thoughts = Thoughts::default();
         let mut usage = loop {
@@ -199,24 +207,11 @@ impl Task {
         }
         usage.cut &= self.calls.is_empty();
         self.report.usage = usage.clone();
-        Ok(usage)
-    }
-
-    /// The part of the model's window that is the prompt's.
-    fn bounds(&self, window: Option<u32>) -> Bounds {
-        let mut bounds = self.conversation.builder.bounds().clone();
-        if let Some(window) = window {
-            let window = window as usize;
-            let room = self.conversation.answer_room.unwrap_or(window / 4).min(window / 2);
-            let most = window - room;
-            bounds.budget = Some(bounds.budget.map_or(most, |budget| budget.min(most)));
+        if let (Turn::Stored(_), Some(counted)) = (&self.turn, usage.prompt_tokens) {
+            let gauge = &mut self.between.gauge;
+            self.report.truncated = gauge.learn(&model, &count, counted, limits.window);
         }
-        bounds
-    }
-
-    async fn build(&self, bounds: &Bounds) -> Result<(Prompt, Receipt)> {
-        let Conversation { builder, last_n, .. } = &self.conversation;
-        builder.build_within(&self.turn, &self.since, *last_n, bounds).await
+        Ok(usage)
     }
 
     /// Notes how much of a request is as it was in the last one.
@@ -273,6 +268,7 @@ impl Task {
             }
         }
         self.between.waiting = None;
+        self.between.gauge.keep(&*self.conversation.store).await;
         Event::Done(Box::new(Kept { message, report }))
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::budget::{Candidate, fit};
 use super::receipt::{Outcome, Receipt, ReceiptEntry};
-use super::{Prompt, SystemPromptProvider, Turn};
+use super::{Prompt, SystemPromptProvider, Turn, count};
 use crate::clock::Clock;
 use crate::context::{ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::{Error, Result};
@@ -258,20 +258,9 @@ fn entry(
         seq: message.seq(),
         role: message.message().role,
         placement,
-        tokens: tokens(message.message(), placement, rates),
+        tokens: rates.tokens(&count(message.message(), placement)),
         why: why.to_owned(),
         outcome: Outcome::Included,
-    }
-}
-
-/// What renderers put into the system message or beside the utterance stands there without a time of its own.
-fn tokens(message: &ChatMessage, placement: Placement, rates: &TokenRates) -> usize {
-    const LIST_MARK: usize = 3;
-    match (placement, message.role) {
-        (Placement::NewestTurn, _) | (Placement::Stable, ChatRole::System) => {
-            LIST_MARK + rates.estimate(&message.content)
-        }
-        _ => rates.estimate_message(message),
     }
 }
 

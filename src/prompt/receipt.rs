@@ -33,6 +33,12 @@ impl Receipt {
         self.entries.iter().filter(|entry| entry.outcome == Outcome::Included).count()
     }
 
+    /// The number of the first message of the history, if there is one.
+    pub fn start(&self) -> Option<u64> {
+        let history = self.entries.iter().filter(|entry| entry.placement == Placement::History);
+        history.filter(|entry| entry.outcome == Outcome::Included).find_map(|entry| entry.seq)
+    }
+
     /// Whether the system prompt and the utterance alone are over the budget; they are never cut.
     pub fn is_over_budget(&self) -> bool {
         self.budget_tokens.is_some_and(|budget| self.used_tokens > budget)

@@ -1,8 +1,5 @@
 //! Rates learnt from what a model server counted.
 
-// To be removed when the conversation keeps one.
-#![allow(dead_code)]
-
 use serde::{Deserialize, Serialize};
 
 use super::{TokenCount, TokenRates};
@@ -74,6 +71,11 @@ impl Calibration {
     /// The rates that budgets go by: thousandths of a token a character.
     pub(crate) fn rates(&self) -> &TokenRates {
         &self.used
+    }
+
+    /// How many tokens a prompt is thought to take, without the margin.
+    pub(crate) fn thinks(&self, prompt: &TokenCount) -> u64 {
+        price(&self.learned, prompt)
     }
 
     /// Takes in that the server counted `counted` tokens for a prompt that it saw whole; ask
@@ -148,7 +150,7 @@ impl Calibration {
     ///
     /// One short message left out of a prompt that was hardly too long stays unnoticed.
     pub(crate) fn is_cut(&self, prompt: &TokenCount, counted: u64, window: Option<u32>) -> bool {
-        let thought = price(&self.learned, prompt);
+        let thought = self.thinks(prompt);
         let is_learnt = self.samples >= SAMPLES;
         let is_under = |percent: u64| {
             is_learnt && counted.saturating_mul(100) < thought.saturating_mul(percent)

@@ -1,0 +1,68 @@
+//! Building a turn's prompt within the model's window.
+
+use super::Conversation;
+use super::turn::Between;
+use crate::context::ContextMessage;
+use crate::error::Result;
+use crate::prompt::{Bounds, Prompt, Receipt, Turn};
+use crate::tokens::TokenRates;
+
+/// What is asked: an utterance, and what its turn has brought since.
+type Asked<'a> = (&'a Turn, &'a [ContextMessage]);
+
+impl Between {
+    /// The prompt, measured by what was learnt of the model, as far as that is in use.
+    pub(super) async fn prompt(
+        &mut self,
+        conversation: &Conversation,
+        model: &str,
+        window: Option<u32>,
+        asked: Asked<'_>,
+    ) -> Result<(Prompt, Receipt)> {
+        self.gauge.read(&*conversation.store).await;
+        let built = build(conversation, asked, &self.bounds(conversation, model, window)).await?;
+        if !self.gauge.starts(model, built.1.start()) {
+            return Ok(built);
+        }
+        let built = build(conversation, asked, &self.bounds(conversation, model, window)).await?;
+        self.gauge.started(model, built.1.start());
+        Ok(built)
+    }
+
+    /// The prompt within another budget, where the usual one turned out to be too long.
+    pub(super) async fn shorter_prompt(
+        &mut self,
+        conversation: &Conversation,
+        model: &str,
+        budget: usize,
+        asked: Asked<'_>,
+    ) -> Result<(Prompt, Receipt)> {
+        let mut bounds = self.bounds(conversation, model, None);
+        bounds.budget = Some(budget);
+        build(conversation, asked, &bounds).await
+    }
+
+    /// The part of the model's window that is the prompt's.
+    fn bounds(&mut self, conversation: &Conversation, model: &str, window: Option<u32>) -> Bounds {
+        let mut bounds = conversation.builder.bounds().clone();
+        let learnt = self.gauge.rates(model);
+        if learnt != TokenRates::default() {
+            bounds.rates = learnt;
+        }
+        if let Some(window) = window {
+            let window = window as usize;
+            let room = conversation.answer_room.unwrap_or(window / 4).min(window / 2);
+            let most = window - room;
+            bounds.budget = Some(bounds.budget.map_or(most, |budget| budget.min(most)));
+        }
+        bounds
+    }
+}
+
+async fn build(
+    conversation: &Conversation,
+    (turn, since): Asked<'_>,
+    bounds: &Bounds,
+) -> Result<(Prompt, Receipt)> {
+    conversation.builder.build_within(turn, since, conversation.last_n, bounds).await
+}

@@ -1,0 +1,125 @@
+//! How long prompts may be, and what servers' counts have taught about measuring them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::error::Error;
+use crate::store::{ConversationStore, Document};
+use crate::tokens::{Calibration, TokenCount, TokenRates};
+
+/// The rates of one conversation's models. It is kept with the conversation, because it tells which languages are
+/// spoken there.
+#[derive(Default)]
+pub(super) struct Gauge {
+    /// As it is kept; `None` before it is read.
+    page: Option<Page>,
+    changed: bool,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Page {
+    models: BTreeMap<String, Entry>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Entry {
+    #[serde(flatten)]
+    calibration: Calibration,
+    /// The first message of the histories that the rates in use hold for.
+    start: Option<u64>,
+}
+
+impl Gauge {
+    /// Reads what is kept, the first time.
+    pub(super) async fn read(&mut self, store: &dyn ConversationStore) {
+        if self.page.is_some() {
+            return;
+        }
+        let page = match store.read_document(Document::Calibration).await {
+            Ok(Some(page)) => serde_json::from_slice(&page).ok(),
+            Ok(None) => None,
+            Err(error) => {
+                // Prompts can do without; `verify` names what is wrong with it.
+                tracing::warn!(%error, "what was learnt about the length of texts cannot be read");
+                None
+            }
+        };
+        self.page = Some(page.unwrap_or_default());
+    }
+
+    pub(super) fn rates(&mut self, model: &str) -> TokenRates {
+        self.entry(model).calibration.rates().clone()
+    }
+
+    /// Takes in where the history of a prompt starts. Only where it does not start as before, a server has to read
+    /// everything anew anyway, and what was learnt comes into use; true where the prompt has to be built again then.
+    pub(super) fn starts(&mut self, model: &str, start: Option<u64>) -> bool {
+        let start = start.unwrap_or(0);
+        let entry = self.entry(model);
+        if entry.start == Some(start) {
+            return false;
+        }
+        entry.start = Some(start);
+        let adopted = entry.calibration.adopt();
+        self.changed = true;
+        adopted
+    }
+
+    /// Notes the start of a prompt that was built again.
+    pub(super) fn started(&mut self, model: &str, start: Option<u64>) {
+        self.entry(model).start = Some(start.unwrap_or(0));
+    }
+
+    /// Takes in how many tokens a server counted; true where it seems to have cut the prompt.
+    pub(super) fn learn(
+        &mut self,
+        model: &str,
+        prompt: &TokenCount,
+        counted: u64,
+        window: Option<u32>,
+    ) -> bool {
+        let cut = self.entry(model).calibration.is_cut(prompt, counted, window);
+        if cut {
+            self.too_long(model, prompt, window);
+        } else {
+            self.changed |= self.entry(model).calibration.learn(prompt, counted);
+        }
+        cut
+    }
+
+    /// Takes in that a prompt was longer than the window, and lets the next one begin with other rates.
+    pub(super) fn too_long(&mut self, model: &str, prompt: &TokenCount, window: Option<u32>) {
+        let entry = self.entry(model);
+        if let Some(window) =
+            window.filter(|window| entry.calibration.thinks(prompt) < u64::from(*window))
+        {
+            entry.calibration.learn(prompt, window.into());
+        }
+        entry.start = None;
+        self.changed = true;
+    }
+
+    /// Keeps what has changed.
+    pub(super) async fn keep(&mut self, store: &dyn ConversationStore) {
+        let Some(page) = self.page.as_ref().filter(|_| self.changed) else { return };
+        let kept = match serde_json::to_vec(page).map(Zeroizing::new) {
+            Ok(page) => store.write_document(Document::Calibration, &page).await,
+            Err(error) => Err(Error::host("the calibration", error)),
+        };
+        match kept {
+            Ok(()) => self.changed = false,
+            // It is tried again after the next turn.
+            Err(error) => {
+                tracing::warn!(%error, "what was learnt about the length of texts is not kept")
+            }
+        }
+    }
+
+    fn entry(&mut self, model: &str) -> &mut Entry {
+        self.page.get_or_insert_default().models.entry(model.to_owned()).or_default()
+    }
+}
