@@ -22,7 +22,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
@@ -255,7 +255,7 @@ struct State {
     most_bytes: Option<usize>,
     stopped: bool,
     released: usize,
-    connections: Vec<TcpStream>,
+    connections: Vec<(TcpStream, JoinHandle<()>)>,
 }
 
 #[derive(Default)]
@@ -296,14 +296,16 @@ impl OllamaStub {
     /// Cuts every connection and listens no more.
     pub fn stop(&mut self) {
         let Some(listening) = self.listening.take() else { return };
-        {
+        let connections = {
             let mut state = self.shared.state();
             state.stopped = true;
             state.loaded = None;
-            for connection in state.connections.drain(..) {
-                // It may have ended by itself.
-                let _ = connection.shutdown(Shutdown::Both);
-            }
+            std::mem::take(&mut state.connections)
+        };
+        for (connection, serving) in connections {
+            // It may have ended by itself, or with a panic that its own test shows.
+            let _ = connection.shutdown(Shutdown::Both);
+            let _ = serving.join();
         }
         // Wakes the listener, which then sees that it is over.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
@@ -392,21 +394,25 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
         if state.stopped {
             return;
         }
-        state.connections.push(stream.try_clone().unwrap());
+        // Otherwise each head would wait for the client to acknowledge what came before.
+        stream.set_nodelay(true).unwrap();
+        let kept = stream.try_clone().unwrap();
         let shared = Arc::clone(shared);
-        thread::spawn(move || {
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
-            while let Some(seen) = read_request(&mut reader) {
-                let (at, answer) = choose(&shared, seen);
-                let mut out = Out { stream: &stream, shared: &shared, at };
-                if out.play(&answer).is_none() {
-                    break;
-                }
-            }
-            // The listener's list holds another handle, so dropping this one would not close it.
-            let _ = stream.shutdown(Shutdown::Both);
-        });
+        state.connections.push((kept, thread::spawn(move || serve(&stream, &shared))));
     }
+}
+
+fn serve(stream: &TcpStream, shared: &Shared) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    while let Some(seen) = read_request(&mut reader) {
+        let (at, answer) = choose(shared, seen);
+        let mut out = Out { stream, shared, at };
+        if out.play(&answer).is_none() {
+            break;
+        }
+    }
+    // The listener's list holds another handle, so dropping this one would not close it.
+    let _ = stream.shutdown(Shutdown::Both);
 }
 
 fn read_request(reader: &mut impl BufRead) -> Option<Seen> {
@@ -594,7 +600,8 @@ impl Out<'_> {
     }
 
     fn head(&mut self, answer: &Answer, status: u16, kind: &str, length: &str) -> Option<()> {
-        let mut head = format!("HTTP/1.1 {status} Scripted\r\ncontent-type: {kind}\r\n{length}\r\n");
+        let mut head =
+            format!("HTTP/1.1 {status} Scripted\r\ncontent-type: {kind}\r\n{length}\r\n");
         for (name, value) in &answer.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }

@@ -93,15 +93,4 @@ mod tests {
             prop_assert_eq!(buffer.len(), 0);
         }
     }
-
-    #[test]
-    fn what_was_read_does_not_stay_in_the_spare_room() {
-        let mut buffer = Buffer::default();
-        buffer.push(b"a secret that is long\nnext");
-        assert!(buffer.line().is_some());
-        buffer.push(b"!");
-        let spare = buffer.bytes.spare_capacity_mut().len();
-        buffer.bytes.resize(buffer.bytes.len() + spare, b'-');
-        assert_eq!(&buffer.bytes[..5], b"next!");
-    }
 }

@@ -129,8 +129,10 @@ impl Reply for OllamaReply {
 
 /// A line's content; that of an empty line is empty.
 fn read(line: &[u8]) -> Option<Chunk> {
-    if line.trim_ascii().is_empty() {
-        return Some(Chunk::default());
+    match line.trim_ascii() {
+        [] => Some(Chunk::default()),
+        // A list would be read as the fields in their order.
+        line @ [b'{', ..] => serde_json::from_slice(line).ok(),
+        _ => None,
     }
-    serde_json::from_slice(line).ok()
 }
