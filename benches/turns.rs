@@ -182,6 +182,7 @@ fn evaluation(report: &TurnReport) -> Duration {
     report.usage.prompt_time.unwrap_or_default()
 }
 
+type Figure = fn(&TurnReport) -> f64;
 type Run = (Way, usize, Vec<TurnReport>);
 
 fn print_runs(runs: &[Run]) {
@@ -255,7 +256,7 @@ fn plot<'a>(
             reports.iter().map(|report| evaluation(report).as_secs_f64() * 1e3)
         })
         .fold(1.0, f64::max);
-    let panels: [(&str, f64, fn(&TurnReport) -> f64); 2] = [
+    let panels: [(&str, f64, Figure); 2] = [
         ("prompt tokens from the cache, %", 100.0, |report| cached(report).unwrap_or_default()),
         ("evaluation of the prompt, ms", slowest * 1.05, |report| {
             evaluation(report).as_secs_f64() * 1e3

@@ -23,7 +23,10 @@ const MODULES: [(&str, &[&str]); 17] = [
     ("prompt", &["error", "clock", "message", "scope", "redact", "store", "tokens", "context"]),
     ("render", &["message", "context", "prompt"]),
     ("llm", &["error", "message", "context", "render"]),
-    ("conversation", &["error", "clock", "message", "store", "context", "prompt", "render", "llm"]),
+    (
+        "conversation",
+        &["error", "clock", "message", "store", "context", "prompt", "render", "llm", "tokens"],
+    ),
     (
         "assemble",
         &[

@@ -23,7 +23,7 @@ pub enum ModelFailure {
         seconds: u64,
     },
     /// The model would send the conversation to another machine.
-    #[error("{model:?} runs in a cloud, not on the server itself; nothing was sent to it")]
+    #[error("{model:?} runs in a cloud, not on the server itself, which is not allowed")]
     Cloud {
         /// The model's name.
         model: String,

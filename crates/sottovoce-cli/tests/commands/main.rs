@@ -35,6 +35,8 @@ impl Home {
             .current_dir(self.path())
             .env_clear()
             .env("HOME", self.path())
+            // Whatever runs on this machine, nobody listens there.
+            .env("SOTTOVOCE__LANGUAGEMODEL__BASEURL", "http://127.0.0.1:1")
             .stdin(Stdio::null());
         command
     }
