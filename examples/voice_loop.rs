@@ -1,22 +1,27 @@
-//! A host's loop: every line of standard input is an utterance, and an echo stands in for the model.
+//! A host's loop: every line of standard input is an utterance, and every sentence of the answer is "spoken".
 //!
-//! `printf 'Good morning\nWhat did I just say?\n' | cargo run --example voice_loop -- [FOLDER]`
-#![allow(clippy::print_stdout)]
+//! `printf 'Good morning\nWhat did I just say?\n' | cargo run --example voice_loop -- llama3.2 [FOLDER]`
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sottovoce::{
-    Conversation, ConversationStore, EncryptionKey, LastNContextProvider, ModelOptions,
-    OllamaChatRenderer, PromptBuilder, PromptRenderer, StoreOptions, SystemClock,
+    Conversation, ConversationStore, EncryptionKey, LastNContextProvider, ModelOptions, Ollama,
+    OllamaChatRenderer, OllamaModel, Piece, PromptBuilder, StoreOptions, SystemClock,
     SystemPromptProvider,
 };
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args_os().skip(1);
+    let model = arguments
+        .next()
+        .map_or_else(|| "llama3.2".into(), |name| name.to_string_lossy().into_owned());
     let temporary = tempfile::tempdir()?;
-    let argument = std::env::args_os().nth(1).map(PathBuf::from);
-    let folder = argument.unwrap_or_else(|| temporary.path().join("conversation"));
+    let folder =
+        arguments.next().map_or_else(|| temporary.path().join("conversation"), PathBuf::from);
 
     // A host that ships reads its secret from somewhere safe, or lets EncryptionKey::read_or_make_file keep one.
     let key = EncryptionKey::from_secret("only good enough for an example")?;
@@ -25,18 +30,30 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let system = SystemPromptProvider::new("You are a voice assistant. Answer in one sentence.");
     let builder = PromptBuilder::new(system, Arc::clone(store.scope()), clock.clone())
         .with(Arc::new(LastNContextProvider::in_blocks(Arc::clone(&store))));
-    let conversation = Conversation::new(store, builder, clock, 6);
-    let renderer = OllamaChatRenderer::new(ModelOptions::new("llama3.2:3b"));
+
+    let mut options = ModelOptions::new(model);
+    options.num_ctx = Some(4096);
+    options.num_predict = Some(256);
+    let server = Ollama::new("http://127.0.0.1:11434", Duration::from_secs(120))?;
+    let renderer = Arc::new(OllamaChatRenderer::new(options.clone()));
+    let conversation = Conversation::new(store, builder, clock, 6)
+        .with_model(Arc::new(OllamaModel::new(server, options)), renderer);
 
     for line in std::io::stdin().lines() {
         let utterance = line?;
         if utterance.trim().is_empty() {
             continue;
         }
-        let heard = conversation.hear(&utterance).await?;
-        println!("{}", renderer.render(&heard.prompt).body);
-        // Only a whole reply is kept: one that was cut off would mislead the next prompt.
-        conversation.keep(format!("You said: {utterance}")).await?;
+        let mut sentences = conversation.ask(&utterance).await?.sentences();
+        while let Some(piece) = sentences.next().await {
+            match piece {
+                // A voice would read it here. A host that hears someone speak meanwhile drops `sentences`.
+                Ok(Piece::Text(sentence)) => println!("{}", sentence.trim_end()),
+                Ok(_) => {}
+                Err(error) => eprintln!("{error}: {}", error.help()),
+            }
+        }
     }
+    conversation.close().await?;
     Ok(())
 }
