@@ -4,105 +4,15 @@
 
 mod common;
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use common::open;
+use common::scripted::{House, broke_off, clock, done, said};
 use sottovoce::{
-    Answer, ChatMessage, ChatRole, Conversation, ConversationStore, Error, Kept, LanguageModel,
-    LastNContextProvider, ModelFailure, ModelLimits, ModelOptions, ModelRequest,
-    OllamaChatRenderer, Piece, PromptBuilder, Reply, ReplyPart, Result, SystemPromptProvider,
-    ToolCall, Usage,
+    Answer, ChatRole, Conversation, ConversationStore, Error, Kept, ModelFailure, Piece,
+    PromptBuilder, ReplyPart, Result, SystemPromptProvider, ToolCall, Usage,
 };
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-
-fn clock() -> Arc<dyn sottovoce::Clock> {
-    Arc::new(sottovoce::SystemClock)
-}
-
-type Parts = UnboundedSender<Result<ReplyPart>>;
-
-/// A model whose answers the test writes.
-#[derive(Default)]
-struct Scripted {
-    answers: Mutex<VecDeque<Result<UnboundedReceiver<Result<ReplyPart>>>>>,
-    requests: Mutex<Vec<String>>,
-    warmed: Mutex<Vec<String>>,
-}
-
-impl Scripted {
-    /// The next answer, part by part as the test sends it.
-    fn hand(&self) -> Parts {
-        let (sender, receiver) = unbounded_channel();
-        self.answers.lock().unwrap().push_back(Ok(receiver));
-        sender
-    }
-
-    fn answers(&self, parts: impl IntoIterator<Item = Result<ReplyPart>>) {
-        let hand = self.hand();
-        parts.into_iter().for_each(|part| hand.send(part).unwrap());
-    }
-
-    fn says(&self, text: &str) {
-        self.answers([said(text), done()]);
-    }
-
-    fn refuses(&self, failure: ModelFailure) {
-        self.answers.lock().unwrap().push_back(Err(model_error(failure)));
-    }
-
-    fn request(&self, at: usize) -> serde_json::Value {
-        serde_json::from_str(&self.requests.lock().unwrap()[at]).unwrap()
-    }
-
-    /// The contents of a request's messages behind the system prompt.
-    fn read(&self, at: usize) -> Vec<String> {
-        let request = self.request(at);
-        let messages = request["messages"].as_array().unwrap().iter().skip(1);
-        messages.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
-    }
-}
-
-struct Parted(UnboundedReceiver<Result<ReplyPart>>);
-
-#[async_trait]
-impl Reply for Parted {
-    async fn next(&mut self) -> Result<ReplyPart> {
-        self.0.recv().await.unwrap_or_else(|| Err(broke_off()))
-    }
-}
-
-#[async_trait]
-impl LanguageModel for Scripted {
-    fn name(&self) -> &str {
-        "scripted"
-    }
-
-    async fn limits(&self) -> Result<ModelLimits> {
-        Ok(ModelLimits::window(4096))
-    }
-
-    async fn reply(&self, request: &ModelRequest) -> Result<Box<dyn Reply>> {
-        self.requests.lock().unwrap().push(request.body.clone());
-        let answer = self.answers.lock().unwrap().pop_front().expect("an answer in the script");
-        Ok(Box::new(Parted(answer?)))
-    }
-
-    async fn warm_up(&self, request: &ModelRequest) -> Result<()> {
-        self.warmed.lock().unwrap().push(request.body.clone());
-        Ok(())
-    }
-}
-
-fn said(text: &str) -> Result<ReplyPart> {
-    Ok(ReplyPart::Text(text.to_owned()))
-}
-
-fn done() -> Result<ReplyPart> {
-    Ok(ReplyPart::Done(Usage::default()))
-}
 
 fn calls(names: &[&str]) -> Result<ReplyPart> {
     let call = |name: &&str| ToolCall {
@@ -111,60 +21,6 @@ fn calls(names: &[&str]) -> Result<ReplyPart> {
         arguments: serde_json::json!({"room": "kitchen"}),
     };
     Ok(ReplyPart::ToolCalls(names.iter().map(call).collect()))
-}
-
-fn model_error(failure: ModelFailure) -> Error {
-    Error::Model { server: "http://127.0.0.1:1".to_owned(), failure }
-}
-
-fn broke_off() -> Error {
-    model_error(ModelFailure::BrokeOff { reason: "the connection was cut".to_owned() })
-}
-
-struct House {
-    conversation: Conversation,
-    model: Arc<Scripted>,
-    store: Arc<dyn ConversationStore>,
-    _folder: tempfile::TempDir,
-}
-
-impl House {
-    async fn new() -> Self {
-        Self::with(|conversation| conversation, |builder| builder).await
-    }
-
-    async fn with(
-        conversation: impl FnOnce(Conversation) -> Conversation,
-        builder: impl FnOnce(PromptBuilder) -> PromptBuilder,
-    ) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store: Arc<dyn ConversationStore> = Arc::new(open(folder.path()).await);
-        let model = Arc::new(Scripted::default());
-        let made = PromptBuilder::new(
-            SystemPromptProvider::new("You are a voice."),
-            Arc::clone(store.scope()),
-            clock(),
-        )
-        .with(Arc::new(LastNContextProvider::in_blocks(Arc::clone(&store))));
-        let renderer = Arc::new(OllamaChatRenderer::new(ModelOptions::new("scripted")));
-        let made = Conversation::new(Arc::clone(&store), builder(made), clock(), 6)
-            .with_model(Arc::clone(&model) as Arc<dyn LanguageModel>, renderer);
-        Self { conversation: conversation(made), model, store, _folder: folder }
-    }
-
-    /// All that is kept, as role, words, and why they were cut off.
-    async fn kept(&self) -> Vec<(ChatRole, String, Option<String>)> {
-        let all = self.store.read_tail(1000).await.unwrap();
-        assert!(all.skipped.is_empty());
-        let row = |message: &ChatMessage| {
-            (message.role, message.content.clone(), message.cut_off().map(str::to_owned))
-        };
-        all.messages.iter().map(|stored| row(&stored.message)).collect()
-    }
-
-    async fn words(&self) -> Vec<String> {
-        self.kept().await.into_iter().map(|(_, words, _)| words).collect()
-    }
 }
 
 async fn next_text(answer: &mut Answer) -> String {

@@ -65,7 +65,7 @@ impl Gauge {
         }
         entry.start = Some(start);
         let adopted = entry.calibration.adopt();
-        self.changed = true;
+        self.changed |= entry.calibration.has_learnt();
         adopted
     }
 

@@ -268,7 +268,9 @@ impl Task {
             }
         }
         self.between.waiting = None;
-        self.between.gauge.keep(&*self.conversation.store).await;
+        if let Turn::Stored(_) = self.turn {
+            self.between.gauge.keep(&*self.conversation.store).await;
+        }
         Event::Done(Box::new(Kept { message, report }))
     }
 

@@ -73,6 +73,11 @@ impl Calibration {
         &self.used
     }
 
+    /// Whether any prompt has taught anything.
+    pub(crate) fn has_learnt(&self) -> bool {
+        self.samples > 0
+    }
+
     /// How many tokens a prompt is thought to take, without the margin.
     pub(crate) fn thinks(&self, prompt: &TokenCount) -> u64 {
         price(&self.learned, prompt)
