@@ -178,6 +178,13 @@ impl Conversation {
         Ok(between.lock_owned().await)
     }
 
+    /// Waits until no other turn goes on, for something that takes only a moment.
+    async fn wait(&self) -> OwnedMutexGuard<Between> {
+        let between = Arc::clone(&self.between).lock_owned().await;
+        self.ends();
+        between
+    }
+
     /// From now on the turn that goes on needs no model any more, only a moment.
     fn ends(&self) {
         self.ending.store(true, Ordering::Release);

@@ -197,9 +197,9 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A model gave no answer, or no whole one; the failure is the source.
-    #[error("no answer from the model at {server}")]
+    #[error("no answer from {server}")]
     Model {
-        /// The server's address.
+        /// The server's address without a login, or the model's name.
         server: String,
         /// What happened.
         #[source]

@@ -78,6 +78,8 @@ impl fmt::Debug for ToolCall {
     }
 }
 
+/// The metadata of a tool's result that names the function.
+pub(crate) const TOOL: &str = "tool";
 /// The metadata of an answer that is only a part of one.
 pub(crate) const CUT_OFF: &str = "cutOff";
 
@@ -98,7 +100,7 @@ pub struct ChatMessage {
     )]
     pub timestamp: Timestamp,
     /// The host's own notes. `speaker` is shown to the model, `confidence` (0 to 1) can keep a doubtful transcript
-    /// out of later prompts, and `cutOff` marks part of an answer; `device` and `lang` are the customary others.
+    /// out of later prompts, `cutOff` marks part of an answer, and `tool` names the function of a result; `device` and `lang` are the customary others.
     #[serde(serialize_with = "write_metadata", deserialize_with = "read_metadata", default)]
     pub metadata: BTreeMap<String, String>,
     /// Functions that an assistant message calls.

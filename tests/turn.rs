@@ -254,6 +254,7 @@ async fn calls_are_kept_with_their_results_and_read_again_as_they_were() {
     assert_eq!(all[2].message.role, ChatRole::Tool);
     let first = house.model.read(1);
     assert_eq!(first.len(), 4, "the utterance, the calls, both results");
+    assert_eq!(house.model.request(1)["messages"][3]["tool_name"], "light");
 
     house.model.says("You are welcome.");
     soon(house.conversation.ask("Thanks").await.unwrap().whole()).await.unwrap();
@@ -426,6 +427,57 @@ async fn sentences_come_whole_and_only_those_handed_out_are_kept() {
     let Some(Ok(Piece::Done(kept))) = soon(sentences.next()).await else { panic!() };
     assert_eq!(kept.message.unwrap().message.content, "Sun and wind");
     assert!(soon(sentences.next()).await.is_none());
+}
+
+#[tokio::test]
+async fn an_endless_answer_is_cut_and_marked() {
+    let house = House::new().await;
+    let hand = house.model.hand();
+    for _ in 0..70 {
+        hand.send(said(&"la ".repeat(1366))).unwrap();
+    }
+    let (_, kept) = soon(house.conversation.ask("Sing").await.unwrap().whole()).await.unwrap();
+    assert!(hand.is_closed());
+    assert_eq!(kept.message.unwrap().message.cut_off(), Some("length"));
+}
+
+#[tokio::test]
+async fn preparing_keeps_no_utterance_waiting_and_refuses_none() {
+    let house = House::with(|c| c.refuse_when_busy(true), |b| b).await;
+    for at in 0..20 {
+        let preparing = tokio::spawn({
+            let conversation = house.conversation.clone();
+            async move { conversation.prepare().await }
+        });
+        tokio::task::yield_now().await;
+        house.model.says("Yes.");
+        let answer = soon(house.conversation.ask(format!("{at}"))).await.expect("not refused");
+        soon(answer.whole()).await.unwrap();
+        soon(preparing).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn results_are_kept_once_even_if_the_host_does_not_wait_for_them() {
+    let house = House::new().await;
+    house.model.answers([calls(&["light"]), done()]);
+    soon(house.conversation.ask("Light").await.unwrap().whole()).await.unwrap();
+    house.model.says("It is on.");
+    {
+        let results = house.conversation.tool_results(vec!["on".to_owned()]);
+        tokio::pin!(results);
+        let _ = tokio::time::timeout(Duration::ZERO, &mut results).await;
+    }
+    soon(house.conversation.close()).await.unwrap();
+    for _ in 0..100 {
+        if house.words().await.len() >= 3 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let again = house.conversation.tool_results(vec!["on".to_owned()]).await;
+    assert!(matches!(again, Err(Error::ToolResults { called: 0, given: 1 })));
+    assert_eq!(house.words().await, ["Light", "", "on"]);
 }
 
 #[tokio::test]

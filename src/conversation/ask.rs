@@ -11,7 +11,7 @@ use super::turn::{Between, Spoken, Task, Unfinished, Waiting};
 use super::{Conversation, Mind};
 use crate::context::ContextMessage;
 use crate::error::{Error, Result};
-use crate::message::{ChatMessage, ChatRole};
+use crate::message::{ChatMessage, ChatRole, TOOL};
 use crate::prompt::Turn;
 use crate::store::StoredMessage;
 
@@ -69,6 +69,11 @@ impl Conversation {
     /// # Errors
     /// [`Error::ToolResults`] where there are more or fewer results than calls, none of which is kept then.
     pub async fn tool_results(&self, results: Vec<String>) -> Result<Answer> {
+        let conversation = self.clone();
+        detached(async move { conversation.go_on(results).await }).await
+    }
+
+    async fn go_on(&self, results: Vec<String>) -> Result<Answer> {
         let mut between = self.begin().await?;
         let (called, results) = match &between.waiting {
             Some(Waiting { unfinished: Unfinished::Calls(called), .. }) => {
@@ -78,12 +83,12 @@ impl Conversation {
         };
         let mut brought = vec![called.clone()];
         brought.extend(results);
-        let kept = match &between.waiting {
+        let kept: Vec<ContextMessage> = match &between.waiting {
             Some(Waiting { turn: Turn::Stored(_), .. }) => {
                 let stored = self.store.append_all(brought).await?;
                 stored.into_iter().map(ContextMessage::from).collect()
             }
-            _ => brought.into_iter().map(ContextMessage::from).collect::<Vec<_>>(),
+            _ => brought.into_iter().map(ContextMessage::from).collect(),
         };
         let Some(Waiting { turn, mut since, .. }) = between.waiting.take() else {
             return Err(Error::NothingToRetry);
@@ -96,14 +101,20 @@ impl Conversation {
     /// wake word, so that the answer begins sooner.
     ///
     /// # Errors
-    /// Those of the model, and [`Error::TurnInProgress`].
+    /// Those of the model.
     pub async fn prepare(&self) -> Result<()> {
-        let mut between = self.begin().await?;
         let Mind { model, renderer } = self.mind()?;
         let window = model.limits().await?.window;
-        let turn = Turn::from("");
-        let (prompt, _) = between.prompt(self, model.name(), window, (&turn, &[])).await?;
-        model.warm_up(&renderer.render(&prompt)).await
+        let request = {
+            // While a turn goes on, the model is there and has read more than could be prepared.
+            let Ok(mut between) = Arc::clone(&self.between).try_lock_owned() else { return Ok(()) };
+            self.ends();
+            let turn = Turn::from("");
+            let (prompt, _) = between.prompt(self, model.name(), window, (&turn, &[])).await?;
+            renderer.render(&prompt)
+        };
+        // The next utterance is kept meanwhile.
+        model.warm_up(&request).await
     }
 
     /// Waits for the turn that goes on, and keeps what was spoken in the last one. A host calls it before it ends.
@@ -113,7 +124,7 @@ impl Conversation {
     /// # Errors
     /// What keeps the words from being kept.
     pub async fn close(&self) -> Result<()> {
-        let mut between = Arc::clone(&self.between).lock_owned().await;
+        let mut between = self.wait().await;
         self.keep_unfinished(&mut between).await
     }
 
@@ -121,23 +132,28 @@ impl Conversation {
     pub(super) async fn shorten(&self, kept: Kept, chars: usize) -> Result<Kept> {
         let Some(stored) = &kept.message else { return Ok(kept) };
         let Some(words) = beginning(&stored.message.content, chars) else { return Ok(kept) };
-        let between = Arc::clone(&self.between).lock_owned().await;
+        let (conversation, seq) = (self.clone(), stored.seq);
+        let message =
+            detached(async move { conversation.replace_newest(seq, words).await }).await?;
+        Ok(Kept { message, report: kept.report })
+    }
+
+    async fn replace_newest(&self, seq: u64, words: String) -> Result<Option<Arc<StoredMessage>>> {
+        let _between = self.wait().await;
         let newest = self.store.read_tail(1).await?;
-        if newest.messages.first().is_none_or(|newest| newest.seq != stored.seq) {
+        if newest.messages.first().is_none_or(|newest| newest.seq != seq) {
             return Err(Error::InvalidMessage {
                 reason: "the conversation has gone on since that answer",
             });
         }
-        let shorter = Spoken::part(words, "interrupted").message(self);
         // The new one first: a crash in between leaves both, never none.
-        let shorter = match shorter {
+        let shorter = match Spoken::part(words, "interrupted").message(self) {
             Some(shorter) => Some(self.store.append_message(shorter).await?),
             None => None,
         };
-        let one: RangeInclusive<u64> = stored.seq..=stored.seq;
+        let one: RangeInclusive<u64> = seq..=seq;
         self.store.forget(&[one]).await?;
-        drop(between);
-        Ok(Kept { message: shorter, report: kept.report })
+        Ok(shorter)
     }
 
     pub(super) fn mind(&self) -> Result<&Mind> {
@@ -154,15 +170,24 @@ impl Conversation {
     /// Keeps what was spoken of an answer that failed and was not asked for again. Functions that were called without
     /// their results being brought are as if they never had been.
     async fn keep_unfinished(&self, between: &mut Between) -> Result<()> {
-        if let Some(Waiting {
-            turn: Turn::Stored(_), unfinished: Unfinished::Failed(spoken), ..
-        }) = &between.waiting
-            && let Some(message) = spoken.clone().message(self)
-        {
-            self.store.append_message(message).await?;
+        let Some(waiting) = between.waiting.take() else { return Ok(()) };
+        let (Turn::Stored(_), Unfinished::Failed(spoken)) = (&waiting.turn, &waiting.unfinished)
+        else {
+            return Ok(());
+        };
+        let Some(message) = spoken.clone().message(self) else { return Ok(()) };
+        match self.store.append_message(message).await {
+            Ok(_) => Ok(()),
+            // It never will be kept, and its turn has said so.
+            Err(error @ (Error::TooLarge { .. } | Error::InvalidMessage { .. })) => {
+                tracing::warn!(%error, "what was spoken of an answer cannot be kept");
+                Ok(())
+            }
+            Err(error) => {
+                between.waiting = Some(waiting);
+                Err(error)
+            }
         }
-        between.waiting = None;
-        Ok(())
     }
 
     /// The newest utterance, if no whole answer follows it, and the functions called for it.
@@ -180,6 +205,7 @@ impl Conversation {
                 ChatRole::Tool => since.push(stored.into()),
                 ChatRole::Assistant if !message.tool_calls.is_empty() => since.push(stored.into()),
                 ChatRole::Assistant if message.cut_off().is_some() => {}
+                ChatRole::System => {}
                 _ => return Err(Error::NothingToRetry),
             }
         }
@@ -194,7 +220,7 @@ impl Conversation {
         let messages = calls.iter().zip(results).map(|(call, result)| {
             let mut message = self.message(ChatRole::Tool, result);
             message.tool_call_id = Some(call.id.clone()).filter(|id| !id.is_empty());
-            message.with_metadata("tool", &call.name)
+            message.with_metadata(TOOL, &call.name)
         });
         Ok(messages.collect())
     }
@@ -214,6 +240,17 @@ impl Conversation {
         let task = Task::new(self.clone(), self.mind()?.clone(), between, turn, since);
         tokio::spawn(task.run(wire));
         Ok(answer)
+    }
+}
+
+/// Runs to its end even if the caller goes away, so that nothing is kept twice or by half.
+async fn detached<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    match tokio::spawn(work).await {
+        Ok(outcome) => outcome,
+        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+        Err(_) => Err(Error::ShuttingDown),
     }
 }
 

@@ -30,7 +30,7 @@ impl Conversation {
     /// # Errors
     /// Those of [`ConversationStore::forget`](crate::ConversationStore::forget).
     pub async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
-        let mut between = Arc::clone(&self.between).lock_owned().await;
+        let mut between = self.wait().await;
         between.forget();
         self.store().forget(seqs).await
     }

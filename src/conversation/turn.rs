@@ -20,6 +20,9 @@ use crate::prompt::Turn;
 
 type Events = UnboundedSender<Event>;
 
+/// Bytes of an answer after which it is cut: nobody listens that long, and a model may have lost its way.
+const LONGEST: usize = 256 << 10;
+
 /// What one turn leaves for the next. Holding it is having the turn.
 #[derive(Default)]
 pub(super) struct Between {
@@ -193,6 +196,9 @@ impl Task {
                         let _ = events.send(Event::Piece(Piece::Thinking));
                     }
                     self.hand_over(words, events);
+                    if self.text.len() > LONGEST {
+                        break Usage { cut: true, ..Usage::default() };
+                    }
                 }
                 ReplyPart::Thinking => drop(events.send(Event::Piece(Piece::Thinking))),
                 ReplyPart::ToolCalls(calls) => self.calls.extend(calls),

@@ -47,13 +47,15 @@ impl OpenAiChatRenderer {
 
 impl PromptRenderer for OpenAiChatRenderer {
     fn render(&self, prompt: &Prompt) -> ModelRequest {
+        let mut messages = turn::lines(prompt, |call| Call {
+            id: &call.id,
+            r#type: "function",
+            function: Function { name: &call.name, arguments: call.arguments.to_string() },
+        });
+        messages.iter_mut().for_each(|line| line.tool_name = None);
         let body = Body {
             model: &self.0.model,
-            messages: turn::lines(prompt, |call| Call {
-                id: &call.id,
-                r#type: "function",
-                function: Function { name: &call.name, arguments: call.arguments.to_string() },
-            }),
+            messages,
             tools: &self.0.tools,
             stream: self.0.stream,
             max_tokens: self.0.num_predict,

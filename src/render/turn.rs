@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::time;
 use crate::context::{ContextMessage, Placement};
-use crate::message::{ChatMessage, ChatRole, ToolCall};
+use crate::message::{ChatMessage, ChatRole, TOOL, ToolCall};
 use crate::prompt::Prompt;
 
 /// A message of a chat request; providers differ in how they write a tool call.
@@ -18,6 +18,9 @@ pub(super) struct Line<'a, Call> {
     tool_calls: Vec<Call>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
+    /// Ollama's own field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_name: Option<&'a str>,
 }
 
 /// The whole chat: the system message if there is one, what is remembered, the utterance.
@@ -32,6 +35,7 @@ pub(super) fn lines<'a, Call>(
         content,
         tool_calls: message.tool_calls.iter().map(&call).collect(),
         tool_call_id: message.tool_call_id.as_deref(),
+        tool_name: message.metadata.get(TOOL).map(String::as_str),
     };
     let system = Some(system(prompt)).filter(|text| !text.is_empty());
     let mut lines: Vec<_> = system
@@ -41,6 +45,7 @@ pub(super) fn lines<'a, Call>(
             content,
             tool_calls: Vec::new(),
             tool_call_id: None,
+            tool_name: None,
         })
         .collect();
     for message in remembered.chain(prompt.placed(Placement::History)) {
