@@ -31,7 +31,8 @@
 //! # }
 //! ```
 //!
-//! With the feature `config`, on by default, [`Config`] does this wiring from an `appsettings.json`.
+//! With a model, [`Conversation::ask`] does the whole turn and hands over the answer as it comes. With the feature
+//! `config`, on by default, [`Config`] does this wiring from an `appsettings.json`.
 //!
 //! # Where to look
 //!
@@ -42,7 +43,8 @@
 //! | what a prompt recalls | [`ContextProvider`], [`LastNContextProvider`], [`RetrievalContextProvider`] |
 //! | prompts and why they say what they say | [`PromptBuilder`], [`Prompt`], [`Receipt`] |
 //! | requests for model servers | [`PromptRenderer`], [`OllamaChatRenderer`], [`OllamaPromptRenderer`], [`OpenAiChatRenderer`] |
-//! | whole turns | [`Conversation`] |
+//! | whole turns | [`Conversation`], [`Answer`], [`Sentences`], [`TurnReport`] |
+//! | models | [`LanguageModel`], [`Ollama`], [`OllamaModel`] |
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
 //! | what is wrong with a store | [`FileConversationStore::verify`], [`Finding`] |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |

@@ -85,8 +85,8 @@ impl Wire {
                     continue;
                 }
                 Ok(Err(error)) => {
-                    let cause = Box::new(error.without_url());
-                    return Err(self.fail(ModelFailure::Unreachable(cause)));
+                    return Err(self
+                        .fail(ModelFailure::Unreachable(innermost(&error.without_url()).into())));
                 }
                 Ok(Ok(response)) => response,
             };
@@ -130,6 +130,15 @@ fn again(request: &Request) -> Request {
     request
         .try_clone()
         .unwrap_or_else(|| Request::new(request.method().clone(), request.url().clone()))
+}
+
+/// What the operating system says. The layers above it only say that they were there.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
 }
 
 fn unusable(reason: String) -> Error {
