@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::llm::LanguageModel;
 use crate::message::{ChatMessage, ChatRole, offset_minutes};
-use crate::prompt::{Prompt, PromptBuilder, Receipt};
+use crate::prompt::{Prompt, PromptBuilder, Receipt, Turn};
 use crate::render::PromptRenderer;
 use crate::store::{ConversationStore, StoredMessage};
 use turn::Between;
@@ -126,25 +126,28 @@ impl Conversation {
     /// # Errors
     /// [`Error::InvalidMessage`] for a message that is not a user's; nothing is kept then.
     pub async fn hear_message(&self, message: ChatMessage) -> Result<Heard> {
-        let message = self.store.append_message(self.utterance(message)?).await?;
-        let (prompt, receipt) = self.prompt(&message).await?;
+        let message = self.utterance(message)?;
+        let mut between = self.turn().await?;
+        self.keep_unfinished(&mut between).await?;
+        let message = self.store.append_message(message).await?;
+        drop(between);
+        let (prompt, receipt) = self.prompt(Arc::clone(&message)).await?;
         Ok(Heard { message, prompt, receipt })
     }
 
-    /// The prompt for an utterance that is kept.
-    pub async fn prompt(&self, utterance: &Arc<StoredMessage>) -> Result<(Prompt, Receipt)> {
-        self.builder.build(Arc::clone(utterance), self.last_n).await
+    /// The prompt that an utterance would get, without keeping anything: one that is kept already, a message off the
+    /// record, or just some words.
+    ///
+    /// # Errors
+    /// Those of [`PromptBuilder::build`].
+    pub async fn prompt(&self, utterance: impl Into<Turn>) -> Result<(Prompt, Receipt)> {
+        self.builder.build(utterance, self.last_n).await
     }
 
     /// Keeps the model's whole reply.
     pub async fn keep(&self, reply: impl Into<String>) -> Result<Arc<StoredMessage>> {
         let reply = self.message(ChatRole::Assistant, reply);
         self.store.append_message(reply).await
-    }
-
-    /// The prompt that an utterance would get, without keeping anything.
-    pub async fn preview(&self, text: &str) -> Result<(Prompt, Receipt)> {
-        self.builder.build(text, self.last_n).await
     }
 
     /// A message said now.
@@ -172,10 +175,15 @@ impl Conversation {
     /// Waits until no other turn goes on, and keeps others waiting.
     async fn turn(&self) -> Result<OwnedMutexGuard<Between>> {
         let between = Arc::clone(&self.between);
-        if self.refuse_when_busy && !self.ending.load(Ordering::Acquire) {
-            return between.try_lock_owned().map_err(|_| Error::TurnInProgress);
+        if !self.refuse_when_busy {
+            return Ok(between.lock_owned().await);
         }
-        Ok(between.lock_owned().await)
+        match Arc::clone(&between).try_lock_owned() {
+            Ok(free) => Ok(free),
+            // One waits for what is about to end; for the next, it is that one's turn that goes on.
+            Err(_) if self.ending.swap(false, Ordering::AcqRel) => Ok(between.lock_owned().await),
+            Err(_) => Err(Error::TurnInProgress),
+        }
     }
 
     /// Waits until no other turn goes on, for something that takes only a moment.

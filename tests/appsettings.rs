@@ -242,7 +242,7 @@ async fn a_preview_is_masked_as_the_utterance_would_be() {
     let clock = std::sync::Arc::new(sottovoce::SystemClock);
     let store = std::sync::Arc::new(config.open_store(clock.clone()).await.unwrap());
     let (prompt, _) =
-        config.conversation(store, clock).unwrap().preview("mail anna@example.org").await.unwrap();
+        config.conversation(store, clock).unwrap().prompt("mail anna@example.org").await.unwrap();
     assert_eq!(prompt.user_input.content, "mail [e-mail address]");
 }
 

@@ -45,7 +45,7 @@ pub enum Piece {
     Text(String),
     /// The model thinks; what it thinks is neither spoken nor kept.
     Thinking,
-    /// The model wants these functions run, and the turn ends here:
+    /// The model wants these functions run. The turn needs nothing more of the answer;
     /// [`Conversation::tool_results`] goes on with it.
     ToolCalls(Vec<ToolCall>),
     /// The end.
@@ -150,54 +150,60 @@ impl Answer {
     /// the answer had failed: what was handed out of it is kept before the next utterance, unless it is retried.
     pub async fn spoken_up_to(mut self, chars: usize) -> Result<Kept> {
         self.settle(Settled::UpTo(chars));
-        loop {
-            match self.end.take() {
-                Some(End::Kept(kept)) => return self.conversation.shorten(*kept, chars).await,
-                Some(End::Failed) => {
-                    return Err(Error::InvalidMessage { reason: "the answer had failed already" });
-                }
-                None => {}
-            }
-            if let Event::Failed(error) = poll_fn(|cx| self.poll_event(cx)).await {
+        while self.end.is_none() {
+            let event = poll_fn(|cx| self.poll_event(cx)).await;
+            if let Some(Err(error)) = self.hand_out(event) {
                 return Err(error);
             }
+        }
+        match self.end.take() {
+            Some(End::Kept(kept)) => self.conversation.shorten(*kept, chars).await,
+            _ => Err(Error::InvalidMessage { reason: "the answer had failed already" }),
         }
     }
 
     pub(super) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Piece>>> {
-        loop {
-            if self.end.is_some() {
-                return Poll::Ready(None);
+        while self.end.is_none() {
+            let event = ready!(self.poll_event(cx));
+            if let Event::Piece(Piece::Text(text)) = &event {
+                self.handed_out += text.chars().count();
             }
-            return Poll::Ready(Some(match ready!(self.poll_event(cx)) {
-                Event::Said => {
-                    self.settle(Settled::Whole);
-                    continue;
-                }
-                Event::Piece(piece) => {
-                    if let Piece::Text(text) = &piece {
-                        self.handed_out += text.chars().count();
-                    }
-                    Ok(piece)
-                }
-                Event::Done(kept) => Ok(Piece::Done(kept)),
-                Event::Failed(error) => Err(error),
-            }));
+            if let Some(piece) = self.hand_out(event) {
+                return Poll::Ready(Some(piece));
+            }
         }
+        Poll::Ready(None)
     }
 
-    /// The turn's next event, from which it is seen when the answer is over.
+    /// The turn's next event.
     pub(super) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
-        let event = ready!(self.events.poll_recv(cx)).unwrap_or(Event::Failed(Error::ShuttingDown));
-        match &event {
-            Event::Done(kept) => self.end = Some(End::Kept(kept.clone())),
-            Event::Failed(_) => {
-                self.end = Some(End::Failed);
-                self.settle(Settled::UpTo(self.handed_out));
+        let event = ready!(self.events.poll_recv(cx));
+        Poll::Ready(event.unwrap_or(Event::Failed(Error::ShuttingDown)))
+    }
+
+    /// What the host gets of an event; what it has got then tells the turn how much was spoken.
+    pub(super) fn hand_out(&mut self, event: Event) -> Option<Result<Piece>> {
+        match event {
+            Event::Said => {
+                self.settle(Settled::Whole);
+                None
             }
-            Event::Piece(_) | Event::Said => {}
+            Event::Piece(piece) => {
+                if let Piece::ToolCalls(_) = piece {
+                    self.settle(Settled::Whole);
+                }
+                Some(Ok(piece))
+            }
+            Event::Done(kept) => {
+                self.end = Some(End::Kept(kept.clone()));
+                Some(Ok(Piece::Done(kept)))
+            }
+            Event::Failed(error) => {
+                self.settle(Settled::UpTo(self.handed_out));
+                self.end = Some(End::Failed);
+                Some(Err(error))
+            }
         }
-        Poll::Ready(event)
     }
 
     pub(super) fn is_over(&self) -> bool {

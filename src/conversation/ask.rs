@@ -19,9 +19,9 @@ impl Conversation {
     /// Keeps what someone said just now, and has the model answer it.
     ///
     /// # Errors
-    /// Those of [`ConversationStore::append_message`](crate::ConversationStore::append_message),
-    /// [`Error::NoModel`] and [`Error::TurnInProgress`]; nothing is kept then. What goes wrong later comes through the
-    /// answer, and the utterance is kept.
+    /// Those of [`ConversationStore::append_message`](crate::ConversationStore::append_message), [`Error::NoModel`],
+    /// [`Error::TurnInProgress`], and [`Error::InvalidMessage`] where there are no words; the utterance is not kept then.
+    /// What goes wrong later comes through the answer, and the utterance is kept.
     pub async fn ask(&self, text: impl Into<String>) -> Result<Answer> {
         self.ask_message(self.message(ChatRole::User, text)).await
     }
@@ -31,11 +31,11 @@ impl Conversation {
     /// # Errors
     /// Those of [`ask`](Self::ask), and [`Error::InvalidMessage`] for a message that is not a user's.
     pub async fn ask_message(&self, message: ChatMessage) -> Result<Answer> {
-        let message = self.utterance(message)?;
+        let message = with_words(self.utterance(message)?)?;
         let mut between = self.begin().await?;
         self.keep_unfinished(&mut between).await?;
         let stored = self.store.append_message(message).await?;
-        self.answer(between, Turn::Stored(stored), Vec::new())
+        self.answer(between, Waiting::new(Turn::Stored(stored), Vec::new()))
     }
 
     /// Has the model answer an utterance, and keeps neither of them.
@@ -43,24 +43,25 @@ impl Conversation {
     /// # Errors
     /// Those of [`ask_message`](Self::ask_message).
     pub async fn ask_off_record(&self, message: ChatMessage) -> Result<Answer> {
-        let message = self.utterance(message)?;
+        let message = with_words(self.utterance(message)?)?;
         let mut between = self.begin().await?;
         self.keep_unfinished(&mut between).await?;
-        self.answer(between, Turn::OffRecord(Arc::new(message)), Vec::new())
+        self.answer(between, Waiting::new(message.into(), Vec::new()))
     }
 
     /// Asks again what has found no answer, without keeping it twice: the last turn's utterance if it failed or was
-    /// interrupted, or after a restart the newest one without a whole answer.
+    /// interrupted, or else the newest one that is kept without a whole answer.
     ///
     /// # Errors
     /// [`Error::NothingToRetry`] where there is none.
     pub async fn retry(&self) -> Result<Answer> {
         let mut between = self.begin().await?;
-        let (turn, since) = match between.waiting.take() {
-            Some(Waiting { turn, since, .. }) => (turn, since),
+        let waiting = match between.waiting.take() {
+            Some(waiting) => waiting,
+            None if between.off_record => return Err(Error::NothingToRetry),
             None => self.unanswered().await?,
         };
-        self.answer(between, turn, since)
+        self.answer(between, waiting)
     }
 
     /// Goes on with a turn in which the model called functions: keeps the calls with their results, one for each
@@ -94,7 +95,7 @@ impl Conversation {
             return Err(Error::NothingToRetry);
         };
         since.extend(kept);
-        self.answer(between, turn, since)
+        self.answer(between, Waiting::new(turn, since))
     }
 
     /// Has the model loaded, and everything read that the next prompt begins with: what a host calls when it hears its
@@ -167,15 +168,12 @@ impl Conversation {
         Ok(between)
     }
 
-    /// Keeps what was spoken of an answer that failed and was not asked for again. Functions that were called without
-    /// their results being brought are as if they never had been.
-    async fn keep_unfinished(&self, between: &mut Between) -> Result<()> {
+    /// Keeps what was spoken of an answer that was not asked for again, since another utterance comes.
+    pub(super) async fn keep_unfinished(&self, between: &mut Between) -> Result<()> {
+        between.off_record = false;
         let Some(waiting) = between.waiting.take() else { return Ok(()) };
-        let (Turn::Stored(_), Unfinished::Failed(spoken)) = (&waiting.turn, &waiting.unfinished)
-        else {
-            return Ok(());
-        };
-        let Some(message) = spoken.clone().message(self) else { return Ok(()) };
+        let Turn::Stored(_) = waiting.turn else { return Ok(()) };
+        let Some(message) = waiting.unfinished.spoken().message(self) else { return Ok(()) };
         match self.store.append_message(message).await {
             Ok(_) => Ok(()),
             // It never will be kept, and its turn has said so.
@@ -191,7 +189,7 @@ impl Conversation {
     }
 
     /// The newest utterance, if no whole answer follows it, and the functions called for it.
-    async fn unanswered(&self) -> Result<(Turn, Vec<ContextMessage>)> {
+    async fn unanswered(&self) -> Result<Waiting> {
         const A_LONG_EXCHANGE: usize = 256;
         let tail = self.store.read_tail(A_LONG_EXCHANGE).await?.messages;
         let is_utterance = |stored: &Arc<StoredMessage>| stored.message.role == ChatRole::User;
@@ -209,7 +207,7 @@ impl Conversation {
                 _ => return Err(Error::NothingToRetry),
             }
         }
-        Ok((Turn::Stored(utterance), since))
+        Ok(Waiting::new(Turn::Stored(utterance), since))
     }
 
     fn results(&self, called: &ChatMessage, results: Vec<String>) -> Result<Vec<ChatMessage>> {
@@ -226,21 +224,24 @@ impl Conversation {
     }
 
     /// Starts the turn in a task of its own, which ends properly whatever becomes of the answer.
-    fn answer(
-        &self,
-        between: OwnedMutexGuard<Between>,
-        turn: Turn,
-        since: Vec<ContextMessage>,
-    ) -> Result<Answer> {
-        let utterance = match &turn {
+    fn answer(&self, mut between: OwnedMutexGuard<Between>, waiting: Waiting) -> Result<Answer> {
+        let utterance = match &waiting.turn {
             Turn::Stored(stored) => Some(Arc::clone(stored)),
             Turn::Unstored(_) | Turn::OffRecord(_) => None,
         };
+        between.off_record = false;
         let (answer, wire) = Answer::new(self.clone(), utterance);
-        let task = Task::new(self.clone(), self.mind()?.clone(), between, turn, since);
+        let task = Task::new(self.clone(), self.mind()?.clone(), between, waiting);
         tokio::spawn(task.run(wire));
         Ok(answer)
     }
+}
+
+fn with_words(message: ChatMessage) -> Result<ChatMessage> {
+    if message.content.trim().is_empty() {
+        return Err(Error::InvalidMessage { reason: "there are no words to answer" });
+    }
+    Ok(message)
 }
 
 /// Runs to its end even if the caller goes away, so that nothing is kept twice or by half.

@@ -18,20 +18,22 @@ impl Conversation {
             let tail = self.store().read_tail(most).await?.messages;
             let start = tail.iter().rposition(|stored| stored.message.starts_exchange());
             if start.is_some() || tail.len() < most {
-                return Ok(tail.into_iter().skip(start.unwrap_or(0)).collect());
+                // Where nobody has said anything yet, the newest message is all that can be meant.
+                let start = start.unwrap_or(tail.len().saturating_sub(1));
+                return Ok(tail.into_iter().skip(start).collect());
             }
             most = most.saturating_mul(4);
         }
     }
 
-    /// Deletes messages by number for ever, once no turn goes on; what is in memory of them goes too, and an
-    /// utterance that still waited for its answer is not retried.
+    /// Deletes messages by number for ever, once no turn goes on. What was spoken in answer to one of them and is not
+    /// kept yet goes with it.
     ///
     /// # Errors
     /// Those of [`ConversationStore::forget`](crate::ConversationStore::forget).
     pub async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
         let mut between = self.wait().await;
-        between.forget();
+        between.forget(seqs);
         self.store().forget(seqs).await
     }
 }

@@ -74,18 +74,20 @@ impl Gauge {
         self.entry(model).start = Some(start.unwrap_or(0));
     }
 
-    /// Takes in how many tokens a server counted; true where it seems to have cut the prompt.
-    pub(super) fn learn(
+    /// Takes in how many tokens a server counted, and learns from it if that is wanted; true where the server seems to
+    /// have cut the prompt.
+    pub(super) fn take_in(
         &mut self,
         model: &str,
         prompt: &TokenCount,
         counted: u64,
         window: Option<u32>,
+        teaches: bool,
     ) -> bool {
         let cut = self.entry(model).calibration.is_cut(prompt, counted, window);
-        if cut {
+        if cut && teaches {
             self.too_long(model, prompt, window);
-        } else {
+        } else if teaches {
             self.changed |= self.entry(model).calibration.learn(prompt, counted);
         }
         cut
@@ -94,10 +96,11 @@ impl Gauge {
     /// Takes in that a prompt was longer than the window, and lets the next one begin with other rates.
     pub(super) fn too_long(&mut self, model: &str, prompt: &TokenCount, window: Option<u32>) {
         let entry = self.entry(model);
-        if let Some(window) =
-            window.filter(|window| entry.calibration.thinks(prompt) < u64::from(*window))
-        {
-            entry.calibration.learn(prompt, window.into());
+        let thought = entry.calibration.thinks(prompt);
+        // All that is known of the real count is that it is no less than the window, or than was thought.
+        let least = window.map_or(thought + thought / 4, u64::from);
+        if thought < least {
+            entry.calibration.learn(prompt, least);
         }
         entry.start = None;
         self.changed = true;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::answer::{Answer, Event, Kept, Piece, Settled};
+use super::answer::{Answer, Event, Kept, Piece};
 use crate::error::Result;
 
 /// Characters after which a sentence without an end is cut, so that a voice need not wait for it.
@@ -70,11 +70,8 @@ impl Sentences {
                     self.next = Some(next);
                     return Poll::Ready(Some(Ok(self.hand_out(String::new()))));
                 }
-                match next {
-                    Event::Said => self.answer.settle(Settled::Whole),
-                    Event::Piece(piece) => return Poll::Ready(Some(Ok(piece))),
-                    Event::Done(kept) => return Poll::Ready(Some(Ok(Piece::Done(kept)))),
-                    Event::Failed(error) => return Poll::Ready(Some(Err(error))),
+                if let Some(piece) = self.answer.hand_out(next) {
+                    return Poll::Ready(Some(piece));
                 }
             }
             if self.answer.is_over() {

@@ -1,5 +1,6 @@
 //! One turn, from the prompt to the sealed answer.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
@@ -30,14 +31,19 @@ pub(super) struct Between {
     request: Option<Zeroizing<String>>,
     /// The utterance that has no whole answer.
     pub(super) waiting: Option<Waiting>,
+    /// Whether the last turn was off the record and is over, so that there is nothing to ask again.
+    pub(super) off_record: bool,
     pub(super) gauge: Gauge,
 }
 
 impl Between {
-    /// Lets go of everything that was said.
-    pub(super) fn forget(&mut self) {
+    /// Lets go of everything that was said in the messages of these numbers.
+    pub(super) fn forget(&mut self, seqs: &[RangeInclusive<u64>]) {
         self.request = None;
-        self.waiting = None;
+        self.waiting.take_if(|waiting| match &waiting.turn {
+            Turn::Stored(stored) => seqs.iter().any(|range| range.contains(&stored.seq)),
+            Turn::Unstored(_) | Turn::OffRecord(_) => false,
+        });
     }
 }
 
@@ -49,10 +55,28 @@ pub(super) struct Waiting {
 }
 
 pub(super) enum Unfinished {
-    /// The turn failed, after so much was spoken, or it goes on.
+    /// The turn failed, was interrupted, or goes on; so much was spoken that is not kept yet.
     Failed(Spoken),
     /// The model called these functions.
     Calls(ChatMessage),
+}
+
+impl Waiting {
+    /// A turn that begins.
+    pub(super) fn new(turn: Turn, since: Vec<ContextMessage>) -> Self {
+        Self { turn, since, unfinished: Unfinished::Failed(Spoken::default()) }
+    }
+}
+
+impl Unfinished {
+    /// What was spoken and is not kept yet. Functions that were called without their results being brought are as if
+    /// they never had been; words beside them are not.
+    pub(super) fn spoken(&self) -> Spoken {
+        match self {
+            Self::Failed(spoken) => spoken.clone(),
+            Self::Calls(called) => Spoken::part(called.content.clone(), "interrupted"),
+        }
+    }
 }
 
 /// What was said of an answer, and if that is only a part of it, why.
@@ -67,9 +91,13 @@ impl Spoken {
         Self { words: Zeroizing::new(words), cut_off: Some(why) }
     }
 
+    pub(super) fn is_nothing(&self) -> bool {
+        self.words.trim().is_empty()
+    }
+
     /// The words as a message, if there are any.
     pub(super) fn message(self, conversation: &Conversation) -> Option<ChatMessage> {
-        if self.words.trim().is_empty() {
+        if self.is_nothing() {
             return None;
         }
         let message = conversation.message(ChatRole::Assistant, self.words.as_str());
@@ -87,6 +115,8 @@ pub(super) struct Task {
     between: OwnedMutexGuard<Between>,
     turn: Turn,
     since: Vec<ContextMessage>,
+    /// What was spoken of this answer before it had to be asked for again.
+    before: Spoken,
     begun: Instant,
     text: Zeroizing<String>,
     calls: Vec<ToolCall>,
@@ -98,10 +128,10 @@ impl Task {
         conversation: Conversation,
         mind: Mind,
         mut between: OwnedMutexGuard<Between>,
-        turn: Turn,
-        since: Vec<ContextMessage>,
+        Waiting { turn, since, unfinished }: Waiting,
     ) -> Self {
-        let unfinished = Unfinished::Failed(Spoken::default());
+        let before = unfinished.spoken();
+        let unfinished = Unfinished::Failed(before.clone());
         let (waiting, brought) = (turn.clone(), since.clone());
         between.waiting = Some(Waiting { turn: waiting, since: brought, unfinished });
         Self {
@@ -110,6 +140,7 @@ impl Task {
             between,
             turn,
             since,
+            before,
             begun: Instant::now(),
             text: Zeroizing::default(),
             calls: Vec::new(),
@@ -144,6 +175,7 @@ impl Task {
                     let settled = wire.settled.await.unwrap_or(Settled::UpTo(0));
                     let spoken = self.spoken(settled, Some("failed"));
                     self.leave(Unfinished::Failed(spoken));
+                    self.keep_gauge().await;
                     return;
                 }
             };
@@ -172,7 +204,7 @@ impl Task {
                     self.between.gauge.too_long(&model, &prompt.count(), limits.window);
                     let included = receipt.included();
                     let Self { conversation, between, turn, since, .. } = self;
-                    let less = receipt.used_tokens * 3 / 4;
+                    let less = receipt.used_tokens / 2;
                     (prompt, receipt) =
                         between.shorter_prompt(conversation, &model, less, (turn, since)).await?;
                     if receipt.included() == included {
@@ -213,9 +245,10 @@ impl Task {
         }
         usage.cut &= self.calls.is_empty();
         self.report.usage = usage.clone();
-        if let (Turn::Stored(_), Some(counted)) = (&self.turn, usage.prompt_tokens) {
+        if let Some(counted) = usage.prompt_tokens {
+            let teaches = matches!(self.turn, Turn::Stored(_));
             let gauge = &mut self.between.gauge;
-            self.report.truncated = gauge.learn(&model, &count, counted, limits.window);
+            self.report.truncated = gauge.take_in(&model, &count, counted, limits.window, teaches);
         }
         Ok(usage)
     }
@@ -243,9 +276,13 @@ impl Task {
 
     /// Keeps what is to be kept. Without `usage` the answer was not at its end.
     async fn end(&mut self, settled: Settled, usage: Option<Usage>) -> Event {
-        let whole = usage.as_ref().map(|usage| usage.cut.then_some("length"));
-        let spoken = self.spoken(settled, whole.unwrap_or(Some("interrupted")));
-        let interrupted = spoken.cut_off == Some("interrupted");
+        let has_unsaid = matches!(settled, Settled::UpTo(_)) && !self.calls.is_empty();
+        let cut_off = match &usage {
+            Some(usage) if !has_unsaid => usage.cut.then_some("length"),
+            _ => Some("interrupted"),
+        };
+        let spoken = self.spoken(settled, cut_off);
+        let interrupted = cut_off == Some("interrupted") || spoken.cut_off == Some("interrupted");
         let report = self.report.clone();
         tracing::info!(
             first_token_ms = millis(report.time_to_first_token),
@@ -255,7 +292,8 @@ impl Task {
             interrupted,
             "the turn is over"
         );
-        if !interrupted && !self.calls.is_empty() {
+        // Whoever has not got the calls has interrupted the answer before them.
+        if matches!(settled, Settled::Whole) && !self.calls.is_empty() {
             let mut called = self.conversation.message(ChatRole::Assistant, spoken.words.as_str());
             called.tool_calls = std::mem::take(&mut self.calls);
             self.leave(Unfinished::Calls(called));
@@ -273,23 +311,35 @@ impl Task {
                 }
             }
         }
-        self.between.waiting = None;
-        if let Turn::Stored(_) = self.turn {
-            self.between.gauge.keep(&*self.conversation.store).await;
+        if interrupted {
+            // It may be asked again, and all that was spoken is kept.
+            self.leave(Unfinished::Failed(Spoken::default()));
+        } else {
+            self.between.waiting = None;
+            self.between.off_record = !matches!(self.turn, Turn::Stored(_));
         }
+        self.keep_gauge().await;
         Event::Done(Box::new(Kept { message, report }))
     }
 
-    /// What was spoken; `cut_off` is why, if all that came was.
+    async fn keep_gauge(&mut self) {
+        if let Turn::Stored(_) = self.turn {
+            self.between.gauge.keep(&*self.conversation.store).await;
+        }
+    }
+
+    /// What was spoken, this time or else before it was asked again; `cut_off` is why, if all that came was.
     fn spoken(&mut self, settled: Settled, cut_off: Option<&'static str>) -> Spoken {
         let words = std::mem::take(&mut self.text);
-        match settled {
+        let failed = cut_off == Some("failed");
+        let spoken = match settled {
             Settled::UpTo(chars) => match beginning(&words, chars) {
-                Some(words) => Spoken::part(words, "interrupted"),
+                Some(words) => Spoken::part(words, if failed { "failed" } else { "interrupted" }),
                 None => Spoken { words, cut_off },
             },
             Settled::Whole => Spoken { words, cut_off },
-        }
+        };
+        if spoken.is_nothing() { std::mem::take(&mut self.before) } else { spoken }
     }
 
     /// Leaves the utterance waiting for an answer.

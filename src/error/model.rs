@@ -28,8 +28,8 @@ pub enum ModelFailure {
         /// The model's name.
         model: String,
     },
-    /// The prompt does not fit into the model's window, however much of the history is left out.
-    #[error("the utterance and the system prompt are longer than the model's window")]
+    /// The prompt does not fit into the model's window, even with half of it left out.
+    #[error("the prompt is longer than the model's window")]
     PromptTooLong,
     /// The server refused the request.
     #[error("the server answered with status {status}: {reason}")]

@@ -38,3 +38,10 @@ impl From<&str> for Turn {
         Self::Unstored(text.to_owned())
     }
 }
+
+/// Off the record.
+impl From<ChatMessage> for Turn {
+    fn from(message: ChatMessage) -> Self {
+        Self::OffRecord(Arc::new(message))
+    }
+}

@@ -131,6 +131,7 @@ fn watch<T>(stale: &AtomicBool, result: Result<T>) -> Result<T> {
             failure,
             ModelFailure::Unreachable(_)
                 | ModelFailure::BrokeOff { .. }
+                | ModelFailure::TimedOut { .. }
                 | ModelFailure::NoSuchModel { .. }
                 | ModelFailure::Cloud { .. }
         )

@@ -127,7 +127,7 @@ async fn show_request(
 ) -> Outcome {
     let (prompt, receipt) = match &kept {
         Some(kept) => conversation.prompt(kept).await?,
-        None => conversation.preview(text).await?,
+        None => conversation.prompt(text).await?,
     };
     output::skipped(&receipt.skipped);
     let request = config.renderer(RendererKind::OllamaChat).render(&prompt);

@@ -54,7 +54,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
     let store = session.store_or_empty(&config).await?;
     let conversation = config.conversation(store, session.clock())?;
-    let (prompt, receipt) = conversation.preview(&text).await?;
+    let (prompt, receipt) = conversation.prompt(text.as_str()).await?;
     output::skipped(&receipt.skipped);
     let kind = match args.renderer {
         Renderer::OllamaChat => RendererKind::OllamaChat,
