@@ -50,24 +50,12 @@ impl Failure {
     }
 
     pub(crate) fn code(&self) -> Exit {
-        use sottovoce::Error::{
-            Config, EmptyKey, KeyFile, KeyLost, Model, NoKey, PlaceholderKey, WrongKey,
-        };
         match self {
-            Self::Library(
-                NoKey
-                | PlaceholderKey
-                | EmptyKey
-                | KeyFile { .. }
-                | KeyLost { .. }
-                | WrongKey { .. },
-            ) => Exit::Key,
-            Self::Library(Config { .. }) => Exit::Config,
-            Self::Library(Model { .. }) => Exit::Model,
+            Self::Library(error) => code(error),
             Self::Nothing { .. } => Exit::Done,
             Self::Input { .. } => Exit::Misused,
             Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
-            Self::Library(_) | Self::Io(_) => Exit::Failed,
+            Self::Io(_) => Exit::Failed,
         }
     }
 
@@ -83,6 +71,21 @@ impl Failure {
             Self::Io(error) => output::error(&error.to_string(), "check the terminal or the pipe"),
             Self::Input { what, help } => output::error(what, help),
         }
+    }
+}
+
+/// The exit code of a command that an error ends.
+pub(crate) fn code(error: &sottovoce::Error) -> Exit {
+    use sottovoce::Error::{
+        Config, EmptyKey, KeyFile, KeyLost, Model, NoKey, PlaceholderKey, WrongKey,
+    };
+    match error {
+        NoKey | PlaceholderKey | EmptyKey | KeyFile { .. } | KeyLost { .. } | WrongKey { .. } => {
+            Exit::Key
+        }
+        Config { .. } => Exit::Config,
+        Model { .. } => Exit::Model,
+        _ => Exit::Failed,
     }
 }
 

@@ -5,18 +5,22 @@ use std::time::Duration;
 
 use sottovoce::{Answer, Error, Kept, Piece, TurnReport};
 
-use crate::interrupt::Interrupt;
+use crate::exit::{self, Exit, with_causes};
+use crate::interrupt::{Heard, Interrupt};
+use crate::output;
 
 /// What became of an answer.
 pub(crate) struct Reply {
-    /// The words that were handed out.
+    /// The words that were shown.
     pub(crate) words: String,
+    /// Whether the turn is kept, as opposed to off the record.
+    pub(crate) kept: bool,
     pub(crate) end: End,
 }
 
 pub(crate) enum End {
     Kept(Box<Kept>),
-    Interrupted,
+    Interrupted(Heard),
     Failed(Error),
 }
 
@@ -27,14 +31,21 @@ pub(crate) async fn read(
     mut show: impl FnMut(&str) -> io::Result<()>,
 ) -> io::Result<Reply> {
     let mut words = String::new();
+    let kept = answer.utterance().is_some();
     loop {
         let piece = tokio::select! {
             piece = answer.next() => piece,
-            () = interrupt.heard() => return Ok(Reply { words, end: End::Interrupted }),
+            heard = interrupt.heard() => {
+                return Ok(Reply { words, kept, end: End::Interrupted(heard) });
+            }
         };
         let end = match piece {
             Some(Ok(Piece::Text(text))) => {
-                show(&text)?;
+                if let Err(error) = show(&text) {
+                    // What could not be shown is not to be kept. Should keeping the rest fail, closing tries again.
+                    drop(answer.spoken_up_to(words.chars().count()).await);
+                    return Err(error);
+                }
                 words.push_str(&text);
                 continue;
             }
@@ -43,7 +54,50 @@ pub(crate) async fn read(
             Some(Err(error)) => End::Failed(error),
             None => End::Failed(Error::ShuttingDown),
         };
-        return Ok(Reply { words, end });
+        return Ok(Reply { words, kept, end });
+    }
+}
+
+impl Reply {
+    /// Ends the line that the words stand on, so that what is said of the turn has one of its own.
+    pub(crate) fn end_line(&self) -> io::Result<()> {
+        if self.words.is_empty() || self.words.ends_with('\n') {
+            return Ok(());
+        }
+        output::line("")
+    }
+
+    /// Says what the turn took, and how well it ended.
+    pub(crate) fn say_done(&self, report: &TurnReport) -> Exit {
+        output::turn(report);
+        if self.words.is_empty() {
+            let what = "the model called a function instead of answering";
+            output::error(what, "ask again, or choose another model");
+            return Exit::Model;
+        }
+        Exit::Done
+    }
+
+    pub(crate) fn say_interrupted(&self) -> Exit {
+        output::note(&format!("interrupted; {}", self.what_is_kept()));
+        Exit::Interrupted
+    }
+
+    /// Says why there is no whole answer, and what to do.
+    pub(crate) fn say_failed(&self, error: &Error, retry: &str) -> Exit {
+        // The library does not know here whether the turn is off the record.
+        let help = error.help().trim_end_matches("; the utterance is kept");
+        output::error(&with_causes(error), help);
+        output::note(&format!("{}{retry}", self.what_is_kept()));
+        exit::code(error)
+    }
+
+    fn what_is_kept(&self) -> &'static str {
+        match (self.kept, self.words.trim().is_empty()) {
+            (false, _) => "nothing is kept",
+            (true, true) => "the utterance is kept",
+            (true, false) => "what was shown is kept",
+        }
     }
 }
 

@@ -133,7 +133,7 @@ async fn many(session: &Session, store: &FileConversationStore) -> Outcome {
     let outcome = loop {
         let next = tokio::select! {
             biased;
-            () = interrupt.heard() => break Ok(Exit::Interrupted),
+            _ = interrupt.heard() => break Ok(Exit::Interrupted),
             next = receive.recv() => next,
         };
         let Some(line) = next else { break Ok(Exit::Done) };

@@ -8,7 +8,7 @@ use sottovoce::{
     Config, Conversation, Error, ModelFailure, RendererKind, StoredMessage, TurnReport,
 };
 
-use crate::exit::{Exit, Failure, Outcome, with_causes};
+use crate::exit::{Exit, Outcome, with_causes};
 use crate::interrupt::Interrupt;
 use crate::output::{self, piece};
 use crate::reply::{self, End, Reply};
@@ -36,16 +36,20 @@ pub(crate) struct Args {
     require_model: bool,
 }
 
-/// What machines read of an utterance that was answered.
+/// What machines read of an utterance that was answered, be it in part.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Answered<'a> {
     /// The utterance's number; none off the record.
     id: Option<u64>,
     file: Option<String>,
-    /// The number of the answer as it is kept.
+    /// The number of the answer as it is kept; none where it has none yet.
     answer_id: Option<u64>,
     answer: &'a str,
-    report: &'a TurnReport,
+    /// Why it is not whole, as the kept answer says it.
+    cut_off: Option<&'a str>,
+    /// None where the turn did not come to its end.
+    report: Option<&'a TurnReport>,
 }
 
 /// What machines read of an utterance that found no model.
@@ -80,34 +84,41 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let reply = reply::read(answer, &mut interrupt, show).await;
     // Whatever happened to the terminal, what was shown is kept.
     conversation.close().await?;
-    let Reply { words, end } = reply?;
-    if !session.json && !words.is_empty() {
-        output::line("")?;
-    }
-    let id = kept.as_ref().map(|kept| kept.seq);
-    let file = kept.as_ref().map(|kept| kept.file_name());
-    match end {
-        End::Kept(done) => {
-            output::turn(&done.report);
-            if session.json {
-                output::json(&Answered {
-                    id,
-                    file,
-                    answer_id: done.message.map(|message| message.seq),
-                    answer: &words,
-                    report: &done.report,
-                })?;
+    let reply = reply?;
+    match &reply.end {
+        End::Failed(error) if reply.words.is_empty() => {
+            if args.require_model || !is_missing(error) {
+                return Ok(reply.say_failed(error, ""));
             }
-            Ok(Exit::Done)
+            return show_request(session, &config, &conversation, &text, kept, error).await;
         }
-        End::Interrupted => {
-            output::note("interrupted; what was shown is kept");
-            Ok(Exit::Interrupted)
-        }
-        End::Failed(error) if words.is_empty() && !args.require_model && is_missing(&error) => {
-            show_request(session, &config, &conversation, &text, kept, &error).await
-        }
-        End::Failed(error) => Err(Failure::from(error)),
+        _ if session.json => output::json(&answered(kept.as_ref(), &reply))?,
+        _ => reply.end_line()?,
+    }
+    Ok(match &reply.end {
+        End::Kept(done) => reply.say_done(&done.report),
+        End::Interrupted(_) => reply.say_interrupted(),
+        End::Failed(error) => reply.say_failed(error, ""),
+    })
+}
+
+/// What was read of an answer is shown here, so that it is kept with good reason.
+fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Answered<'a> {
+    let (answer, report) = match &reply.end {
+        End::Kept(done) => (done.message.as_ref(), Some(&done.report)),
+        _ => (None, None),
+    };
+    Answered {
+        id: utterance.map(|utterance| utterance.seq),
+        file: utterance.map(|utterance| utterance.file_name()),
+        answer_id: answer.map(|answer| answer.seq),
+        answer: &reply.words,
+        cut_off: match &reply.end {
+            End::Kept(done) => done.report.usage.cut.then_some("length"),
+            End::Interrupted(_) => Some("interrupted"),
+            End::Failed(_) => Some("failed"),
+        },
+        report,
     }
 }
 

@@ -4,11 +4,12 @@ mod explain;
 mod lines;
 
 use std::ops::RangeInclusive;
+use std::pin::pin;
 
-use sottovoce::{Answer, ChatMessage, ChatRole, Conversation, TurnReport};
+use sottovoce::{Answer, ChatMessage, ChatRole, Conversation, Error, ModelFailure, TurnReport};
 
-use crate::exit::{Exit, Failure, Outcome, with_causes};
-use crate::interrupt::Interrupt;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::{Heard, Interrupt};
 use crate::output;
 use crate::reply::{self, End};
 use crate::session::Session;
@@ -42,8 +43,9 @@ struct Chat {
     lines: Lines,
     interrupt: Interrupt,
     last: Option<TurnReport>,
-    /// How the last turn ended, for whoever reads the exit code of a pipe.
+    /// How the last turn ended, for whoever reads the exit code of a pipe. On a terminal that has been seen.
     exit: Exit,
+    over: bool,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -63,18 +65,31 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         interrupt: Interrupt::listen()?,
         last: None,
         exit: Exit::Done,
+        over: false,
     };
+    let mut preparing = None;
     if chat.lines.is_terminal() {
+        chat.interrupt = chat.interrupt.and_hangup()?;
         output::note(&format!(
             "{} at {}; /help tells what else a line can be, Ctrl-D ends",
             config.language_model.model,
             output::without_login(&config.language_model.base_url)
         ));
-        // While the first words are typed, the model can be loaded. If that fails, the first answer says why.
+        // While the first words are typed, the model can be loaded. If that fails, the first answer says why. A turn
+        // waits for it, so that Ctrl-C must end it too.
         let conversation = chat.conversation.clone();
-        tokio::spawn(async move { drop(conversation.prepare().await) });
+        let mut interrupt = Interrupt::listen()?;
+        preparing = Some(tokio::spawn(async move {
+            tokio::select! {
+                prepared = conversation.prepare() => drop(prepared),
+                _ = interrupt.heard() => {}
+            }
+        }));
     }
     let outcome = chat.hold().await;
+    if let Some(preparing) = preparing {
+        preparing.abort();
+    }
     // What was shown is kept, whatever ended the chat.
     chat.conversation.close().await?;
     outcome
@@ -82,19 +97,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 
 impl Chat {
     async fn hold(&mut self) -> Outcome {
-        loop {
-            let line = tokio::select! {
-                line = self.lines.next("> ") => line?,
-                () = self.interrupt.heard() => Line::End,
-            };
-            match line {
-                Line::End => return Ok(self.exit),
+        while !self.over {
+            match self.line(None).await? {
+                Line::End => self.over = true,
                 Line::Nothing => {}
-                Line::Words(words) if words.starts_with('/') => {
-                    if !self.command(&words).await? {
-                        return Ok(self.exit);
-                    }
-                }
+                Line::Garbled => self.complain("that line is not UTF-8, so it was passed over"),
+                Line::Words(words) if words.starts_with('/') => self.command(&words).await?,
                 Line::Words(words) => {
                     let utterance = self.utterance(&words);
                     let answer = self.conversation.ask_message(utterance).await;
@@ -102,13 +110,43 @@ impl Chat {
                 }
             }
         }
+        Ok(self.exit)
     }
 
-    /// Obeys a line that is no utterance; false ends the chat.
-    async fn command(&mut self, line: &str) -> Result<bool, Failure> {
+    /// The next line, or the answer to a question.
+    async fn line(&mut self, question: Option<&str>) -> Result<Line, Failure> {
+        let is_terminal = self.lines.is_terminal();
+        // One request whatever is heard meanwhile, since the thread that reads cannot be called back.
+        let mut line = pin!(self.lines.next(question));
+        loop {
+            tokio::select! {
+                line = &mut line => return Ok(line?),
+                heard = self.interrupt.heard() => match heard {
+                    // It was meant for the answer that has just ended: at the prompt Ctrl-C is no signal.
+                    Heard::Interrupt if is_terminal => {}
+                    Heard::Interrupt | Heard::Terminate => break,
+                }
+            }
+        }
+        if is_terminal {
+            output::note("");
+        }
+        self.exit = Exit::Interrupted;
+        self.over = true;
+        Ok(Line::End)
+    }
+
+    fn ended(&mut self, exit: Exit) {
+        if !self.lines.is_terminal() {
+            self.exit = exit;
+        }
+    }
+
+    /// Obeys a line that is no utterance.
+    async fn command(&mut self, line: &str) -> Result<(), Failure> {
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (name, rest.trim()) {
-            ("/quit" | "/exit", "") => return Ok(false),
+            ("/quit" | "/exit", "") => self.over = true,
             ("/help", _) => output::line(HELP)?,
             ("/retry", "") => {
                 let answer = self.conversation.retry().await;
@@ -128,12 +166,12 @@ impl Chat {
             },
             _ => self.complain(&format!("there is no {name} like that; /help lists what there is")),
         }
-        Ok(true)
+        Ok(())
     }
 
     fn complain(&mut self, what: &str) {
         output::warning(what);
-        self.exit = Exit::Misused;
+        self.ended(Exit::Misused);
     }
 
     fn utterance(&self, words: &str) -> ChatMessage {
@@ -146,35 +184,35 @@ impl Chat {
 
     /// Shows an answer as it comes, and what the turn took. A turn that fails does not end the chat.
     async fn show(&mut self, answer: sottovoce::Result<Answer>) -> Result<(), Failure> {
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(error) => return self.failed(&error),
-        };
-        let reply = reply::read(answer, &mut self.interrupt, output::piece).await?;
-        if !reply.words.is_empty() {
-            output::line("")?;
-        }
-        self.exit = Exit::Done;
-        match reply.end {
-            End::Kept(kept) => {
-                output::turn(&kept.report);
-                self.last = Some(kept.report);
+        let reply = match answer {
+            Ok(answer) => reply::read(answer, &mut self.interrupt, output::piece).await?,
+            Err(error) => {
+                let failure = Failure::from(error);
+                failure.report();
+                self.ended(failure.code());
+                return Ok(());
             }
-            End::Interrupted => output::note("interrupted; what was shown is kept"),
-            End::Failed(error) => self.failed(&error)?,
+        };
+        reply.end_line()?;
+        let exit = match &reply.end {
+            End::Kept(kept) => {
+                self.last = Some(kept.report.clone());
+                reply.say_done(&kept.report)
+            }
+            End::Interrupted(heard) => {
+                self.over = *heard == Heard::Terminate;
+                reply.say_interrupted()
+            }
+            End::Failed(error) => {
+                let fits =
+                    !matches!(error, Error::Model { failure: ModelFailure::PromptTooLong, .. });
+                reply.say_failed(error, if fits { "; /retry asks again" } else { "" })
+            }
+        };
+        if self.over {
+            self.exit = exit;
         }
-        Ok(())
-    }
-
-    fn failed(&mut self, error: &sottovoce::Error) -> Result<(), Failure> {
-        output::error(&with_causes(error), error.help());
-        if matches!(error, sottovoce::Error::Model { .. }) {
-            output::note("the utterance is kept; /retry asks again");
-        }
-        self.exit = Exit::Failed;
-        if let sottovoce::Error::Model { .. } = error {
-            self.exit = Exit::Model;
-        }
+        self.ended(exit);
         Ok(())
     }
 
@@ -196,7 +234,7 @@ impl Chat {
                 output::message(stored, false)?;
             }
             let question = format!("Really delete {what} for ever? [y/N] ");
-            let answer = self.lines.answer(&question).await?;
+            let answer = self.line(Some(&question)).await?;
             if !matches!(answer, Line::Words(answer) if ["y", "yes"].contains(&answer.to_lowercase().as_str()))
             {
                 output::note("nothing was deleted");

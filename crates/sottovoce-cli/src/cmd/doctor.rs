@@ -96,9 +96,11 @@ fn show(session: &Session, report: &Report) -> std::io::Result<()> {
             State::Warn => (WARN, "warn"),
             State::Bad => (BAD, "bad "),
         };
-        output::line(format!("{style}{word}{style:#}  {:<7} {}", line.about, line.what))?;
+        // Some of it is what a server said.
+        let what = output::printable(&line.what);
+        output::line(format!("{style}{word}{style:#}  {:<7} {what}", line.about))?;
         for mend in line.mend.iter().flat_map(|mend| mend.lines()) {
-            output::line(format!("              {DIM}→ {mend}{DIM:#}"))?;
+            output::line(format!("              {DIM}→ {}{DIM:#}", output::printable(mend)))?;
         }
     }
     Ok(())

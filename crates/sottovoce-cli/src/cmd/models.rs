@@ -1,7 +1,7 @@
 //! `sottovoce models`
 
 use serde::Serialize;
-use sottovoce::Ollama;
+use sottovoce::{Error, ModelFailure, ModelInfo, Ollama};
 
 use crate::exit::{Exit, Outcome};
 use crate::output::{self, BOLD, DIM, GOOD};
@@ -15,6 +15,7 @@ pub(crate) struct Args {}
 
 /// A model, as machines read it.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Row {
     name: String,
     configured: bool,
@@ -41,7 +42,10 @@ pub(crate) async fn run(session: &Session, _: &Args) -> Outcome {
         return Ok(Exit::Done);
     }
     if rows.is_empty() {
-        output::note("the server has no models yet; fetch one with `ollama pull`");
+        output::note(&format!(
+            "the server has no models yet; `ollama pull {}` fetches the configured one",
+            config.language_model.model
+        ));
         return Ok(Exit::Done);
     }
     output::line(format!(
@@ -65,7 +69,14 @@ async fn rows(server: &Ollama, configured: &str) -> sottovoce::Result<Vec<Row>> 
     let running = server.running().await?;
     let mut rows = Vec::new();
     for model in models {
-        let info = server.show(&model.name).await?;
+        let info = match server.show(&model.name).await {
+            // One that is broken or was deleted a moment ago does not hide the others.
+            Err(Error::Model {
+                failure: ModelFailure::NoSuchModel { .. } | ModelFailure::Refused { .. },
+                ..
+            }) => ModelInfo::default(),
+            info => info?,
+        };
         let loaded = running.iter().find(|running| running.is(&model.name));
         rows.push(Row {
             configured: model.is(configured),

@@ -45,7 +45,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     loop {
         tokio::select! {
             biased;
-            () = interrupt.heard() => return Ok(Exit::Done),
+            _ = interrupt.heard() => return Ok(Exit::Done),
             () = tokio::time::sleep(PAUSE) => {}
         }
         let reading = after(&store, seen).await?;

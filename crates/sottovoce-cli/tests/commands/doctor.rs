@@ -3,6 +3,8 @@ use std::os::unix::fs::PermissionsExt;
 use sottovoce::{Clock, SystemClock};
 
 use super::*;
+use ollama::{Answer, Ask};
+use talk::Talk;
 
 fn lines(home: &Home) -> Vec<Value> {
     out(&home.run(&["doctor", "--json"]))
@@ -75,7 +77,9 @@ fn a_window_without_room_for_a_prompt_is_named() {
             &home,
             &serde_json::json!({"LanguageModel": {"NumCtx": ctx, "NumPredict": predict}}),
         );
-        let said = about(&home, "model");
+        let mut said = about(&home, "model");
+        // The other line is of the server that is not there.
+        said.retain(|line| !line["what"].as_str().unwrap().contains("cannot be reached"));
         assert_eq!(said.first().and_then(|line| line["state"].as_str()), state, "{ctx} {predict}");
         assert!(said.iter().all(|line| line["what"].as_str().unwrap().contains("NumCtx")));
     }
@@ -123,4 +127,84 @@ fn doctor_names_what_is_wrong_and_the_command_that_mends_it() {
     for mend in ["chmod 600", "chmod 700"] {
         assert!(out(&ill).contains(mend), "{}", out(&ill));
     }
+}
+
+/// What the doctor says of the model, and how it ends.
+fn of_the_model(talk: &Talk, settings: &[(&str, &str)]) -> (Vec<Value>, i32) {
+    let mut command = talk.command(&["doctor", "--json"]);
+    for (name, value) in settings {
+        command.env(format!("SOTTOVOCE__LANGUAGEMODEL__{name}"), value);
+    }
+    let said = command.output().unwrap();
+    let all = out(&said);
+    let all = all.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    (all.filter(|line| line["about"] == "model").collect(), code(&said))
+}
+
+#[test]
+fn a_server_that_is_not_there_is_a_warning_that_says_how_to_start_it() {
+    let home = Home::new();
+    let said = home.run(&["doctor", "--json"]);
+    assert_eq!(code(&said), 0, "without a model all else works");
+    let said = &about(&home, "model")[0];
+    assert_eq!(said["state"], "warn");
+    assert!(said["mend"].as_str().unwrap().starts_with("ollama serve\n"), "{said}");
+}
+
+#[test]
+fn a_model_that_is_there_and_fits_is_good() {
+    let talk = Talk::new();
+    let (said, code) = of_the_model(&talk, &[]);
+    assert_eq!(code, 0);
+    assert_eq!(said.len(), 2);
+    assert!(said.iter().all(|line| line["state"] == "good"), "{said:?}");
+    assert!(talk.stub.seen(Ask::Load).is_empty(), "looking loads nothing");
+}
+
+#[test]
+fn what_is_wrong_with_the_model_is_named_with_what_mends_it() {
+    let missing = Answer::refusal(404, "model 'llama3.2' not found");
+    let cloud = Answer::json(serde_json::json!({
+        "capabilities": ["completion"], "remote_host": "https://ollama.com:443"
+    }));
+    let embedder = Answer::json(serde_json::json!({ "capabilities": ["embedding"] }));
+    let allowed = ("ALLOWCLOUD", "true");
+    for (show, settings, state, what, mend) in [
+        (Some(missing), &[][..], "bad", "does not have", "ollama pull llama3.2"),
+        (Some(cloud.clone()), &[], "bad", "runs in a cloud", "AllowCloud"),
+        (Some(cloud), &[allowed], "warn", "leaves this network", "of this machine"),
+        (Some(embedder), &[], "bad", "cannot answer", "sottovoce models"),
+        (None, &[("NUMCTX", "16384")], "warn", "made for 8192", "8192 or less"),
+        (None, &[("THINK", "true")], "warn", "does not think", "LanguageModel.Think"),
+    ] {
+        let talk = Talk::new();
+        if let Some(show) = show {
+            talk.stub.always_to(Ask::Show, show);
+        }
+        let (said, code) = of_the_model(&talk, settings);
+        let line = said.iter().find(|line| line["what"].as_str().unwrap().contains(what));
+        let line = line.unwrap_or_else(|| panic!("{what}: {said:?}"));
+        assert_eq!(line["state"], state, "{line}");
+        assert!(line["mend"].as_str().unwrap().contains(mend), "{line}");
+        assert_eq!(code, if state == "bad" { 3 } else { 0 }, "{line}");
+    }
+}
+
+#[test]
+fn a_model_loaded_with_a_smaller_window_is_a_warning() {
+    let talk = Talk::new();
+    assert_eq!(code(&talk.run(&["ask", "Load it"])), 0);
+    assert!(of_the_model(&talk, &[]).0.iter().all(|line| line["state"] == "good"));
+    let (said, code) = of_the_model(&talk, &[("NUMCTX", "8192")]);
+    assert_eq!(code, 0);
+    assert!(said[1]["what"].as_str().unwrap().contains("window of 4096"), "{said:?}");
+}
+
+#[test]
+fn what_a_server_says_steers_no_terminal() {
+    let talk = Talk::new();
+    let version = serde_json::json!({ "version": "1\u{1b}]0;title\u{7}\u{9b}31m" });
+    talk.stub.always_to(Ask::Version, Answer::json(version));
+    let said = out(&talk.run(&["doctor"]));
+    assert!(said.contains("version 1\u{fffd}]0;title\u{fffd}\u{fffd}31m"), "{said:?}");
 }

@@ -1,6 +1,6 @@
 //! The commands as a person or a script runs them.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::print_stderr)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -10,11 +10,19 @@ use std::time::Duration;
 use serde_json::Value;
 
 mod append;
+mod ask;
+mod chat;
 mod doctor;
 mod forget;
+mod interrupted;
+mod models;
+#[path = "../../../../tests/common/ollama.rs"]
+mod ollama;
 mod settings;
 mod shown;
 mod tail;
+mod talk;
+mod terminal;
 
 /// A home folder of its own, so that nothing of the user's is read or written.
 struct Home(tempfile::TempDir);

@@ -16,6 +16,8 @@ pub(super) enum Line {
     Words(String),
     /// An empty line, or one that was given up with Ctrl-C.
     Nothing,
+    /// What is no text.
+    Garbled,
     End,
 }
 
@@ -55,24 +57,16 @@ impl Lines {
         self.terminal.is_some()
     }
 
-    /// The next line, which can be called back later unless it is off the record.
-    pub(super) async fn next(&mut self, prompt: &str) -> io::Result<Line> {
-        self.ask(prompt, true).await
-    }
-
-    /// The answer to a question.
-    pub(super) async fn answer(&mut self, question: &str) -> io::Result<Line> {
-        self.ask(question, false).await
+    /// The next line, which can be called back later unless it is off the record; or the answer to a question.
+    pub(super) async fn next(&mut self, question: Option<&str>) -> io::Result<Line> {
+        let prompt = question.unwrap_or("> ").to_owned();
+        let _ = self.requests.send(Request::Read { prompt, remember: question.is_none() });
+        self.lines.recv().await.unwrap_or(Ok(Line::End))
     }
 
     /// Lets go of the lines of this session.
     pub(super) fn forget(&self) {
         let _ = self.requests.send(Request::Forget);
-    }
-
-    async fn ask(&mut self, prompt: &str, remember: bool) -> io::Result<Line> {
-        let _ = self.requests.send(Request::Read { prompt: prompt.to_owned(), remember });
-        self.lines.recv().await.unwrap_or(Ok(Line::End))
     }
 }
 
@@ -126,6 +120,7 @@ fn read(mut asked: mpsc::UnboundedReceiver<Request>, answers: &Answers) {
         let line = match input.read_line(&mut line) {
             Ok(0) => Ok(Line::End),
             Ok(_) => Ok(words(&line)),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Line::Garbled),
             Err(error) => Err(error),
         };
         if answers.send(line).is_err() {

@@ -1,0 +1,212 @@
+use super::*;
+use ollama::{Answer, Ask};
+use serde_json::json;
+use talk::Talk;
+
+/// A model that runs on another machine.
+fn cloud() -> Answer {
+    Answer::json(json!({ "capabilities": ["completion"], "remote_host": "https://ollama.com:443" }))
+}
+
+#[test]
+fn the_first_words_are_shown_while_the_model_still_answers() {
+    let talk = Talk::new();
+    talk.stub.next(Answer::saying(&["Sunny, "]).hold().text("then rain."));
+    let mut asked = talk.spawn(&["ask", "And", "tomorrow?"]);
+    assert_eq!(asked.until_shown("Sunny, "), "Sunny, ");
+    talk.stub.release();
+    let asked = asked.ended();
+    assert_eq!(code(&asked), 0, "{}", err(&asked));
+    assert_eq!(out(&asked), "Sunny, then rain.\n");
+    assert!(err(&asked).contains("first word after"), "{}", err(&asked));
+    let kept = talk.kept();
+    assert_eq!(kept[0]["content"], "And tomorrow?");
+    assert_eq!(
+        (&kept[1]["role"], &kept[1]["content"]),
+        (&json!("Assistant"), &json!("Sunny, then rain."))
+    );
+    assert!(kept[1]["metadata"]["cutOff"].is_null(), "{}", kept[1]);
+}
+
+#[test]
+fn machines_get_one_object_that_names_both_messages() {
+    let talk = Talk::new();
+    let words = "a\u{1b}[31mb\u{202e}c";
+    talk.stub.next(Answer::saying(&[words]));
+    let asked = talk.run(&["--json", "ask", "What?"]);
+    let all = rows(&asked);
+    assert_eq!(all.len(), 1);
+    let row = &all[0];
+    let (kept, file) = (talk.kept(), talk.home.records()[0].clone());
+    assert_eq!(row["id"], kept[0]["id"]);
+    assert_eq!(row["file"], file.file_name().unwrap().to_str().unwrap());
+    assert_eq!(row["answerId"], kept[1]["id"]);
+    assert_eq!(row["answer"], words);
+    assert!(row["cutOff"].is_null() && row["report"]["requestBytes"].is_u64(), "{row}");
+    // The answer, the file and the keys are all that is text.
+    let keys = row.to_string().replace(row["file"].as_str().unwrap(), "");
+    assert!(!keys.contains('_'), "camelCase throughout: {row}");
+}
+
+#[test]
+fn a_part_of_an_answer_is_told_from_a_whole_one_by_machines_too() {
+    let talk = Talk::new();
+    talk.stub.next(Answer::saying(&["half"]).error("out of memory"));
+    talk.stub.next(Answer::saying(&["too long"]).cut_at_length());
+    let broken = talk.run(&["--json", "ask", "one"]);
+    assert_eq!(code(&broken), 6);
+    let row: Value = serde_json::from_str(&out(&broken)).unwrap();
+    assert_eq!((&row["answer"], &row["cutOff"]), (&json!("half"), &json!("failed")));
+    assert!(row["report"].is_null() && row["answerId"].is_null(), "{row}");
+    let cut = &rows(&talk.run(&["--json", "ask", "two"]))[0];
+    assert_eq!(cut["cutOff"], "length");
+    let kept = talk.kept();
+    assert_eq!(kept[1]["metadata"]["cutOff"], "failed");
+    assert_eq!(kept[3]["metadata"]["cutOff"], "length");
+}
+
+#[test]
+fn without_a_server_or_the_model_the_request_is_printed_and_the_utterance_kept() {
+    let talk = Talk::new();
+    talk.stub.always_to(Ask::Show, Answer::refusal(404, "model 'llama3.2' not found"));
+    talk.stub.always_to(Ask::Reply, Answer::refusal(404, "model 'llama3.2' not found"));
+    let nobody = Home::new();
+    for (home, asked, help) in [
+        (&nobody, nobody.run(&["ask", "Hello"]), "`ollama serve`"),
+        (&talk.home, talk.run(&["ask", "Hello"]), "`ollama pull`"),
+    ] {
+        assert_eq!(code(&asked), 0, "{}", err(&asked));
+        let request: Value = serde_json::from_str(&out(&asked)).unwrap();
+        assert_eq!(request["model"], "llama3.2");
+        assert!(err(&asked).contains("warning: ") && err(&asked).contains(help), "{}", err(&asked));
+        assert_eq!(home.words(), ["Hello"]);
+    }
+    let row = &rows(&talk.run(&["--json", "ask", "Again"]))[0];
+    assert_eq!((&row["id"], &row["path"]), (&json!(2), &json!("/api/chat")));
+    assert!(row["reason"].as_str().unwrap().contains("no model") && row["file"].is_string());
+}
+
+#[test]
+fn who_requires_a_model_gets_an_error_and_nothing_to_mistake_for_an_answer() {
+    let talk = Talk::new();
+    talk.stub.always_to(Ask::Show, Answer::refusal(404, "model 'llama3.2' not found"));
+    for arguments in
+        [&["ask", "--require-model", "Hi"][..], &["--json", "ask", "--require-model", "Hi"]]
+    {
+        let nobody = Home::new();
+        for (home, asked) in [(&nobody, nobody.run(arguments)), (&talk.home, talk.run(arguments))] {
+            assert_eq!(code(&asked), 6);
+            assert_eq!(out(&asked), "");
+            let said = err(&asked);
+            assert!(said.contains("error: ") && said.contains("the utterance is kept"), "{said}");
+            assert_eq!(home.words().last().unwrap(), "Hi");
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_an_error_below_what_was_shown() {
+    for answer in [
+        Answer::saying(&["It will "]).error("out of memory"),
+        Answer::saying(&["It will "]).cut(),
+        Answer::saying(&["It will "]).unfinished(),
+    ] {
+        let talk = Talk::new();
+        talk.stub.next(answer);
+        let asked = talk.run(&["ask", "Tomorrow?"]);
+        assert_eq!(code(&asked), 6);
+        assert_eq!(out(&asked), "It will \n");
+        assert!(err(&asked).contains("what was shown is kept"), "{}", err(&asked));
+        assert_eq!(talk.kept()[1]["metadata"]["cutOff"], "failed");
+        assert_eq!(talk.home.words(), ["Tomorrow?", "It will "]);
+    }
+}
+
+#[test]
+fn a_model_that_fails_without_a_word_is_an_error_and_no_request_is_printed() {
+    for (answer, part) in [
+        (Answer::refusal(500, "llama runner process has terminated"), "status 500"),
+        (Answer::saying(&[]), "empty answer"),
+        (Answer::body(200, "<html>"), "not understood"),
+        (
+            Answer::saying(&[]).tools(json!([{"function": {"name": "f", "arguments": {}}}])),
+            "function",
+        ),
+    ] {
+        let talk = Talk::new();
+        talk.stub.next(answer);
+        let asked = talk.run(&["ask", "Tomorrow?"]);
+        assert_eq!(code(&asked), 6, "{part}");
+        assert_eq!(out(&asked), "");
+        assert!(err(&asked).contains(part) && err(&asked).contains("help: "), "{}", err(&asked));
+        assert_eq!(talk.home.words(), ["Tomorrow?"]);
+    }
+}
+
+#[test]
+fn off_the_record_leaves_no_trace_and_claims_none() {
+    let talk = Talk::new();
+    talk.stub.next(Answer::saying(&["Secret."]));
+    talk.stub.next(Answer::saying(&["Half"]).error("out of memory"));
+    talk.stub.next(Answer::refusal(400, "the input length exceeds the context length"));
+    let shown = talk.run(&["ask", "--off-record", "Psst"]);
+    assert_eq!((code(&shown), out(&shown)), (0, "Secret.\n".to_owned()), "{}", err(&shown));
+    for _ in 0..2 {
+        let failed = talk.run(&["ask", "--off-record", "Psst"]);
+        assert_eq!(code(&failed), 6);
+        let said = err(&failed);
+        assert!(said.contains("nothing is kept") && !said.contains(" is kept;"), "{said}");
+        assert!(!said.contains("utterance is kept") && !said.contains("shown is kept"), "{said}");
+    }
+    let row = &rows(&talk.run(&["--json", "ask", "--off-record", "Psst"]))[0];
+    assert!(row["id"].is_null() && row["answerId"].is_null(), "{row}");
+    assert_eq!(row["answer"], "Fine.");
+    assert_eq!(std::fs::read_dir(talk.home.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn nothing_is_sent_to_a_model_in_a_cloud_unless_that_is_allowed() {
+    let talk = Talk::new();
+    talk.stub.always_to(Ask::Show, cloud());
+    let refused = talk.run(&["ask", "Hello"]);
+    assert_eq!((code(&refused), out(&refused).as_str()), (6, ""));
+    assert!(err(&refused).contains("LanguageModel.AllowCloud"), "{}", err(&refused));
+    assert!(talk.stub.seen(Ask::Reply).is_empty());
+    assert_eq!(talk.home.words(), ["Hello"]);
+    let mut allowed = talk.command(&["ask", "Hello"]);
+    let allowed = allowed.env("SOTTOVOCE__LANGUAGEMODEL__ALLOWCLOUD", "true").output().unwrap();
+    assert_eq!((code(&allowed), out(&allowed).as_str()), (0, "Fine.\n"), "{}", err(&allowed));
+}
+
+#[test]
+fn an_answer_steers_no_terminal_even_through_a_pipe() {
+    let talk = Talk::new();
+    // Cut within the sequences, too.
+    talk.stub.next(Answer::saying(&["a\u{1b}", "[31mb\u{9b}", "31mc\u{202e}d\u{7}e\r", "f\n\tg"]));
+    let asked = talk.run(&["ask", "Hello"]);
+    assert_eq!(out(&asked), "a\u{fffd}[31mb\u{fffd}31mc\u{fffd}d\u{fffd}e\u{fffd}f\n\tg\n");
+    let tail = out(&talk.home.run(&["tail"]));
+    assert!(tail.contains("a\u{fffd}[31mb\u{fffd}31mc\u{fffd}d\u{fffd}e\u{fffd}f"), "{tail}");
+}
+
+#[test]
+fn what_a_model_thinks_is_never_shown() {
+    let talk = Talk::new();
+    talk.stub
+        .always_to(Ask::Show, Answer::json(json!({ "capabilities": ["completion", "thinking"] })));
+    talk.stub.next(Answer::saying(&[]).thinking("canary one").text("Yes."));
+    talk.stub.next(Answer::saying(&["<thi", "nk>canary two</th", "ink>Yes."]));
+    for _ in 0..2 {
+        let asked = talk.run(&["--verbose", "ask", "Hello"]);
+        assert_eq!(out(&asked).trim(), "Yes.");
+        assert!(!err(&asked).contains("canary"), "{}", err(&asked));
+    }
+    assert!(!talk.home.words().concat().contains("canary"));
+}
+
+#[test]
+fn an_answer_that_ends_its_line_is_not_followed_by_an_empty_one() {
+    let talk = Talk::new();
+    talk.stub.next(Answer::saying(&["One.\nTwo.\n"]));
+    assert_eq!(out(&talk.run(&["ask", "Count"])), "One.\nTwo.\n");
+}

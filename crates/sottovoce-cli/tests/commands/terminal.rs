@@ -1,0 +1,225 @@
+//! A chat on a terminal, typed into as a person does.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Termios, tcgetattr};
+
+use super::*;
+use ollama::{Answer, Ask};
+use talk::{Pipe, Talk};
+
+const CTRL_C: &str = "\u{3}";
+const CTRL_D: &str = "\u{4}";
+
+/// A terminal with a chat on it.
+struct Terminal {
+    keys: File,
+    line: OwnedFd,
+    screen: Pipe,
+    child: Child,
+    before: Termios,
+}
+
+impl Terminal {
+    /// `None` where the program that gives a terminal to another is missing.
+    fn chat(talk: &Talk, arguments: &[&str]) -> Option<Self> {
+        let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&own).unwrap();
+        unlockpt(&own).unwrap();
+        let name = ptsname(&own, Vec::new()).unwrap();
+        let line = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let before = tcgetattr(&line).unwrap();
+        let plain = talk.command(arguments);
+        let mut command = Command::new("setsid");
+        command
+            .args(["--ctty", env!("CARGO_BIN_EXE_sottovoce")])
+            .args(plain.get_args())
+            .current_dir(talk.home.path())
+            .env_clear()
+            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .env("TERM", "xterm")
+            .stdin(line.try_clone().unwrap())
+            .stdout(line.try_clone().unwrap())
+            .stderr(line.try_clone().unwrap());
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let child = match command.env("PATH", path).spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                eprintln!("SKIPPED: there is no setsid to give a terminal to a program: {error}");
+                return None;
+            }
+        };
+        let keys = File::from(own);
+        let screen = Pipe::new(keys.try_clone().unwrap());
+        let mut terminal = Self { keys, line, screen, child, before };
+        terminal.prompt();
+        Some(terminal)
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until a line is asked for, and gives what was shown until then.
+    fn prompt(&mut self) -> String {
+        let shown = self.screen.until("> ");
+        self.until_edited(true);
+        shown
+    }
+
+    /// Waits until keys go to the editor, or until they do no more and Ctrl-C is a signal.
+    fn until_edited(&self, edited: bool) {
+        for _ in 0..2000 {
+            if tcgetattr(&self.line).unwrap().local_modes.contains(LocalModes::ISIG) != edited {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("the terminal's mode did not change");
+    }
+
+    /// Waits for the end, and gives its exit code; the terminal must be as it was.
+    fn ended(self) -> i32 {
+        let ended = ended(self.child);
+        let after = tcgetattr(&self.line).unwrap();
+        assert_eq!(after.local_modes, self.before.local_modes);
+        assert_eq!(after.input_modes, self.before.input_modes);
+        assert_eq!(after.output_modes, self.before.output_modes);
+        code(&ended)
+    }
+}
+
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files_below(&path, found) } else { found.push(path) }
+    }
+}
+
+#[test]
+fn what_is_typed_is_answered_and_stands_nowhere_in_the_clear() {
+    let talk = Talk::new();
+    talk.stub.next(Answer::saying(&["canary \u{1b}]0;title\u{7}", "answer"]));
+    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    chat.press("canary question\r");
+    let shown = chat.screen.until("first word after");
+    assert!(shown.contains("canary \u{fffd}]0;title\u{fffd}answer\r\n"), "{shown:?}");
+    chat.prompt();
+    chat.press(&format!("canary given up{CTRL_C}"));
+    chat.prompt();
+    // The arrow calls back the last line that was sent.
+    chat.press("\u{1b}[A\r");
+    chat.screen.until("Fine.");
+    chat.prompt();
+    chat.press(CTRL_D);
+    assert_eq!(chat.ended(), 0);
+    let sealed =
+        ["canary question", "canary \u{1b}]0;title\u{7}answer", "canary question", "Fine."];
+    assert_eq!(talk.home.words(), sealed);
+    let mut files = Vec::new();
+    files_below(talk.home.path(), &mut files);
+    assert!(files.len() > 4, "{files:?}");
+    for file in files {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(!bytes.windows(6).any(|some| some == b"canary"), "{}", file.display());
+    }
+}
+
+#[test]
+fn ctrl_c_stops_the_answer_and_gives_the_prompt_back() {
+    let talk = Talk::new();
+    talk.stub.next(Answer::saying(&["It will "]).silence());
+    talk.stub.next(Answer::refusal(500, "broken"));
+    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    chat.press("Tomorrow?\r");
+    chat.screen.until("It will ");
+    chat.press(CTRL_C);
+    let shown = chat.screen.until("what was shown is kept");
+    assert!(shown.contains("\r\n"), "on a line of its own: {shown:?}");
+    talk.stub.wait_until_closed_early();
+    for _ in 0..2 {
+        chat.prompt();
+        chat.press(CTRL_C);
+    }
+    chat.prompt();
+    chat.press("And now?\r");
+    chat.screen.until("status 500");
+    chat.prompt();
+    chat.press(CTRL_D);
+    assert_eq!(chat.ended(), 0, "whoever sat there has seen it");
+    assert_eq!(talk.home.words(), ["Tomorrow?", "It will ", "And now?"]);
+}
+
+#[test]
+fn a_model_that_is_slow_to_load_holds_nobody_back() {
+    let talk = Talk::new();
+    talk.stub.always_to(Ask::WarmUp, Answer::silent());
+    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    talk.stub.wait_for(Ask::WarmUp, 1);
+    chat.press(CTRL_D);
+    assert_eq!(chat.ended(), 0);
+    talk.stub.wait_until_closed_early();
+
+    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    talk.stub.wait_for(Ask::WarmUp, 2);
+    chat.press("Hello\r");
+    chat.until_edited(false);
+    // The line is on its way from the editor to the conversation.
+    std::thread::sleep(Duration::from_millis(200));
+    chat.press(CTRL_C);
+    chat.screen.until("interrupted; the utterance is kept");
+    chat.prompt();
+    chat.press("/retry\r");
+    chat.screen.until("Fine.");
+    chat.prompt();
+    chat.press(CTRL_D);
+    assert_eq!(chat.ended(), 0);
+    assert_eq!(talk.home.words(), ["Hello", "Fine."]);
+}
+
+#[test]
+fn sigterm_ends_a_chat_that_waits_for_a_key_and_gives_the_terminal_back() {
+    let talk = Talk::new();
+    let Some(chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    signal(&chat.child, "-TERM");
+    assert_eq!(chat.ended(), 130);
+}
+
+#[test]
+fn a_terminal_that_is_closed_takes_nothing_along_that_was_shown() {
+    let talk = Talk::new();
+    talk.stub.next(Answer::saying(&["It will "]).silence());
+    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    chat.press("Tomorrow?\r");
+    chat.screen.until("It will ");
+    signal(&chat.child, "-HUP");
+    assert_eq!(chat.ended(), 130);
+    assert_eq!(talk.home.words(), ["Tomorrow?", "It will "]);
+    talk.stub.wait_until_closed_early();
+}
+
+#[test]
+fn forgetting_shows_what_goes_and_asks() {
+    let talk = Talk::new();
+    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    chat.press("Hello\r");
+    chat.screen.until("Fine.");
+    for (answer, said) in
+        [("n\r", "nothing was deleted"), ("", "nothing was deleted"), ("y\r", "deleted 2 messages")]
+    {
+        chat.prompt();
+        chat.press("/forget last\r");
+        let shown = chat.screen.until("Really delete 2 messages for ever? [y/N] ");
+        assert!(shown.contains("Hello") && shown.contains("Fine."), "{shown:?}");
+        chat.until_edited(true);
+        chat.press(if answer.is_empty() { CTRL_C } else { answer });
+        chat.screen.until(said);
+    }
+    chat.prompt();
+    chat.press(CTRL_D);
+    assert_eq!(chat.ended(), 0);
+    assert!(talk.home.words().is_empty());
+}
