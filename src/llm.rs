@@ -7,6 +7,7 @@ mod thinking;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::Serialize;
 
 #[cfg(feature = "ollama")]
 pub use ollama::{
@@ -86,7 +87,7 @@ impl ModelLimits {
 }
 
 /// What an answer cost, as far as the server says.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Usage {
@@ -96,12 +97,23 @@ pub struct Usage {
     pub cached_tokens: Option<u64>,
     /// Tokens of the answer.
     pub answer_tokens: Option<u64>,
-    /// Loading the model.
+    /// Loading the model; in JSON these times are milliseconds.
+    #[serde(rename = "loadMs", serialize_with = "millis")]
     pub load_time: Option<Duration>,
     /// Evaluating the prompt.
+    #[serde(rename = "promptMs", serialize_with = "millis")]
     pub prompt_time: Option<Duration>,
     /// Producing the answer.
+    #[serde(rename = "answerMs", serialize_with = "millis")]
     pub answer_time: Option<Duration>,
     /// Whether the answer was cut at its greatest length.
     pub cut: bool,
+}
+
+/// A duration in milliseconds, to the microsecond.
+pub(crate) fn millis<S: serde::Serializer>(
+    time: &Option<Duration>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.as_micros() as f64 / 1e3).serialize(to)
 }

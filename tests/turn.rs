@@ -352,7 +352,7 @@ async fn a_prompt_that_is_too_long_is_sent_once_more_with_less_history() {
     let (_, kept) = soon(house.conversation.ask("So?").await.unwrap().whole()).await.unwrap();
     assert_eq!(kept.report.retries, 1);
     let (first, second) = (house.model.read(0), house.model.read(1));
-    assert!(second.len() < first.len() && first.ends_with(&second));
+    assert!(second.len() < first.len() && first.ends_with(&second[1..]));
 
     house.model.refuses(ModelFailure::PromptTooLong);
     house.model.refuses(ModelFailure::PromptTooLong);
@@ -373,7 +373,7 @@ async fn a_report_says_how_much_of_the_request_is_old() {
     for words in ["One", "Two", "Three", "Four", "Five", "Six"] {
         house.model.says("A reply of a few words, as they are given to be heard.");
         let (_, kept) = soon(house.conversation.ask(words).await.unwrap().whole()).await.unwrap();
-        assert!(kept.report.time_to_first_token.unwrap() <= kept.report.whole_time);
+        assert!(kept.report.time_to_first_token <= kept.report.whole_time);
         assert_eq!(kept.report.window, Some(4096));
         shares.push(kept.report.unchanged_share());
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::llm::Usage;
+use crate::llm::{Usage, millis};
 use crate::prompt::Receipt;
 
 /// The figures of one turn. It holds numbers and reasons, never words.
@@ -12,10 +12,13 @@ use crate::prompt::Receipt;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TurnReport {
-    /// From the beginning of the turn to the first words of the answer, if any came.
+    /// From the beginning of the turn to the first words of the answer, if any came; in JSON these times are
+    /// milliseconds.
+    #[serde(rename = "timeToFirstTokenMs", serialize_with = "millis")]
     pub time_to_first_token: Option<Duration>,
     /// From the beginning of the turn until the answer was over.
-    pub whole_time: Duration,
+    #[serde(rename = "wholeMs", serialize_with = "millis")]
+    pub whole_time: Option<Duration>,
     /// What the server says of it.
     pub usage: Usage,
     /// Tokens of prompt and answer together that the model can take, where the server says.

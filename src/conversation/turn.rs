@@ -160,7 +160,7 @@ impl Task {
                 settled = &mut wire.settled => Err(settled.unwrap_or(Settled::UpTo(0))),
                 answered = self.reply(&wire.events) => Ok(answered),
             };
-            self.report.whole_time = self.begun.elapsed();
+            self.report.whole_time = Some(self.begun.elapsed());
             let event = match answered {
                 Err(settled) => self.end(settled, None).await,
                 Ok(Ok(usage)) => {

@@ -72,11 +72,9 @@ impl ModelFailure {
             Self::Cloud { .. } => {
                 "choose a model that runs on this machine, or allow it with LanguageModel.AllowCloud"
             }
-            Self::PromptTooLong => {
-                "say it in fewer words, or raise LanguageModel.NumCtx; the utterance is kept"
-            }
-            Self::Refused { .. } => "see the server's log; the utterance is kept",
-            Self::BrokeOff { .. } | Self::Empty => "ask again; the utterance is kept",
+            Self::PromptTooLong => "say it in fewer words, or raise LanguageModel.NumCtx",
+            Self::Refused { .. } => "see the server's log",
+            Self::BrokeOff { .. } | Self::Empty => "ask again",
             Self::Unintelligible { .. } => {
                 "see that LanguageModel.BaseUrl is the address of an Ollama server"
             }

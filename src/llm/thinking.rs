@@ -4,7 +4,8 @@ const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
 /// Takes the thoughts off the beginning of an answer. Servers hand them over separately where they know that a model
-/// thinks; where they do not, they stand in the text, between `<think>` and `</think>`.
+/// thinks; where they do not, they stand in the text, between `<think>` and `</think>`. Thoughts without the opening
+/// tag cannot be told from words.
 #[derive(Debug, Default)]
 pub(crate) struct Thoughts {
     at: At,
@@ -29,7 +30,15 @@ impl Thoughts {
             return piece.to_owned();
         }
         self.held.push_str(piece);
-        if self.at == At::Beginning {
+        loop {
+            if self.at == At::Thinking {
+                let Some((_, said)) = self.held.split_once(CLOSE) else {
+                    self.forget_thoughts();
+                    return String::new();
+                };
+                self.held = said.to_owned();
+                self.at = At::Between;
+            }
             let begun = self.held.trim_start();
             if let Some(thought) = begun.strip_prefix(OPEN) {
                 self.held = thought.to_owned();
@@ -37,23 +46,12 @@ impl Thoughts {
             } else if OPEN.starts_with(begun) {
                 return String::new();
             } else {
+                let said = if self.at == At::Between { begun } else { &self.held }.to_owned();
+                self.held.clear();
                 self.at = At::Speaking;
-                return std::mem::take(&mut self.held);
+                return said;
             }
         }
-        if self.at == At::Thinking {
-            let Some((_, said)) = self.held.split_once(CLOSE) else {
-                self.forget_thoughts();
-                return String::new();
-            };
-            self.held = said.to_owned();
-            self.at = At::Between;
-        }
-        let said = std::mem::take(&mut self.held).trim_start().to_owned();
-        if !said.is_empty() {
-            self.at = At::Speaking;
-        }
-        said
     }
 
     /// Whether the model thinks at present.
@@ -63,7 +61,11 @@ impl Thoughts {
 
     /// What was held back when the answer ended: a beginning of a tag that became none.
     pub(crate) fn rest(self) -> String {
-        if self.at == At::Beginning { self.held } else { String::new() }
+        match self.at {
+            At::Beginning => self.held,
+            At::Between => self.held.trim_start().to_owned(),
+            At::Thinking | At::Speaking => String::new(),
+        }
     }
 
     /// Keeps only as much as may be the beginning of the closing tag.
@@ -94,6 +96,8 @@ mod tests {
         assert_eq!(spoken(&["\n It rains."]), "\n It rains.");
         assert_eq!(spoken(&["<thi"]), "<thi");
         assert_eq!(spoken(&["<think>never closed"]), "");
+        assert_eq!(spoken(&["<think>a</think>\n<think>secret</think> Yes."]), "Yes.");
+        assert_eq!(spoken(&["<think>a</think>", " <", "b"]), "<b");
     }
 
     proptest! {

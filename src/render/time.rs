@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 use crate::message::ChatMessage;
 use crate::prompt::Prompt;
 
-/// `Sunday 2025-08-24 18:36 +02:00`: with the weekday, because people say "on Friday", and to the minute.
-pub(super) fn of_message(message: &ChatMessage) -> String {
+/// The local time at which a message was said, as far as it is known; else that of UTC.
+pub(super) fn of_message(message: &ChatMessage) -> Zoned {
     let minutes = message.offset_minutes.unwrap_or(0);
     let offset = Offset::from_seconds(i32::from(minutes) * 60).unwrap_or(Offset::UTC);
     at_offset(message.timestamp, offset)
@@ -15,7 +15,7 @@ pub(super) fn of_message(message: &ChatMessage) -> String {
 
 /// The time of the utterance being answered. It is the current time, so where one was said earlier or elsewhere, the
 /// clock's is taken instead.
-pub(super) fn of_turn(prompt: &Prompt) -> String {
+pub(super) fn of_turn(prompt: &Prompt) -> Zoned {
     const A_MINUTE: SignedDuration = SignedDuration::from_mins(1);
     let said = prompt.user_input.timestamp;
     if prompt.now.timestamp().duration_since(said).abs() < A_MINUTE {
@@ -25,16 +25,40 @@ pub(super) fn of_turn(prompt: &Prompt) -> String {
     }
 }
 
+/// `Sunday 24 August 2025 18:36 +02:00`: with the weekday, because people say "on Friday", and to the minute. The
+/// name of the month cannot be taken for a day.
+pub(super) fn in_full(moment: &Zoned) -> String {
+    moment.strftime("%A %-d %B %Y %H:%M %:z").to_string()
+}
+
 /// The current time, with the zone's name where it has one.
 pub(super) fn of_now(now: &Zoned) -> String {
-    let time = at_offset(now.timestamp(), now.offset());
+    let time = in_full(&at_offset(now.timestamp(), now.offset()));
     match now.time_zone().iana_name() {
         Some(name) => format!("{time} ({name})"),
         None => time,
     }
 }
 
-fn at_offset(timestamp: Timestamp, offset: Offset) -> String {
-    let time = timestamp.to_zoned(offset.to_time_zone());
-    time.strftime("%A %Y-%m-%d %H:%M %:z").to_string()
+/// Writes one moment after the other, as in a log: the year and the offset from UTC only where they are not those of
+/// the moment before. Tokenizers that read digits one by one need half as many tokens for it.
+///
+/// What is written depends on the moments alone, and while a prompt begins with the same one, so do all the others.
+#[derive(Default)]
+pub(super) struct Log {
+    last: Option<(i16, Offset)>,
+}
+
+impl Log {
+    pub(super) fn moment(&mut self, moment: &Zoned) -> String {
+        let known = (moment.year(), moment.offset());
+        match self.last.replace(known) {
+            Some(last) if last == known => moment.strftime("%A %-d %B %H:%M").to_string(),
+            _ => in_full(moment),
+        }
+    }
+}
+
+fn at_offset(timestamp: Timestamp, offset: Offset) -> Zoned {
+    timestamp.to_zoned(offset.to_time_zone())
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::time;
+use super::time::{self, Log};
 use crate::context::{ContextMessage, Placement};
 use crate::message::{ChatMessage, ChatRole, TOOL, ToolCall};
 use crate::prompt::Prompt;
@@ -48,14 +48,15 @@ pub(super) fn lines<'a, Call>(
             tool_name: None,
         })
         .collect();
+    let mut log = Log::default();
     for message in remembered.chain(prompt.placed(Placement::History)) {
-        lines.push(line(message, content(message)));
+        lines.push(line(message, content(message, &mut log)));
     }
-    let newest = stamped(&prompt.user_input, &time::of_turn(prompt));
+    let newest = stamped(&prompt.user_input, &log.moment(&time::of_turn(prompt)));
     let newest = found(prompt).unwrap_or_default() + &newest;
     lines.push(line(&prompt.user_input, newest));
     for message in prompt.since.iter().map(ContextMessage::message) {
-        lines.push(line(message, content(message)));
+        lines.push(line(message, content(message, &mut log)));
     }
     lines
 }
@@ -79,9 +80,11 @@ fn role(message: &ChatMessage) -> ChatRole {
     }
 }
 
-fn content(message: &ChatMessage) -> String {
+fn content(message: &ChatMessage, log: &mut Log) -> String {
     match message.role {
-        ChatRole::User | ChatRole::System => stamped(message, &time::of_message(message)),
+        ChatRole::User | ChatRole::System => {
+            stamped(message, &log.moment(&time::of_message(message)))
+        }
         ChatRole::Assistant | ChatRole::Tool => as_said(message).into_owned(),
     }
 }
@@ -115,7 +118,7 @@ pub(super) fn found(prompt: &Prompt) -> Option<String> {
         .placed(Placement::NewestTurn)
         .map(|message| match message.role {
             ChatRole::System => format!("- {}", indented(&message.content)),
-            _ => format!("- {}", stamped(message, &time::of_message(message))),
+            _ => format!("- {}", stamped(message, &time::in_full(&time::of_message(message)))),
         })
         .collect();
     (!items.is_empty()).then(|| format!("Possibly relevant:\n{}\n\n", items.join("\n")))

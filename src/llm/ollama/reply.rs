@@ -22,6 +22,7 @@ pub struct OllamaReply {
     received: Buffer,
     ready: VecDeque<ReplyPart>,
     thinking: bool,
+    begun: bool,
     allow_cloud: bool,
     over: bool,
 }
@@ -42,6 +43,7 @@ impl OllamaReply {
             received: Buffer::default(),
             ready: VecDeque::new(),
             thinking: false,
+            begun: false,
             allow_cloud: false,
             over: false,
         }
@@ -78,8 +80,13 @@ impl OllamaReply {
         let chunk = chunk.ok_or_else(|| {
             self.answer.unintelligible("a line of it is not the JSON that Ollama sends")
         })?;
-        if let Some(complaint) = chunk.complaint() {
-            return Err(self.answer.complaint(complaint));
+        match chunk.complaint() {
+            // It may quote what the model said or thought, which nobody has noted.
+            Some(_) if self.begun => {
+                return Err(self.answer.broke_off("the server met an error, which its log tells"));
+            }
+            Some(complaint) => return Err(self.answer.complaint(complaint)),
+            None => {}
         }
         if chunk.is_remote() && !self.allow_cloud {
             return Err(self.answer.cloud());
@@ -90,6 +97,7 @@ impl OllamaReply {
                 self.ready.push_back(part);
             }
             self.thinking = thought;
+            self.begun = true;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sottovoce::{
-    Config, Conversation, Error, ModelFailure, RendererKind, StoredMessage, TurnReport,
+    Config, Error, ModelFailure, Prompt, RendererKind, StoredMessage, Turn, TurnReport,
 };
 
 use crate::exit::{Exit, Outcome, with_causes};
@@ -76,8 +76,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
     let mut interrupt = Interrupt::listen()?;
     let answer = match args.off_record {
-        true => conversation.ask_off_record(utterance).await?,
-        false => conversation.ask_message(utterance).await?,
+        true => conversation.ask_off_record(utterance.clone()).await?,
+        false => conversation.ask_message(utterance.clone()).await?,
     };
     let kept = answer.utterance().cloned();
     let show = |text: &str| if session.json { Ok(()) } else { piece(text) };
@@ -90,7 +90,10 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             if args.require_model || !is_missing(error) {
                 return Ok(reply.say_failed(error, ""));
             }
-            return show_request(session, &config, &conversation, &text, kept, error).await;
+            let asked = kept.clone().map_or_else(|| utterance.into(), Turn::from);
+            let (prompt, receipt) = conversation.prompt(asked).await?;
+            output::skipped(&receipt.skipped);
+            return show_request(session, &config, &prompt, kept.as_deref(), error);
         }
         _ if session.json => output::json(&answered(kept.as_ref(), &reply))?,
         _ => reply.end_line()?,
@@ -128,25 +131,19 @@ fn is_missing(error: &Error) -> bool {
     matches!(failure, ModelFailure::Unreachable(_) | ModelFailure::NoSuchModel { .. })
 }
 
-async fn show_request(
+fn show_request(
     session: &Session,
     config: &Config,
-    conversation: &Conversation,
-    text: &str,
-    kept: Option<Arc<StoredMessage>>,
+    prompt: &Prompt,
+    kept: Option<&StoredMessage>,
     error: &Error,
 ) -> Outcome {
-    let (prompt, receipt) = match &kept {
-        Some(kept) => conversation.prompt(kept).await?,
-        None => conversation.prompt(text).await?,
-    };
-    output::skipped(&receipt.skipped);
-    let request = config.renderer(RendererKind::OllamaChat).render(&prompt);
+    let request = config.renderer(RendererKind::OllamaChat).render(prompt);
     if session.json {
         let body = output::raw_json(request.body)?;
         output::json(&Unanswered {
-            id: kept.as_ref().map(|kept| kept.seq),
-            file: kept.as_ref().map(|kept| kept.file_name()),
+            id: kept.map(|kept| kept.seq),
+            file: kept.map(StoredMessage::file_name),
             path: request.path,
             request: &body,
             reason: with_causes(error),

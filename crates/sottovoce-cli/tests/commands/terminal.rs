@@ -166,18 +166,23 @@ fn a_model_that_is_slow_to_load_holds_nobody_back() {
     let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
     talk.stub.wait_for(Ask::WarmUp, 2);
     chat.press("Hello\r");
+    chat.screen.until("Fine.");
+    chat.prompt();
+
+    let loading = Talk::new();
+    loading.stub.always_to(Ask::Load, Answer::silent());
+    let Some(mut chat) = Terminal::chat(&loading, &["chat"]) else { return };
+    loading.stub.wait_for(Ask::Load, 1);
+    chat.press("Hello\r");
     chat.until_edited(false);
     // The line is on its way from the editor to the conversation.
     std::thread::sleep(Duration::from_millis(200));
     chat.press(CTRL_C);
     chat.screen.until("interrupted; the utterance is kept");
     chat.prompt();
-    chat.press("/retry\r");
-    chat.screen.until("Fine.");
-    chat.prompt();
     chat.press(CTRL_D);
     assert_eq!(chat.ended(), 0);
-    assert_eq!(talk.home.words(), ["Hello", "Fine."]);
+    assert_eq!(loading.home.words(), ["Hello"]);
 }
 
 #[test]
