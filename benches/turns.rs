@@ -1,6 +1,6 @@
 //! Whole turns against a real model server: how much of each prompt it has read already, and how long the rest takes.
 //!
-//! `cargo bench --bench turns -- [--url http://127.0.0.1:11434] [--model NAME] [--turns 30,200] [--plot FILE.svg]`
+//! `cargo bench --bench turns -- [--url http://127.0.0.1:11434] [--model NAME] [--turns 30,200] [--plot FILE.svg] [--json FILE]`
 //!
 //! Wants a server that speaks Ollama's API. The share of tokens from the cache is shown where the server tells
 //! (`prompt_cached_count`); the time of evaluation always.
@@ -54,6 +54,7 @@ struct Settings {
     model: String,
     turns: Vec<usize>,
     plot: Option<String>,
+    json: Option<String>,
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -82,6 +83,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     print_runs(&runs);
+    if let Some(file) = &settings.json {
+        write_rows(file, &runs)?;
+    }
     if let Some(file) = &settings.plot {
         let longest = settings.turns.iter().max().copied().unwrap_or(0);
         plot(file, &settings.model, runs.iter().filter(|(_, turns, _)| *turns == longest))?;
@@ -96,6 +100,7 @@ fn settings() -> Settings {
         model: "llama3.2".to_owned(),
         turns: vec![30, 200],
         plot: None,
+        json: None,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -107,6 +112,7 @@ fn settings() -> Settings {
                 settings.turns = value().split(',').map(|turns| turns.parse().unwrap()).collect();
             }
             "--plot" => settings.plot = Some(value()),
+            "--json" => settings.json = Some(value()),
             _ => {}
         }
     }
@@ -132,7 +138,8 @@ async fn converse(
         .with(Arc::new(history));
     let mut options = ModelOptions::new(&settings.model);
     options.num_ctx = Some(4096);
-    options.num_predict = Some(48);
+    // As short as voice answers are; a small model would go on and on.
+    options.num_predict = Some(32);
     options.temperature = Some(0.0);
     options.strict = true;
     let renderer: Arc<dyn PromptRenderer> = match way {
@@ -146,7 +153,9 @@ async fn converse(
         Conversation::new(store, builder, clock.clone(), LAST_N).with_model(model, renderer);
     let mut reports = Vec::new();
     for turn in 0..turns {
-        let said = message(2 * turn);
+        let mut said = message(2 * turn);
+        // Nobody numbers what they say.
+        said.content = said.content.rsplit_once(" (").unwrap().0.to_owned();
         clock.set(said.timestamp.to_zoned(zone.clone()));
         let (_, kept) = conversation.ask_message(said).await?.whole().await?;
         reports.push(kept.report);
@@ -238,6 +247,20 @@ fn print_runs(runs: &[Run]) {
         "median to 1st token",
     ];
     print_table(&head, &rows);
+}
+
+/// One line a turn.
+fn write_rows(file: &str, runs: &[Run]) -> Result<(), Box<dyn Error>> {
+    let mut lines = String::new();
+    for (way, turns, reports) in runs {
+        for (turn, report) in reports.iter().enumerate() {
+            let row = serde_json::json!({
+                "prompt": way.name(), "turns": turns, "turn": turn + 1, "report": report,
+            });
+            lines += &format!("{row}\n");
+        }
+    }
+    Ok(std::fs::write(file, lines)?)
 }
 
 fn plot<'a>(

@@ -1,5 +1,6 @@
 //! How a moment reads in a prompt.
 
+use jiff::civil::Date;
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
@@ -40,20 +41,24 @@ pub(super) fn of_now(now: &Zoned) -> String {
     }
 }
 
-/// Writes one moment after the other, as in a log: the year and the offset from UTC only where they are not those of
-/// the moment before. Tokenizers that read digits one by one need half as many tokens for it.
+/// Writes one moment after the other, as in a log: `Sunday 18:36` on the same day, `Monday 25 August 07:05` on
+/// another day, and in full where the year or the offset from UTC is another one. Tokenizers that read digits one by
+/// one need a third as many tokens for the short form.
 ///
 /// What is written depends on the moments alone, and while a prompt begins with the same one, so do all the others.
 #[derive(Default)]
 pub(super) struct Log {
-    last: Option<(i16, Offset)>,
+    last: Option<(Date, Offset)>,
 }
 
 impl Log {
     pub(super) fn moment(&mut self, moment: &Zoned) -> String {
-        let known = (moment.year(), moment.offset());
-        match self.last.replace(known) {
-            Some(last) if last == known => moment.strftime("%A %-d %B %H:%M").to_string(),
+        let (date, offset) = (moment.date(), moment.offset());
+        match self.last.replace((date, offset)) {
+            Some(last) if last == (date, offset) => moment.strftime("%A %H:%M").to_string(),
+            Some((last, same)) if last.year() == date.year() && same == offset => {
+                moment.strftime("%A %-d %B %H:%M").to_string()
+            }
             _ => in_full(moment),
         }
     }
@@ -61,4 +66,36 @@ impl Log {
 
 fn at_offset(timestamp: Timestamp, offset: Offset) -> Zoned {
     timestamp.to_zoned(offset.to_time_zone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_says_what_has_changed_and_no_more() {
+        let mut log = Log::default();
+        let written: Vec<String> = [
+            "2025-08-24T18:36+02:00[+02:00]",
+            "2025-08-24T18:37+02:00[+02:00]",
+            "2025-08-25T07:05+02:00[+02:00]",
+            "2025-08-25T07:05+03:00[+03:00]",
+            "2026-08-25T07:05+03:00[+03:00]",
+            "2026-08-25T07:06+03:00[+03:00]",
+        ]
+        .iter()
+        .map(|moment| log.moment(&moment.parse().unwrap()))
+        .collect();
+        assert_eq!(
+            written,
+            [
+                "Sunday 24 August 2025 18:36 +02:00",
+                "Sunday 18:37",
+                "Monday 25 August 07:05",
+                "Monday 25 August 2025 07:05 +03:00",
+                "Tuesday 25 August 2026 07:05 +03:00",
+                "Tuesday 07:06",
+            ]
+        );
+    }
 }
