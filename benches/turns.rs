@@ -11,7 +11,7 @@ mod support;
 
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::tz::Offset;
 use plotters::prelude::*;
@@ -29,8 +29,10 @@ const SYSTEM: &str = "You are the voice assistant of a household. Answer in one 
 /// A way to fill the prompt.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
-    /// What a configured conversation does.
+    /// What a configured conversation does, prepared at the wake word as hosts are told to.
     Default,
+    /// The same for a host that prepares nothing.
+    Unprepared,
     /// The literal last six messages, with the current time in the system prompt.
     TimeAtHead,
     /// The literal last six messages and the current time in one text.
@@ -38,11 +40,12 @@ enum Way {
 }
 
 impl Way {
-    const ALL: [Self; 3] = [Self::Default, Self::TimeAtHead, Self::OneText];
+    const ALL: [Self; 4] = [Self::Default, Self::Unprepared, Self::TimeAtHead, Self::OneText];
 
     fn name(self) -> &'static str {
         match self {
-            Self::Default => "in blocks, chat (default)",
+            Self::Default => "default, prepare() before",
+            Self::Unprepared => "default, unprepared",
             Self::TimeAtHead => "last 6, time at the head",
             Self::OneText => "last 6, one text",
         }
@@ -124,13 +127,13 @@ async fn converse(
     settings: &Settings,
     way: Way,
     turns: usize,
-) -> Result<Vec<TurnReport>, Box<dyn Error>> {
+) -> Result<Vec<Turn>, Box<dyn Error>> {
     let zone = Offset::constant(1).to_time_zone();
     let clock = Arc::new(ManualClock::at(message(0).timestamp.to_zoned(zone.clone())));
     let store = options().clock(clock.clone()).open_in_memory().await?;
     let store: Arc<dyn ConversationStore> = Arc::new(store);
     let history = match way {
-        Way::Default => LastNContextProvider::in_blocks(Arc::clone(&store)),
+        Way::Default | Way::Unprepared => LastNContextProvider::in_blocks(Arc::clone(&store)),
         Way::TimeAtHead | Way::OneText => LastNContextProvider::new(Arc::clone(&store)),
     };
     let system = SystemPromptProvider::new(SYSTEM);
@@ -143,7 +146,7 @@ async fn converse(
     options.temperature = Some(0.0);
     options.strict = true;
     let renderer: Arc<dyn PromptRenderer> = match way {
-        Way::Default => Arc::new(OllamaChatRenderer::new(options.clone())),
+        Way::Default | Way::Unprepared => Arc::new(OllamaChatRenderer::new(options.clone())),
         Way::TimeAtHead => Arc::new(TimeAtHead(options.clone())),
         Way::OneText => Arc::new(OllamaPromptRenderer::new(options.clone())),
     };
@@ -157,8 +160,14 @@ async fn converse(
         // Nobody numbers what they say.
         said.content = said.content.rsplit_once(" (").unwrap().0.to_owned();
         clock.set(said.timestamp.to_zoned(zone.clone()));
+        let mut prepared = Duration::ZERO;
+        if way == Way::Default {
+            let begun = Instant::now();
+            conversation.prepare().await?;
+            prepared = begun.elapsed();
+        }
         let (_, kept) = conversation.ask_message(said).await?.whole().await?;
-        reports.push(kept.report);
+        reports.push((kept.report, prepared));
     }
     Ok(reports)
 }
@@ -192,29 +201,33 @@ fn evaluation(report: &TurnReport) -> Duration {
 }
 
 type Figure = fn(&TurnReport) -> f64;
-type Run = (Way, usize, Vec<TurnReport>);
+/// What a turn took, and preparing for it.
+type Turn = (TurnReport, Duration);
+type Run = (Way, usize, Vec<Turn>);
 
 fn print_runs(runs: &[Run]) {
     let mut rows = Vec::new();
     for (way, turns, reports) in runs {
-        let sum =
-            |count: fn(&TurnReport) -> Option<u64>| reports.iter().filter_map(count).sum::<u64>();
+        let sum = |count: fn(&TurnReport) -> Option<u64>| {
+            reports.iter().filter_map(|(report, _)| count(report)).sum::<u64>()
+        };
         let tokens = sum(|report| report.usage.prompt_tokens);
         let from_cache = sum(|report| report.usage.cached_tokens);
-        let told = reports.iter().any(|report| report.usage.cached_tokens.is_some());
-        let whole: Duration = reports.iter().map(evaluation).sum();
+        let told = reports.iter().any(|(report, _)| report.usage.cached_tokens.is_some());
+        let whole: Duration = reports.iter().map(|(report, _)| evaluation(report)).sum();
+        let prepared: Duration = reports.iter().map(|(_, prepared)| *prepared).sum();
         let sliding: Option<Duration> = runs
             .iter()
             .find(|(way, other, _)| *way == Way::TimeAtHead && other == turns)
-            .map(|(_, _, reports)| reports.iter().map(evaluation).sum());
+            .map(|(_, _, reports)| reports.iter().map(|(report, _)| evaluation(report)).sum());
         let (mut first, mut evaluated) = (Samples::default(), Samples::default());
-        for report in reports {
+        for (report, _) in reports {
             first.push(report.time_to_first_token.unwrap_or_default());
             evaluated.push(evaluation(report));
         }
         let drops = reports
             .windows(2)
-            .map(|pair| (pair[0].receipt.start(), pair[1].receipt.start()))
+            .map(|pair| (pair[0].0.receipt.start(), pair[1].0.receipt.start()))
             .filter(|(before, now)| before.is_some() && before != now)
             .count();
         rows.push(vec![
@@ -233,6 +246,7 @@ fn print_runs(runs: &[Run]) {
                 format!("{:.2}", whole.as_secs_f64() / sliding.as_secs_f64())
             }),
             shown(first.median()),
+            shown(prepared / u32::try_from(*turns).unwrap()),
         ]);
     }
     let head = [
@@ -245,6 +259,7 @@ fn print_runs(runs: &[Run]) {
         "median",
         "of time at head's",
         "median to 1st token",
+        "mean preparing",
     ];
     print_table(&head, &rows);
 }
@@ -253,9 +268,10 @@ fn print_runs(runs: &[Run]) {
 fn write_rows(file: &str, runs: &[Run]) -> Result<(), Box<dyn Error>> {
     let mut lines = String::new();
     for (way, turns, reports) in runs {
-        for (turn, report) in reports.iter().enumerate() {
+        for (turn, (report, prepared)) in reports.iter().enumerate() {
             let row = serde_json::json!({
                 "prompt": way.name(), "turns": turns, "turn": turn + 1, "report": report,
+                "prepareMs": prepared.as_secs_f64() * 1e3,
             });
             lines += &format!("{row}\n");
         }
@@ -276,7 +292,7 @@ fn plot<'a>(
     let slowest = runs
         .iter()
         .flat_map(|(_, _, reports)| {
-            reports.iter().map(|report| evaluation(report).as_secs_f64() * 1e3)
+            reports.iter().map(|(report, _)| evaluation(report).as_secs_f64() * 1e3)
         })
         .fold(1.0, f64::max);
     let panels: [(&str, f64, Figure); 2] = [
@@ -295,7 +311,8 @@ fn plot<'a>(
         chart.configure_mesh().x_desc("turn").y_desc(label).light_line_style(WHITE).draw()?;
         for (at, (way, _, reports)) in runs.iter().enumerate() {
             let color = Palette99::pick(at).to_rgba();
-            let points = reports.iter().enumerate().map(|(turn, report)| (turn + 1, value(report)));
+            let points =
+                reports.iter().enumerate().map(|(turn, (report, _))| (turn + 1, value(report)));
             chart
                 .draw_series(LineSeries::new(points, color.stroke_width(2)))?
                 .label(way.name())

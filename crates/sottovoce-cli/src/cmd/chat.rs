@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use std::pin::pin;
 
 use sottovoce::{Answer, ChatMessage, ChatRole, Conversation, Error, ModelFailure, TurnReport};
+use tokio::task::JoinHandle;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::{Heard, Interrupt};
@@ -46,6 +47,7 @@ struct Chat {
     /// How the last turn ended, for whoever reads the exit code of a pipe. On a terminal that has been seen.
     exit: Exit,
     over: bool,
+    preparing: Option<JoinHandle<()>>,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -66,8 +68,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         last: None,
         exit: Exit::Done,
         over: false,
+        preparing: None,
     };
-    let mut preparing = None;
     if chat.lines.is_terminal() {
         chat.interrupt = chat.interrupt.and_hangup()?;
         output::note(&format!(
@@ -75,19 +77,10 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             config.language_model.model,
             output::without_login(&config.language_model.base_url)
         ));
-        // While the first words are typed, the model can be loaded. If that fails, the first answer says why. A turn
-        // waits for it, so that Ctrl-C must end it too.
-        let conversation = chat.conversation.clone();
-        let mut interrupt = Interrupt::listen()?;
-        preparing = Some(tokio::spawn(async move {
-            tokio::select! {
-                prepared = conversation.prepare() => drop(prepared),
-                _ = interrupt.heard() => {}
-            }
-        }));
     }
+    chat.prepare();
     let outcome = chat.hold().await;
-    if let Some(preparing) = preparing {
+    if let Some(preparing) = chat.preparing {
         preparing.abort();
     }
     // What was shown is kept, whatever ended the chat.
@@ -111,6 +104,15 @@ impl Chat {
             }
         }
         Ok(self.exit)
+    }
+
+    /// While somebody types, the model can be loaded and read what the next prompt begins with. If that fails, the
+    /// answer says why.
+    fn prepare(&mut self) {
+        if self.lines.is_terminal() {
+            let conversation = self.conversation.clone();
+            self.preparing = Some(tokio::spawn(async move { drop(conversation.prepare().await) }));
+        }
     }
 
     /// The next line, or the answer to a question.
@@ -197,6 +199,7 @@ impl Chat {
         let exit = match &reply.end {
             End::Kept(kept) => {
                 self.last = Some(kept.report.clone());
+                self.prepare();
                 reply.say_done(&kept.report)
             }
             End::Interrupted(heard) => {
