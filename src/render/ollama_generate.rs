@@ -54,8 +54,12 @@ impl OllamaPromptRenderer {
 fn line(message: &ChatMessage) -> String {
     let speaker = turn::speaker(message).map(|speaker| format!(" ({speaker})"));
     let calls = message.tool_calls.iter().map(call).collect::<String>();
-    let words = turn::as_said(message);
-    format!("{}{}: {calls}{}\n", message.role, speaker.unwrap_or_default(), indented(&words))
+    format!(
+        "{}{}: {calls}{}\n",
+        message.role,
+        speaker.unwrap_or_default(),
+        indented(&message.content)
+    )
 }
 
 fn call(call: &ToolCall) -> String {

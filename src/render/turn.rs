@@ -85,15 +85,7 @@ fn content(message: &ChatMessage, log: &mut Log) -> String {
         ChatRole::User | ChatRole::System => {
             stamped(message, &log.moment(&time::of_message(message)))
         }
-        ChatRole::Assistant | ChatRole::Tool => as_said(message).into_owned(),
-    }
-}
-
-/// The words, with a dash where they were cut off, so that the model sees that there would have been more.
-pub(super) fn as_said(message: &ChatMessage) -> Cow<'_, str> {
-    match message.cut_off() {
-        Some(_) => Cow::Owned(format!("{}—", message.content.trim_end())),
-        None => Cow::Borrowed(&message.content),
+        ChatRole::Assistant | ChatRole::Tool => message.content.clone(),
     }
 }
 
