@@ -26,6 +26,10 @@ const LAST_N: usize = 6;
 const SYSTEM: &str = "You are the voice assistant of a household. Answer in one or two short \
     sentences that sound natural when spoken, without lists or markup.";
 
+/// Colours that people tell apart who see few, and that show on white.
+const COLORS: [RGBColor; 4] =
+    [RGBColor(230, 25, 75), RGBColor(60, 180, 75), RGBColor(213, 94, 0), RGBColor(0, 130, 200)];
+
 /// A way to fill the prompt.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
@@ -310,7 +314,7 @@ fn plot<'a>(
             .build_cartesian_2d(1..turns, 0.0..most)?;
         chart.configure_mesh().x_desc("turn").y_desc(label).light_line_style(WHITE).draw()?;
         for (at, (way, _, reports)) in runs.iter().enumerate() {
-            let color = Palette99::pick(at).to_rgba();
+            let color = COLORS[at % COLORS.len()];
             let points =
                 reports.iter().enumerate().map(|(turn, (report, _))| (turn + 1, value(report)));
             chart
