@@ -137,12 +137,12 @@ mod tests {
         let at = "2025-08-24T16:36:25Z".parse().unwrap();
         let words = "What's the weather like tomorrow?";
         let cost = |role| rates.estimate_message(&ChatMessage::at(role, words, at));
-        assert_eq!(cost(ChatRole::User), 5 + 18 + rates.estimate(words));
+        assert_eq!(cost(ChatRole::User), 5 + 10 + rates.estimate(words));
         assert_eq!(cost(ChatRole::Assistant), 5 + rates.estimate(words));
         let spoken = ChatMessage::at(ChatRole::User, words, at).with_metadata("speaker", "Ada");
         assert_eq!(
             rates.estimate_message(&spoken),
-            5 + 18 + 1 + rates.estimate(&format!("Ada{words}"))
+            5 + 10 + 1 + rates.estimate(&format!("Ada{words}"))
         );
     }
 
