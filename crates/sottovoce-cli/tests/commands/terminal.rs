@@ -26,11 +26,13 @@ struct Terminal {
 impl Terminal {
     /// `None` where the program that gives a terminal to another is missing.
     fn chat(talk: &Talk, arguments: &[&str]) -> Option<Self> {
-        let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&own).unwrap();
         unlockpt(&own).unwrap();
         let name = ptsname(&own, Vec::new()).unwrap();
-        let line = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let line =
+            rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())
+                .unwrap();
         let before = tcgetattr(&line).unwrap();
         let plain = talk.command(arguments);
         let mut command = Command::new("setsid");
