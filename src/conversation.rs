@@ -129,6 +129,7 @@ impl Conversation {
         let message = self.utterance(message)?;
         let mut between = self.turn().await?;
         self.keep_unfinished(&mut between).await?;
+        between.off_record = false;
         let message = self.store.append_message(message).await?;
         drop(between);
         let (prompt, receipt) = self.prompt(Arc::clone(&message)).await?;

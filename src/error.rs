@@ -196,13 +196,12 @@ pub enum Error {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A model gave no answer, or no whole one; the failure is the source.
-    #[error("no answer from {server}")]
+    /// A model gave no answer, or no whole one.
+    #[error("no answer from {server}: {failure}")]
     Model {
         /// The server's address without a login, or the model's name.
         server: String,
         /// What happened.
-        #[source]
         failure: ModelFailure,
     },
     /// The conversation has no model to ask.

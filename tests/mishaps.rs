@@ -271,6 +271,83 @@ async fn an_utterance_heard_without_the_model_comes_behind_what_was_spoken_befor
     assert_eq!(house.words().await, ["Weather?", "It will r", "Something else"]);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_prepared_right_after_an_interruption_is_prepared() {
+    for _ in 0..10 {
+        let house = House::new().await;
+        let hand = house.model.hand();
+        let mut answer = asked(&house, "One").await;
+        hand.send(said("First")).unwrap();
+        soon(answer.next()).await;
+        drop(answer);
+        soon(house.conversation.prepare()).await.unwrap();
+        assert_eq!(house.model.warmed.lock().unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_forgotten_result_is_not_sent_again() {
+    let house = House::new().await;
+    house.model.answers([call(), done()]);
+    soon(asked(&house, "Unlock").await.whole()).await.unwrap();
+    house.model.refuses(ModelFailure::Busy);
+    let answer = house.conversation.tool_results(vec!["SECRET-PIN 1234".into()]).await.unwrap();
+    failed(answer).await;
+    house.conversation.forget(&[2..=3]).await.unwrap();
+    house.model.says("Which door?");
+    soon(house.conversation.retry().await.unwrap().whole()).await.unwrap();
+    assert!(!house.model.requests.lock().unwrap().last().unwrap().contains("SECRET"));
+}
+
+#[tokio::test]
+async fn a_failed_fragment_is_no_part_of_a_later_call() {
+    let house = House::new().await;
+    house.model.answers([said("It is probably ra"), Err(broke_off())]);
+    failed(asked(&house, "Weather?").await).await;
+    house.model.answers([call(), done()]);
+    soon(house.conversation.retry().await.unwrap().whole()).await.unwrap();
+    house.model.says("It rains.");
+    let answer = house.conversation.tool_results(vec!["rain".into()]).await.unwrap();
+    soon(answer.whole()).await.unwrap();
+    assert_eq!(house.words().await, ["Weather?", "", "rain", "It rains."]);
+}
+
+#[tokio::test]
+async fn words_beside_a_call_are_kept_only_as_far_as_they_were_heard() {
+    let house = House::new().await;
+    house.model.answers([said("One moment please, I look."), call(), done()]);
+    let mut answer = asked(&house, "Light").await;
+    while !matches!(soon(answer.next()).await, Some(Ok(Piece::ToolCalls(_)))) {}
+    soon(answer.spoken_up_to(3)).await.unwrap();
+    answered(&house, "Never mind", "Fine.").await;
+    assert_eq!(kept(&house).await[1], part("One", "interrupted"));
+}
+
+#[tokio::test]
+async fn a_retry_after_closing_asks_nothing_older_than_a_turn_off_the_record() {
+    let house = House::new().await;
+    house.conversation.hear("Old public").await.unwrap();
+    house.model.refuses(ModelFailure::Busy);
+    let secret = house.conversation.message(ChatRole::User, "Secret");
+    failed(house.conversation.ask_off_record(secret).await.unwrap()).await;
+    house.conversation.close().await.unwrap();
+    assert!(matches!(house.conversation.retry().await, Err(Error::NothingToRetry)));
+}
+
+#[tokio::test]
+async fn results_off_the_record_are_masked_as_the_store_would() {
+    let masks = Arc::new(sottovoce::ContactRedactor::new().unwrap());
+    let house = House::with(|c| c, |builder| builder.redactor(masks)).await;
+    house.model.answers([call(), done()]);
+    let question = house.conversation.message(ChatRole::User, "Whose address is it?");
+    soon(house.conversation.ask_off_record(question).await.unwrap().whole()).await.unwrap();
+    house.model.says("I see.");
+    let results = vec!["anna@example.org".to_owned()];
+    soon(house.conversation.tool_results(results).await.unwrap().whole()).await.unwrap();
+    assert!(!house.model.requests.lock().unwrap()[1].contains("anna@"));
+    assert!(house.words().await.is_empty());
+}
+
 #[tokio::test]
 async fn without_words_nothing_is_asked() {
     let house = House::new().await;

@@ -89,7 +89,7 @@ impl Conversation {
                 let stored = self.store.append_all(brought).await?;
                 stored.into_iter().map(ContextMessage::from).collect()
             }
-            _ => brought.into_iter().map(ContextMessage::from).collect(),
+            _ => brought.into_iter().map(|said| self.builder.masked(said).into()).collect(),
         };
         let Some(Waiting { turn, mut since, .. }) = between.waiting.take() else {
             return Err(Error::NothingToRetry);
@@ -107,8 +107,13 @@ impl Conversation {
         let Mind { model, renderer } = self.mind()?;
         let window = model.limits().await?.window;
         let request = {
-            // While a turn goes on, the model is there and has read more than could be prepared.
-            let Ok(mut between) = Arc::clone(&self.between).try_lock_owned() else { return Ok(()) };
+            let between = Arc::clone(&self.between);
+            let mut between = match Arc::clone(&between).try_lock_owned() {
+                Ok(free) => free,
+                Err(_) if self.ending.load(Ordering::Acquire) => between.lock_owned().await,
+                // The turn that goes on has the model read more than could be prepared.
+                Err(_) => return Ok(()),
+            };
             self.ends();
             let turn = Turn::from("");
             let (prompt, _) = between.prompt(self, model.name(), window, (&turn, &[])).await?;
@@ -131,7 +136,16 @@ impl Conversation {
 
     /// Puts the beginning of an answer in its place, since no more of it was heard.
     pub(super) async fn shorten(&self, kept: Kept, chars: usize) -> Result<Kept> {
-        let Some(stored) = &kept.message else { return Ok(kept) };
+        let Some(stored) = &kept.message else {
+            let mut between = self.wait().await;
+            if let Some(Waiting { unfinished: Unfinished::Calls(called), .. }) =
+                &mut between.waiting
+                && let Some(words) = beginning(&called.content, chars)
+            {
+                called.content = words;
+            }
+            return Ok(kept);
+        };
         let Some(words) = beginning(&stored.message.content, chars) else { return Ok(kept) };
         let (conversation, seq) = (self.clone(), stored.seq);
         let message =
@@ -170,9 +184,11 @@ impl Conversation {
 
     /// Keeps what was spoken of an answer that was not asked for again, since another utterance comes.
     pub(super) async fn keep_unfinished(&self, between: &mut Between) -> Result<()> {
-        between.off_record = false;
         let Some(waiting) = between.waiting.take() else { return Ok(()) };
-        let Turn::Stored(_) = waiting.turn else { return Ok(()) };
+        between.off_record = !matches!(waiting.turn, Turn::Stored(_));
+        if between.off_record {
+            return Ok(());
+        }
         let Some(message) = waiting.unfinished.spoken().message(self) else { return Ok(()) };
         match self.store.append_message(message).await {
             Ok(_) => Ok(()),

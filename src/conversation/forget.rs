@@ -33,7 +33,8 @@ impl Conversation {
     /// Those of [`ConversationStore::forget`](crate::ConversationStore::forget).
     pub async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
         let mut between = self.wait().await;
+        let forgotten = self.store().forget(seqs).await?;
         between.forget(seqs);
-        self.store().forget(seqs).await
+        Ok(forgotten)
     }
 }

@@ -40,10 +40,17 @@ impl Between {
     /// Lets go of everything that was said in the messages of these numbers.
     pub(super) fn forget(&mut self, seqs: &[RangeInclusive<u64>]) {
         self.request = None;
+        let gone = |seq: u64| seqs.iter().any(|range| range.contains(&seq));
         self.waiting.take_if(|waiting| match &waiting.turn {
-            Turn::Stored(stored) => seqs.iter().any(|range| range.contains(&stored.seq)),
+            Turn::Stored(stored) => gone(stored.seq),
             Turn::Unstored(_) | Turn::OffRecord(_) => false,
         });
+        // Calls and results make sense together only.
+        if let Some(waiting) = &mut self.waiting
+            && waiting.since.iter().any(|message| message.seq().is_some_and(gone))
+        {
+            waiting.since.clear();
+        }
     }
 }
 
@@ -174,6 +181,7 @@ impl Task {
                     let _ = wire.events.send(Event::Failed(error));
                     let settled = wire.settled.await.unwrap_or(Settled::UpTo(0));
                     let spoken = self.spoken(settled, Some("failed"));
+                    let spoken = self.spoken_at_all(spoken);
                     self.leave(Unfinished::Failed(spoken));
                     self.keep_gauge().await;
                     return;
@@ -299,6 +307,7 @@ impl Task {
             self.leave(Unfinished::Calls(called));
             return Event::Done(Box::new(Kept { message: None, report }));
         }
+        let spoken = self.spoken_at_all(spoken);
         let mut message = None;
         if let (Turn::Stored(_), Some(said)) =
             (&self.turn, spoken.clone().message(&self.conversation))
@@ -328,17 +337,21 @@ impl Task {
         }
     }
 
-    /// What was spoken, this time or else before it was asked again; `cut_off` is why, if all that came was.
+    /// What was spoken this time; `cut_off` is why, if all that came was.
     fn spoken(&mut self, settled: Settled, cut_off: Option<&'static str>) -> Spoken {
         let words = std::mem::take(&mut self.text);
         let failed = cut_off == Some("failed");
-        let spoken = match settled {
+        match settled {
             Settled::UpTo(chars) => match beginning(&words, chars) {
                 Some(words) => Spoken::part(words, if failed { "failed" } else { "interrupted" }),
                 None => Spoken { words, cut_off },
             },
             Settled::Whole => Spoken { words, cut_off },
-        };
+        }
+    }
+
+    /// What was spoken this time, or else before it was asked again.
+    fn spoken_at_all(&mut self, spoken: Spoken) -> Spoken {
         if spoken.is_nothing() { std::mem::take(&mut self.before) } else { spoken }
     }
 

@@ -5,8 +5,8 @@
 #[non_exhaustive]
 pub enum ModelFailure {
     /// Nobody listens at the address, or the connection was cut before the answer began.
-    #[error("the model server cannot be reached")]
-    Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("the model server cannot be reached: {0}")]
+    Unreachable(Box<dyn std::error::Error + Send + Sync>),
     /// The server does not have the model.
     #[error("the server has no model {model:?}")]
     NoSuchModel {

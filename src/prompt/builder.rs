@@ -211,7 +211,8 @@ impl PromptBuilder {
         Ok((prompt, receipt))
     }
 
-    fn masked(&self, mut message: ChatMessage) -> ChatMessage {
+    /// A message that is not stored, masked as the store would.
+    pub(crate) fn masked(&self, mut message: ChatMessage) -> ChatMessage {
         if let Some(redactor) = &self.redactor {
             redact_message(&**redactor, &mut message);
         }

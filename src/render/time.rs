@@ -15,11 +15,12 @@ pub(super) fn of_message(message: &ChatMessage) -> Zoned {
 }
 
 /// The time of the utterance being answered. It is the current time, so where one was said earlier or elsewhere, the
-/// clock's is taken instead.
+/// clock's is taken instead; not in the middle of a turn, which has begun with the one or the other.
 pub(super) fn of_turn(prompt: &Prompt) -> Zoned {
     const A_MINUTE: SignedDuration = SignedDuration::from_mins(1);
     let said = prompt.user_input.timestamp;
-    if prompt.now.timestamp().duration_since(said).abs() < A_MINUTE {
+    let is_now = prompt.now.timestamp().duration_since(said).abs() < A_MINUTE;
+    if is_now || !prompt.since.is_empty() {
         of_message(&prompt.user_input)
     } else {
         at_offset(prompt.now.timestamp(), prompt.now.offset())

@@ -11,6 +11,9 @@ mod session;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use cli::{Cli, Command};
 use exit::Outcome;
@@ -20,9 +23,15 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     cli.color.write_global();
     if cli.verbose {
+        let stderr = std::io::stderr();
+        let colors = anstream::AutoStream::choice(&stderr) != anstream::ColorChoice::Never;
         tracing_subscriber::fmt()
             .with_writer(std::io::stderr)
-            .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
+            .with_ansi(colors)
+            .with_max_level(LevelFilter::DEBUG)
+            .finish()
+            // What the libraries below it say is of no use to anyone here.
+            .with(Targets::new().with_target("sottovoce", LevelFilter::DEBUG))
             .init();
     }
     let runtime =

@@ -109,11 +109,13 @@ pub(crate) fn message(stored: &StoredMessage, as_json: bool) -> io::Result<()> {
     let time = offset.to_datetime(message.timestamp).strftime("%Y-%m-%d %H:%M").to_string();
     let role = message.role.as_str();
     let speaker = message.speaker().map(|name| format!("{}: ", printable(name)));
+    let cut = message.cut_off().map(|why| format!(" {DIM}({}){DIM:#}", printable(why)));
     line(format!(
-        "{DIM}{:>6}  {time}{DIM:#}  {BOLD}{role:<9}{BOLD:#}  {}{}",
+        "{DIM}{:>6}  {time}{DIM:#}  {BOLD}{role:<9}{BOLD:#}  {}{}{}",
         stored.seq,
         speaker.unwrap_or_default(),
         printable(&message.content).replace('\n', "\n        "),
+        cut.unwrap_or_default(),
     ))
 }
 

@@ -22,6 +22,7 @@ Every line is an utterance. These are not:
   /off WORDS     asks WORDS and keeps neither them nor the answer
   /forget last   deletes the last exchange for ever (in a pipe: /forget last yes)
   /explain       what the last prompt held, and why
+  //WORDS        says /WORDS
   /help          this
   /quit          ends it, as Ctrl-D does
 Ctrl-C interrupts the answer; what was shown of it is kept.";
@@ -95,9 +96,12 @@ impl Chat {
                 Line::End => self.over = true,
                 Line::Nothing => {}
                 Line::Garbled => self.complain("that line is not UTF-8, so it was passed over"),
-                Line::Words(words) if words.starts_with('/') => self.command(&words).await?,
+                Line::Words(words) if words.starts_with('/') && !words.starts_with("//") => {
+                    self.command(&words).await?;
+                }
                 Line::Words(words) => {
-                    let utterance = self.utterance(&words);
+                    let words = words.strip_prefix('/').unwrap_or(&words);
+                    let utterance = self.utterance(words);
                     let answer = self.conversation.ask_message(utterance).await;
                     self.show(answer).await?;
                 }
@@ -166,6 +170,9 @@ impl Chat {
                 Some(report) => explain::show(report),
                 None => output::note("no prompt was sent yet"),
             },
+            ("/forget", _) => {
+                self.complain("/forget knows only `last`; `sottovoce forget` knows numbers")
+            }
             _ => self.complain(&format!("there is no {name} like that; /help lists what there is")),
         }
         Ok(())
@@ -199,7 +206,6 @@ impl Chat {
         let exit = match &reply.end {
             End::Kept(kept) => {
                 self.last = Some(kept.report.clone());
-                self.prepare();
                 reply.say_done(&kept.report)
             }
             End::Interrupted(heard) => {
@@ -214,6 +220,8 @@ impl Chat {
         };
         if self.over {
             self.exit = exit;
+        } else {
+            self.prepare();
         }
         self.ended(exit);
         Ok(())

@@ -21,11 +21,7 @@ pub(super) async fn look(report: &mut Report, config: &Config) {
             report.good("model", format!("the server at {url} is version {version}"));
         }
         Err(error) => {
-            return report.warn(
-                "model",
-                with_causes(&error),
-                format!("ollama serve\n{}", "sottovoce models"),
-            );
+            return report.warn("model", with_causes(&error), "ollama serve");
         }
     }
     match server.show(&model.model).await {
