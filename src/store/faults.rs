@@ -9,7 +9,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::{ConversationStore, Document, FileConversationStore, FindingKind, StoreOptions};
-use crate::blob::{Blobs, EntryKind, Lock, fs::FsBlobs, memory::MemoryBlobs};
+use crate::blob::{
+    Blobs, EntryKind, Fill, Lock, Source, Streamed, fs::FsBlobs, memory::MemoryBlobs,
+};
 use crate::crypto::SealingKey;
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error, Result};
 
@@ -23,6 +25,11 @@ enum Call {
     Overwrite,
     Sync,
     Lock,
+    Stream,
+    Flush,
+    Remove,
+    /// Whichever comes.
+    Any,
 }
 
 #[derive(Debug)]
@@ -39,12 +46,12 @@ struct Plan {
 #[derive(Debug)]
 struct Faulty {
     inner: Arc<dyn Blobs>,
-    plan: Mutex<Option<Plan>>,
+    plan: Arc<Mutex<Option<Plan>>>,
 }
 
 impl Faulty {
     fn over(inner: Arc<dyn Blobs>) -> Arc<Self> {
-        Arc::new(Self { inner, plan: Mutex::default() })
+        Arc::new(Self { inner, plan: Arc::default() })
     }
 
     fn fail(&self, call: Call, after: usize, times: usize, error: fn(&Path) -> Error) {
@@ -53,7 +60,10 @@ impl Faulty {
 
     fn pass(&self, call: Call) -> Result<()> {
         let mut plan = self.plan.lock().unwrap();
-        let Some(plan) = plan.as_mut().filter(|plan| plan.call == call && plan.times > 0) else {
+        let Some(plan) = plan
+            .as_mut()
+            .filter(|plan| (plan.call == call || plan.call == Call::Any) && plan.times > 0)
+        else {
             return Ok(());
         };
         if plan.after > 0 {
@@ -104,11 +114,31 @@ impl Blobs for Faulty {
         self.inner.overwrite(name, bytes)
     }
 
+    fn open(&self, name: &str) -> Result<Option<Box<dyn Source>>> {
+        self.pass(Call::Read)?;
+        self.inner.open(name)
+    }
+
+    fn stream(&self, fill: &mut Fill<'_>) -> Result<Streamed> {
+        self.pass(Call::Stream)?;
+        self.inner.stream(fill)
+    }
+
+    fn flush(&self, name: &str) -> Result<()> {
+        self.pass(Call::Flush)?;
+        self.inner.flush(name)
+    }
+
+    fn folder(&self, name: &str) -> Arc<dyn Blobs> {
+        Arc::new(Self { inner: self.inner.folder(name), plan: Arc::clone(&self.plan) })
+    }
+
     fn links(&self, name: &str) -> Result<u64> {
         self.inner.links(name)
     }
 
     fn remove(&self, name: &str) -> Result<()> {
+        self.pass(Call::Remove)?;
         self.inner.remove(name)
     }
 
