@@ -26,6 +26,8 @@ pub(crate) mod writer;
 mod contract;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod packing;
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use crate::{ChatMessage, ChatRole, EncryptionKey, Error, Result};
 
 /// The calls that can be made to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Call {
+pub(super) enum Call {
     List,
     Read,
     Create,
@@ -28,6 +28,7 @@ enum Call {
     Stream,
     Flush,
     Remove,
+    Peek,
     /// Whichever comes.
     Any,
 }
@@ -40,22 +41,24 @@ struct Plan {
     /// How many then fail.
     times: usize,
     error: fn(&Path) -> Error,
+    /// How many have failed.
+    failed: usize,
 }
 
 /// A backend whose calls fail as planned, without reaching the one below.
 #[derive(Debug)]
-struct Faulty {
+pub(super) struct Faulty {
     inner: Arc<dyn Blobs>,
     plan: Arc<Mutex<Option<Plan>>>,
 }
 
 impl Faulty {
-    fn over(inner: Arc<dyn Blobs>) -> Arc<Self> {
+    pub(super) fn over(inner: Arc<dyn Blobs>) -> Arc<Self> {
         Arc::new(Self { inner, plan: Arc::default() })
     }
 
-    fn fail(&self, call: Call, after: usize, times: usize, error: fn(&Path) -> Error) {
-        *self.plan.lock().unwrap() = Some(Plan { call, after, times, error });
+    pub(super) fn fail(&self, call: Call, after: usize, times: usize, error: fn(&Path) -> Error) {
+        *self.plan.lock().unwrap() = Some(Plan { call, after, times, error, failed: 0 });
     }
 
     fn pass(&self, call: Call) -> Result<()> {
@@ -71,11 +74,17 @@ impl Faulty {
             return Ok(());
         }
         plan.times -= 1;
+        plan.failed += 1;
         Err((plan.error)(self.inner.path()))
     }
 
+    /// Whether any planned failure has happened.
+    pub(super) fn was_reached(&self) -> bool {
+        self.plan.lock().unwrap().as_ref().is_some_and(|plan| plan.failed > 0)
+    }
+
     /// Whether the planned failures have all happened.
-    fn is_spent(&self) -> bool {
+    pub(super) fn is_spent(&self) -> bool {
         self.plan.lock().unwrap().as_ref().is_none_or(|plan| plan.times == 0)
     }
 }
@@ -96,6 +105,7 @@ impl Blobs for Faulty {
     }
 
     fn peek(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        self.pass(Call::Peek)?;
         self.inner.peek(name)
     }
 
@@ -153,15 +163,16 @@ impl Blobs for Faulty {
     }
 
     fn sweep(&self) -> Result<()> {
+        self.pass(Call::Remove)?;
         self.inner.sweep()
     }
 }
 
-fn not_durable(path: &Path) -> Error {
+pub(super) fn not_durable(path: &Path) -> Error {
     Error::NotDurable { path: path.into(), source: io::Error::other("the disk is gone") }
 }
 
-fn no_space(path: &Path) -> Error {
+pub(super) fn no_space(path: &Path) -> Error {
     Error::io("write the file", path, rustix::io::Errno::NOSPC.into())
 }
 
@@ -173,7 +184,7 @@ fn no_files(path: &Path) -> Error {
     Error::io("open the file", path, rustix::io::Errno::MFILE.into())
 }
 
-fn broken(path: &Path) -> Error {
+pub(super) fn broken(path: &Path) -> Error {
     Error::io("write the file", path, rustix::io::Errno::IO.into())
 }
 
@@ -210,7 +221,7 @@ async fn open_sound(setting: &Setting) -> FileConversationStore {
     open_with(options, setting.faulty.inner.clone()).await
 }
 
-fn said(text: impl ToString) -> ChatMessage {
+pub(super) fn said(text: impl ToString) -> ChatMessage {
     let at = "2025-08-24T16:36:25.123Z".parse().unwrap();
     ChatMessage::at(ChatRole::User, text.to_string(), at)
 }

@@ -92,8 +92,10 @@ impl Packer {
         if names.len() <= self.keep * 2 {
             return Ok(());
         }
+        // A backup may have brought some back.
+        self.drop_doubled(folder, tail, &mut names, &listing.packs)?;
         names.sort_unstable();
-        names.truncate((names.len() - self.keep).min(BATCH));
+        names.truncate(names.len().saturating_sub(self.keep).min(BATCH));
         // Packs never hold more than the head acknowledges, even after a power cut.
         folder.blobs.flush(head::NAME)?;
         let (pack, moved) = self.publish(folder, &names)?;
@@ -188,11 +190,12 @@ impl Packer {
         let mut suspects = std::mem::take(&mut tail.overgrown);
         if before != Before::Known {
             folder.packs.sweep()?;
-            let listing = folder.list()?;
+            let mut listing = folder.list()?;
             if listing.packs.is_empty() {
                 return Ok(());
             }
-            self.drop_copies(folder, tail, &listing.names, &listing.packs)?;
+            self.drop_nested(folder, &listing.packs)?;
+            self.drop_doubled(folder, tail, &mut listing.names, &listing.packs)?;
             if before == Before::Interrupted {
                 // Perhaps in the middle of forgetting.
                 let concerned = |pack: &PackName| tail.erased.meets(&pack.seqs());
@@ -204,13 +207,8 @@ impl Packer {
         remove_packed(folder, &suspects, &tail.erased, &mut Forgotten::default())
     }
 
-    fn drop_copies(
-        &self,
-        folder: &Folder,
-        tail: &mut Tail,
-        names: &[RecordName],
-        packs: &[PackName],
-    ) -> Result<()> {
+    /// Removes packs that lie in another one, line by line.
+    fn drop_nested(&self, folder: &Folder, packs: &[PackName]) -> Result<()> {
         for &inner in packs {
             for outer in packs.iter().filter(|outer| outer.surrounds(&inner)) {
                 if holds_all_of(folder, *outer, inner)? {
@@ -220,22 +218,38 @@ impl Packer {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Removes loose records that lie in a pack to the byte. Others of which a pack has a line stay as they are.
+    fn drop_doubled(
+        &mut self,
+        folder: &Folder,
+        tail: &mut Tail,
+        names: &mut Vec<RecordName>,
+        packs: &[PackName],
+    ) -> Result<()> {
         for &pack in packs {
-            let mut doubled = names.iter().filter(|name| pack.covers(**name)).peekable();
-            if doubled.peek().is_none() {
+            let doubled: Vec<_> =
+                names.iter().filter(|name| pack.covers(**name)).copied().collect();
+            if doubled.is_empty() {
                 continue;
             }
-            let OpenedPack::Pack(pack) = Pack::open(folder, pack)? else {
+            let OpenedPack::Pack(opened) = Pack::open(folder, pack)? else {
                 continue;
             };
-            make_durable(folder, pack.name)?;
-            for &name in doubled {
-                if let Some(line) = find(&pack, name)?
-                    && packable(folder, name)?.is_some_and(|bytes| bytes == line.file())
-                {
+            make_durable(folder, pack)?;
+            for name in doubled {
+                let Some(line) = find(&opened, name)? else {
+                    continue;
+                };
+                if packable(folder, name)?.is_some_and(|bytes| bytes == line.file()) {
                     folder.blobs.remove(&name.to_string())?;
-                    tail.loose = tail.loose.saturating_sub(1);
+                } else {
+                    self.stubborn.insert(name);
                 }
+                names.retain(|other| *other != name);
+                tail.loose = tail.loose.saturating_sub(1);
             }
         }
         Ok(())
