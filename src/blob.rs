@@ -10,7 +10,9 @@ pub(crate) mod memory;
 mod contract;
 
 use std::fmt::Debug;
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::Result;
@@ -56,6 +58,19 @@ pub(crate) trait Blobs: Debug + Send + Sync {
     /// Changes a file's bytes in place, not made durable. It must exist and should have the same length.
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()>;
 
+    /// An existing file to be read piece by piece; `None` where there is none.
+    fn open(&self, name: &str) -> Result<Option<Box<dyn Source>>>;
+
+    /// [`create`](Self::create) for what is too long to be held in memory: `fill` gives its bytes away one piece after
+    /// the other, and in the end the name. `None` from it, or an error, publishes nothing.
+    fn stream(&self, fill: &mut Fill<'_>) -> Result<Streamed>;
+
+    /// Makes a file's bytes durable that were changed in place.
+    fn flush(&self, name: &str) -> Result<()>;
+
+    /// The folder of that name in this one. It is not made before something is written.
+    fn folder(&self, name: &str) -> Arc<dyn Blobs>;
+
     /// How many names the file has in the whole file system; 0 where there is none.
     fn links(&self, name: &str) -> Result<u64>;
 
@@ -70,6 +85,30 @@ pub(crate) trait Blobs: Debug + Send + Sync {
 
     /// Removes what interrupted publications left behind. Only for the holder of the lock.
     fn sweep(&self) -> Result<()>;
+}
+
+/// Takes a file's bytes, one piece after the other.
+pub(crate) type Sink<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
+
+/// Writes a file into a sink and then says what it is to be called.
+pub(crate) type Fill<'a> = dyn FnMut(&mut Sink<'_>) -> Result<Option<String>> + 'a;
+
+/// What came of streaming a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Streamed {
+    Published(String),
+    /// Nothing changed: something has the name already.
+    Taken(String),
+    /// Nothing changed: there was no name.
+    Abandoned,
+}
+
+/// An open file. It stays readable when its name goes.
+pub(crate) trait Source: Debug + Send {
+    fn size(&self) -> u64;
+
+    /// Reads as many bytes as there are from that place on, at most as many as fit.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 }
 
 /// A lock that is held until dropped.

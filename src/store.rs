@@ -1,5 +1,6 @@
 //! Conversations at rest: appended to, read from the end, forgotten on request.
 
+pub(crate) mod census;
 pub(crate) mod document;
 pub(crate) mod erased;
 pub(crate) mod file;
@@ -8,7 +9,11 @@ pub(crate) mod folder;
 pub(crate) mod forget;
 pub(crate) mod head;
 pub(crate) mod name;
+pub(crate) mod newest;
+pub(crate) mod opener;
 pub(crate) mod options;
+pub(crate) mod pack;
+pub(crate) mod packer;
 pub(crate) mod pen;
 pub(crate) mod reader;
 pub(crate) mod record;
@@ -21,6 +26,8 @@ pub(crate) mod writer;
 mod contract;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod packing;
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;

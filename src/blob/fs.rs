@@ -4,18 +4,21 @@
 //! rename without replacing, fsync of the folder. Any fewer of these steps loses acknowledged bytes in a power cut.
 
 mod lock;
+mod source;
+mod stage;
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{Blobs, EntryKind, Lock, READ_LIMIT, TEMPORARY};
+use self::source::FsSource;
+use super::{Blobs, EntryKind, Fill, Lock, READ_LIMIT, Source, Streamed, TEMPORARY};
 use crate::error::{Error, Result};
 
 #[derive(Debug)]
@@ -54,12 +57,11 @@ impl FsBlobs {
         let mut path =
             std::path::absolute(root).map_err(|e| Error::io("resolve the path", root, e))?;
         path.extend(below);
-        Ok(Self {
-            path,
-            own_levels: below.len() + 1,
-            folder: OnceLock::new(),
-            peeked: Mutex::new(None),
-        })
+        Ok(Self::at(path, below.len() + 1))
+    }
+
+    fn at(path: PathBuf, own_levels: usize) -> Self {
+        Self { path, own_levels, folder: OnceLock::new(), peeked: Mutex::new(None) }
     }
 
     fn error(&self, action: &'static str, name: &str, errno: impl Into<io::Error>) -> Error {
@@ -138,7 +140,12 @@ impl FsBlobs {
     }
 
     /// Opens an existing plain file, waiting for nothing and following nothing.
-    fn open(&self, folder: &Folder, name: &str, access: OFlags) -> Result<Option<(File, Stat)>> {
+    fn open_file(
+        &self,
+        folder: &Folder,
+        name: &str,
+        access: OFlags,
+    ) -> Result<Option<(File, Stat)>> {
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let refused = |found| Err(Error::NotPlain { path: self.path.join(name), found });
         let opened = retry_on_intr(|| rustix::fs::openat(&folder.fd, name, flags, Mode::empty()));
@@ -173,36 +180,6 @@ impl FsBlobs {
             return Err(too_large());
         }
         Ok(bytes)
-    }
-
-    /// Writes a temporary file durably and moves it to its name with `publish`; removes it where either fails.
-    fn stage(
-        &self,
-        folder: &Folder,
-        name: &str,
-        bytes: &[u8],
-        publish: impl FnOnce(&str) -> Result<bool>,
-    ) -> Result<bool> {
-        let random = getrandom::u64().map_err(|_| Error::NoRandomness)?;
-        let temporary = format!("{TEMPORARY}{random:016x}");
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let failed = |action, e: io::Error| self.error(action, name, e);
-        let fd = retry_on_intr(|| {
-            rustix::fs::openat(&folder.fd, &*temporary, flags, Mode::RUSR | Mode::WUSR)
-        })
-        .map_err(|e| failed("create a file", e.into()))?;
-        let mut file = File::from(fd);
-        let published = file
-            .write_all(bytes)
-            .map_err(|e| failed("write the file", e))
-            .and_then(|()| durable(&file, &self.path.join(name)))
-            .and_then(|()| publish(&temporary));
-        if !matches!(published, Ok(true)) {
-            // Should this fail too, the next holder of the lock sweeps it up.
-            let _ = rustix::fs::unlinkat(&folder.fd, &*temporary, AtFlags::empty());
-        }
-        published
     }
 }
 
@@ -252,7 +229,7 @@ impl Blobs for FsBlobs {
         let Some(folder) = self.held()? else {
             return Ok(None);
         };
-        self.open(folder, name, OFlags::RDONLY)?
+        self.open_file(folder, name, OFlags::RDONLY)?
             .map(|(file, stat)| self.read_whole(name, &file, &stat))
             .transpose()
     }
@@ -277,7 +254,7 @@ impl Blobs for FsBlobs {
         let Some(folder) = self.opened()? else {
             return Ok(None);
         };
-        let Some((file, stat)) = self.open(folder, name, OFlags::RDONLY)? else {
+        let Some((file, stat)) = self.open_file(folder, name, OFlags::RDONLY)? else {
             return Ok(None);
         };
         let bytes = self.read_whole(name, &file, &stat)?;
@@ -287,25 +264,7 @@ impl Blobs for FsBlobs {
 
     fn create(&self, name: &str, bytes: &[u8]) -> Result<bool> {
         let folder = self.opened_or_made()?;
-        self.stage(folder, name, bytes, |temporary| {
-            let fd = &folder.fd;
-            let renamed = retry_on_intr(|| {
-                rustix::fs::renameat_with(fd, temporary, fd, name, RenameFlags::NOREPLACE)
-            });
-            // File systems without that flag can still link without replacing.
-            let published = match renamed {
-                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                    retry_on_intr(|| rustix::fs::linkat(fd, temporary, fd, name, AtFlags::empty()))
-                        .and_then(|()| rustix::fs::unlinkat(fd, temporary, AtFlags::empty()))
-                }
-                other => other,
-            };
-            match published {
-                Ok(()) => Ok(true),
-                Err(Errno::EXIST) => Ok(false),
-                Err(errno) => Err(self.error("publish the file", name, errno)),
-            }
-        })
+        self.stage(folder, name, bytes, |temporary| self.publish(folder, temporary, name))
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
@@ -320,7 +279,7 @@ impl Blobs for FsBlobs {
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let folder = self.opened_or_made()?;
-        match self.open(folder, name, OFlags::WRONLY)? {
+        match self.open_file(folder, name, OFlags::WRONLY)? {
             // With a second name somewhere, writing through this one would change that file too.
             Some((file, stat)) if stat.st_nlink == 1 => file
                 .write_all_at(bytes, 0)
@@ -331,6 +290,50 @@ impl Blobs for FsBlobs {
                 .map_err(|e| self.error("write the file", name, e)),
             _ => self.replace(name, bytes),
         }
+    }
+
+    fn open(&self, name: &str) -> Result<Option<Box<dyn Source>>> {
+        let Some(folder) = self.held()? else {
+            return Ok(None);
+        };
+        let opened = self.open_file(folder, name, OFlags::RDONLY)?;
+        Ok(opened.map(|(file, stat)| Box::new(FsSource::new(file, &stat)) as Box<dyn Source>))
+    }
+
+    fn stream(&self, fill: &mut Fill<'_>) -> Result<Streamed> {
+        let folder = self.opened_or_made()?;
+        let mut outcome = Streamed::Abandoned;
+        let write = |file: &mut File| {
+            let failed = |e| self.error("write the file", "", e);
+            let mut writer = BufWriter::with_capacity(1 << 18, file);
+            let name = fill(&mut |bytes| writer.write_all(bytes).map_err(failed))?;
+            writer.flush().map_err(failed)?;
+            Ok(name)
+        };
+        self.stage_with(folder, "", write, |temporary, name| {
+            let Some(name) = name else {
+                return Ok(false);
+            };
+            let published = self.publish(folder, temporary, &name)?;
+            let streamed = if published { Streamed::Published } else { Streamed::Taken };
+            outcome = streamed(name);
+            Ok(published)
+        })?;
+        Ok(outcome)
+    }
+
+    fn flush(&self, name: &str) -> Result<()> {
+        let Some(folder) = self.opened()? else {
+            return Ok(());
+        };
+        match self.open_file(folder, name, OFlags::RDONLY)? {
+            Some((file, _)) => durable(&file, &self.path.join(name)),
+            None => Ok(()),
+        }
+    }
+
+    fn folder(&self, name: &str) -> Arc<dyn Blobs> {
+        Arc::new(Self::at(self.path.join(name), self.own_levels + 1))
     }
 
     fn links(&self, name: &str) -> Result<u64> {

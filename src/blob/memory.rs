@@ -1,16 +1,19 @@
 //! A folder in memory: for tests, and for hosts without a disk.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Blobs, EntryKind, LOCK, Lock};
+use super::{Blobs, EntryKind, Fill, LOCK, Lock, Source, Streamed};
 use crate::error::{Error, Result};
 
 #[derive(Debug, Default)]
 pub(crate) struct MemoryBlobs {
-    files: Mutex<BTreeMap<String, Vec<u8>>>,
+    path: PathBuf,
+    files: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
+    folders: Mutex<BTreeMap<String, Arc<MemoryBlobs>>>,
     gate: Arc<Gate>,
 }
 
@@ -32,16 +35,19 @@ fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Blobs for MemoryBlobs {
     fn path(&self) -> &Path {
-        Path::new("memory")
+        if self.path.as_os_str().is_empty() { Path::new("memory") } else { &self.path }
     }
 
     fn list(&self, visit: &mut dyn FnMut(&[u8], EntryKind)) -> Result<()> {
         hold(&self.files).keys().for_each(|name| visit(name.as_bytes(), EntryKind::File));
+        let folders = hold(&self.folders);
+        let made = folders.iter().filter(|(_, folder)| !hold(&folder.files).is_empty());
+        made.for_each(|(name, _)| visit(name.as_bytes(), EntryKind::Folder));
         Ok(())
     }
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        Ok(hold(&self.files).get(name).cloned())
+        Ok(hold(&self.files).get(name).map(|bytes| bytes.to_vec()))
     }
 
     fn peek(&self, name: &str) -> Result<Option<Vec<u8>>> {
@@ -52,18 +58,46 @@ impl Blobs for MemoryBlobs {
         let mut files = hold(&self.files);
         let free = !files.contains_key(name);
         if free {
-            files.insert(name.into(), bytes.into());
+            files.insert(name.into(), Arc::new(bytes.into()));
         }
         Ok(free)
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        hold(&self.files).insert(name.into(), bytes.into());
+        hold(&self.files).insert(name.into(), Arc::new(bytes.into()));
         Ok(())
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.replace(name, bytes)
+    }
+
+    fn open(&self, name: &str) -> Result<Option<Box<dyn Source>>> {
+        let bytes = hold(&self.files).get(name).cloned();
+        Ok(bytes.map(|bytes| Box::new(MemorySource(bytes)) as Box<dyn Source>))
+    }
+
+    fn stream(&self, fill: &mut Fill<'_>) -> Result<Streamed> {
+        let mut bytes = Vec::new();
+        let name = fill(&mut |more| {
+            bytes.extend_from_slice(more);
+            Ok(())
+        })?;
+        let Some(name) = name else {
+            return Ok(Streamed::Abandoned);
+        };
+        let streamed =
+            if self.create(&name, &bytes)? { Streamed::Published } else { Streamed::Taken };
+        Ok(streamed(name))
+    }
+
+    fn flush(&self, _name: &str) -> Result<()> {
+        Ok(())
+    }
+
+    fn folder(&self, name: &str) -> Arc<dyn Blobs> {
+        let made = || Arc::new(Self { path: self.path().join(name), ..Self::default() });
+        Arc::clone(hold(&self.folders).entry(name.into()).or_insert_with(made)) as Arc<dyn Blobs>
     }
 
     fn links(&self, name: &str) -> Result<u64> {
@@ -101,6 +135,25 @@ impl Blobs for MemoryBlobs {
 
     fn sweep(&self) -> Result<()> {
         Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct MemorySource(Arc<Vec<u8>>);
+
+impl Source for MemorySource {
+    fn size(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        let rest = self.0.get(from..).unwrap_or_default();
+        let length = rest.len().min(into.len());
+        if let (Some(into), Some(rest)) = (into.get_mut(..length), rest.get(..length)) {
+            into.copy_from_slice(rest);
+        }
+        Ok(length)
     }
 }
 

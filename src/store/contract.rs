@@ -24,11 +24,12 @@ enum Place {
 struct Backend {
     place: Place,
     clock: Arc<ManualClock>,
+    loose: usize,
 }
 
 impl Backend {
     fn new(place: Place) -> Self {
-        Self { place, clock: Arc::new(ManualClock::at_utc(time(START))) }
+        Self { place, clock: Arc::new(ManualClock::at_utc(time(START))), loose: 64 }
     }
 
     fn folder() -> Self {
@@ -37,6 +38,11 @@ impl Backend {
 
     fn memory() -> Self {
         Self::new(Place::Memory(Arc::default()))
+    }
+
+    /// The same, with nearly everything in packs.
+    fn packing(self) -> Self {
+        Self { loose: 1, ..self }
     }
 
     async fn open(&self) -> FileConversationStore {
@@ -48,7 +54,8 @@ impl Backend {
         change: impl FnOnce(StoreOptions) -> StoreOptions,
     ) -> FileConversationStore {
         let key = EncryptionKey::from_secret("a secret of the contract tests").unwrap();
-        let options = change(StoreOptions::new(key).clock(self.clock.clone()));
+        let options = StoreOptions::new(key).clock(self.clock.clone()).loose_files(self.loose);
+        let options = change(options);
         match &self.place {
             Place::Folder(folder) => options.open(folder.path().join("root")).await.unwrap(),
             Place::Memory(blobs) => {
@@ -66,6 +73,8 @@ impl Backend {
 async fn each(test: impl AsyncFn(Backend)) {
     test(Backend::memory()).await;
     test(Backend::folder()).await;
+    test(Backend::memory().packing()).await;
+    test(Backend::folder().packing()).await;
 }
 
 fn time(text: &str) -> Timestamp {
@@ -750,7 +759,8 @@ proptest! {
 
     #[test]
     fn any_sequence_of_steps_in_memory_equals_the_model(steps in prop::collection::vec(step(), 1..40)) {
-        block_on(runs_as_the_model_does(&Backend::memory(), steps));
+        block_on(runs_as_the_model_does(&Backend::memory(), steps.clone()));
+        block_on(runs_as_the_model_does(&Backend::memory().packing(), steps));
     }
 }
 
@@ -759,6 +769,7 @@ proptest! {
 
     #[test]
     fn any_sequence_of_steps_in_a_folder_equals_the_model(steps in prop::collection::vec(step(), 1..40)) {
-        block_on(runs_as_the_model_does(&Backend::folder(), steps));
+        block_on(runs_as_the_model_does(&Backend::folder(), steps.clone()));
+        block_on(runs_as_the_model_does(&Backend::folder().packing(), steps));
     }
 }

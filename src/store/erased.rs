@@ -57,6 +57,31 @@ impl Erased {
             .filter(|hole| !hole.is_empty())
     }
 
+    /// Whether a range holds any of these numbers.
+    pub(crate) fn meets(&self, seqs: &RangeInclusive<u64>) -> bool {
+        self.ranges().any(|range| range.start() <= seqs.end() && seqs.start() <= range.end())
+    }
+
+    /// The numbers that are not in another set.
+    pub(crate) fn without(&self, other: &Self) -> Self {
+        let mut rest = Self::default();
+        for range in self.ranges() {
+            let (mut next, last) = (*range.start(), *range.end());
+            for taken in other.ranges().filter(|taken| taken.end() >= range.start()) {
+                if *taken.start() > last {
+                    break;
+                }
+                // Empty where the one before ends right here.
+                rest.extend(std::iter::once(next..=taken.start() - 1));
+                next = taken.end().saturating_add(1);
+            }
+            if !other.contains(last) {
+                rest.extend(std::iter::once(next..=last));
+            }
+        }
+        rest
+    }
+
     /// Adds ranges in any order, overlapping or not; empty ones and 0 are left out.
     pub(crate) fn extend(&mut self, ranges: impl Iterator<Item = RangeInclusive<u64>>) {
         let added = ranges.map(|range| ((*range.start()).max(1), *range.end()));
@@ -87,6 +112,18 @@ mod tests {
             for seq in 0..70 {
                 let expected = seq > 0 && ranges.iter().any(|(a, b)| (a..=b).contains(&&seq));
                 prop_assert_eq!(erased.contains(seq), expected, "{}", seq);
+            }
+            let (some, others) = ranges.split_at(ranges.len() / 2);
+            let of = |ranges: &[(u64, u64)]| {
+                let mut erased = Erased::default();
+                erased.extend(ranges.iter().map(|(a, b)| *a..=*b));
+                erased
+            };
+            let rest = of(some).without(&of(others));
+            for seq in 0..70 {
+                let expected = of(some).contains(seq) && !of(others).contains(seq);
+                prop_assert_eq!(rest.contains(seq), expected, "{}", seq);
+                prop_assert_eq!(rest.meets(&(seq..=seq)), expected, "{}", seq);
             }
             let json = serde_json::to_vec(&erased).unwrap();
             prop_assert_eq!(Erased::parse(&json), Some(erased));

@@ -9,13 +9,15 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::{ConversationStore, Document, FileConversationStore, FindingKind, StoreOptions};
-use crate::blob::{Blobs, EntryKind, Lock, fs::FsBlobs, memory::MemoryBlobs};
+use crate::blob::{
+    Blobs, EntryKind, Fill, Lock, Source, Streamed, fs::FsBlobs, memory::MemoryBlobs,
+};
 use crate::crypto::SealingKey;
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error, Result};
 
 /// The calls that can be made to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Call {
+pub(super) enum Call {
     List,
     Read,
     Create,
@@ -23,6 +25,12 @@ enum Call {
     Overwrite,
     Sync,
     Lock,
+    Stream,
+    Flush,
+    Remove,
+    Peek,
+    /// Whichever comes.
+    Any,
 }
 
 #[derive(Debug)]
@@ -33,27 +41,32 @@ struct Plan {
     /// How many then fail.
     times: usize,
     error: fn(&Path) -> Error,
+    /// How many have failed.
+    failed: usize,
 }
 
 /// A backend whose calls fail as planned, without reaching the one below.
 #[derive(Debug)]
-struct Faulty {
+pub(super) struct Faulty {
     inner: Arc<dyn Blobs>,
-    plan: Mutex<Option<Plan>>,
+    plan: Arc<Mutex<Option<Plan>>>,
 }
 
 impl Faulty {
-    fn over(inner: Arc<dyn Blobs>) -> Arc<Self> {
-        Arc::new(Self { inner, plan: Mutex::default() })
+    pub(super) fn over(inner: Arc<dyn Blobs>) -> Arc<Self> {
+        Arc::new(Self { inner, plan: Arc::default() })
     }
 
-    fn fail(&self, call: Call, after: usize, times: usize, error: fn(&Path) -> Error) {
-        *self.plan.lock().unwrap() = Some(Plan { call, after, times, error });
+    pub(super) fn fail(&self, call: Call, after: usize, times: usize, error: fn(&Path) -> Error) {
+        *self.plan.lock().unwrap() = Some(Plan { call, after, times, error, failed: 0 });
     }
 
     fn pass(&self, call: Call) -> Result<()> {
         let mut plan = self.plan.lock().unwrap();
-        let Some(plan) = plan.as_mut().filter(|plan| plan.call == call && plan.times > 0) else {
+        let Some(plan) = plan
+            .as_mut()
+            .filter(|plan| (plan.call == call || plan.call == Call::Any) && plan.times > 0)
+        else {
             return Ok(());
         };
         if plan.after > 0 {
@@ -61,11 +74,17 @@ impl Faulty {
             return Ok(());
         }
         plan.times -= 1;
+        plan.failed += 1;
         Err((plan.error)(self.inner.path()))
     }
 
+    /// Whether any planned failure has happened.
+    pub(super) fn was_reached(&self) -> bool {
+        self.plan.lock().unwrap().as_ref().is_some_and(|plan| plan.failed > 0)
+    }
+
     /// Whether the planned failures have all happened.
-    fn is_spent(&self) -> bool {
+    pub(super) fn is_spent(&self) -> bool {
         self.plan.lock().unwrap().as_ref().is_none_or(|plan| plan.times == 0)
     }
 }
@@ -86,6 +105,7 @@ impl Blobs for Faulty {
     }
 
     fn peek(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        self.pass(Call::Peek)?;
         self.inner.peek(name)
     }
 
@@ -104,11 +124,31 @@ impl Blobs for Faulty {
         self.inner.overwrite(name, bytes)
     }
 
+    fn open(&self, name: &str) -> Result<Option<Box<dyn Source>>> {
+        self.pass(Call::Read)?;
+        self.inner.open(name)
+    }
+
+    fn stream(&self, fill: &mut Fill<'_>) -> Result<Streamed> {
+        self.pass(Call::Stream)?;
+        self.inner.stream(fill)
+    }
+
+    fn flush(&self, name: &str) -> Result<()> {
+        self.pass(Call::Flush)?;
+        self.inner.flush(name)
+    }
+
+    fn folder(&self, name: &str) -> Arc<dyn Blobs> {
+        Arc::new(Self { inner: self.inner.folder(name), plan: Arc::clone(&self.plan) })
+    }
+
     fn links(&self, name: &str) -> Result<u64> {
         self.inner.links(name)
     }
 
     fn remove(&self, name: &str) -> Result<()> {
+        self.pass(Call::Remove)?;
         self.inner.remove(name)
     }
 
@@ -123,15 +163,16 @@ impl Blobs for Faulty {
     }
 
     fn sweep(&self) -> Result<()> {
+        self.pass(Call::Remove)?;
         self.inner.sweep()
     }
 }
 
-fn not_durable(path: &Path) -> Error {
+pub(super) fn not_durable(path: &Path) -> Error {
     Error::NotDurable { path: path.into(), source: io::Error::other("the disk is gone") }
 }
 
-fn no_space(path: &Path) -> Error {
+pub(super) fn no_space(path: &Path) -> Error {
     Error::io("write the file", path, rustix::io::Errno::NOSPC.into())
 }
 
@@ -143,7 +184,7 @@ fn no_files(path: &Path) -> Error {
     Error::io("open the file", path, rustix::io::Errno::MFILE.into())
 }
 
-fn broken(path: &Path) -> Error {
+pub(super) fn broken(path: &Path) -> Error {
     Error::io("write the file", path, rustix::io::Errno::IO.into())
 }
 
@@ -180,7 +221,7 @@ async fn open_sound(setting: &Setting) -> FileConversationStore {
     open_with(options, setting.faulty.inner.clone()).await
 }
 
-fn said(text: impl ToString) -> ChatMessage {
+pub(super) fn said(text: impl ToString) -> ChatMessage {
     let at = "2025-08-24T16:36:25.123Z".parse().unwrap();
     ChatMessage::at(ChatRole::User, text.to_string(), at)
 }

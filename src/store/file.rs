@@ -13,8 +13,7 @@ use crate::message::ChatMessage;
 use crate::scope::Scope;
 use crate::store::document::{self, Document};
 use crate::store::forget::Forgotten;
-use crate::store::name::RecordName;
-use crate::store::reader::Reader;
+use crate::store::reader::{Reader, Wanted};
 use crate::store::record::StoredMessage;
 use crate::store::verify::{Progress, Report, verify};
 use crate::store::writer::Writer;
@@ -69,10 +68,7 @@ impl FileConversationStore {
         blocking(move || work(&mut writer)).await
     }
 
-    async fn read_if(
-        &self,
-        wanted: impl Fn(RecordName) -> bool + Send + 'static,
-    ) -> Result<Reading> {
+    async fn read_if(&self, wanted: Wanted) -> Result<Reading> {
         let reader = Arc::clone(&self.reader);
         blocking(move || reader.read_if(&wanted)).await
     }
@@ -103,11 +99,11 @@ impl ConversationStore for FileConversationStore {
     }
 
     async fn read_seqs(&self, seqs: RangeInclusive<u64>) -> Result<Reading> {
-        self.read_if(move |name| seqs.contains(&name.seq)).await
+        self.read_if(Wanted::Seqs(seqs)).await
     }
 
     async fn read_times(&self, times: Range<Timestamp>) -> Result<Reading> {
-        self.read_if(move |name| name.time.timestamp().is_some_and(|t| times.contains(&t))).await
+        self.read_if(Wanted::Times(times)).await
     }
 
     async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {

@@ -39,6 +39,8 @@ pub enum FindingKind {
     BadRecord,
     /// Two files that both open carry the same number.
     Duplicate,
+    /// A pack with records that are elsewhere as well, as an interruption may leave it. Each counts once.
+    Doubled,
     /// A file that this store did not name.
     Foreign,
     /// A record as the system that this format grew from wrote it.
@@ -79,6 +81,7 @@ impl FindingKind {
             Self::Damaged(_) => "damaged",
             Self::BadRecord => "bad-record",
             Self::Duplicate => "duplicate",
+            Self::Doubled => "doubled",
             Self::Foreign => "foreign",
             Self::Ancestor => "ancestor",
             Self::NewerFormat(_) => "newer-format",
@@ -98,7 +101,7 @@ impl FindingKind {
 
     /// Whether something may be lost or tampered with, as opposed to something the store mends by itself.
     pub fn is_problem(&self) -> bool {
-        !matches!(self, Self::Returned | Self::Leftover | Self::SecondName)
+        !matches!(self, Self::Returned | Self::Leftover | Self::SecondName | Self::Doubled)
     }
 
     pub(crate) fn in_file(self, name: impl AsRef<[u8]>) -> Finding {
@@ -129,6 +132,7 @@ impl fmt::Display for FindingKind {
             Self::Damaged(reason) => write!(f, "damaged: {reason}"),
             Self::BadRecord => f.write_str("its seal is good, but it holds no record this version knows"),
             Self::Duplicate => f.write_str("another record that opens has the same number"),
+            Self::Doubled => f.write_str("holds records that are elsewhere as well; each counts once"),
             Self::Foreign => f.write_str("not a file of this store; it is never read as a message"),
             Self::Ancestor => f.write_str(
                 "a record in the format of the older system, without authenticated place; it is never read as a message",

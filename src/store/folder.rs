@@ -14,6 +14,7 @@ use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::head::{self, Head};
 use crate::store::name::RecordName;
+use crate::store::pack::{self, PackName};
 use crate::store::record::{self, StoredMessage};
 use crate::store::vault::Vault;
 
@@ -27,6 +28,7 @@ const SETTLING: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) packs: Arc<dyn Blobs>,
     root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
     keys: Vec<Arc<EncryptionKey>>,
@@ -37,6 +39,8 @@ pub(crate) struct Folder {
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) names: Vec<RecordName>,
+    /// Sorted.
+    pub(crate) packs: Vec<PackName>,
     /// What is no record of this store.
     pub(crate) strange: Vec<Finding>,
     pub(crate) leftovers: Vec<Finding>,
@@ -76,7 +80,8 @@ impl Folder {
         scope: Scope,
         keys: Vec<Arc<EncryptionKey>>,
     ) -> Self {
-        Self { blobs, root, scope: Arc::new(scope), keys, vault: OnceLock::new() }
+        let packs = blobs.folder(pack::FOLDER);
+        Self { blobs, packs, root, scope: Arc::new(scope), keys, vault: OnceLock::new() }
     }
 
     /// The vault; `None` while there is none.
@@ -122,22 +127,63 @@ impl Folder {
         done.map(Some)
     }
 
+    /// The names in the folder, and then those in the folder of packs: a record moves only that way, so that it is
+    /// seen in one of them at least.
     pub(crate) fn list(&self) -> Result<Listing> {
+        let mut listing = self.list_loose()?;
+        self.list_packs(&mut listing)?;
+        listing.strange.sort_by(|a, b| a.file.cmp(&b.file));
+        Ok(listing)
+    }
+
+    /// Lists the packs until two listings are the same. While packs are merged, one listing may show neither the old
+    /// ones nor the new one; for two of them to overlook the same records, these would have to be merged in each.
+    fn list_packs(&self, listing: &mut Listing) -> Result<()> {
+        let mut seen = None;
+        for _ in 0..ATTEMPTS {
+            let (mut names, mut strange, mut leftovers) = (Vec::new(), Vec::new(), Vec::new());
+            let listed = self.packs.list(&mut |name, kind| {
+                let pack: Option<PackName> =
+                    str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+                let place = [pack::FOLDER.as_bytes(), b"/", name].concat();
+                match (pack, kind) {
+                    (Some(pack), EntryKind::File) => names.push(pack),
+                    (Some(_), _) => strange.push(no_file(kind).in_file(place)),
+                    _ if name.starts_with(TEMPORARY.as_bytes()) => {
+                        leftovers.push(FindingKind::Leftover.in_file(place));
+                    }
+                    _ => strange.push(FindingKind::Foreign.in_file(place)),
+                }
+            });
+            match listed {
+                // What stands in the place of the folder says nothing of the loose records.
+                Err(Error::NotPlain { path, found }) if path == self.packs.path() => {
+                    strange.push(FindingKind::NotPlain(found).in_file(pack::FOLDER));
+                }
+                listed => listed?,
+            }
+            names.sort_unstable();
+            let settled = seen.as_ref() == Some(&names);
+            if settled {
+                listing.packs = names;
+                listing.strange.append(&mut strange);
+                listing.leftovers.append(&mut leftovers);
+                return Ok(());
+            }
+            seen = Some(names);
+        }
+        Err(restless(self))
+    }
+
+    fn list_loose(&self) -> Result<Listing> {
         let mut listing = Listing::default();
         let at_root = *self.scope == Scope::Default;
         self.blobs.list(&mut |name, kind| {
             let record = str::from_utf8(name).ok().and_then(|name| name.parse().ok());
             match (record, kind) {
                 (Some(record), EntryKind::File) => listing.names.push(record),
-                (Some(_), EntryKind::Folder) => {
-                    listing.strange.push(FindingKind::NotPlain("a folder").in_file(name))
-                }
-                (Some(_), EntryKind::Other) => listing
-                    .strange
-                    .push(FindingKind::NotPlain("a link, pipe or device").in_file(name)),
-                _ if name == b"packs" => {
-                    listing.strange.push(FindingKind::Unsupported.in_file(name));
-                }
+                (Some(_), _) => listing.strange.push(no_file(kind).in_file(name)),
+                _ if name == pack::FOLDER.as_bytes() => {}
                 _ if SIDECARS.contains(&name) || Document::is_name(name) => {}
                 _ if at_root && SCOPE_FOLDERS.iter().any(|other| other.as_bytes() == name) => {}
                 _ if name.starts_with(TEMPORARY.as_bytes()) => {
@@ -146,30 +192,25 @@ impl Folder {
                 _ => listing.strange.push(FindingKind::Foreign.in_file(name)),
             }
         })?;
-        listing.strange.sort_by(|a, b| a.file.cmp(&b.file));
         Ok(listing)
     }
 
     /// Opens one record. Only failures that concern every file are errors.
     pub(crate) fn open(&self, name: RecordName) -> Result<Opened> {
-        let text = name.to_string();
-        let bytes = match self.blobs.read(&text) {
+        let bytes = match self.blobs.read(&name.to_string()) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return Ok(Opened::Gone),
             Err(error) => return unreadable(error).map(Opened::Skipped),
         };
-        Ok(self.open_bytes(name, &text, &bytes)?.unwrap_or_else(Opened::Skipped))
+        self.open_bytes(name, &bytes)
     }
 
-    fn open_bytes(
-        &self,
-        name: RecordName,
-        text: &str,
-        bytes: &[u8],
-    ) -> Result<Result<Opened, FindingKind>> {
-        let plaintext = match self.unseal(&Place::record(&self.scope.parts(), text), bytes)? {
+    /// Opens a record's bytes, wherever they were.
+    pub(crate) fn open_bytes(&self, name: RecordName, bytes: &[u8]) -> Result<Opened> {
+        let text = name.to_string();
+        let plaintext = match self.unseal(&Place::record(&self.scope.parts(), &text), bytes)? {
             Ok(plaintext) => plaintext,
-            Err(kind) => return Ok(Err(kind)),
+            Err(kind) => return Ok(Opened::Skipped(kind)),
         };
         let opened = if name.is_forget() {
             Erased::parse(&plaintext).map(Opened::Forget)
@@ -178,7 +219,7 @@ impl Folder {
                 .map(|message| StoredMessage::new(&self.scope, name, message))
                 .map(|stored| Opened::Message(Arc::new(stored)))
         };
-        Ok(opened.ok_or(FindingKind::BadRecord))
+        Ok(opened.unwrap_or(Opened::Skipped(FindingKind::BadRecord)))
     }
 
     /// Whether a file's bytes open under another name than its own.
@@ -271,6 +312,23 @@ impl Folder {
     pub(crate) fn seal_head(&self, key: &SealingKey, head: Head) -> Result<Vec<u8>> {
         key.seal(&Place::head(&self.scope.parts()), &head.to_plaintext())
     }
+}
+
+/// How often a reading starts again because files were moved under it.
+pub(crate) const ATTEMPTS: usize = 20;
+
+pub(crate) fn restless(folder: &Folder) -> Error {
+    Error::Damaged {
+        place: folder.blobs.path().display().to_string(),
+        reason: "its files keep vanishing while they are read",
+    }
+}
+
+fn no_file(kind: EntryKind) -> FindingKind {
+    FindingKind::NotPlain(match kind {
+        EntryKind::Folder => "a folder",
+        _ => "a link, pipe or device",
+    })
 }
 
 /// Turns what concerns one file alone into a finding; the rest would concern every file.

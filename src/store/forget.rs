@@ -1,9 +1,12 @@
 //! Deleting for ever, on record.
 
 use crate::error::Result;
+use crate::store::erased::Erased;
 use crate::store::finding::Finding;
 use crate::store::folder::{Folder, Opened};
 use crate::store::name::RecordName;
+use crate::store::pack::PackName;
+use crate::store::pack::weed::weed;
 
 /// What a request to forget came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,4 +40,20 @@ pub(crate) fn remove_erased(folder: &Folder, names: &[RecordName]) -> Result<For
     }
     forgotten.removed.sort_unstable();
     Ok(forgotten)
+}
+
+/// Removes the lines of forgotten records from packs.
+pub(crate) fn remove_packed(
+    folder: &Folder,
+    packs: &[PackName],
+    erased: &Erased,
+    forgotten: &mut Forgotten,
+) -> Result<()> {
+    let mut weeded = weed(folder, packs, erased)?;
+    forgotten.removed.append(&mut weeded.removed);
+    forgotten.removed.sort_unstable();
+    // What an interruption left in two places was one message.
+    forgotten.removed.dedup();
+    forgotten.left.append(&mut weeded.left);
+    Ok(())
 }

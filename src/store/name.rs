@@ -137,6 +137,16 @@ impl RecordName {
             .collect()
     }
 
+    /// The name without its ending, as packs' names show it.
+    pub(crate) fn stem(self) -> String {
+        self.to_string().replace(".json", "")
+    }
+
+    /// The name that [`stem`](Self::stem) was made of.
+    pub(crate) fn from_stem(stem: &str) -> Option<Self> {
+        format!("{stem}.json").parse().ok()
+    }
+
     pub(crate) fn is_forget(self) -> bool {
         self.kind == RecordKind::Forget
     }

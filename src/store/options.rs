@@ -12,6 +12,7 @@ use crate::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::file::{FileConversationStore, blocking};
 use crate::store::folder::Folder;
+use crate::store::packer::Packer;
 use crate::store::reader::Reader;
 use crate::store::writer::{Limits, Writer};
 
@@ -24,6 +25,7 @@ pub struct StoreOptions {
     lock_timeout: Duration,
     max_message_bytes: usize,
     redactor: Option<Arc<dyn Redactor>>,
+    loose_files: usize,
 }
 
 impl StoreOptions {
@@ -36,6 +38,7 @@ impl StoreOptions {
             lock_timeout: Duration::from_secs(5),
             max_message_bytes: 1 << 20,
             redactor: None,
+            loose_files: 64,
         }
     }
 
@@ -81,6 +84,15 @@ impl StoreOptions {
         self
     }
 
+    /// How many of the newest messages stay in files of their own, at least 1; 64 unless told otherwise. When there are
+    /// more than twice as many, the older ones move into a pack. Fewer make listing the folder faster and packing more
+    /// frequent.
+    #[must_use]
+    pub fn loose_files(mut self, files: usize) -> Self {
+        self.loose_files = files.max(1);
+        self
+    }
+
     /// Opens the store below a folder, which need not exist yet and is not made before the first append.
     ///
     /// # Errors
@@ -120,6 +132,7 @@ impl StoreOptions {
                 max_message_bytes: self.max_message_bytes,
                 redactor: self.redactor,
             },
+            Packer::keeping(self.loose_files),
         );
         blocking(move || {
             reader.check()?;

@@ -1,12 +1,66 @@
 //! Reading: from memory while that is current, else from the folder.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::ops::{Range, RangeInclusive};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
 
 use crate::error::Result;
 use crate::store::Reading;
-use crate::store::folder::{Folder, Opened};
-use crate::store::name::RecordName;
-use crate::store::tail::{ATTEMPTS, Tail, restless};
+use crate::store::finding::{Finding, FindingKind};
+use crate::store::folder::{ATTEMPTS, Folder, Opened, restless};
+use crate::store::name::{NameTime, RecordName};
+use crate::store::pack::lines::Lines;
+use crate::store::pack::{OpenedPack, Pack, PackName};
+use crate::store::record::StoredMessage;
+use crate::store::tail::Tail;
+
+/// Which messages a reading asks for.
+#[derive(Debug, Clone)]
+pub(crate) enum Wanted {
+    Seqs(RangeInclusive<u64>),
+    Times(Range<Timestamp>),
+}
+
+impl Wanted {
+    fn has(&self, name: RecordName) -> bool {
+        match self {
+            Self::Seqs(seqs) => seqs.contains(&name.seq),
+            Self::Times(times) => name.time.timestamp().is_some_and(|time| times.contains(&time)),
+        }
+    }
+
+    /// Whether a pack may hold any of them.
+    fn may_be_in(&self, pack: &PackName) -> bool {
+        match self {
+            Self::Seqs(seqs) => *seqs.start() <= pack.highest && pack.lowest <= *seqs.end(),
+            Self::Times(times) => {
+                pack.last.time.timestamp().is_none_or(|last| times.start <= last)
+                    && pack.first.time.timestamp().is_none_or(|first| first < times.end)
+            }
+        }
+    }
+
+    /// The lines of a pack from the first wanted one on.
+    fn lines<'a>(&self, pack: &'a Pack) -> Result<Lines<'a>> {
+        match self {
+            Self::Times(times) => match NameTime::try_from(times.start) {
+                Ok(start) => Lines::since(pack, start),
+                Err(_) => Ok(Lines::new(pack)),
+            },
+            Self::Seqs(_) => Ok(Lines::new(pack)),
+        }
+    }
+
+    /// Whether no line after this one is wanted.
+    fn is_over(&self, name: RecordName) -> bool {
+        match self {
+            Self::Seqs(_) => false,
+            Self::Times(times) => name.time.timestamp().is_some_and(|time| time >= times.end),
+        }
+    }
+}
 
 /// A folder and what is remembered of its newest end.
 pub(crate) struct Reader {
@@ -79,42 +133,99 @@ impl Reader {
         Ok(reading)
     }
 
-    /// Every message whose name is wanted, in conversation order.
-    pub(crate) fn read_if(&self, wanted: &dyn Fn(RecordName) -> bool) -> Result<Reading> {
+    /// Every message that is wanted, in conversation order.
+    pub(crate) fn read_if(&self, wanted: &Wanted) -> Result<Reading> {
         for _ in 0..ATTEMPTS {
             let tail = Tail::load(&self.folder, 0, None)?;
             if let Some(reading) = self.read_once(&tail, wanted)? {
                 return Ok(reading);
             }
         }
-        Err(restless(&self.folder))
+        let alone = || self.read_once(&Tail::load_alone(&self.folder, 0, None)?, wanted);
+        self.folder.settled(alone)?.flatten().ok_or_else(|| restless(&self.folder))
     }
 
     /// `None` where a file vanished between being listed and being read.
-    fn read_once(
-        &self,
-        tail: &Tail,
-        wanted: &dyn Fn(RecordName) -> bool,
-    ) -> Result<Option<Reading>> {
-        let mut reading = tail.newest(0).unwrap_or_default();
-        let mut names = self.folder.list()?.names;
-        names.retain(|&name| !name.is_forget() && !tail.erased.contains(name.seq) && wanted(name));
-        names.sort_unstable();
-        for name in names {
-            match self.folder.open(name)? {
-                // It was appended since the tail was read.
-                Opened::Message(_) if name.seq > tail.last_seq => {}
-                Opened::Message(message) => reading.messages.push(message),
-                Opened::Skipped(kind) => {
-                    let finding = kind.in_file(name.to_string());
-                    if !reading.skipped.contains(&finding) {
-                        reading.skipped.push(finding);
-                    }
-                }
-                Opened::Forget(_) => {}
-                Opened::Gone => return Ok(None),
+    fn read_once(&self, tail: &Tail, wanted: &Wanted) -> Result<Option<Reading>> {
+        let mut found = Found::of(tail);
+        let listing = self.folder.list()?;
+        for name in listing.names.into_iter().filter(|name| !name.is_forget()) {
+            if wanted.has(name)
+                && found.lacks(name)
+                && !found.take(name, self.folder.open(name)?, || name.to_string())
+            {
+                return Ok(None);
             }
         }
-        Ok(Some(reading))
+        for name in listing.packs.into_iter().filter(|pack| wanted.may_be_in(pack)) {
+            let pack = match Pack::open(&self.folder, name)? {
+                OpenedPack::Pack(pack) => pack,
+                OpenedPack::Gone => return Ok(None),
+                OpenedPack::Skipped(kind) => {
+                    found.skip(kind.in_file(name.place()));
+                    continue;
+                }
+            };
+            let mut lines = wanted.lines(&pack)?;
+            while let Some(line) = lines.next()? {
+                let Some(record) = line.name else {
+                    let kind = FindingKind::Damaged("a line of it is not a record's");
+                    found.skip(kind.in_file(name.place()));
+                    continue;
+                };
+                if wanted.has(record) && found.lacks(record) {
+                    let opened = self.folder.open_bytes(record, line.file())?;
+                    found.take(record, opened, || name.place_of(record));
+                } else if wanted.is_over(record) {
+                    break;
+                }
+            }
+        }
+        Ok(Some(found.into_reading()))
+    }
+}
+
+/// What a reading has found so far.
+struct Found<'a> {
+    tail: &'a Tail,
+    reading: Reading,
+    messages: BTreeMap<RecordName, Arc<StoredMessage>>,
+}
+
+impl<'a> Found<'a> {
+    fn of(tail: &'a Tail) -> Self {
+        let reading = tail.newest(0).unwrap_or_default();
+        Self { tail, reading, messages: BTreeMap::new() }
+    }
+
+    /// Whether a record may be returned and is not here yet: of several copies, one that opens is enough.
+    fn lacks(&self, name: RecordName) -> bool {
+        !self.tail.erased.contains(name.seq) && !self.messages.contains_key(&name)
+    }
+
+    /// `false` where the record has gone.
+    fn take(&mut self, name: RecordName, opened: Opened, place: impl FnOnce() -> String) -> bool {
+        match opened {
+            // It was appended since the tail was read.
+            Opened::Message(_) if name.seq > self.tail.last_seq => {}
+            Opened::Message(message) => {
+                self.messages.insert(name, message);
+            }
+            Opened::Skipped(kind) => self.skip(kind.in_file(place())),
+            Opened::Forget(_) => {}
+            Opened::Gone => return false,
+        }
+        true
+    }
+
+    fn skip(&mut self, finding: Finding) {
+        if !self.reading.skipped.contains(&finding) {
+            self.reading.skipped.push(finding);
+        }
+    }
+
+    fn into_reading(mut self) -> Reading {
+        self.reading.messages = self.messages.into_values().collect();
+        self.reading
     }
 }

@@ -1,24 +1,24 @@
 //! What is known of a conversation's newest end, kept in memory between reads.
 
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::Reading;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
-use crate::store::folder::{Folder, HeadState, Opened};
+use crate::store::folder::{ATTEMPTS, Folder, HeadState, Opened, restless};
 use crate::store::head::Head;
 use crate::store::name::{NameTime, RecordName};
+use crate::store::newest::{Newest, Next};
+use crate::store::opener::Opener;
+use crate::store::pack::PackName;
 use crate::store::record::StoredMessage;
 
 /// How many of the newest messages stay in memory as more are appended.
 const KEPT: usize = 1024;
 /// How many bytes of words stay in memory as more are appended.
 const KEPT_BYTES: usize = 1 << 20;
-/// How often a read starts again because files were moved under it.
-pub(crate) const ATTEMPTS: usize = 20;
-
 /// What a listing may show. It is no snapshot: while a batch is being published, it may show a later record of it
 /// without an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,13 +40,6 @@ enum Look {
     Broken,
 }
 
-pub(crate) fn restless(folder: &Folder) -> Error {
-    Error::Damaged {
-        place: folder.blobs.path().display().to_string(),
-        reason: "its files keep vanishing while they are read",
-    }
-}
-
 /// The newest end of a conversation as of one state of its head.
 #[derive(Debug, Clone)]
 pub(crate) struct Tail {
@@ -62,6 +55,10 @@ pub(crate) struct Tail {
     pub(crate) forgets: Vec<RecordName>,
     /// Files that were forgotten and are there again.
     pub(crate) returned: Vec<RecordName>,
+    /// Packs with more records than they would have without the forgotten ones.
+    pub(crate) overgrown: Vec<PackName>,
+    /// How many messages lie in files of their own.
+    pub(crate) loose: usize,
     messages: VecDeque<Arc<StoredMessage>>,
     /// Whether `messages` are all there are.
     whole: bool,
@@ -75,10 +72,10 @@ impl Tail {
             match Self::look(folder, n, known, View::Passing)? {
                 Look::Tail(tail) => return Ok(*tail),
                 Look::Moved => {}
-                Look::Broken => return Self::load_settled(folder, n, known),
+                Look::Broken => break,
             }
         }
-        Err(restless(folder))
+        Self::load_settled(folder, n, known)
     }
 
     /// [`load`](Self::load) for the holder of the lock, beside whom nothing is being published.
@@ -129,18 +126,22 @@ impl Tail {
 
         let mut returned: Vec<_> = names.extract_if(.., |name| erased.contains(name.seq)).collect();
         returned.extend(forgets_in_force.extract_if(.., |name| erased.contains(name.seq)));
+        let mut last_shown = u64::MAX;
         if matches!(head, HeadState::Known(_)) && view != View::Alone {
             let mut accounted = erased.clone();
             accounted.extend(std::iter::once(1..=acknowledged));
             accounted.extend(names.iter().chain(&forgets_in_force).map(|name| name.seq..=name.seq));
-            let beyond = opener.extract_beyond(&mut names, accounted.unbroken())?;
+            accounted.extend(listing.packs.iter().map(PackName::seqs));
+            last_shown = accounted.unbroken();
+            let beyond = opener.extract_beyond(&mut names, last_shown)?
+                || opener.any_packed_beyond(&listing.packs, last_shown)?;
             if beyond && view == View::Passing {
                 return Ok(Look::Broken);
             }
         }
         let forgotten = erased.ranges().map(|range| *range.end()).max().unwrap_or(0);
         let all = names.iter().chain(&forgets_in_force).copied();
-        let Some(present) = opener.highest(all, forgotten)? else {
+        let Some(present) = opener.highest(all, &listing.packs, forgotten, last_shown)? else {
             return Ok(Look::Moved);
         };
         if acknowledged > present {
@@ -163,28 +164,56 @@ impl Tail {
             erased,
             forgets: forgets_in_force,
             returned,
+            overgrown: Vec::new(),
+            loose: names.len(),
             messages: VecDeque::new(),
             whole: false,
             skipped,
         };
-        let mut newest_first = BinaryHeap::from(names);
-        // One is needed even for n = 0: the newest record's time. What was in memory stays there.
+        let is_overgrown = |pack: &&PackName| pack.count > live_numbers(&tail.erased, pack);
+        tail.overgrown = listing.packs.iter().filter(is_overgrown).copied().collect();
+        // One is needed even for n = 0: the newest record's time. What was in memory stays there, as far as it takes
+        // no reading of packs.
         let in_memory = known.map_or(0, |tail| tail.messages.len().min(KEPT));
-        while tail.messages.len() < n.max(in_memory).max(1) {
-            let Some(name) = newest_first.pop() else {
-                tail.whole = true;
-                break;
+        let wanted = n.max(1);
+        let mut newest = Newest::new(names, &listing.packs);
+        let mut newest_known = None;
+        while tail.messages.len() < wanted
+            || (tail.messages.len() < in_memory && newest.is_loose_next())
+        {
+            let (name, opened, place) = match newest.next(folder)? {
+                Next::Moved => return Ok(Look::Moved),
+                Next::End => {
+                    tail.whole = true;
+                    break;
+                }
+                // Of several copies, one that opens is enough.
+                Next::Loose(name) | Next::Packed(_, name, _) if newest_known == Some(name) => {
+                    continue;
+                }
+                Next::Loose(name) => (name, opener.open(name)?, name.to_string()),
+                Next::Packed(_, name, _)
+                    if name.seq > last_shown || tail.erased.contains(name.seq) =>
+                {
+                    continue;
+                }
+                Next::Packed(pack, name, line) => {
+                    let place = pack.place_of(name);
+                    (name, opener.open_line(name, &line)?, place)
+                }
             };
-            match opener.open(name)? {
+            match opened {
                 Opened::Message(message) => {
                     tail.newest = tail.newest.max(name.time);
                     tail.messages.push_front(message);
+                    newest_known = Some(name);
                 }
                 Opened::Gone => return Ok(Look::Moved),
-                Opened::Skipped(kind) => tail.skipped.push(kind.in_file(name.to_string())),
+                Opened::Skipped(kind) => tail.skipped.push(kind.in_file(place)),
                 Opened::Forget(_) => {}
             }
         }
+        tail.skipped.append(&mut newest.findings);
         if tail.head == HeadState::Absent && !tail.is_fresh() {
             tail.skipped.push(FindingKind::HeadMissing.in_file("head"));
         }
@@ -212,11 +241,17 @@ impl Tail {
         })
     }
 
+    /// The messages in memory, oldest first.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = &Arc<StoredMessage>> {
+        self.messages.iter()
+    }
+
     /// Notes a message that has been published.
     pub(crate) fn push(&mut self, message: Arc<StoredMessage>) {
         self.last_seq = message.seq;
         self.newest = self.newest.max(message.name.time);
         self.messages.push_back(message);
+        self.loose += 1;
         let mut bytes: usize = self.messages.iter().map(|m| m.message.content.len()).sum();
         while self.messages.len() > KEPT || (bytes > KEPT_BYTES && self.messages.len() > 1) {
             let Some(oldest) = self.messages.pop_front() else {
@@ -247,64 +282,15 @@ impl Tail {
     }
 }
 
-/// Opens each record at most once in a reading, and not at all what an earlier one has opened.
-struct Opener<'a> {
-    folder: &'a Folder,
-    known: HashMap<RecordName, Opened>,
-}
-
-impl<'a> Opener<'a> {
-    fn new(folder: &'a Folder, known: Option<&Tail>) -> Self {
-        let messages = known.into_iter().flat_map(|tail| &tail.messages);
-        Self {
-            folder,
-            known: messages
-                .map(|message| (message.name, Opened::Message(Arc::clone(message))))
-                .collect(),
-        }
-    }
-
-    /// Takes out the names beyond a number that open, or are gone; those that do not open stay, to be reported.
-    /// Whether there were any.
-    fn extract_beyond(&mut self, names: &mut Vec<RecordName>, last: u64) -> Result<bool> {
-        let mut unopened = Vec::new();
-        let mut any = false;
-        for name in names.extract_if(.., |name| name.seq > last) {
-            match self.open(name)? {
-                Opened::Skipped(_) => unopened.push(name),
-                _ => any = true,
-            }
-        }
-        names.append(&mut unopened);
-        Ok(any)
-    }
-
-    /// The highest number of a record that opens, and at least `floor`: what does not open is not there, whatever
-    /// number its name claims. `None` where a file has gone.
-    fn highest(
-        &mut self,
-        names: impl Iterator<Item = RecordName>,
-        floor: u64,
-    ) -> Result<Option<u64>> {
-        let mut highest_first: BinaryHeap<_> = names.map(|name| (name.seq, name)).collect();
-        while let Some((seq, name)) = highest_first.pop()
-            && seq > floor
-        {
-            match self.open(name)? {
-                Opened::Gone => return Ok(None),
-                Opened::Skipped(_) => {}
-                Opened::Message(_) | Opened::Forget(_) => return Ok(Some(seq)),
-            }
-        }
-        Ok(Some(floor))
-    }
-
-    fn open(&mut self, name: RecordName) -> Result<Opened> {
-        if let Some(opened) = self.known.get(&name) {
-            return Ok(opened.clone());
-        }
-        let opened = self.folder.open(name)?;
-        self.known.insert(name, opened.clone());
-        Ok(opened)
-    }
+/// How many numbers between a pack's lowest and highest are not forgotten.
+fn live_numbers(erased: &Erased, pack: &PackName) -> u64 {
+    let mut live = Erased::default();
+    live.extend(std::iter::once(pack.seqs()));
+    let all = live.count();
+    let forgotten = erased.ranges().map(|range| {
+        let first = pack.lowest.max(*range.start());
+        let last = pack.highest.min(*range.end());
+        if first <= last { last - first + 1 } else { 0 }
+    });
+    all - forgotten.sum::<u64>()
 }

@@ -15,6 +15,7 @@ use crate::scope::SCOPE_FOLDERS;
 use crate::store::document::Document;
 use crate::store::head;
 use crate::store::name::RecordName;
+use crate::store::pack;
 use crate::store::record::object;
 
 const NAME: &str = "vault";
@@ -160,7 +161,7 @@ fn holds_records(root: &dyn Blobs) -> Result<bool> {
     root.list(&mut |name, kind| {
         let Ok(name) = str::from_utf8(name) else { return };
         if kind == EntryKind::Folder {
-            let others = SCOPE_FOLDERS.iter().chain(&["packs"]);
+            let others = SCOPE_FOLDERS.iter().chain(&[pack::FOLDER]);
             folders.extend(others.copied().find(|other| *other == name));
         } else if name == head::NAME
             || Document::is_name(name.as_bytes())
@@ -172,7 +173,7 @@ fn holds_records(root: &dyn Blobs) -> Result<bool> {
     // Others use the same names: what is inside decides.
     for folder in folders {
         let mut empty = true;
-        FsBlobs::new(root.path(), &[folder.to_owned()])?.list(&mut |_, _| empty = false)?;
+        root.folder(folder).list(&mut |_, _| empty = false)?;
         if !empty {
             return Ok(true);
         }

@@ -12,9 +12,10 @@ use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::redact::{Redactor, redact_message};
 use crate::store::document::{self, Document};
-use crate::store::folder::HeadState;
-use crate::store::forget::{Forgotten, remove_erased};
+use crate::store::folder::{HeadState, Listing};
+use crate::store::forget::{Forgotten, remove_erased, remove_packed};
 use crate::store::name::{NameTime, RecordKind};
+use crate::store::packer::{Before, Packer};
 use crate::store::pen::Pen;
 use crate::store::reader::Reader;
 use crate::store::record::{StoredMessage, encode};
@@ -37,6 +38,7 @@ pub(crate) struct Writer {
     /// Set when bytes could not be made durable: what the system still shows may not be on the disk.
     poisoned: bool,
     swept: bool,
+    packer: Packer,
 }
 
 /// A message that may be stored, and its record.
@@ -47,8 +49,8 @@ struct Checked {
 }
 
 impl Writer {
-    pub(crate) fn new(reader: Arc<Reader>, limits: Limits) -> Self {
-        Self { reader, limits, poisoned: false, swept: false }
+    pub(crate) fn new(reader: Arc<Reader>, limits: Limits, packer: Packer) -> Self {
+        Self { reader, limits, poisoned: false, swept: false, packer }
     }
 
     /// Keeps messages in order; refuses all if one may not be stored.
@@ -58,7 +60,7 @@ impl Writer {
         if checked.is_empty() {
             return Ok(Vec::new());
         }
-        self.locked(|pen, tail| {
+        self.locked(|pen, tail, packer| {
             let total = checked.len();
             let mut stored = Vec::with_capacity(total);
             let mut failed = None;
@@ -78,7 +80,11 @@ impl Writer {
                     let source = Box::new(error);
                     Err(Error::Partial { stored: stored.len(), total, source })
                 }
-                None => pen.acknowledge(tail).map(|()| stored),
+                None => {
+                    pen.acknowledge(tail)?;
+                    packer.pack(pen, tail);
+                    Ok(stored)
+                }
             }
         })
     }
@@ -99,7 +105,7 @@ impl Writer {
     /// Records numbers as forgotten, then removes their files.
     pub(crate) fn forget(&mut self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
         let now = NameTime::try_from(self.limits.clock.now().timestamp())?;
-        self.locked(|pen, tail| {
+        self.locked(|pen, tail, _| {
             let mut erased = tail.erased.clone();
             let last = tail.last_seq;
             erased.extend(seqs.iter().map(|range| *range.start()..=(*range.end()).min(last)));
@@ -107,6 +113,7 @@ impl Writer {
                 return Ok(Forgotten::default());
             }
             let numbers = erased.count() - tail.erased.count();
+            let newly = erased.without(&tail.erased);
             // The new record speaks for the earlier ones, which go with what they erased.
             erased.extend(tail.forgets.iter().map(|name| name.seq..=name.seq));
             let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
@@ -116,9 +123,12 @@ impl Writer {
             tail.last_seq = name.seq;
             pen.acknowledge(tail)?;
 
-            let mut names = pen.folder.list()?.names;
+            let Listing { mut names, mut packs, .. } = pen.folder.list()?;
             names.retain(|name| erased.contains(name.seq));
-            let forgotten = Forgotten { numbers, ..remove_erased(pen.folder, &names)? };
+            let mut forgotten = Forgotten { numbers, ..remove_erased(pen.folder, &names)? };
+            // Packs hold no forget records, and what was forgotten before is no longer in them.
+            packs.retain(|pack| newly.meets(&pack.seqs()));
+            remove_packed(pen.folder, &packs, &erased, &mut forgotten)?;
             *tail = Tail::load_alone(pen.folder, 0, None)?;
             tracing::info!(removed = forgotten.removed.len(), "forgot");
             Ok(forgotten)
@@ -132,19 +142,22 @@ impl Writer {
             return Err(Error::TooLarge { size, limit });
         }
         document::check_replaceable(&self.reader.folder, document)?;
-        self.locked(|pen, _| pen.replace(document, plaintext))
+        self.locked(|pen, _, _| pen.replace(document, plaintext))
     }
 
     /// Writes a new head where it was lost.
     pub(crate) fn rebuild_head(&mut self) -> Result<()> {
-        self.locked(|pen, tail| match tail.head {
+        self.locked(|pen, tail, _| match tail.head {
             HeadState::Known(_) => Ok(()),
             HeadState::Absent | HeadState::Damaged => pen.make_head(tail),
         })
     }
 
     /// Runs `work` as the folder's only writer, with the tail as it is now.
-    fn locked<T>(&mut self, work: impl FnOnce(&Pen<'_>, &mut Tail) -> Result<T>) -> Result<T> {
+    fn locked<T>(
+        &mut self,
+        work: impl FnOnce(&Pen<'_>, &mut Tail, &mut Packer) -> Result<T>,
+    ) -> Result<T> {
         let reader = Arc::clone(&self.reader);
         let folder = &reader.folder;
         if self.poisoned {
@@ -156,9 +169,13 @@ impl Writer {
         if lock.abandoned() {
             tracing::warn!("the writer before was interrupted; looking at the folder itself");
         }
-        if lock.abandoned() || !self.swept {
+        let before = match (lock.abandoned(), self.swept) {
+            (true, _) => Before::Interrupted,
+            (false, false) => Before::Unknown,
+            (false, true) => Before::Known,
+        };
+        if before != Before::Known {
             folder.blobs.sweep()?;
-            self.swept = true;
             reader.install(None);
         }
         let mut tail = match reader.known() {
@@ -166,7 +183,11 @@ impl Writer {
             known => Tail::load_alone(folder, 0, known.as_ref())?,
         };
         let pen = Pen { folder, key };
-        let outcome = prepare(&pen, &mut tail).and_then(|()| work(&pen, &mut tail));
+        let packer = &mut self.packer;
+        let outcome = prepare(&pen, &mut tail, packer, before).and_then(|()| {
+            self.swept = true;
+            work(&pen, &mut tail, packer)
+        });
         self.poisoned |= outcome.as_ref().is_err_and(is_not_durable);
         // After a failure memory may be behind the disk: the next one looks at the folder itself.
         reader.install(outcome.is_ok().then_some(tail));
@@ -177,14 +198,16 @@ impl Writer {
     }
 }
 
-/// Makes the head of a folder's first record, and removes what was forgotten and has come back.
-fn prepare(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
+/// Makes the head of a folder's first record, removes what was forgotten and has come back, and ends what an
+/// interrupted writer began.
+fn prepare(pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer, before: Before) -> Result<()> {
     if tail.is_fresh() {
         pen.make_head(tail)?;
     }
     if !tail.returned.is_empty() {
         remove_erased(pen.folder, &std::mem::take(&mut tail.returned))?;
     }
+    packer.mend(pen, tail, before);
     Ok(())
 }
 

@@ -18,7 +18,8 @@ fn a_signal_ends_a_busy_stream_and_what_was_read_is_kept() {
                 }
             }
         });
-        while !home.store().exists() || home.records().len() < 300 {
+        // By then there are more messages than stay in files of their own.
+        while !home.store().join("packs").exists() {
             std::thread::sleep(Duration::from_millis(5));
         }
         signal(&child, name);

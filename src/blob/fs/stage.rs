@@ -1,0 +1,76 @@
+//! Publishing a file: whole and durable before it has its name.
+
+use std::fs::File;
+use std::io::Write;
+
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::{Folder, FsBlobs, durable};
+use crate::blob::TEMPORARY;
+use crate::error::{Error, Result};
+
+impl FsBlobs {
+    /// Moves a temporary file to its name; `false` where that is taken.
+    pub(super) fn publish(&self, folder: &Folder, temporary: &str, name: &str) -> Result<bool> {
+        let fd = &folder.fd;
+        let renamed = retry_on_intr(|| {
+            rustix::fs::renameat_with(fd, temporary, fd, name, RenameFlags::NOREPLACE)
+        });
+        // File systems without that flag can still link without replacing.
+        let published = match renamed {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                retry_on_intr(|| rustix::fs::linkat(fd, temporary, fd, name, AtFlags::empty()))
+                    .and_then(|()| rustix::fs::unlinkat(fd, temporary, AtFlags::empty()))
+            }
+            other => other,
+        };
+        match published {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => Ok(false),
+            Err(errno) => Err(self.error("publish the file", name, errno)),
+        }
+    }
+
+    /// Writes a temporary file durably and moves it to its name with `publish`; removes it where either fails.
+    pub(super) fn stage(
+        &self,
+        folder: &Folder,
+        name: &str,
+        bytes: &[u8],
+        publish: impl FnOnce(&str) -> Result<bool>,
+    ) -> Result<bool> {
+        let write = |file: &mut File| {
+            file.write_all(bytes).map_err(|e| self.error("write the file", name, e))
+        };
+        self.stage_with(folder, name, write, |temporary, ()| publish(temporary))
+    }
+
+    /// [`stage`](Self::stage) for bytes that come one after the other, and a name that is known after the last.
+    pub(super) fn stage_with<T>(
+        &self,
+        folder: &Folder,
+        name: &str,
+        write: impl FnOnce(&mut File) -> Result<T>,
+        publish: impl FnOnce(&str, T) -> Result<bool>,
+    ) -> Result<bool> {
+        let random = getrandom::u64().map_err(|_| Error::NoRandomness)?;
+        let temporary = format!("{TEMPORARY}{random:016x}");
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = retry_on_intr(|| {
+            rustix::fs::openat(&folder.fd, &*temporary, flags, Mode::RUSR | Mode::WUSR)
+        })
+        .map_err(|e| self.error("create a file", name, e))?;
+        let mut file = File::from(fd);
+        let published = write(&mut file).and_then(|written| {
+            durable(&file, &self.path.join(name))?;
+            publish(&temporary, written)
+        });
+        if !matches!(published, Ok(true)) {
+            // Should this fail too, the next holder of the lock sweeps it up.
+            let _ = rustix::fs::unlinkat(&folder.fd, &*temporary, AtFlags::empty());
+        }
+        published
+    }
+}

@@ -1,0 +1,150 @@
+//! The lines of a pack, from the front and from the back, with one line in memory at a time.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use crate::error::{Error, Result};
+use crate::store::name::NameTime;
+use crate::store::pack::{LONGEST, Line, Pack};
+
+/// How many bytes are read at once.
+const CHUNK: usize = 1 << 16;
+
+/// The lines from the front.
+pub(crate) struct Lines<'a> {
+    pack: &'a Pack,
+    reader: BufReader<From<'a>>,
+    at: u64,
+}
+
+/// A pack's bytes from some place on.
+struct From<'a> {
+    pack: &'a Pack,
+    at: u64,
+}
+
+impl Read for From<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.pack.source.read_at(self.at, into)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn new(pack: &'a Pack) -> Self {
+        Self::starting_at(pack, 0)
+    }
+
+    fn starting_at(pack: &'a Pack, at: u64) -> Self {
+        Self { pack, reader: BufReader::with_capacity(CHUNK, From { pack, at }), at }
+    }
+
+    /// The lines from the first one on that is not before a moment, found by halving: lines are sorted by time. In a
+    /// pack where they are not, some may be passed over.
+    pub(crate) fn since(pack: &'a Pack, time: NameTime) -> Result<Self> {
+        // Everything that starts before `low` is before the moment, and what starts at `high` or after is not.
+        let (mut low, mut high) = (0, pack.size());
+        while high - low > CHUNK as u64 {
+            let middle = low + (high - low) / 2;
+            let mut lines = Self::starting_at(pack, middle);
+            // The rest of the line that the middle falls into.
+            lines.skip_line()?;
+            match lines.next()? {
+                Some(Line { name: Some(name), span, .. }) if name.time < time => low = span.start,
+                _ => high = middle,
+            }
+        }
+        Ok(Self::starting_at(pack, low))
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        Error::io("read the pack", &self.pack.path, error)
+    }
+
+    fn skip_line(&mut self) -> Result<()> {
+        let skipped = self.reader.skip_until(b'\n').map_err(|error| self.failed(error))?;
+        self.at += skipped as u64;
+        Ok(())
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<Line>> {
+        let (start, mut bytes) = (self.at, Vec::new());
+        (&mut self.reader)
+            .take(LONGEST)
+            .read_until(b'\n', &mut bytes)
+            .map_err(|error| self.failed(error))?;
+        self.at += bytes.len() as u64;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        if bytes.len() as u64 == LONGEST && !bytes.ends_with(b"\n") {
+            self.skip_line()?;
+            bytes.clear();
+        }
+        Ok(Some(Line::new(start, self.at - start, bytes)))
+    }
+}
+
+/// The lines from the back.
+#[derive(Debug)]
+pub(crate) struct Backwards {
+    pack: Pack,
+    /// What has been read and not been given, from `start` on.
+    buffer: Vec<u8>,
+    start: u64,
+}
+
+impl Backwards {
+    pub(crate) fn new(pack: Pack) -> Self {
+        let start = pack.size();
+        Self { pack, buffer: Vec::new(), start }
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<Line>> {
+        let end = self.start + self.buffer.len() as u64;
+        // Its own end is no line's beginning.
+        let mut unsearched = self.buffer.len().saturating_sub(1);
+        loop {
+            let searched = self.buffer.get(..unsearched).unwrap_or_default();
+            if let Some(before) = searched.iter().rposition(|byte| *byte == b'\n') {
+                let bytes = self.buffer.split_off(before + 1);
+                return Ok(Some(self.line(end, bytes)));
+            }
+            if self.start == 0 {
+                let bytes = std::mem::take(&mut self.buffer);
+                return Ok((end > 0).then(|| self.line(end, bytes)));
+            }
+            if self.buffer.len() as u64 > LONGEST {
+                // No record's line: only where it begins is of interest.
+                self.buffer.clear();
+            }
+            unsearched = self.read_more(end)?;
+        }
+    }
+
+    /// Reads what lies before; how many bytes of it may hold a line's end.
+    fn read_more(&mut self, end: u64) -> Result<usize> {
+        // Ever more, so that a long line is not moved about too often.
+        let wanted = (self.buffer.len().max(CHUNK) as u64).min(self.start);
+        self.start -= wanted;
+        let mut chunk = vec![0; usize::try_from(wanted).unwrap_or(CHUNK)];
+        let read = self.pack.read_at(self.start, &mut chunk)?;
+        let is_last = self.start + wanted == end;
+        if read < chunk.len() {
+            // It was cut while it was read: there is nothing more to be had of it.
+            self.start = 0;
+            self.buffer.clear();
+            return Ok(0);
+        }
+        chunk.append(&mut self.buffer);
+        self.buffer = chunk;
+        Ok(read - usize::from(is_last))
+    }
+
+    fn line(&self, end: u64, bytes: Vec<u8>) -> Line {
+        let start = self.start + self.buffer.len() as u64;
+        // What was thrown away was too long.
+        let whole = end - start == bytes.len() as u64 && bytes.len() as u64 <= LONGEST;
+        Line::new(start, end - start, if whole { bytes } else { Vec::new() })
+    }
+}

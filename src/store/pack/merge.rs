@@ -1,0 +1,107 @@
+//! Making one pack of several, a line at a time.
+
+use crate::crypto::Envelope;
+use crate::error::Result;
+use crate::store::folder::Folder;
+use crate::store::name::RecordName;
+use crate::store::pack::audit::{Audit, Lie};
+use crate::store::pack::lines::Lines;
+use crate::store::pack::{Line, OpenedPack, Pack, PackName, publish};
+
+/// Publishes one pack with the records of all, durably. `None`, and nothing is changed, where one of them is not what
+/// its name says, or two hold different bytes for one record: no record may get lost by tidying up.
+pub(crate) fn merge(folder: &Folder, names: &[PackName]) -> Result<Option<PackName>> {
+    let Some(packs) = open_all(folder, names)? else {
+        return Ok(None);
+    };
+    publish(folder, &mut |sink| {
+        let mut merged = None;
+        let mut audits: Vec<_> = packs.iter().map(Audit::new).collect();
+        let mut waiting: Vec<Option<Line>> = Vec::new();
+        for audit in &mut audits {
+            let Ok(line) = audit.sound()? else {
+                return Ok(None);
+            };
+            waiting.push(line);
+        }
+        while let Some(name) = waiting.iter().flatten().filter_map(|line| line.name).min() {
+            let mut given: Option<Vec<u8>> = None;
+            for (line, audit) in waiting.iter_mut().zip(&mut audits) {
+                let Some(same) = line.take_if(|line| line.name == Some(name)) else {
+                    continue;
+                };
+                match &given {
+                    Some(bytes) if *bytes == same.bytes => {}
+                    Some(_) => return Ok(None),
+                    None if Envelope::parse(same.file()).is_err() => return Ok(None),
+                    None => given = Some(same.bytes),
+                }
+                let Ok(next) = audit.sound()? else {
+                    return Ok(None);
+                };
+                *line = next;
+            }
+            PackName::add(&mut merged, name);
+            sink(&given.unwrap_or_default())?;
+        }
+        Ok(merged.map(|name: PackName| name.to_string()))
+    })
+}
+
+/// How many bytes packs take together.
+pub(crate) fn size(folder: &Folder, names: &[PackName]) -> Result<u64> {
+    let packs = open_all(folder, names)?.unwrap_or_default();
+    Ok(packs.iter().fold(0, |size, pack| size.saturating_add(pack.size())))
+}
+
+/// Whether every line of one pack is in the other as well, and both are what their names say.
+pub(crate) fn holds_all_of(folder: &Folder, outer: PackName, inner: PackName) -> Result<bool> {
+    let Some(packs) = open_all(folder, &[outer, inner])? else {
+        return Ok(false);
+    };
+    let [outer, inner] = packs.as_slice() else {
+        return Ok(false);
+    };
+    let (mut outer, mut inner) = (Audit::new(outer), Audit::new(inner));
+    let mut wanted = inner.sound()?;
+    loop {
+        match (&wanted, outer.sound()?) {
+            (Err(Lie), _) | (_, Err(Lie)) => return Ok(false),
+            // The outer one is read to its end, which proves it.
+            (Ok(Some(_)), Ok(None)) => return Ok(false),
+            (Ok(None), Ok(None)) => return Ok(true),
+            (Ok(None), Ok(Some(_))) => {}
+            (Ok(Some(line)), Ok(Some(there))) => {
+                if line.name == there.name && line.bytes == there.bytes {
+                    wanted = inner.sound()?;
+                } else if line.name <= there.name {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+}
+
+/// A record's line in a pack; `None` where it is not there.
+pub(crate) fn find(pack: &Pack, name: RecordName) -> Result<Option<Line>> {
+    let mut lines = Lines::since(pack, name.time)?;
+    while let Some(line) = lines.next()? {
+        match line.name {
+            Some(found) if found == name => return Ok(Some(line)),
+            Some(found) if found > name => return Ok(None),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+fn open_all(folder: &Folder, names: &[PackName]) -> Result<Option<Vec<Pack>>> {
+    let mut packs = Vec::with_capacity(names.len());
+    for &name in names {
+        let OpenedPack::Pack(pack) = Pack::open(folder, name)? else {
+            return Ok(None);
+        };
+        packs.push(pack);
+    }
+    Ok(Some(packs))
+}

@@ -1,0 +1,508 @@
+//! What packing must never change, whatever breaks off in the middle of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::faults::{Call, Faulty, broken, no_space, not_durable, said};
+use super::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
+use crate::blob::{Blobs, Streamed, memory::MemoryBlobs};
+use crate::clock::ManualClock;
+use crate::store::pack::PackName;
+use crate::{EncryptionKey, Error};
+
+async fn open(blobs: &Arc<impl Blobs + 'static>, loose: usize) -> FileConversationStore {
+    let key = EncryptionKey::from_secret("a secret of the packing tests").unwrap();
+    let clock = ManualClock::at_utc("2025-08-24T17:00:00Z".parse().unwrap());
+    let options = StoreOptions::new(key).loose_files(loose).clock(Arc::new(clock));
+    let blobs: Arc<dyn Blobs> = blobs.clone();
+    options.open_blobs(blobs.clone(), blobs).await.unwrap()
+}
+
+fn names(blobs: &dyn Blobs) -> Vec<String> {
+    let mut names = Vec::new();
+    blobs.list(&mut |name, _| names.push(String::from_utf8(name.into()).unwrap())).unwrap();
+    names
+}
+
+fn loose(blobs: &dyn Blobs) -> Vec<String> {
+    names(blobs).into_iter().filter(|name| name.ends_with(".json")).collect()
+}
+
+fn packs(blobs: &dyn Blobs) -> Vec<PackName> {
+    names(&*blobs.folder("packs")).iter().map(|name| name.parse().unwrap()).collect()
+}
+
+async fn appended(store: &FileConversationStore, numbers: RangeInclusive<u64>) {
+    for number in numbers {
+        assert_eq!(store.append_message(said(number)).await.unwrap().seq, number);
+    }
+}
+
+/// The numbers there are, each of whose words must be its own.
+async fn seqs(store: &FileConversationStore) -> Vec<u64> {
+    let reading = store.read_tail(usize::MAX).await.unwrap();
+    assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
+    let ranged = store.read_seqs(0..=u64::MAX).await.unwrap();
+    assert_eq!(reading.messages, ranged.messages);
+    for stored in &reading.messages {
+        assert_eq!(stored.message.content, stored.seq.to_string());
+    }
+    reading.messages.iter().map(|stored| stored.seq).collect()
+}
+
+async fn findings(store: &FileConversationStore) -> Vec<FindingKind> {
+    let report = store.verify(|_| {}).await.unwrap();
+    report.findings.into_iter().map(|finding| finding.kind).collect()
+}
+
+#[tokio::test]
+async fn a_long_conversation_lies_in_a_few_files_and_reads_the_same() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs, 4).await;
+    appended(&store, 1..=1_500).await;
+    assert!(loose(&*blobs).len() <= 9, "{:?}", loose(&*blobs));
+    let packs = packs(&*blobs);
+    assert!(packs.len() < 22, "{}", packs.len());
+    let packed: u64 = packs.iter().map(|pack| pack.count).sum();
+    assert_eq!(packed as usize + loose(&*blobs).len(), 1_500);
+    for store in [&store, &open(&blobs, 4).await] {
+        assert_eq!(seqs(store).await, (1..=1_500).collect::<Vec<_>>());
+        assert!(findings(store).await.is_empty());
+        for n in [1, 5, 9, 10, 60, 700] {
+            let reading = store.read_tail(n).await.unwrap();
+            assert!(reading.messages.iter().map(|m| m.seq).eq(1_501 - n as u64..=1_500));
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_head_is_durable_before_a_pack_is_published() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let faulty = Faulty::over(blobs.clone());
+    let store = open(&faulty, 2).await;
+    faulty.fail(Call::Flush, 0, 1, broken);
+    appended(&store, 1..=6).await;
+    assert!(faulty.is_spent());
+    assert!(packs(&*blobs).is_empty(), "a pack was published though the head could not be flushed");
+    appended(&store, 7..=12).await;
+    assert!(!packs(&*blobs).is_empty(), "it is tried again later");
+}
+
+#[tokio::test]
+async fn packing_that_fails_fails_no_append_and_is_made_up_for_later() {
+    for (call, error) in [
+        (Call::Stream, no_space as fn(&std::path::Path) -> Error),
+        (Call::Stream, broken),
+        (Call::Stream, not_durable),
+        (Call::Remove, broken),
+        (Call::Flush, no_space),
+    ] {
+        let blobs = Arc::new(MemoryBlobs::default());
+        let faulty = Faulty::over(blobs.clone());
+        let store = open(&faulty, 2).await;
+        appended(&store, 1..=2).await;
+        faulty.fail(call, 0, usize::MAX, error);
+        appended(&store, 3..=30).await;
+        assert_eq!(seqs(&store).await, (1..=30).collect::<Vec<_>>(), "{call:?}");
+        assert_eq!(loose(&*blobs).len(), 30, "{call:?}");
+        faulty.fail(call, 0, 0, error);
+        appended(&open(&faulty, 2).await, 31..=36).await;
+        assert!(loose(&*blobs).len() <= 5, "{call:?}: {:?}", loose(&*blobs));
+        let other = open(&blobs, 2).await;
+        assert_eq!(seqs(&other).await, (1..=36).collect::<Vec<_>>(), "{call:?}");
+        assert!(findings(&other).await.is_empty(), "{call:?}: {:?}", findings(&other).await);
+    }
+}
+
+#[tokio::test]
+async fn packing_broken_off_at_any_step_loses_and_doubles_nothing() {
+    for before in [2, 16] {
+        let mut steps = 0;
+        for step in 0.. {
+            let blobs = Arc::new(MemoryBlobs::default());
+            let faulty = Faulty::over(blobs.clone());
+            let store = open(&faulty, 1).await;
+            appended(&store, 1..=before).await;
+            // From here on nothing reaches the disk any more, as after a kill.
+            faulty.fail(Call::Any, step, usize::MAX, broken);
+            let told = store.append_message(said(before + 1)).await.is_ok();
+            let next = open(&blobs, 1).await;
+            let there = seqs(&next).await;
+            let last = there.len() as u64;
+            assert!(there.iter().copied().eq(1..=last), "step {step}: {there:?}");
+            assert!(last == before + 1 || last == before && !told, "step {step}: {there:?}");
+            let found = findings(&next).await;
+            let harmless = |kind: &FindingKind| *kind == FindingKind::Doubled;
+            assert!(found.iter().all(harmless), "step {step}: {found:?}");
+            appended(&next, last + 1..=last + 1).await;
+            assert_eq!(seqs(&next).await.len() as u64, last + 1);
+            let found = findings(&next).await;
+            assert!(found.is_empty(), "step {step}: {found:?}");
+            appended(&next, last + 2..=last + 40).await;
+            assert_eq!(seqs(&open(&blobs, 1).await).await.len() as u64, last + 40);
+            let files = packs(&*blobs).len() + loose(&*blobs).len();
+            assert!(files < 24, "step {step}: {files} files");
+            if told && !faulty.was_reached() {
+                break;
+            }
+            steps += 1;
+        }
+        assert!(steps > 10, "only {steps} steps");
+    }
+}
+
+#[tokio::test]
+async fn forgetting_what_is_packed_takes_its_bytes_off_the_disk_at_whatever_step_it_breaks_off() {
+    for step in 0.. {
+        let blobs = Arc::new(MemoryBlobs::default());
+        let faulty = Faulty::over(blobs.clone());
+        let store = open(&faulty, 1).await;
+        appended(&store, 1..=20).await;
+        let line = line_of(&*blobs, 5).1;
+        faulty.fail(Call::Any, step, usize::MAX, broken);
+        let told = store.forget(&[4..=6, 19..=19]).await;
+        let next = open(&blobs, 1).await;
+        let there = seqs(&next).await;
+        let forgot = there.len() == 16;
+        assert!(forgot || there.len() == 20 && told.is_err(), "step {step}: {there:?}");
+        if let Ok(forgotten) = &told {
+            assert_eq!(forgotten.removed, [4, 5, 6, 19]);
+        }
+        let last = if forgot { 21 } else { 20 };
+        appended(&next, last + 1..=last + 1).await;
+        assert_eq!(all_bytes(&*blobs).windows(line.len()).any(|w| w == line), !forgot);
+        assert!(findings(&next).await.is_empty(), "step {step}: {:?}", findings(&next).await);
+        if told.is_ok() && !faulty.was_reached() {
+            assert!(step > 10);
+            return;
+        }
+    }
+}
+
+/// The pack and the bytes of a packed record, without its line's end.
+fn line_of(blobs: &dyn Blobs, seq: u64) -> (PackName, Vec<u8>) {
+    for pack in packs(blobs) {
+        let bytes = blobs.folder("packs").read(&pack.to_string()).unwrap().unwrap();
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let text = str::from_utf8(line).unwrap();
+            if text.split('_').nth(1).unwrap().parse::<u64>().unwrap() == seq {
+                return (pack, line.to_vec());
+            }
+        }
+    }
+    panic!("number {seq} is in no pack");
+}
+
+fn all_bytes(blobs: &dyn Blobs) -> Vec<u8> {
+    let packs = blobs.folder("packs");
+    let mut bytes = Vec::new();
+    for folder in [blobs, &*packs] {
+        for name in names(folder) {
+            bytes.extend(folder.read(&name).unwrap().unwrap_or_default());
+        }
+    }
+    bytes
+}
+
+/// Puts a packed record back into a file of its own, as a backup might.
+fn unpack(blobs: &dyn Blobs, seq: u64) -> String {
+    let line = String::from_utf8(line_of(blobs, seq).1).unwrap();
+    let (name, envelope) = line.split_once('\t').unwrap();
+    assert!(blobs.create(name, format!("{envelope}\n").as_bytes()).unwrap());
+    name.to_owned()
+}
+
+#[tokio::test]
+async fn a_record_in_a_pack_and_beside_it_counts_once_and_then_stays_in_the_pack() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    appended(&open(&blobs, 2).await, 1..=20).await;
+    let name = unpack(&*blobs, 3);
+    let store = open(&blobs, 2).await;
+    assert_eq!(seqs(&store).await, (1..=20).collect::<Vec<_>>());
+    assert_eq!(findings(&store).await, [FindingKind::Doubled]);
+    assert!(store.verify(|_| {}).await.unwrap().is_sound());
+    appended(&store, 21..=21).await;
+    assert_eq!(blobs.read(&name).unwrap(), None);
+    assert!(findings(&store).await.is_empty());
+}
+
+#[tokio::test]
+async fn of_a_damaged_copy_and_a_sound_one_the_sound_one_is_read_and_both_stay() {
+    for damage_pack in [false, true] {
+        let blobs = Arc::new(MemoryBlobs::default());
+        appended(&open(&blobs, 2).await, 1..=20).await;
+        let name = unpack(&*blobs, 3);
+        let (pack, line) = line_of(&*blobs, 3);
+        if damage_pack {
+            let packs = blobs.folder("packs");
+            let text = String::from_utf8(packs.read(&pack.to_string()).unwrap().unwrap()).unwrap();
+            let line = String::from_utf8(line).unwrap();
+            let damaged = text.replace(&line, &line.replace("\"tag\":\"", "\"tag\":\"AAAA"));
+            assert_ne!(damaged, text);
+            packs.replace(&pack.to_string(), damaged.as_bytes()).unwrap();
+        } else {
+            let text = String::from_utf8(blobs.read(&name).unwrap().unwrap()).unwrap();
+            blobs.replace(&name, text.replace("\"v\":1", "\"v\":0").as_bytes()).unwrap();
+        }
+        let store = open(&blobs, 2).await;
+        for _ in 0..2 {
+            for reading in
+                [store.read_tail(99).await.unwrap(), store.read_seqs(0..=99).await.unwrap()]
+            {
+                let numbers: BTreeSet<_> = reading.messages.iter().map(|m| m.seq).collect();
+                assert!(numbers.into_iter().take(20).eq(1..=20));
+            }
+            store.append_message(said("more")).await.unwrap();
+            // The damaged one is where it was; the sound one may have moved on.
+            assert!(damage_pack || blobs.read(&name).unwrap().is_some());
+            assert!(packs(&*blobs).contains(&pack));
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_old_pack_that_a_backup_brings_back_returns_nothing_forgotten_and_goes_again() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs, 2).await;
+    appended(&store, 1..=20).await;
+    let (old, line) = line_of(&*blobs, 3);
+    let folder = blobs.folder("packs");
+    let bytes = folder.read(&old.to_string()).unwrap().unwrap();
+    store.forget(&[3..=3]).await.unwrap();
+    assert_eq!(folder.read(&old.to_string()).unwrap(), None);
+    folder.create(&old.to_string(), &bytes).unwrap();
+    let reopened = open(&blobs, 2).await;
+    let expected: Vec<u64> = (1..=20).filter(|seq| *seq != 3).collect();
+    assert_eq!(seqs(&reopened).await, expected);
+    let found = findings(&reopened).await;
+    assert!(found.contains(&FindingKind::Returned), "{found:?}");
+    for store in [&reopened, &open(&blobs, 2).await] {
+        let next = store.read_tail(1).await.unwrap().last_seq + 1;
+        appended(store, next..=next).await;
+        assert!(!all_bytes(&*blobs).windows(line.len()).any(|window| window == line));
+    }
+}
+
+#[tokio::test]
+async fn a_lost_head_takes_the_next_number_from_packs_that_open_and_not_from_names() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    appended(&open(&blobs, 2).await, 1..=20).await;
+    let folder = blobs.folder("packs");
+    let pack = packs(&*blobs)[0];
+    let lying = PackName { highest: 999_999, ..pack };
+    let bytes = folder.read(&pack.to_string()).unwrap().unwrap();
+    folder.create(&lying.to_string(), &bytes).unwrap();
+    blobs.remove("head").unwrap();
+    loose(&*blobs).iter().for_each(|name| blobs.remove(name).unwrap());
+    let store = open(&blobs, 2).await;
+    let last = packs(&*blobs).iter().filter(|p| **p != lying).map(|p| p.highest).max().unwrap();
+    let reading = store.read_tail(99).await.unwrap();
+    assert_eq!(reading.last_seq, last);
+    assert!(reading.messages.iter().map(|m| m.seq).eq(1..=last));
+    store.rebuild_head().await.unwrap();
+    assert_eq!(store.append_message(said("next")).await.unwrap().seq, last + 1);
+}
+
+#[tokio::test]
+async fn records_taken_away_from_the_end_are_missed_even_when_all_else_is_packed() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    appended(&open(&blobs, 2).await, 1..=20).await;
+    loose(&*blobs).iter().for_each(|name| blobs.remove(name).unwrap());
+    let last = packs(&*blobs).iter().map(|pack| pack.highest).max().unwrap();
+    let store = open(&blobs, 2).await;
+    let reading = store.read_tail(3).await.unwrap();
+    assert_eq!(reading.skipped, [FindingKind::CutTail.at(last + 1, 20)]);
+    assert_eq!(reading.messages.last().unwrap().seq, last);
+    assert_eq!(findings(&store).await, [FindingKind::CutTail]);
+    assert_eq!(store.append_message(said(21)).await.unwrap().seq, 21);
+}
+
+#[test]
+fn names_of_packs_come_back_and_impossible_ones_are_foreign() {
+    let a = "20250824T163625123Z_0001_user";
+    let b = "20250824T163625123Z_0009_assistant";
+    for text in [format!("{a}.{b}.1-9.9.pack"), format!("{a}.{a}.1-1.1.pack")] {
+        assert_eq!(text.parse::<PackName>().unwrap().to_string(), text);
+    }
+    for text in [
+        String::new(),
+        format!("{b}.{a}.1-9.9.pack"),
+        format!("{a}.{b}.1-9.0.pack"),
+        format!("{a}.{b}.2-9.9.pack"),
+        format!("{a}.{b}.1-8.9.pack"),
+        format!("{a}.{b}.01-9.9.pack"),
+        format!("{a}.{b}.1-9.9"),
+        format!("{a}.{b}.1-9.+9.pack"),
+        format!("{a}.json.{b}.json.1-9.9.pack"),
+        format!("{a}.{}.1-9.9.pack", b.replace("assistant", "forget")),
+        format!("{a}.{b}.1-9.9.9.pack"),
+    ] {
+        assert!(text.parse::<PackName>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_is_streamed_is_published_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let on_disk = crate::blob::fs::FsBlobs::new(folder.path(), &[]).unwrap();
+    for blobs in [&MemoryBlobs::default() as &dyn Blobs, &on_disk] {
+        let packs = blobs.folder("packs");
+        assert!(names(&*packs).is_empty());
+        assert!(packs.open("a").unwrap().is_none());
+        let fill = |name: Option<&str>| {
+            packs
+                .stream(&mut |sink| {
+                    sink(b"one ")?;
+                    sink(b"two")?;
+                    Ok(name.map(str::to_owned))
+                })
+                .unwrap()
+        };
+        assert_eq!(fill(None), Streamed::Abandoned);
+        assert!(names(&*packs).is_empty());
+        assert_eq!(fill(Some("a")), Streamed::Published("a".into()));
+        assert_eq!(fill(Some("a")), Streamed::Taken("a".into()));
+        assert_eq!(names(&*packs), ["a"]);
+        assert!(packs.stream(&mut |_| Err(Error::NoRandomness)).is_err());
+        let source = packs.open("a").unwrap().unwrap();
+        packs.flush("a").unwrap();
+        packs.remove("a").unwrap();
+        assert!(names(&*packs).is_empty());
+        // It stays readable for who has it open.
+        let mut bytes = [0; 9];
+        assert_eq!((source.size(), source.read_at(4, &mut bytes).unwrap()), (7, 3));
+        assert_eq!(&bytes[..3], b"two");
+        assert_eq!(source.read_at(9, &mut bytes).unwrap(), 0);
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Append(usize),
+    Forget(RangeInclusive<u64>),
+    Reopen,
+    Unpack(u64),
+    /// The next append or forgetting breaks off after so many calls.
+    Crash(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (1..6usize).prop_map(Step::Append),
+        2 => (1..60u64, 0..5u64).prop_map(|(first, more)| Step::Forget(first..=first + more)),
+        1 => Just(Step::Reopen),
+        1 => (1..60u64).prop_map(Step::Unpack),
+        3 => (0..60usize).prop_map(Step::Crash),
+    ]
+}
+
+/// What there should be.
+#[derive(Default)]
+struct Model {
+    live: BTreeSet<u64>,
+    erased: BTreeSet<u64>,
+    forgets: BTreeSet<u64>,
+    last: u64,
+}
+
+async fn runs_as_the_model_does(steps: Vec<Step>) {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let faulty = Faulty::over(blobs.clone());
+    let mut store = open(&faulty, 1).await;
+    let mut model = Model::default();
+    for step in steps {
+        let reopens = matches!(step, Step::Reopen);
+        match step {
+            Step::Crash(calls) => {
+                faulty.fail(Call::Any, calls, usize::MAX, broken);
+                continue;
+            }
+            Step::Reopen => {}
+            Step::Unpack(seq) => {
+                if packs(&*blobs).iter().any(|pack| pack.seqs().contains(&seq))
+                    && model.live.contains(&seq)
+                    && !loose(&*blobs).iter().any(|n| n.contains(&format!("_{seq:04}_")))
+                {
+                    unpack(&*blobs, seq);
+                }
+            }
+            Step::Append(count) => {
+                let messages =
+                    (1..=count as u64).map(|more| said(model.last + more)).collect::<Vec<_>>();
+                let told = store.append_all(messages).await;
+                let there = open(&blobs, 1).await.read_tail(1).await.unwrap().last_seq;
+                match told {
+                    Ok(stored) => assert_eq!(stored.len(), count),
+                    Err(Error::Partial { stored, .. }) => {
+                        assert!(there >= model.last + stored as u64);
+                    }
+                    Err(_) => {}
+                }
+                assert!(there <= model.last + count as u64);
+                model.live.extend(model.last + 1..=there);
+                model.last = there;
+            }
+            Step::Forget(range) => {
+                let told = store.forget(&[range.clone()]).await;
+                let there = open(&blobs, 1).await.read_tail(1).await.unwrap().last_seq;
+                assert!(told.is_err() || faulty.was_reached() || there <= model.last + 1);
+                if there > model.last {
+                    let mut forgets = std::mem::take(&mut model.forgets);
+                    model.erased.extend(range.filter(|seq| *seq <= model.last));
+                    model.erased.append(&mut forgets);
+                    model.live.retain(|seq| !model.erased.contains(seq));
+                    model.forgets.insert(there);
+                    model.last = there;
+                }
+            }
+        }
+        if faulty.was_reached() || reopens {
+            // The process is gone, and another one takes over.
+            faulty.fail(Call::Any, 0, 0, broken);
+            store = open(&faulty, 1).await;
+        }
+        let reader = open(&blobs, 1).await;
+        assert!(seqs(&reader).await.into_iter().eq(model.live.iter().copied()));
+        let harmless =
+            |kind: &FindingKind| matches!(kind, FindingKind::Doubled | FindingKind::Returned);
+        let found = findings(&reader).await;
+        assert!(found.iter().all(harmless), "{found:?}");
+    }
+    faulty.fail(Call::Any, 0, 0, broken);
+    let store = open(&blobs, 1).await;
+    let next = store.append_message(said(model.last + 1)).await.unwrap().seq;
+    assert_eq!(next, model.last + 1);
+    let found = findings(&store).await;
+    assert!(found.is_empty(), "{found:?}");
+    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+    for name in all_record_names(&*blobs) {
+        *lines.entry(name).or_default() += 1;
+    }
+    assert!(lines.values().all(|count| *count == 1), "{lines:?}");
+}
+
+/// Every record's name, once for each place that it lies in.
+fn all_record_names(blobs: &dyn Blobs) -> Vec<String> {
+    let mut names = loose(blobs);
+    for pack in packs(blobs) {
+        let bytes = blobs.folder("packs").read(&pack.to_string()).unwrap().unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        names.extend(text.lines().map(|line| line.split('\t').next().unwrap().to_owned()));
+    }
+    names
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn any_steps_and_any_crashes_leave_what_was_acknowledged_once(
+        steps in prop::collection::vec(step(), 1..40),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(runs_as_the_model_does(steps));
+    }
+}
