@@ -446,7 +446,7 @@ async fn runs_as_the_model_does(steps: Vec<Step>) {
                 model.last = there;
             }
             Step::Forget(range) => {
-                let told = store.forget(&[range.clone()]).await;
+                let told = store.forget(std::slice::from_ref(&range)).await;
                 let there = open(&blobs, 1).await.read_tail(1).await.unwrap().last_seq;
                 assert!(told.is_err() || faulty.was_reached() || there <= model.last + 1);
                 if there > model.last {
