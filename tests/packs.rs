@@ -271,7 +271,7 @@ async fn a_pack_that_was_cut_renamed_reordered_or_added_to_is_reported_and_its_g
         let before = fs::read(&pack).unwrap();
         let report = verify(root).await;
         assert!(!report.is_sound(), "{what}");
-        let about = place_of(&pack).to_string();
+        let about = place_of(&pack);
         assert!(
             report.findings.iter().any(|f| f.file.as_ref().is_some_and(|f| f.starts_with(&about))),
             "{what}: {:?}",

@@ -46,22 +46,51 @@ struct Plan {
 }
 
 /// A backend whose calls fail as planned, without reaching the one below.
-#[derive(Debug)]
 pub(super) struct Faulty {
     inner: Arc<dyn Blobs>,
     plan: Arc<Mutex<Option<Plan>>>,
+    meddler: Meddler,
+}
+
+/// What others do right before a call of some kind, after so many of them.
+type Meddler = Arc<Mutex<Option<(Call, usize, Box<dyn FnOnce() + Send>)>>>;
+
+impl std::fmt::Debug for Faulty {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Faulty").field("inner", &self.inner).finish_non_exhaustive()
+    }
 }
 
 impl Faulty {
     pub(super) fn over(inner: Arc<dyn Blobs>) -> Arc<Self> {
-        Arc::new(Self { inner, plan: Arc::default() })
+        Arc::new(Self { inner, plan: Arc::default(), meddler: Arc::default() })
     }
 
     pub(super) fn fail(&self, call: Call, after: usize, times: usize, error: fn(&Path) -> Error) {
         *self.plan.lock().unwrap() = Some(Plan { call, after, times, error, failed: 0 });
     }
 
+    /// Has others do something right before a call, on a thread of their own.
+    pub(super) fn meddle(&self, call: Call, after: usize, what: impl FnOnce() + Send + 'static) {
+        *self.meddler.lock().unwrap() = Some((call, after, Box::new(what)));
+    }
+
+    /// Whether what others were to do is done.
+    pub(super) fn has_meddled(&self) -> bool {
+        self.meddler.lock().unwrap().is_none()
+    }
+
     fn pass(&self, call: Call) -> Result<()> {
+        let mut meddler = self.meddler.lock().unwrap();
+        match &mut *meddler {
+            Some((at, 0, _)) if *at == call => {
+                let (_, _, what) = meddler.take().unwrap();
+                drop(meddler);
+                std::thread::spawn(what).join().unwrap();
+            }
+            Some((at, after, _)) if *at == call => *after -= 1,
+            _ => {}
+        }
         let mut plan = self.plan.lock().unwrap();
         let Some(plan) = plan
             .as_mut()
@@ -140,7 +169,11 @@ impl Blobs for Faulty {
     }
 
     fn folder(&self, name: &str) -> Arc<dyn Blobs> {
-        Arc::new(Self { inner: self.inner.folder(name), plan: Arc::clone(&self.plan) })
+        Arc::new(Self {
+            inner: self.inner.folder(name),
+            plan: Arc::clone(&self.plan),
+            meddler: Arc::clone(&self.meddler),
+        })
     }
 
     fn links(&self, name: &str) -> Result<u64> {

@@ -216,6 +216,43 @@ fn unpack(blobs: &dyn Blobs, seq: u64) -> String {
 }
 
 #[tokio::test]
+async fn a_reader_that_another_process_packs_under_misses_nothing_wherever_it_is() {
+    // After four, some move into a new pack; after sixteen, all packs are merged meanwhile.
+    for (call, before, more) in [Call::List, Call::Read, Call::Peek]
+        .into_iter()
+        .flat_map(|call| [(call, 4, 1), (call, 4, 4), (call, 16, 1), (call, 16, 16)])
+    {
+        for after in 0.. {
+            let blobs = Arc::new(MemoryBlobs::default());
+            let faulty = Faulty::over(blobs.clone());
+            appended(&open(&blobs, 1).await, 1..=before).await;
+            let reader = open(&faulty, 1).await;
+            faulty.meddle(call, after, move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                runtime.block_on(async {
+                    appended(&open(&blobs, 1).await, before + 1..=before + more).await
+                });
+            });
+            for reading in [
+                reader.read_tail(usize::MAX).await.unwrap(),
+                reader.read_seqs(0..=u64::MAX).await.unwrap(),
+                reader.read_times(jiff::Timestamp::MIN..jiff::Timestamp::MAX).await.unwrap(),
+            ] {
+                let context = format!("{more} more before {call:?} number {after}");
+                assert!(reading.skipped.is_empty(), "{context}: {:?}", reading.skipped);
+                let there: Vec<u64> = reading.messages.iter().map(|stored| stored.seq).collect();
+                assert!(there.len() as u64 >= before, "{context}: {there:?}");
+                assert!(there.iter().copied().eq(1..=there.len() as u64), "{context}: {there:?}");
+            }
+            if !faulty.has_meddled() {
+                assert!(after > 2, "{call:?}");
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_record_in_a_pack_and_beside_it_counts_once_and_then_stays_in_the_pack() {
     let blobs = Arc::new(MemoryBlobs::default());
     appended(&open(&blobs, 2).await, 1..=20).await;
