@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod between;
 mod build;
 mod forget;
 mod gauge;
@@ -25,7 +26,7 @@ use crate::message::{ChatMessage, ChatRole, offset_minutes};
 use crate::prompt::{Prompt, PromptBuilder, Receipt, Turn};
 use crate::render::PromptRenderer;
 use crate::store::{ConversationStore, StoredMessage};
-use turn::Between;
+use between::Between;
 
 /// One conversation, ready for utterances. Clones are the same conversation.
 ///

@@ -10,6 +10,16 @@ pub use model::ModelFailure;
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// What a task of its own came to.
+pub(crate) fn joined<T>(outcome: Result<Result<T>, tokio::task::JoinError>) -> Result<T> {
+    match outcome {
+        Ok(outcome) => outcome,
+        // A component of the host's panicked; the panic is the host's to see.
+        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+        Err(_) => Err(Error::ShuttingDown),
+    }
+}
+
 /// Everything that can go wrong, with the file or record it happened at.
 ///
 /// The message says what and where; [`Error::help`] says what to do. Neither ever holds the words of a message or

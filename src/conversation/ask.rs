@@ -7,10 +7,11 @@ use std::sync::atomic::Ordering;
 use tokio::sync::OwnedMutexGuard;
 
 use super::answer::{Answer, Kept};
-use super::turn::{Between, Spoken, Task, Unfinished, Waiting};
+use super::between::{Between, Spoken, Unfinished, Waiting};
+use super::turn::Task;
 use super::{Conversation, Mind};
 use crate::context::ContextMessage;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, joined};
 use crate::message::{ChatMessage, ChatRole, TOOL};
 use crate::prompt::Turn;
 use crate::store::StoredMessage;
@@ -264,11 +265,7 @@ fn with_words(message: ChatMessage) -> Result<ChatMessage> {
 async fn detached<T: Send + 'static>(
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
-    match tokio::spawn(work).await {
-        Ok(outcome) => outcome,
-        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-        Err(_) => Err(Error::ShuttingDown),
-    }
+    joined(tokio::spawn(work).await)
 }
 
 /// The first `chars` characters, if there are more.

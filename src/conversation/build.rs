@@ -1,7 +1,7 @@
 //! Building a turn's prompt within the model's window.
 
 use super::Conversation;
-use super::turn::Between;
+use super::between::Between;
 use crate::context::ContextMessage;
 use crate::error::Result;
 use crate::prompt::{Bounds, Prompt, Receipt, Turn};

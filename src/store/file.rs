@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use zeroize::Zeroizing;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, joined};
 use crate::message::ChatMessage;
 use crate::scope::Scope;
 use crate::store::document::{self, Document};
@@ -31,12 +31,7 @@ pub struct FileConversationStore {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(outcome) => outcome,
-        // A component of the host's panicked; the panic is the host's to see.
-        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-        Err(_) => Err(Error::ShuttingDown),
-    }
+    joined(tokio::task::spawn_blocking(work).await)
 }
 
 impl FileConversationStore {

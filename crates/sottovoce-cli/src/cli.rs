@@ -57,7 +57,10 @@ pub(crate) enum Command {
     Tail(cmd::tail::Args),
     Forget(cmd::forget::Args),
     Verify(cmd::verify::Args),
-    Models(cmd::models::Args),
+    /// Lists the models that the server has
+    ///
+    /// The configured one is marked with a star.
+    Models,
     /// Makes the key file, if there is none yet, and says where it is
     ///
     /// Without it nothing that was stored can ever be read again: keep a copy in a safe place that is not this

@@ -85,9 +85,7 @@ impl Reply {
 
     /// Says why there is no whole answer, and what to do.
     pub(crate) fn say_failed(&self, error: &Error, retry: &str) -> Exit {
-        // The library does not know here whether the turn is off the record.
-        let help = error.help().trim_end_matches("; the utterance is kept");
-        output::error(&with_causes(error), help);
+        output::error(&with_causes(error), error.help());
         output::note(&format!("{}{retry}", self.what_is_kept()));
         exit::code(error)
     }

@@ -7,12 +7,6 @@ use crate::exit::{Exit, Outcome};
 use crate::output::{self, BOLD, DIM, GOOD};
 use crate::session::Session;
 
-/// Lists the models that the server has
-///
-/// The configured one is marked with a star.
-#[derive(clap::Args)]
-pub(crate) struct Args {}
-
 /// A model, as machines read it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -31,7 +25,7 @@ struct Row {
     capabilities: Vec<String>,
 }
 
-pub(crate) async fn run(session: &Session, _: &Args) -> Outcome {
+pub(crate) async fn run(session: &Session) -> Outcome {
     let config = session.config()?;
     let server = config.server()?;
     let rows = rows(&server, &config.language_model.model).await?;
