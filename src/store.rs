@@ -1,7 +1,9 @@
 //! Conversations at rest: appended to, read from the end, forgotten on request.
 
+pub(crate) mod bulk;
 pub(crate) mod census;
 pub(crate) mod document;
+pub(crate) mod draft;
 pub(crate) mod erased;
 pub(crate) mod file;
 pub(crate) mod finding;
@@ -22,6 +24,8 @@ pub(crate) mod vault;
 pub(crate) mod verify;
 pub(crate) mod writer;
 
+#[cfg(test)]
+mod batches;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
@@ -60,8 +64,9 @@ pub trait ConversationStore: Send + Sync {
     /// Dropping the future does not stop an append that has begun.
     async fn append_message(&self, message: ChatMessage) -> Result<Arc<StoredMessage>>;
 
-    /// Keeps many messages, in order; cheaper than one by one, and durable when this returns. Other writers wait
-    /// meanwhile: on a slow disk, hand over some dozens at a time.
+    /// Keeps many messages, in order; cheaper than one by one, and durable when this returns. Some dozens become a file
+    /// each. More become packs of up to 32,768 messages or 32 MiB: these are far cheaper still, and other processes may
+    /// append between one pack and the next, though they wait for each of them.
     ///
     /// # Errors
     /// [`Error::Partial`](crate::Error::Partial) says how many of the first were kept.

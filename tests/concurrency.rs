@@ -315,7 +315,9 @@ fn two_stores_of_one_process_see_each_others_appends_and_share_the_numbers() {
 fn a_process_that_holds_the_lock_for_long() {
     let Some(root) = child_folder() else { return };
     block_on(async {
-        open_patiently(&root).await.append_all((1..=1_500).map(said).collect()).await.unwrap();
+        // So many that it does not make a pack of them at once.
+        let store = options().loose_files(1_000).open(&root).await.unwrap();
+        store.append_all((1..=1_500).map(said).collect()).await.unwrap();
     });
 }
 

@@ -10,6 +10,7 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
@@ -22,6 +23,9 @@ use rustix::fs::{CWD, FileType, Mode};
 use sottovoce::{
     ConversationStore, FileConversationStore, FindingKind, Reading, Report, Scope, StoreOptions,
 };
+
+/// How many messages are kept at once: enough for a pack.
+const MANY: u64 = 3;
 
 /// Options with nearly everything in packs.
 fn packing() -> StoreOptions {
@@ -98,6 +102,21 @@ fn a_process_that_packs() {
 fn a_process_that_forgets_what_is_packed() {
     let Some(root) = child_folder() else { return };
     block_on(async { open_packing(&root).await.forget(&[3..=5]).await.unwrap() });
+    writeln!(std::io::stdout().lock(), "@done").unwrap();
+}
+
+#[test]
+#[ignore = "other tests run it in processes of their own"]
+fn a_process_that_keeps_many_at_once() {
+    let Some(root) = child_folder() else { return };
+    block_on(async {
+        let store = open_packing(&root).await;
+        let first = store.read_tail(1).await.unwrap().last_seq + 1;
+        let stored = store.append_all((first..first + MANY).map(said).collect()).await.unwrap();
+        for stored in stored {
+            writeln!(std::io::stdout().lock(), "@kept {}", stored.seq).unwrap();
+        }
+    });
     writeln!(std::io::stdout().lock(), "@done").unwrap();
 }
 
@@ -183,6 +202,48 @@ fn a_process_killed_at_each_system_call_of_packing_and_merging_loses_and_doubles
             }
             let least = if call == "mkdir,mkdirat" { 0 } else { 2 };
             assert!(kills >= least, "{call}: {kills} kills");
+        }
+    }
+}
+
+#[test]
+fn a_process_killed_at_each_system_call_of_keeping_many_at_once_keeps_all_of_them_or_none() {
+    if !has_strace() {
+        return;
+    }
+    // The first messages of all; and the eighth pack, so that they merge.
+    for before in [0, 7 * MANY] {
+        let seed = tempfile::tempdir().unwrap();
+        block_on(async {
+            let store = open_packing(seed.path()).await;
+            for first in (1..=before).step_by(MANY as usize) {
+                store.append_all((first..first + MANY).map(said).collect()).await.unwrap();
+            }
+        });
+        for call in CALLS {
+            for when in 1.. {
+                let folder = copied(seed.path());
+                let root = folder.path();
+                let (kept, done) = killed_at("a_process_that_keeps_many_at_once", root, call, when);
+                let context = format!("{call} number {when} after {before}");
+                block_on(async {
+                    let last = open(root).await.read_tail(1).await.unwrap().last_seq;
+                    let all = last == before + MANY;
+                    assert!(all || last == before && kept.is_empty(), "{context}: {last}");
+                    let expected: Vec<u64> = (1..=last).collect();
+                    let reading = reads(root, &expected, &context).await;
+                    assert!(reading.skipped.is_empty(), "{context}: {:?}", reading.skipped);
+                    let report = verify(root).await;
+                    assert!(report.is_sound(), "{context}: {:?}", report.findings);
+                    let next = open_packing(root).await.append_message(said(last + 1)).await;
+                    assert_eq!(next.unwrap().seq, last + 1, "{context}");
+                    let report = verify(root).await;
+                    assert!(report.findings.is_empty(), "{context}: {:?}", report.findings);
+                });
+                if done {
+                    break;
+                }
+            }
         }
     }
 }
@@ -507,4 +568,63 @@ fn a_reader_that_follows_four_packing_processes_sees_every_number_in_order_once(
         assert_eq!(report.messages as u64, 4 * EACH + 1);
     });
     assert!(records(&root).len() <= 7 && packs(&root).len() < 30);
+}
+
+#[test]
+#[ignore = "another test runs it in processes of its own"]
+fn a_process_that_keeps_many_and_single_messages_in_turn() {
+    let Some(root) = child_folder() else { return };
+    let id = std::process::id();
+    let mine = |n: u64| said(format!("{id} {n}"));
+    block_on(async {
+        let store = open_packing(&root).await;
+        let mut next = 1;
+        for round in 0..12 {
+            // More than one pack takes, every now and then.
+            let count = if round % 5 == 0 { 700 } else { 40 };
+            let batch = store.append_all((next..next + count).map(mine).collect()).await.unwrap();
+            assert!(batch.is_sorted_by(|a, b| a.seq < b.seq));
+            next += count;
+            for _ in 0..3 {
+                store.append_message(mine(next)).await.unwrap();
+                next += 1;
+            }
+        }
+        writeln!(std::io::stdout().lock(), "@kept {}", next - 1).unwrap();
+    });
+}
+
+#[test]
+fn processes_that_keep_many_and_single_messages_at_once_lose_and_mix_up_nothing() {
+    let in_memory = Path::new("/dev/shm");
+    let folder = tempfile::tempdir_in(in_memory).or_else(|_| tempfile::tempdir()).unwrap();
+    let root = folder.path().join("root");
+    let test = "a_process_that_keeps_many_and_single_messages_in_turn";
+    let writers: Vec<_> = (0..3)
+        .map(|_| child(test, &root).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())
+        .collect();
+    let mut total = 0;
+    for writer in writers {
+        let output = writer.wait_with_output().unwrap();
+        assert!(output.status.success());
+        let told = String::from_utf8(output.stdout).unwrap();
+        let kept = told.lines().find_map(|line| line.split_once("@kept ")).unwrap().1;
+        total += kept.trim().parse::<u64>().unwrap();
+    }
+    block_on(async {
+        let reading = open(&root).await.read_tail(usize::MAX).await.unwrap();
+        assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
+        assert!(reading.messages.iter().map(|stored| stored.seq).eq(1..=total));
+        // Each process's messages are all there, in the order in which it kept them.
+        let mut of_process: BTreeMap<&str, u64> = BTreeMap::new();
+        for text in texts(&reading) {
+            let (process, number) = text.split_once(' ').unwrap();
+            let last = of_process.entry(process).or_default();
+            *last += 1;
+            assert_eq!(number.parse(), Ok(*last));
+        }
+        assert_eq!(of_process.len(), 3);
+        let report = verify(&root).await;
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
+    });
 }

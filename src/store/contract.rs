@@ -453,6 +453,35 @@ async fn a_clock_set_back_or_far_ahead_keeps_the_order_and_the_newest_words_in_t
 }
 
 #[tokio::test]
+async fn what_is_imported_keeps_its_own_time_and_what_is_said_afterwards_still_comes_last() {
+    each(async |backend| {
+        let store = backend.open().await;
+        store.append_all(vec![said("1"), said("2")]).await.unwrap();
+        let (older, oldest) = ("2023-05-08T13:56:20Z", "2023-05-08T13:56:19.999Z");
+        let imported = vec![said_at("3", older), said_at("4", oldest), said_at("5", older)];
+        let stored = store.import(imported).await.unwrap();
+        assert!(stored.iter().map(|stored| stored.seq).eq(3..=5));
+        assert_eq!(stored[1].ordered_at(), time(oldest));
+        store.append_message(said_at("6", older)).await.unwrap();
+        for store in [store, backend.open().await] {
+            let all = store.read_tail(9).await.unwrap();
+            assert_eq!(texts(&all), ["4", "3", "5", "1", "2", "6"]);
+            assert_eq!(texts(&store.read_tail(2).await.unwrap()), ["2", "6"]);
+            assert_eq!(seqs(&store.read_seqs(2..=4).await.unwrap()), [4, 3, 2]);
+            let times = store.read_times(time(oldest)..time(START)).await.unwrap();
+            assert_eq!(texts(&times), ["4", "3", "5"]);
+            assert!(store.verify(|_| {}).await.unwrap().findings.is_empty());
+        }
+        let store = backend.open().await;
+        assert_eq!(store.forget(&[3..=4]).await.unwrap().removed, [3, 4]);
+        assert_eq!(texts(&store.read_tail(9).await.unwrap()), ["5", "1", "2", "6"]);
+        let late = said_at("late", "2025-08-25T16:36:25.124Z");
+        assert!(matches!(store.import(vec![late]).await, Err(Error::FromTheFuture)));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_time_before_the_year_0_is_an_error_and_the_end_of_time_is_not() {
     each(async |backend| {
         let store = backend.open().await;
@@ -607,6 +636,15 @@ impl Model {
         self.last_seq
     }
 
+    fn import(&mut self, message: &ChatMessage) -> u64 {
+        let newest = self.newest;
+        self.newest = i64::MIN;
+        let seq = self.append(message);
+        self.newest = self.newest.max(newest);
+        self.live.sort_by_key(|(seq, at, _)| (*at, *seq));
+        seq
+    }
+
     fn forget(&mut self, ranges: &[RangeInclusive<u64>], now: i64) -> Vec<u64> {
         let wanted: BTreeSet<u64> =
             (1..=self.last_seq).filter(|seq| ranges.iter().any(|r| r.contains(seq))).collect();
@@ -618,8 +656,9 @@ impl Model {
         self.last_seq += 1;
         self.forgets.push(self.last_seq);
         self.newest = self.newest.max(now);
-        let gone: Vec<u64> =
+        let mut gone: Vec<u64> =
             self.live.iter().map(|m| m.0).filter(|seq| self.erased.contains(seq)).collect();
+        gone.sort_unstable();
         self.live.retain(|m| !self.erased.contains(&m.0));
         gone
     }
@@ -639,6 +678,7 @@ impl Model {
 enum Step {
     Append(ChatMessage),
     AppendAll(Vec<ChatMessage>),
+    Import(Vec<ChatMessage>),
     Forget(Vec<RangeInclusive<u64>>),
     SetClock(i64),
     Tail(usize),
@@ -673,6 +713,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => message().prop_map(Step::Append),
         2 => prop::collection::vec(message(), 0..5).prop_map(Step::AppendAll),
+        2 => prop::collection::vec(message(), 0..5).prop_map(Step::Import),
         2 => prop::collection::vec(range(), 0..3).prop_map(Step::Forget),
         1 => moment().prop_map(Step::SetClock),
         3 => (0..30usize).prop_map(Step::Tail),
@@ -710,6 +751,16 @@ async fn runs_as_the_model_does(backend: &Backend, steps: Vec<Step>) {
                 }
                 Err(error) => panic!("{error}"),
             },
+            Step::Import(messages) => match store.import(messages.clone()).await {
+                Ok(stored) => {
+                    let expected: Vec<_> = messages.iter().map(|m| model.import(m)).collect();
+                    assert_eq!(stored.iter().map(|m| m.seq).collect::<Vec<_>>(), expected);
+                }
+                Err(Error::FromTheFuture) => {
+                    assert!(messages.iter().any(|message| message.timestamp > latest));
+                }
+                Err(error) => panic!("{error}"),
+            },
             Step::Forget(ranges) => {
                 let now = backend.clock_now().as_millisecond();
                 let forgotten = store.forget(&ranges).await.unwrap();
@@ -719,8 +770,11 @@ async fn runs_as_the_model_does(backend: &Backend, steps: Vec<Step>) {
             Step::SetClock(ms) => set(ms),
             Step::Tail(n) => {
                 let oldest = model.live.len().saturating_sub(n);
-                let first = model.live.get(oldest).map_or(u64::MAX, |message| message.0);
-                model.expect(&store.read_tail(n).await.unwrap(), |message| message.0 >= first);
+                let first = model.live.get(oldest).map(|message| (message.1, message.0));
+                let is_wanted = |message: &&(u64, i64, ChatMessage)| {
+                    first.is_some_and(|first| (message.1, message.0) >= first)
+                };
+                model.expect(&store.read_tail(n).await.unwrap(), is_wanted);
             }
             Step::Seqs(range) => {
                 let reading = store.read_seqs(range.clone()).await.unwrap();

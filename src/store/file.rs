@@ -12,6 +12,7 @@ use crate::error::{Error, Result, joined};
 use crate::message::ChatMessage;
 use crate::scope::Scope;
 use crate::store::document::{self, Document};
+use crate::store::draft::Dating;
 use crate::store::forget::Forgotten;
 use crate::store::reader::{Reader, Wanted};
 use crate::store::record::StoredMessage;
@@ -55,6 +56,16 @@ impl FileConversationStore {
         self.write(Writer::rebuild_head).await
     }
 
+    /// Keeps messages of another system, each at its own place in time, even if that is before messages that are here
+    /// already. They get the next numbers in the order in which they are handed over, which is best that of their times.
+    /// Otherwise as [`append_all`](ConversationStore::append_all).
+    ///
+    /// # Errors
+    /// Those of `append_all`; [`Error::Partial`] says how many of the first were kept.
+    pub async fn import(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
+        self.write(|writer| writer.append(messages, Dating::Own)).await
+    }
+
     async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
@@ -81,7 +92,7 @@ impl ConversationStore for FileConversationStore {
     }
 
     async fn append_all(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
-        self.write(|writer| writer.append(messages)).await
+        self.write(|writer| writer.append(messages, Dating::Newest)).await
     }
 
     async fn read_tail(&self, n: usize) -> Result<Reading> {

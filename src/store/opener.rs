@@ -97,8 +97,12 @@ impl<'a> Opener<'a> {
             OpenedPack::Gone => return Ok(None),
         };
         let mut highest = floor;
+        // No line above what the name says is looked for: a pack holds many, and its newest is mostly its highest.
+        let claimed = pack.name.highest.min(last);
         let mut lines = Backwards::new(pack);
-        while let Some(line) = lines.next()? {
+        while highest < claimed
+            && let Some(line) = lines.next()?
+        {
             let Some(name) = line.name.filter(|name| name.seq > highest && name.seq <= last) else {
                 continue;
             };

@@ -10,11 +10,12 @@ use crate::crypto::EncryptionKey;
 use crate::error::Result;
 use crate::redact::Redactor;
 use crate::scope::Scope;
+use crate::store::draft::Limits;
 use crate::store::file::{FileConversationStore, blocking};
 use crate::store::folder::Folder;
 use crate::store::packer::Packer;
 use crate::store::reader::Reader;
-use crate::store::writer::{Limits, Writer};
+use crate::store::writer::Writer;
 
 /// How to open a store.
 #[derive(Debug)]

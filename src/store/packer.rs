@@ -15,6 +15,8 @@ use crate::store::tail::Tail;
 
 /// The most records that move at once: others wait for the lock meanwhile.
 const BATCH: usize = 4096;
+/// The most records that are published at once.
+const LARGEST: usize = 32_768;
 /// The most bytes that move at once, one record more or less.
 const BATCH_BYTES: usize = 8 << 20;
 /// How many packs of one size become one of the next.
@@ -74,6 +76,25 @@ impl Packer {
         if let Err(error) = self.try_to_pack(pen.folder, tail) {
             self.patience = tail.loose + self.keep;
             self.give_up("packing", &error);
+        }
+    }
+
+    /// Whether so many messages at once go straight into a pack: as many as would be packed right afterwards.
+    pub(crate) fn is_bulk(&self, messages: usize) -> bool {
+        messages > self.keep * 2 && !self.is_off
+    }
+
+    /// The most records of a pack that is published at once: as many as merging stops at, unless others would wait too
+    /// long for the lock.
+    pub(crate) fn largest(&self) -> usize {
+        self.keep.saturating_mul(FANOUT.pow(SIZES - 1)).min(LARGEST)
+    }
+
+    /// Merges packs after one more was published.
+    pub(crate) fn tidy(&mut self, pen: &Pen<'_>) {
+        let merged = pen.folder.list().and_then(|listing| self.merge(pen.folder, listing.packs));
+        if let Err(error) = merged {
+            self.give_up("merging packs", &error);
         }
     }
 
@@ -257,7 +278,7 @@ impl Packer {
 }
 
 /// Makes a pack durable that someone else may have put there.
-fn make_durable(folder: &Folder, pack: PackName) -> Result<()> {
+pub(crate) fn make_durable(folder: &Folder, pack: PackName) -> Result<()> {
     folder.packs.flush(&pack.to_string())?;
     folder.packs.sync()
 }

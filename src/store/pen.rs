@@ -26,14 +26,25 @@ impl Pen<'_> {
             .last_seq
             .checked_add(1)
             .ok_or(Error::InvalidMessage { reason: "the conversation's numbers are used up" })?;
-        let name = RecordName { time: time.max(tail.newest), seq, kind };
-        self.folder.publish(self.key, name, plaintext)
+        self.folder.publish(self.key, RecordName { time, seq, kind }, plaintext)
     }
 
-    /// Makes what was published durable and tells other processes. A lost head stays lost until it is rebuilt on
-    /// request, so that its loss is reported until someone has seen it.
+    /// Makes what was published durable and tells other processes.
     pub(crate) fn acknowledge(&self, tail: &mut Tail) -> Result<()> {
         self.folder.blobs.sync()?;
+        self.tell(tail)
+    }
+
+    /// Tells other processes of a pack that is durable. The head is made durable too, so that even after a power cut it
+    /// acknowledges all that a pack holds.
+    pub(crate) fn acknowledge_packed(&self, tail: &mut Tail) -> Result<()> {
+        self.tell(tail)?;
+        self.folder.blobs.flush(head::NAME)
+    }
+
+    /// Overwrites the head. A lost one stays lost until it is rebuilt on request, so that its loss is reported until
+    /// someone has seen it.
+    fn tell(&self, tail: &mut Tail) -> Result<()> {
         let Some(head) = tail.head_after() else {
             return Ok(());
         };

@@ -53,23 +53,32 @@ impl fmt::Debug for StoredMessage {
     }
 }
 
-/// The record's JSON, in a buffer that never moved, so that wiping it leaves no copy behind.
-pub(crate) fn encode(message: &ChatMessage, limit: usize) -> Result<Zeroizing<Vec<u8>>> {
+/// How many bytes the record's JSON takes.
+///
+/// # Errors
+/// [`Error::TooLarge`] where that is over the limit, [`Error::InvalidMessage`] for what could not be read again.
+pub(crate) fn measure(message: &ChatMessage, limit: usize) -> Result<usize> {
     if message.tool_calls.iter().any(|call| deeper_than(&call.arguments, DEEPEST)) {
         return Err(Error::InvalidMessage {
             reason: "a tool call's arguments are nested more than 64 deep",
         });
     }
-    let unwritable = |_| Error::InvalidMessage { reason: "it cannot be written as JSON" };
     let mut counted = Count(0);
     serde_json::to_writer(&mut counted, message).map_err(unwritable)?;
     let Count(size) = counted;
-    if size > limit {
-        return Err(Error::TooLarge { size, limit });
-    }
+    if size > limit { Err(Error::TooLarge { size, limit }) } else { Ok(size) }
+}
+
+/// The record's JSON, in a buffer of its [measured](measure) size that never moves, so that wiping it leaves no copy
+/// behind.
+pub(crate) fn encode(message: &ChatMessage, size: usize) -> Result<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(size));
     serde_json::to_writer(&mut *bytes, message).map_err(unwritable)?;
     Ok(bytes)
+}
+
+fn unwritable(_: serde_json::Error) -> Error {
+    Error::InvalidMessage { reason: "it cannot be written as JSON" }
 }
 
 /// The message in a record's JSON; `None` where it is not one, or not of the role that its name says.
@@ -113,6 +122,10 @@ mod tests {
     fn message(text: &str) -> ChatMessage {
         let time = "2025-08-24T16:36:25.123Z".parse().unwrap();
         ChatMessage::at(ChatRole::User, text, time)
+    }
+
+    fn encode(message: &ChatMessage, limit: usize) -> Result<Zeroizing<Vec<u8>>> {
+        super::encode(message, measure(message, limit)?)
     }
 
     fn round_trip(message: &ChatMessage) -> Option<ChatMessage> {

@@ -57,6 +57,8 @@ pub(crate) struct Tail {
     pub(crate) returned: Vec<RecordName>,
     /// Packs with more records than they would have without the forgotten ones.
     pub(crate) overgrown: Vec<PackName>,
+    /// Packs that go beyond the head: their writer was interrupted before it could say that they are durable.
+    pub(crate) ahead: Vec<PackName>,
     /// How many messages lie in files of their own.
     pub(crate) loose: usize,
     messages: VecDeque<Arc<StoredMessage>>,
@@ -165,6 +167,7 @@ impl Tail {
             forgets: forgets_in_force,
             returned,
             overgrown: Vec::new(),
+            ahead: Vec::new(),
             loose: names.len(),
             messages: VecDeque::new(),
             whole: false,
@@ -172,6 +175,7 @@ impl Tail {
         };
         let is_overgrown = |pack: &&PackName| pack.count > live_numbers(&tail.erased, pack);
         tail.overgrown = listing.packs.iter().filter(is_overgrown).copied().collect();
+        tail.ahead.extend(listing.packs.iter().filter(|pack| pack.highest > acknowledged));
         // One is needed even for n = 0: the newest record's time. What was in memory stays there, as far as it takes
         // no reading of packs.
         let in_memory = known.map_or(0, |tail| tail.messages.len().min(KEPT));
@@ -246,12 +250,21 @@ impl Tail {
         self.messages.iter()
     }
 
-    /// Notes a message that has been published.
-    pub(crate) fn push(&mut self, message: Arc<StoredMessage>) {
-        self.last_seq = message.seq;
-        self.newest = self.newest.max(message.name.time);
-        self.messages.push_back(message);
-        self.loose += 1;
+    /// Notes messages that have been published, in any order.
+    pub(crate) fn add(&mut self, messages: &[Arc<StoredMessage>]) {
+        let reaches_back = self.messages.front().map(|oldest| oldest.name).filter(|_| !self.whole);
+        let mut in_order = true;
+        for message in messages {
+            self.last_seq = self.last_seq.max(message.seq);
+            self.newest = self.newest.max(message.name.time);
+            if reaches_back.is_none_or(|oldest| oldest < message.name) {
+                in_order &= self.messages.back().is_none_or(|last| last.name < message.name);
+                self.messages.push_back(Arc::clone(message));
+            }
+        }
+        if !in_order {
+            self.messages.make_contiguous().sort_unstable_by_key(|message| message.name);
+        }
         let mut bytes: usize = self.messages.iter().map(|m| m.message.content.len()).sum();
         while self.messages.len() > KEPT || (bytes > KEPT_BYTES && self.messages.len() > 1) {
             let Some(oldest) = self.messages.pop_front() else {
@@ -260,6 +273,7 @@ impl Tail {
             bytes -= oldest.message.content.len();
             self.whole = false;
         }
+        self.messages.shrink_to(KEPT * 2);
     }
 
     /// Whether this store has never written to the folder; another system may have.

@@ -2,35 +2,20 @@
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Duration;
 
-use jiff::SignedDuration;
-use zeroize::Zeroizing;
-
-use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::redact::{Redactor, redact_message};
+use crate::store::bulk::Batch;
 use crate::store::document::{self, Document};
+use crate::store::draft::{Dating, Draft, Limits};
 use crate::store::folder::{HeadState, Listing};
 use crate::store::forget::{Forgotten, remove_erased, remove_packed};
 use crate::store::name::{NameTime, RecordKind};
-use crate::store::packer::{Before, Packer};
+use crate::store::packer::{Before, Packer, make_durable};
 use crate::store::pen::Pen;
 use crate::store::reader::Reader;
-use crate::store::record::{StoredMessage, encode};
+use crate::store::record::StoredMessage;
 use crate::store::tail::Tail;
-
-/// How far ahead of the clock a message's time may lie.
-const AHEAD: SignedDuration = SignedDuration::from_hours(24);
-
-/// What a writer accepts, and how long it waits.
-pub(crate) struct Limits {
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) lock_timeout: Duration,
-    pub(crate) max_message_bytes: usize,
-    pub(crate) redactor: Option<Arc<dyn Redactor>>,
-}
 
 pub(crate) struct Writer {
     reader: Arc<Reader>,
@@ -41,65 +26,78 @@ pub(crate) struct Writer {
     packer: Packer,
 }
 
-/// A message that may be stored, and its record.
-struct Checked {
-    message: ChatMessage,
-    time: NameTime,
-    plaintext: Zeroizing<Vec<u8>>,
-}
-
 impl Writer {
     pub(crate) fn new(reader: Arc<Reader>, limits: Limits, packer: Packer) -> Self {
         Self { reader, limits, poisoned: false, swept: false, packer }
     }
 
     /// Keeps messages in order; refuses all if one may not be stored.
-    pub(crate) fn append(&mut self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
-        let checked: Vec<Checked> =
-            messages.into_iter().map(|message| self.check(message)).collect::<Result<_>>()?;
-        if checked.is_empty() {
-            return Ok(Vec::new());
+    pub(crate) fn append(
+        &mut self,
+        messages: Vec<ChatMessage>,
+        dating: Dating,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        let drafts = messages.into_iter().map(|message| Draft::new(message, &self.limits));
+        let drafts: Vec<Draft> = drafts.collect::<Result<_>>()?;
+        if drafts.is_empty() {
+            Ok(Vec::new())
+        } else if self.packer.is_bulk(drafts.len()) {
+            self.append_packed(drafts, dating)
+        } else {
+            self.append_loose(drafts, dating)
         }
+    }
+
+    fn append_loose(
+        &mut self,
+        drafts: Vec<Draft>,
+        dating: Dating,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
         self.locked(|pen, tail, packer| {
-            let total = checked.len();
+            let total = drafts.len();
             let mut stored = Vec::with_capacity(total);
-            let mut failed = None;
-            for checked in checked {
-                match publish(pen, tail, checked) {
+            for draft in drafts {
+                match publish(pen, tail, draft, dating) {
                     Ok(message) => stored.push(message),
+                    Err(error) if stored.is_empty() => return Err(error),
                     Err(error) => {
-                        failed = Some(error);
-                        break;
+                        pen.acknowledge(tail)?;
+                        return Err(partial(stored.len(), total, error));
                     }
                 }
             }
-            match failed {
-                Some(error) if stored.is_empty() => Err(error),
-                Some(error) => {
-                    pen.acknowledge(tail)?;
-                    let source = Box::new(error);
-                    Err(Error::Partial { stored: stored.len(), total, source })
-                }
-                None => {
-                    pen.acknowledge(tail)?;
-                    packer.pack(pen, tail);
-                    Ok(stored)
-                }
-            }
+            pen.acknowledge(tail)?;
+            packer.pack(pen, tail);
+            Ok(stored)
         })
     }
 
-    fn check(&self, mut message: ChatMessage) -> Result<Checked> {
-        if let Some(redactor) = &self.limits.redactor {
-            redact_message(&**redactor, &mut message);
+    /// Keeps messages in packs, each under the lock anew, so that others get their turn in between.
+    fn append_packed(
+        &mut self,
+        drafts: Vec<Draft>,
+        dating: Dating,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        let total = drafts.len();
+        let mut stored = Vec::with_capacity(total);
+        let mut rest = drafts.into_iter();
+        loop {
+            let kept = Batch::next(&mut rest, self.packer.largest()).and_then(|batch| {
+                let Some(batch) = batch else { return Ok(None) };
+                let publish = |pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer| {
+                    let kept = batch.publish(pen, tail, dating)?;
+                    packer.tidy(pen);
+                    Ok(kept)
+                };
+                self.locked(publish).map(Some)
+            });
+            match kept {
+                Ok(Some(mut kept)) => stored.append(&mut kept),
+                Ok(None) => return Ok(stored),
+                Err(error) if stored.is_empty() => return Err(error),
+                Err(error) => return Err(partial(stored.len(), total, error)),
+            }
         }
-        let latest = self.limits.clock.now().timestamp().checked_add(AHEAD);
-        if latest.is_ok_and(|latest| message.timestamp > latest) {
-            return Err(Error::FromTheFuture);
-        }
-        let time = NameTime::try_from(message.timestamp)?;
-        let plaintext = encode(&message, self.limits.max_message_bytes)?;
-        Ok(Checked { message, time, plaintext })
     }
 
     /// Records numbers as forgotten, then removes their files.
@@ -119,7 +117,7 @@ impl Writer {
             let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
                 reason: "the forgotten numbers cannot be written as JSON",
             })?;
-            let name = pen.write(tail, now, RecordKind::Forget, &plaintext)?;
+            let name = pen.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
             tail.last_seq = name.seq;
             pen.acknowledge(tail)?;
 
@@ -204,6 +202,12 @@ fn prepare(pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer, before: Before) 
     if tail.is_fresh() {
         pen.make_head(tail)?;
     }
+    if before != Before::Known {
+        // From now on they count, and the numbers after them are given.
+        for pack in std::mem::take(&mut tail.ahead) {
+            make_durable(pen.folder, pack)?;
+        }
+    }
     if !tail.returned.is_empty() {
         remove_erased(pen.folder, &std::mem::take(&mut tail.returned))?;
     }
@@ -211,13 +215,24 @@ fn prepare(pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer, before: Before) 
     Ok(())
 }
 
-fn publish(pen: &Pen<'_>, tail: &mut Tail, checked: Checked) -> Result<Arc<StoredMessage>> {
-    let Checked { message, time, plaintext } = checked;
-    let name = pen.write(tail, time, message.role.into(), &plaintext)?;
-    let stored = Arc::new(StoredMessage::new(&pen.folder.scope, name, message));
+fn publish(
+    pen: &Pen<'_>,
+    tail: &mut Tail,
+    draft: Draft,
+    dating: Dating,
+) -> Result<Arc<StoredMessage>> {
+    let plaintext = draft.encode()?;
+    let time = dating.date(draft.time, tail.newest);
+    let name = pen.write(tail, time, draft.message.role.into(), &plaintext)?;
+    let stored = Arc::new(StoredMessage::new(&pen.folder.scope, name, draft.message));
     tracing::debug!(seq = stored.seq, bytes = plaintext.len(), "sealed");
-    tail.push(Arc::clone(&stored));
+    tail.add(std::slice::from_ref(&stored));
+    tail.loose += 1;
     Ok(stored)
+}
+
+fn partial(stored: usize, total: usize, error: Error) -> Error {
+    Error::Partial { stored, total, source: Box::new(error) }
 }
 
 fn is_not_durable(error: &Error) -> bool {

@@ -1,0 +1,71 @@
+//! A message on its way into a store, before it has a number.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use zeroize::Zeroizing;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::message::ChatMessage;
+use crate::redact::{Redactor, redact_message};
+use crate::store::name::NameTime;
+use crate::store::record::{encode, measure};
+
+/// How far ahead of the clock a message's time may lie.
+const AHEAD: SignedDuration = SignedDuration::from_hours(24);
+
+/// What a writer accepts, and how long it waits.
+pub(crate) struct Limits {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) lock_timeout: Duration,
+    pub(crate) max_message_bytes: usize,
+    pub(crate) redactor: Option<Arc<dyn Redactor>>,
+}
+
+/// Which time a record's name shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dating {
+    /// That of the newest record before it where the message's own is earlier: it is said now.
+    Newest,
+    /// The message's own: it was said then.
+    Own,
+}
+
+impl Dating {
+    pub(crate) fn date(self, own: NameTime, newest: NameTime) -> NameTime {
+        match self {
+            Self::Newest => own.max(newest),
+            Self::Own => own,
+        }
+    }
+}
+
+/// A message that may be stored.
+pub(crate) struct Draft {
+    pub(crate) message: ChatMessage,
+    pub(crate) time: NameTime,
+    /// How many bytes its record takes.
+    pub(crate) size: usize,
+}
+
+impl Draft {
+    pub(crate) fn new(mut message: ChatMessage, limits: &Limits) -> Result<Self> {
+        if let Some(redactor) = &limits.redactor {
+            redact_message(&**redactor, &mut message);
+        }
+        let latest = limits.clock.now().timestamp().checked_add(AHEAD);
+        if latest.is_ok_and(|latest| message.timestamp > latest) {
+            return Err(Error::FromTheFuture);
+        }
+        let time = NameTime::try_from(message.timestamp)?;
+        let size = measure(&message, limits.max_message_bytes)?;
+        Ok(Self { message, time, size })
+    }
+
+    /// Its record's bytes.
+    pub(crate) fn encode(&self) -> Result<Zeroizing<Vec<u8>>> {
+        encode(&self.message, self.size)
+    }
+}
