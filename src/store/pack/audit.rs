@@ -56,6 +56,17 @@ impl<'a> Audit<'a> {
             Some(Audited { line, .. }) => Ok(line),
         })
     }
+
+    /// Reads all the rest; whether all is well.
+    pub(crate) fn finish_sound(mut self) -> Result<bool> {
+        loop {
+            match self.sound()? {
+                Err(Lie) => return Ok(false),
+                Ok(None) => return Ok(true),
+                Ok(Some(_)) => {}
+            }
+        }
+    }
 }
 
 /// A pack does not hold what its name says.
