@@ -389,7 +389,7 @@ async fn a_planted_pack_moves_neither_numbers_nor_the_tail() {
     packed(root, 9).await;
     let planted = root
         .join("packs")
-        .join("20250824T163625123Z_0001_user.99991231T000000000Z_999999_user.1-999999.999999.pack");
+        .join("20250824T163625123Z_0001_user.99981231T000000000Z_999999_user.1-999999.999999.pack");
     for bytes in
         [String::new(), "{}\n".repeat(9), "20990824T163625123Z_999999_user.json\t{}\n".into()]
     {
@@ -482,6 +482,61 @@ async fn a_line_too_long_to_be_a_records_is_passed_over() {
     let reading = reads(root, &(1..=9).collect::<Vec<_>>(), "a long line").await;
     assert_eq!(reading.skipped.len(), 1, "{:?}", reading.skipped);
     assert!(!verify(root).await.is_sound());
+}
+
+#[tokio::test]
+async fn a_pack_of_many_gigabytes_is_refused_unread() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    packed(root, 9).await;
+    let planted = root
+        .join("packs")
+        .join("20250824T163625123Z_0001_user.99981231T000000000Z_999999_user.1-999999.999999.pack");
+    fs::File::create(&planted).unwrap().set_len(1 << 40).unwrap();
+    let reading = reads(root, &(1..=9).collect::<Vec<_>>(), "planted").await;
+    assert!(matches!(kinds(&reading)[..], [FindingKind::NotPlain(_)]), "{:?}", reading.skipped);
+    assert!(!verify(root).await.is_sound());
+    let store = open_packing(root).await;
+    for number in 10..=20 {
+        assert_eq!(store.append_message(said(number)).await.unwrap().seq, number);
+    }
+    store.forget(&[3..=3]).await.unwrap();
+    assert_eq!(planted.metadata().unwrap().len(), 1 << 40);
+}
+
+#[test]
+#[ignore = "another test runs it in a process of its own"]
+fn a_process_that_may_open_few_files() {
+    let Some(root) = child_folder() else { return };
+    rustix::process::setrlimit(
+        rustix::process::Resource::Nofile,
+        rustix::process::Rlimit { current: Some(256), maximum: Some(256) },
+    )
+    .unwrap();
+    block_on(async {
+        reads(&root, &(1..=9).collect::<Vec<_>>(), "few open files").await;
+        let store = open_packing(&root).await;
+        assert_eq!(numbers(&store.read_tail(3).await.unwrap()), [7, 8, 9]);
+        store.append_message(said(10)).await.unwrap();
+        assert!(!store.verify(|_| {}).await.unwrap().is_sound());
+    });
+    writeln!(std::io::stdout().lock(), "@done").unwrap();
+}
+
+#[test]
+fn thousands_of_planted_packs_exhaust_neither_open_files_nor_patience() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    block_on(packed(root, 9));
+    for number in 1..=3_000 {
+        let record = format!("99981231T000000000Z_{number:04}_user");
+        let name = format!("20250824T163625123Z_0001_user.{record}.1-9999.9999.pack");
+        fs::write(root.join("packs").join(name), format!("{record}.json\t{{}}\n")).unwrap();
+    }
+    let mut child = child("a_process_that_may_open_few_files", root);
+    let output = child.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("@done"), "{text}");
 }
 
 // Several processes

@@ -9,6 +9,9 @@ use crate::store::name::RecordName;
 use crate::store::pack::lines::Backwards;
 use crate::store::pack::{INCOMPLETE, Line, OpenedPack, Pack, PackName};
 
+/// How many packs are open at once; a folder may be full of packs that all claim the newest record.
+const OPEN: usize = 16;
+
 /// The next record, not yet opened.
 pub(crate) enum Next {
     Loose(RecordName),
@@ -30,6 +33,8 @@ pub(crate) struct Newest {
     /// The newest on top.
     heap: BinaryHeap<(RecordName, Place)>,
     packs: Vec<Reading>,
+    /// The positions of those that are open.
+    open: Vec<usize>,
     /// What is wrong with the packs, as far as they have been read.
     pub(crate) findings: Vec<Finding>,
 }
@@ -40,7 +45,9 @@ struct Reading {
     lines: Option<Backwards>,
     /// Its newest line that was not given yet.
     line: Option<Line>,
-    /// The name of the last line that was taken.
+    /// Where the lines end that were not given.
+    end: Option<u64>,
+    /// The name of the last line that was given.
     above: Option<RecordName>,
     count: u64,
     is_blamed: bool,
@@ -53,6 +60,7 @@ impl Newest {
         Self {
             heap: loose.chain(ends).collect(),
             packs: packs.iter().map(|&name| Reading::new(name)).collect(),
+            open: Vec::new(),
             findings: Vec::new(),
         }
     }
@@ -70,17 +78,31 @@ impl Newest {
             let Some(reading) = self.packs.get_mut(at) else {
                 continue;
             };
-            if let Some(line) = reading.line.take() {
+            if let Some(line) = reading.give(name) {
                 self.heap.push((name, place));
                 return Ok(Next::Packed(reading.name, name, line));
             }
+            self.open.retain(|open| *open != at);
             match reading.advance(folder, &mut self.findings)? {
-                Advance::To(next) => self.heap.push((next, place)),
-                Advance::End => reading.lines = None,
+                Advance::To(next) => {
+                    self.heap.push((next, place));
+                    self.open.push(at);
+                    self.close_one();
+                }
+                Advance::End => {}
                 Advance::Gone => return Ok(Next::Moved),
             }
         }
         Ok(Next::End)
+    }
+
+    /// Closes the pack that has been open longest, where there are too many.
+    fn close_one(&mut self) {
+        if self.open.len() > OPEN
+            && let Some(reading) = self.packs.get_mut(self.open.remove(0))
+        {
+            reading.close();
+        }
     }
 }
 
@@ -92,7 +114,22 @@ enum Advance {
 
 impl Reading {
     fn new(name: PackName) -> Self {
-        Self { name, lines: None, line: None, above: None, count: 0, is_blamed: false }
+        Self { name, lines: None, line: None, end: None, above: None, count: 0, is_blamed: false }
+    }
+
+    /// The line that it has advanced to.
+    fn give(&mut self, name: RecordName) -> Option<Line> {
+        let line = self.line.take()?;
+        self.count += 1;
+        self.above = Some(name);
+        self.end = Some(line.span.start);
+        Some(line)
+    }
+
+    /// Gives back its file and its bytes; it is opened again when its turn comes.
+    fn close(&mut self) {
+        self.lines = None;
+        self.line = None;
     }
 
     /// Takes its next line that is where it belongs. What is not is left to a check: were it returned, the order of
@@ -101,7 +138,7 @@ impl Reading {
         let mut lines = match self.lines.take() {
             Some(lines) => lines,
             None => match Pack::open(folder, self.name)? {
-                OpenedPack::Pack(pack) => Backwards::new(pack),
+                OpenedPack::Pack(pack) => Backwards::ending_at(pack, self.end),
                 OpenedPack::Gone => return Ok(Advance::Gone),
                 OpenedPack::Skipped(kind) => {
                     findings.push(kind.in_file(self.name.place()));
@@ -120,8 +157,7 @@ impl Reading {
                     if self.above.is_none() && name != self.name.last {
                         self.blame(INCOMPLETE, findings);
                     }
-                    self.count += 1;
-                    self.above = Some(name);
+                    self.end = Some(line.span.end);
                     self.line = Some(line);
                     self.lines = Some(lines);
                     return Ok(Advance::To(name));

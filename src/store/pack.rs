@@ -5,6 +5,7 @@ pub(crate) mod lines;
 pub(crate) mod merge;
 pub(crate) mod weed;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -21,6 +22,12 @@ pub(crate) const FOLDER: &str = "packs";
 
 /// What is wrong with a pack that lies.
 pub(crate) const INCOMPLETE: &str = "it does not hold exactly the records that its name says";
+
+/// The largest pack that is read. Packs are written far smaller.
+const LARGEST: u64 = 1 << 30;
+
+/// How many of a pack's lines that do not open a reading reports.
+const REPORTED: usize = 8;
 
 /// The longest line that is read: a record's file at its longest, after its name.
 const LONGEST: u64 = READ_LIMIT + 128;
@@ -141,6 +148,9 @@ impl Pack {
     pub(crate) fn open(folder: &Folder, name: PackName) -> Result<OpenedPack> {
         let text = name.to_string();
         Ok(match folder.packs.open(&text) {
+            Ok(Some(source)) if source.size() > LARGEST => {
+                OpenedPack::Skipped(FindingKind::NotPlain("a file over 1 GiB"))
+            }
             Ok(Some(source)) => {
                 let path = folder.packs.path().join(text);
                 OpenedPack::Pack(Self { name, source, path })
@@ -203,6 +213,19 @@ impl Line {
     /// What would be the record's own file.
     pub(crate) fn file(&self) -> &[u8] {
         self.bytes.get(self.tab + 1..).unwrap_or_default()
+    }
+}
+
+/// How often packs were reported, so that one full of rubbish does not fill the memory. A check tells everything.
+#[derive(Debug, Default)]
+pub(crate) struct Reported(HashMap<PackName, usize>);
+
+impl Reported {
+    /// Whether one more line of the pack is to be reported.
+    pub(crate) fn admits(&mut self, pack: PackName) -> bool {
+        let times = self.0.entry(pack).or_default();
+        *times += 1;
+        *times <= REPORTED
     }
 }
 

@@ -12,7 +12,7 @@ use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{ATTEMPTS, Folder, Opened, restless};
 use crate::store::name::{NameTime, RecordName};
 use crate::store::pack::lines::Lines;
-use crate::store::pack::{OpenedPack, Pack, PackName};
+use crate::store::pack::{OpenedPack, Pack, PackName, Reported};
 use crate::store::record::StoredMessage;
 use crate::store::tail::Tail;
 
@@ -147,7 +147,7 @@ impl Reader {
 
     /// `None` where a file vanished between being listed and being read.
     fn read_once(&self, tail: &Tail, wanted: &Wanted) -> Result<Option<Reading>> {
-        let mut found = Found::of(tail);
+        let (mut found, mut reported) = (Found::of(tail), Reported::default());
         let listing = self.folder.list()?;
         for name in listing.names.into_iter().filter(|name| !name.is_forget()) {
             if wanted.has(name)
@@ -175,7 +175,9 @@ impl Reader {
                 };
                 if wanted.has(record) && found.lacks(record) {
                     let opened = self.folder.open_bytes(record, line.file())?;
-                    found.take(record, opened, || name.place_of(record));
+                    if !matches!(opened, Opened::Skipped(_)) || reported.admits(name) {
+                        found.take(record, opened, || name.place_of(record));
+                    }
                 } else if wanted.is_over(record) {
                     break;
                 }

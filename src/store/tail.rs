@@ -12,7 +12,7 @@ use crate::store::head::Head;
 use crate::store::name::{NameTime, RecordName};
 use crate::store::newest::{Newest, Next};
 use crate::store::opener::Opener;
-use crate::store::pack::PackName;
+use crate::store::pack::{PackName, Reported};
 use crate::store::record::StoredMessage;
 
 /// How many of the newest messages stay in memory as more are appended.
@@ -55,7 +55,7 @@ pub(crate) struct Tail {
     pub(crate) forgets: Vec<RecordName>,
     /// Files that were forgotten and are there again.
     pub(crate) returned: Vec<RecordName>,
-    /// Packs with more records than they would have without the forgotten ones.
+    /// Packs that may hold forgotten records: their count is not that of the numbers that are not forgotten.
     pub(crate) overgrown: Vec<PackName>,
     /// Packs that go beyond the head: their writer was interrupted before it could say that they are durable.
     pub(crate) ahead: Vec<PackName>,
@@ -173,7 +173,11 @@ impl Tail {
             whole: false,
             skipped,
         };
-        let is_overgrown = |pack: &&PackName| pack.count > live_numbers(&tail.erased, pack);
+        let mut unpacked = tail.erased.clone();
+        unpacked.extend(tail.forgets.iter().map(|name| name.seq..=name.seq));
+        let is_overgrown = |pack: &&PackName| {
+            tail.erased.meets(&pack.seqs()) && pack.count != numbers_beside(&unpacked, pack)
+        };
         tail.overgrown = listing.packs.iter().filter(is_overgrown).copied().collect();
         tail.ahead.extend(listing.packs.iter().filter(|pack| pack.highest > acknowledged));
         // One is needed even for n = 0: the newest record's time. What was in memory stays there, as far as it takes
@@ -181,7 +185,7 @@ impl Tail {
         let in_memory = known.map_or(0, |tail| tail.messages.len().min(KEPT));
         let wanted = n.max(1);
         let mut newest = Newest::new(names, &listing.packs);
-        let mut newest_known = None;
+        let (mut newest_known, mut reported) = (None, Reported::default());
         while tail.messages.len() < wanted
             || (tail.messages.len() < in_memory && newest.is_loose_next())
         {
@@ -202,8 +206,11 @@ impl Tail {
                     continue;
                 }
                 Next::Packed(pack, name, line) => {
-                    let place = pack.place_of(name);
-                    (name, opener.open_line(name, &line)?, place)
+                    let opened = opener.open_line(name, &line)?;
+                    if matches!(opened, Opened::Skipped(_)) && !reported.admits(pack) {
+                        continue;
+                    }
+                    (name, opened, pack.place_of(name))
                 }
             };
             match opened {
@@ -296,15 +303,9 @@ impl Tail {
     }
 }
 
-/// How many numbers between a pack's lowest and highest are not forgotten.
-fn live_numbers(erased: &Erased, pack: &PackName) -> u64 {
-    let mut live = Erased::default();
-    live.extend(std::iter::once(pack.seqs()));
-    let all = live.count();
-    let forgotten = erased.ranges().map(|range| {
-        let first = pack.lowest.max(*range.start());
-        let last = pack.highest.min(*range.end());
-        if first <= last { last - first + 1 } else { 0 }
-    });
-    all - forgotten.sum::<u64>()
+/// How many numbers between a pack's lowest and highest are not among these.
+fn numbers_beside(others: &Erased, pack: &PackName) -> u64 {
+    let mut all = Erased::default();
+    all.extend(std::iter::once(pack.seqs()));
+    all.without(others).count()
 }

@@ -96,7 +96,12 @@ pub(crate) struct Backwards {
 
 impl Backwards {
     pub(crate) fn new(pack: Pack) -> Self {
-        let start = pack.size();
+        Self::ending_at(pack, None)
+    }
+
+    /// Those before the place where a line begins.
+    pub(crate) fn ending_at(pack: Pack, end: Option<u64>) -> Self {
+        let start = end.unwrap_or(u64::MAX).min(pack.size());
         Self { pack, buffer: Vec::new(), start }
     }
 
