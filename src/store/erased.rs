@@ -59,27 +59,28 @@ impl Erased {
 
     /// Whether a range holds any of these numbers.
     pub(crate) fn meets(&self, seqs: &RangeInclusive<u64>) -> bool {
-        self.ranges().any(|range| range.start() <= seqs.end() && seqs.start() <= range.end())
+        let before = self.erased.partition_point(|&(_, last)| last < *seqs.start());
+        self.erased.get(before).is_some_and(|(first, _)| first <= seqs.end())
     }
 
     /// The numbers that are not in another set.
     pub(crate) fn without(&self, other: &Self) -> Self {
-        let mut rest = Self::default();
+        let mut rest = Vec::new();
         for range in self.ranges() {
             let (mut next, last) = (*range.start(), *range.end());
-            for taken in other.ranges().filter(|taken| taken.end() >= range.start()) {
-                if *taken.start() > last {
-                    break;
-                }
+            let before = other.erased.partition_point(|&(_, end)| end < next);
+            for taken in other.ranges().skip(before).take_while(|taken| *taken.start() <= last) {
                 // Empty where the one before ends right here.
-                rest.extend(std::iter::once(next..=taken.start() - 1));
+                rest.push(next..=taken.start() - 1);
                 next = taken.end().saturating_add(1);
             }
             if !other.contains(last) {
-                rest.extend(std::iter::once(next..=last));
+                rest.push(next..=last);
             }
         }
-        rest
+        let mut without = Self::default();
+        without.extend(rest.into_iter());
+        without
     }
 
     /// Adds ranges in any order, overlapping or not; empty ones and 0 are left out.

@@ -357,6 +357,133 @@ async fn records_taken_away_from_the_end_are_missed_even_when_all_else_is_packed
     assert_eq!(store.append_message(said(21)).await.unwrap().seq, 21);
 }
 
+/// Plants a pack of these lines under the name that it should have, if they were in order.
+fn plant(blobs: &dyn Blobs, lines: &[&[u8]]) -> PackName {
+    let mut name = None;
+    let mut bytes = Vec::new();
+    for line in lines {
+        let text = str::from_utf8(line).unwrap();
+        PackName::add(&mut name, text.split('\t').next().unwrap().parse().unwrap());
+        bytes.extend_from_slice(line.trim_ascii_end());
+        bytes.push(b'\n');
+    }
+    let name: PackName = name.unwrap();
+    assert!(blobs.folder("packs").create(&name.to_string(), &bytes).unwrap());
+    name
+}
+
+/// A loose record as a line of a pack.
+fn as_line(blobs: &dyn Blobs, seq: u64) -> Vec<u8> {
+    let name = loose(blobs).into_iter().find(|n| n.contains(&format!("_{seq:04}_"))).unwrap();
+    [name.as_bytes(), b"\t", &blobs.read(&name).unwrap().unwrap()].concat()
+}
+
+#[tokio::test]
+async fn no_loose_record_goes_because_a_planted_pack_holds_it_where_a_tail_does_not_look() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    appended(&open(&blobs, 2).await, 1..=4).await;
+    let lines = [as_line(&*blobs, 3), as_line(&*blobs, 2)];
+    plant(&*blobs, &[&lines[0], &lines[1]]);
+    let store = open(&blobs, 2).await;
+    store.append_message(said(5)).await.unwrap();
+    for store in [&store, &open(&blobs, 2).await] {
+        let reading = store.read_tail(9).await.unwrap();
+        assert!(reading.messages.iter().map(|m| m.seq).eq(1..=5), "{:?}", reading.messages);
+    }
+}
+
+#[tokio::test]
+async fn long_messages_do_not_pile_up_in_files_of_their_own() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs, 64).await;
+    let long = "x".repeat(1_000_000);
+    for _ in 0..9 {
+        store.append_message(said(&long)).await.unwrap();
+    }
+    // Together they are more than are packed at once.
+    let store = open(&blobs, 1).await;
+    for more in 0..3 {
+        store.append_message(said(more)).await.unwrap();
+    }
+    assert!(loose(&*blobs).len() <= 2, "{} loose files", loose(&*blobs).len());
+}
+
+#[tokio::test]
+async fn a_pack_of_rubbish_is_reported_without_filling_the_memory() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs, 2).await;
+    appended(&store, 1..=4).await;
+    let lines: Vec<_> = (0..5_000u64)
+        .map(|n| format!("20250824T163625123Z_{:04}_user.json\t{{}}\n", n + 5).into_bytes())
+        .collect();
+    plant(&*blobs, &lines.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let store = open(&blobs, 2).await;
+    for reading in [store.read_tail(3).await.unwrap(), store.read_seqs(0..=u64::MAX).await.unwrap()]
+    {
+        assert!(
+            reading.messages.iter().map(|m| m.seq).eq((1..=4).skip(4 - reading.messages.len()))
+        );
+        assert!((1..20).contains(&reading.skipped.len()), "{} findings", reading.skipped.len());
+    }
+}
+
+/// Packs whose numbers have holes do not tell by their count that something came back into them.
+#[tokio::test]
+async fn a_pack_with_holes_that_a_backup_brings_back_is_rid_of_what_was_forgotten() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs, 64).await;
+    appended(&store, 1..=9).await;
+    let lines = [1, 2, 3, 7].map(|seq| as_line(&*blobs, seq));
+    for seq in [1, 2, 3, 7] {
+        let name = loose(&*blobs).into_iter().find(|n| n.contains(&format!("_{seq:04}_")));
+        blobs.remove(&name.unwrap()).unwrap();
+    }
+    let old = plant(&*blobs, &lines.each_ref().map(Vec::as_slice));
+    let folder = blobs.folder("packs");
+    let bytes = folder.read(&old.to_string()).unwrap().unwrap();
+    let store = open(&blobs, 64).await;
+    assert_eq!(store.forget(&[2..=2]).await.unwrap().removed, [2]);
+    assert!(folder.create(&old.to_string(), &bytes).unwrap());
+    let store = open(&blobs, 64).await;
+    store.append_message(said(11)).await.unwrap();
+    let line = lines[1].trim_ascii_end();
+    assert!(!all_bytes(&*blobs).windows(line.len()).any(|window| window == line));
+    assert_eq!(seqs(&open(&blobs, 64).await).await, [1, 3, 4, 5, 6, 7, 8, 9, 11]);
+    assert!(findings(&store).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_file_in_the_way_of_one_weeded_pack_keeps_no_other_from_being_weeded() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs, 1).await;
+    appended(&store, 1..=20).await;
+    let kept = [3, 18].map(|seq| line_of(&*blobs, seq));
+    assert_ne!(kept[0].0, kept[1].0);
+    let without = PackName { count: kept[0].0.count - 1, ..kept[0].0 };
+    assert!(blobs.folder("packs").create(&without.to_string(), b"rubbish\n").unwrap());
+    let forgotten = store.forget(&[3..=3, 18..=18]).await.unwrap();
+    assert_eq!(forgotten.removed, [18]);
+    assert_eq!(forgotten.left.len(), 1, "{:?}", forgotten.left);
+}
+
+#[tokio::test]
+async fn forgotten_words_that_could_not_be_taken_out_of_a_pack_go_when_that_is_possible_again() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let faulty = Faulty::over(blobs.clone());
+    let store = open(&faulty, 1).await;
+    appended(&store, 1..=20).await;
+    let line = line_of(&*blobs, 5).1;
+    let is_there = || all_bytes(&*blobs).windows(line.len()).any(|window| window == line);
+    faulty.fail(Call::Stream, 0, usize::MAX, no_space);
+    assert!(store.forget(&[5..=5]).await.is_err());
+    assert!(store.forget(&[5..=5]).await.is_err(), "it is not forgotten while its bytes are there");
+    store.append_message(said("while there is no space for a pack")).await.unwrap();
+    assert!(is_there());
+    faulty.fail(Call::Stream, 0, 0, no_space);
+    store.forget(&[5..=5]).await.unwrap();
+    assert!(!is_there());
+}
+
 #[test]
 fn names_of_packs_come_back_and_impossible_ones_are_foreign() {
     let a = "20250824T163625123Z_0001_user";

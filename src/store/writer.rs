@@ -1,5 +1,6 @@
 //! Writing: under the folder's lock, one writer at a time.
 
+use std::mem::take;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -108,7 +109,10 @@ impl Writer {
             let last = tail.last_seq;
             erased.extend(seqs.iter().map(|range| *range.start()..=(*range.end()).min(last)));
             if erased == tail.erased {
-                return Ok(Forgotten::default());
+                // What could not be taken out of packs the last time.
+                let (mut forgotten, packs) = (Forgotten::default(), take(&mut tail.overgrown));
+                remove_packed(pen.folder, &packs, &erased, &mut forgotten)?;
+                return Ok(forgotten);
             }
             let numbers = erased.count() - tail.erased.count();
             let newly = erased.without(&tail.erased);
@@ -209,7 +213,7 @@ fn prepare(pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer, before: Before) 
         }
     }
     if !tail.returned.is_empty() {
-        remove_erased(pen.folder, &std::mem::take(&mut tail.returned))?;
+        remove_erased(pen.folder, &take(&mut tail.returned))?;
     }
     packer.mend(pen, tail, before);
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, Opened};
@@ -72,7 +72,7 @@ fn weed_one(folder: &Folder, pack: &Pack, erased: &Erased, weeded: &mut Weeded) 
             return Ok(());
         }
         Some(new) => {
-            publish(folder, &mut |sink| {
+            let published = publish(folder, &mut |sink| {
                 let mut lines = Lines::new(pack);
                 while let Some(line) = lines.next()? {
                     if !doomed.contains(&line.span.start) {
@@ -80,7 +80,15 @@ fn weed_one(folder: &Folder, pack: &Pack, erased: &Erased, weeded: &mut Weeded) 
                     }
                 }
                 Ok(Some(new.to_string()))
-            })?;
+            });
+            match published {
+                // Something else has the name; other packs can be weeded all the same.
+                Err(Error::Damaged { reason, .. }) => {
+                    weeded.left.push(FindingKind::Damaged(reason).in_file(new.place()));
+                    return Ok(());
+                }
+                published => published?,
+            };
         }
     }
     folder.packs.remove(&old)?;
