@@ -7,6 +7,8 @@
 mod envelope;
 mod key;
 
+#[cfg(any(fuzzing, test))]
+pub(crate) use envelope::line;
 pub(crate) use envelope::{Envelope, Malformed, Place};
 pub use key::{EncryptionKey, PLACEHOLDER_KEY};
 pub(crate) use key::{SealingKey, random};

@@ -66,6 +66,8 @@ mod context;
 mod conversation;
 mod crypto;
 mod error;
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 mod key_file;
 mod llm;
 mod message;

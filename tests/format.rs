@@ -61,13 +61,16 @@ fn the_python_reader_reads_a_store() {
         String::from_utf8(output.stdout).unwrap()
     };
 
-    let expected =
-        std::fs::read_to_string(here().join("tests/fixtures/store-v1.expected.jsonl")).unwrap();
-    let expected: Vec<String> =
-        expected.lines().map(|line| format!("{{{}", line.split_once(',').unwrap().1)).collect();
-    let printed = read(&here().join("tests/fixtures/store-v1"), "test key, not secret");
-    let found: Vec<&str> = printed.lines().filter(|line| !line.contains("erased")).collect();
-    assert_eq!(found, expected);
+    for name in ["store-v1", "store-v1-packs"] {
+        let fixtures = here().join("tests/fixtures");
+        let expected = fixtures.join(format!("{name}.expected.jsonl"));
+        let expected = std::fs::read_to_string(expected).unwrap();
+        let expected: Vec<String> =
+            expected.lines().map(|line| format!("{{{}", line.split_once(',').unwrap().1)).collect();
+        let printed = read(&fixtures.join(name), "test key, not secret");
+        let found: Vec<&str> = printed.lines().filter(|line| !line.contains("erased")).collect();
+        assert_eq!(found, expected, "{name}");
+    }
 
     let key = EncryptionKey::generate().unwrap();
     let text = key.to_hex();

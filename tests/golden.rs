@@ -14,13 +14,27 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
-/// A copy of the store that version 1 of the format left behind, opened.
-async fn store_v1() -> (tempfile::TempDir, FileConversationStore) {
-    let folder = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(fixtures().join("store-v1")).unwrap() {
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
-        fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
     }
+}
+
+/// Stores that version 1 of the format left behind, and what a check says of each: messages, last number, forgotten.
+const STORES: [(&str, (usize, u64, u64)); 2] =
+    [("store-v1", (6, 8, 1)), ("store-v1-packs", (20, 27, 6))];
+
+/// A copy of one of them, opened.
+async fn opened(name: &str) -> (tempfile::TempDir, FileConversationStore) {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&fixtures().join(name), folder.path());
     let key = EncryptionKey::from_secret("test key, not secret").unwrap();
     let clock = Arc::new(ManualClock::at_utc("2027-01-01T00:00:00Z".parse().unwrap()));
     let store = StoreOptions::new(key).clock(clock).open(folder.path()).await.unwrap();
@@ -29,33 +43,55 @@ async fn store_v1() -> (tempfile::TempDir, FileConversationStore) {
 
 #[tokio::test]
 async fn a_store_of_version_1_opens_and_says_what_it_said() {
-    let (_folder, store) = store_v1().await;
-    let report = store.verify(|_| {}).await.unwrap();
-    assert!(report.findings.is_empty(), "{:?}", report.findings);
-    assert_eq!((report.messages, report.last_seq, report.forgotten), (6, 8, 1));
-    let expected = fs::read_to_string(fixtures().join("store-v1.expected.jsonl")).unwrap();
-    let messages = store.read_tail(100).await.unwrap().messages;
-    assert_eq!(messages.len(), expected.lines().count());
-    for (stored, line) in messages.iter().zip(expected.lines()) {
-        let expected: serde_json::Value = serde_json::from_str(line).unwrap();
-        let mut found = serde_json::to_value(&stored.message).unwrap();
-        found["id"] = stored.seq.into();
-        assert_eq!(found, expected);
+    for (name, counts) in STORES {
+        let (_folder, store) = opened(name).await;
+        let report = store.verify(|_| {}).await.unwrap();
+        assert!(report.findings.is_empty(), "{name}: {:?}", report.findings);
+        assert_eq!((report.messages, report.last_seq, report.forgotten), counts, "{name}");
+        let expected = fs::read_to_string(fixtures().join(format!("{name}.expected.jsonl")));
+        let expected: Vec<serde_json::Value> =
+            expected.unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for reading in
+            [store.read_tail(100).await.unwrap(), store.read_seqs(1..=u64::MAX).await.unwrap()]
+        {
+            let found: Vec<serde_json::Value> = reading
+                .messages
+                .iter()
+                .map(|stored| {
+                    let mut found = serde_json::to_value(&stored.message).unwrap();
+                    found["id"] = stored.seq.into();
+                    found
+                })
+                .collect();
+            assert_eq!(found, expected, "{name}");
+        }
     }
 }
 
 #[tokio::test]
+async fn what_model_servers_taught_in_version_1_is_still_known() {
+    let (_folder, store) = opened("store-v1-packs").await;
+    let known = store.read_document(Document::Calibration).await.unwrap().unwrap();
+    assert_eq!(&*known, br#"{"models":{}}"#);
+}
+
+#[tokio::test]
 async fn a_store_of_version_1_can_be_continued() {
-    let (_folder, store) = store_v1().await;
-    let time = "2026-12-01T12:00:00Z".parse().unwrap();
-    let next = store.append_message(ChatMessage::at(ChatRole::User, "next", time)).await.unwrap();
-    assert_eq!(next.seq, 9);
-    assert!(store.verify(|_| {}).await.unwrap().findings.is_empty());
+    for (name, (messages, last, _)) in STORES {
+        let (_folder, store) = opened(name).await;
+        let time = "2026-12-01T12:00:00Z".parse().unwrap();
+        let next = store.append_message(ChatMessage::at(ChatRole::User, "next", time)).await;
+        assert_eq!(next.unwrap().seq, last + 1, "{name}");
+        assert_eq!(store.forget(&[1..=1]).await.unwrap().removed, [1], "{name}");
+        let report = store.verify(|_| {}).await.unwrap();
+        assert!(report.findings.is_empty(), "{name}: {:?}", report.findings);
+        assert_eq!(report.messages, messages, "{name}");
+    }
 }
 
 #[tokio::test]
 async fn every_renderer_gives_the_bytes_it_gave_before() {
-    let (_folder, store) = store_v1().await;
+    let (_folder, store) = opened("store-v1").await;
     let clock = Arc::new(ManualClock::at("2025-08-25T09:00+02:00[Europe/Berlin]".parse().unwrap()));
     let store: Arc<dyn ConversationStore> = Arc::new(store);
     let system = SystemPromptProvider::new("Answer briefly.");

@@ -116,16 +116,21 @@ impl SealingKey {
 
     /// Seals the bytes for one place into an envelope line.
     pub(crate) fn seal(&self, place: &Place<'_>, plaintext: &[u8]) -> Result<Vec<u8>> {
+        self.seal_beside(&place.associated_data(&self.id), plaintext)
+    }
+
+    fn nonce(&self) -> Result<[u8; 12]> {
         let mut nonce = [0; 12];
         (self.entropy)(&mut nonce)?;
+        Ok(nonce)
+    }
+
+    fn seal_beside(&self, associated: &[u8], plaintext: &[u8]) -> Result<Vec<u8>> {
+        let nonce = self.nonce()?;
         let mut buffer = Zeroizing::new(plaintext.to_vec());
         let tag = self
             .cipher
-            .encrypt_inout_detached(
-                &nonce.into(),
-                &place.associated_data(&self.id),
-                buffer.as_mut_slice().into(),
-            )
+            .encrypt_inout_detached(&nonce.into(), associated, buffer.as_mut_slice().into())
             .map_err(|_| Error::InvalidMessage { reason: "it is too long for one seal" })?;
         Ok(line(&self.id, &nonce, &buffer, &tag.into()))
     }
@@ -136,11 +141,19 @@ impl SealingKey {
         place: &Place<'_>,
         envelope: &Envelope<'_>,
     ) -> Option<Zeroizing<Vec<u8>>> {
+        self.open_beside(&place.associated_data(&self.id), envelope)
+    }
+
+    fn open_beside(
+        &self,
+        associated: &[u8],
+        envelope: &Envelope<'_>,
+    ) -> Option<Zeroizing<Vec<u8>>> {
         let mut buffer = Zeroizing::new(envelope.ciphertext()?);
         self.cipher
             .decrypt_inout_detached(
                 &envelope.iv.into(),
-                &place.associated_data(&self.id),
+                associated,
                 buffer.as_mut_slice().into(),
                 &envelope.tag.into(),
             )
@@ -268,6 +281,57 @@ mod tests {
             assert_eq!(String::from_utf8(sealed.clone()).unwrap(), text(of, "line") + "\n");
             let opened = sealing.open(&place, &Envelope::parse(&sealed).unwrap()).unwrap();
             assert_eq!(*opened, plaintext);
+        }
+    }
+
+    #[test]
+    fn the_vectors_of_project_wycheproof_come_out_alike() {
+        thread_local!(static NONCE: std::cell::Cell<[u8; 12]> = const { std::cell::Cell::new([0; 12]) });
+        let file = include_str!("../../tests/fixtures/wycheproof-aes-gcm.json");
+        let file: serde_json::Value = serde_json::from_str(file).unwrap();
+        let (mut valid, mut invalid) = (0, 0);
+        for test in file["tests"].as_array().unwrap() {
+            let bytes = |field: &str| {
+                let digits = test[field].as_str().unwrap().as_bytes();
+                let mut bytes = vec![0; digits.len() / 2];
+                assert!(decode_hex(digits, &mut bytes));
+                bytes
+            };
+            let key = EncryptionKey::from_hex(test["key"].as_str().unwrap()).unwrap();
+            let mut sealing = SealingKey::new(&key, &[7; 32]);
+            let nonce: [u8; 12] = bytes("iv").try_into().unwrap();
+            let (tag, aad, words) = (bytes("tag").try_into().unwrap(), bytes("aad"), bytes("msg"));
+            let expected = line(sealing.id(), &nonce, &bytes("ct"), &tag);
+            let opened = sealing.open_beside(&aad, &Envelope::parse(&expected).unwrap());
+            NONCE.set(nonce);
+            sealing.entropy = |buffer| {
+                buffer.copy_from_slice(&NONCE.get());
+                Ok(())
+            };
+            let sealed = sealing.seal_beside(&aad, &words).unwrap();
+            if test["result"] == "valid" {
+                valid += 1;
+                assert_eq!(opened.as_deref(), Some(&words), "{test}");
+                assert_eq!(sealed, expected, "{test}");
+            } else {
+                invalid += 1;
+                assert!(opened.is_none() && sealed != expected, "{test}");
+            }
+        }
+        assert_eq!((valid, invalid), (39, 27));
+    }
+
+    #[test]
+    fn a_million_seals_have_a_million_nonces() {
+        let key = EncryptionKey::from_secret("a secret of the house").unwrap();
+        let sealing = SealingKey::new(&key, &[7; 32]);
+        let mut nonces = std::collections::HashSet::with_capacity(1_000_000);
+        for _ in 0..999_000 {
+            assert!(nonces.insert(sealing.nonce().unwrap()));
+        }
+        for _ in 0..1_000 {
+            let sealed = sealing.seal_beside(b"", b"").unwrap();
+            assert!(nonces.insert(Envelope::parse(&sealed).unwrap().iv));
         }
     }
 }

@@ -30,7 +30,7 @@ const LARGEST: u64 = 1 << 30;
 const REPORTED: usize = 8;
 
 /// The longest line that is read: a record's file at its longest, after its name.
-const LONGEST: u64 = READ_LIMIT + 128;
+const LONGEST: u64 = if cfg!(fuzzing) { 1024 } else { READ_LIMIT + 128 };
 
 /// The name of a pack: its first and last record in the order of conversations, their lowest and highest number, and
 /// how many there are. In the order of their first records.

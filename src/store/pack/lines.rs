@@ -7,7 +7,7 @@ use crate::store::name::NameTime;
 use crate::store::pack::{LONGEST, Line, Pack};
 
 /// How many bytes are read at once.
-const CHUNK: usize = 1 << 16;
+const CHUNK: usize = if cfg!(fuzzing) { 64 } else { 1 << 16 };
 
 /// The lines from the front.
 pub(crate) struct Lines<'a> {

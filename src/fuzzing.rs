@@ -1,0 +1,227 @@
+//! What fuzzing calls: bytes of anybody's making, and what must hold of them. The tests replay the saved inputs.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "it is there to fail")]
+
+use std::sync::Arc;
+
+use crate::blob::{Blobs, memory::MemoryBlobs};
+use crate::crypto::{EncryptionKey, Envelope, Place, SealingKey, line};
+use crate::scope::Scope;
+use crate::store::erased::Erased;
+use crate::store::folder::{Folder, HeadState};
+use crate::store::head::Head;
+use crate::store::name::RecordName;
+use crate::store::newest::{Newest, Next};
+use crate::store::pack::audit::Audit;
+use crate::store::pack::lines::{Backwards, Lines};
+use crate::store::pack::merge::{find, merge};
+use crate::store::pack::{Line, OpenedPack, Pack, PackName};
+use crate::store::record::{decode, encode};
+use crate::store::tail::Tail;
+use crate::store::vault::Vault;
+use crate::store::verify::verify;
+
+/// The secret of the saved inputs, some of which open.
+const SECRET: &str = "test key, not secret";
+const VAULT: &[u8] = include_bytes!("../tests/fixtures/store-v1/vault");
+
+fn key() -> Arc<EncryptionKey> {
+    Arc::new(EncryptionKey::from_secret(SECRET).unwrap())
+}
+
+/// A folder in memory with these files.
+fn folder(files: &[(&str, &[u8])]) -> Folder {
+    let blobs = Arc::new(MemoryBlobs::default());
+    for (name, bytes) in files {
+        match name.split_once('/') {
+            Some((folder, name)) => blobs.folder(folder).create(name, bytes).unwrap(),
+            None => blobs.create(name, bytes).unwrap(),
+        };
+    }
+    Folder::new(blobs.clone(), blobs, Scope::Default, vec![key()])
+}
+
+/// An envelope that is accepted is written the same, to the byte, and one that is sealed is accepted.
+pub fn envelope(bytes: &[u8]) {
+    let key = SealingKey::new(&key(), &[7; 32]);
+    let place = Place::record(&["default"], "20250824T163625123Z_0001_user.json");
+    if let Ok(envelope) = Envelope::parse(bytes) {
+        if let Some(ciphertext) = envelope.ciphertext() {
+            let written = line(envelope.key_id, &envelope.iv, &ciphertext, &envelope.tag);
+            assert_eq!(written, bytes);
+        }
+        assert!(key.open(&place, &envelope).is_none());
+    }
+    let sealed = key.seal(&place, bytes).unwrap();
+    let opened = key.open(&place, &Envelope::parse(&sealed).unwrap()).unwrap();
+    assert_eq!(*opened, bytes);
+}
+
+/// Names of records and packs are written as they were read, and a pack's covers its ends.
+pub fn name(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    if let Ok(name) = text.parse::<RecordName>() {
+        assert_eq!(name.to_string(), text);
+        assert_eq!(RecordName::from_stem(&name.stem()), Some(name));
+        assert!(name.time.timestamp().is_some() && name.time.next() >= name.time);
+    }
+    if let Ok(name) = text.parse::<PackName>() {
+        assert_eq!(name.to_string(), text);
+        assert!(name.covers(name.first) && name.covers(name.last) && !name.surrounds(&name));
+    }
+}
+
+/// The plaintext of a head, of a forget record or of a message; and a head's file.
+pub fn head(bytes: &[u8]) {
+    if let Some(head) = Head::parse(bytes) {
+        assert_eq!(Head::parse(&head.to_plaintext()), Some(head));
+    }
+    if let Some(erased) = Erased::parse(bytes) {
+        let written = serde_json::to_vec(&erased).unwrap();
+        assert_eq!(Erased::parse(&written), Some(erased.clone()));
+        assert!(erased.ranges().all(|range| erased.contains(*range.start())));
+        assert!(erased.holes().all(|hole| !erased.meets(&hole)));
+        assert_eq!(erased.without(&erased).count(), 0);
+    }
+    for role in ["assistant", "system", "tool", "user"] {
+        let name = format!("20250824T163625123Z_0001_{role}.json").parse().unwrap();
+        if let Some(message) = decode(name, bytes)
+            && let Ok(written) = encode(&message, bytes.len())
+        {
+            assert!(decode(name, &written) == Some(message));
+        }
+    }
+    let folder = folder(&[("vault", VAULT), ("head", bytes)]);
+    let (_, state) = folder.head().unwrap();
+    let tail = Tail::load(&folder, 1, None).unwrap();
+    assert_eq!(tail.last_seq, state.seq());
+    assert!(matches!(state, HeadState::Damaged | HeadState::Known(_)));
+}
+
+/// A pack's lines are the same from both ends; in a sound one each is found, and a tail reads them all. Whatever is
+/// in it, a folder with it can be read and checked.
+pub fn pack(bytes: &[u8]) {
+    let mut claimed = None;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let name = line.split(|byte| *byte == b'\t').next().and_then(|n| str::from_utf8(n).ok());
+        if let Some(name) = name.and_then(|name| name.parse::<RecordName>().ok())
+            && !name.is_forget()
+        {
+            PackName::add(&mut claimed, name);
+        }
+    }
+    let anything = "20250824T163625123Z_0001_user.20250824T163625123Z_0009_user.1-9.9.pack";
+    let name = claimed.unwrap_or_else(|| anything.parse().unwrap());
+    let folder = folder(&[("vault", VAULT), (&name.place(), bytes)]);
+
+    let forwards = forwards(&folder, name);
+    let mut backwards = backwards(&folder, name);
+    backwards.reverse();
+    assert_eq!(forwards.len(), backwards.len());
+    let mut end = 0;
+    for (one, other) in forwards.iter().zip(&backwards) {
+        assert_eq!((&one.span, one.name, &one.bytes), (&other.span, other.name, &other.bytes));
+        assert_eq!(one.span.start, end);
+        end = one.span.end;
+    }
+    assert_eq!(end, bytes.len() as u64);
+
+    let is_sound = Audit::new(&open(&folder, name)).finish_sound().unwrap();
+    let names: Option<Vec<RecordName>> = forwards.iter().map(|line| line.name).collect();
+    let sorted = names.filter(|names| !names.is_empty() && names.is_sorted_by(|a, b| a < b));
+    assert_eq!(is_sound, sorted.is_some());
+    if let Some(names) = sorted {
+        let pack = open(&folder, name);
+        let mut newest = Newest::new(Vec::new(), &[name]);
+        for (wanted, line) in names.iter().zip(&forwards).rev() {
+            assert_eq!(find(&pack, *wanted).unwrap().unwrap().bytes, line.bytes);
+            assert!(matches!(newest.next(&folder).unwrap(), Next::Packed(_, n, _) if n == *wanted));
+        }
+        assert!(matches!(newest.next(&folder).unwrap(), Next::End));
+        assert!(newest.findings.is_empty());
+        let merged = merge(&folder, &[name]).unwrap();
+        assert!(merged.is_none_or(|merged| merged == name));
+    }
+    let tail = Tail::load(&folder, usize::MAX, None).unwrap();
+    let read = tail.messages().count();
+    assert!(read <= forwards.len());
+    let report = verify(&folder, &|_| {}).unwrap();
+    assert!(report.messages >= read || !report.findings.is_empty());
+}
+
+fn open(folder: &Folder, name: PackName) -> Pack {
+    match Pack::open(folder, name).unwrap() {
+        OpenedPack::Pack(pack) => pack,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn forwards(folder: &Folder, name: PackName) -> Vec<Line> {
+    let pack = open(folder, name);
+    let mut lines = Lines::new(&pack);
+    std::iter::from_fn(|| lines.next().unwrap()).collect()
+}
+
+fn backwards(folder: &Folder, name: PackName) -> Vec<Line> {
+    let mut lines = Backwards::new(open(folder, name));
+    std::iter::from_fn(|| lines.next().unwrap()).collect()
+}
+
+/// A vault is refused, or names the key that writes.
+pub fn vault(bytes: &[u8]) {
+    let blobs = MemoryBlobs::default();
+    blobs.create("vault", bytes).unwrap();
+    if let Ok(vault) = Vault::read(&blobs, &[key()]) {
+        let vault = vault.unwrap();
+        let id = vault.writer().unwrap().id();
+        assert!(vault.find(id).is_some());
+        assert!(str::from_utf8(bytes).unwrap().contains(id));
+    }
+}
+
+/// A configuration that is accepted says the same when its settings are written down and read again.
+#[cfg(feature = "config")]
+pub fn config(bytes: &[u8]) {
+    let file = std::env::temp_dir().join(format!("sottovoce-fuzz-{}.json", std::process::id()));
+    let load = |bytes: &[u8]| {
+        std::fs::write(&file, bytes).unwrap();
+        let loaded = crate::Config::load_with(Some(&file), []);
+        std::fs::remove_file(&file).unwrap();
+        loaded
+    };
+    let Ok(config) = load(bytes) else { return };
+    let mut sections: serde_json::Map<String, serde_json::Value> = serde_json::Map::new();
+    for setting in config.settings() {
+        let (section, name) = setting.key.split_once('.').unwrap();
+        if setting.origin != "default" && name != "EncryptionKey" {
+            let section = sections.entry(section).or_insert_with(|| serde_json::json!({}));
+            section.as_object_mut().unwrap().insert(name.into(), setting.value.clone());
+        }
+    }
+    let again = load(&serde_json::to_vec(&sections).unwrap()).unwrap();
+    assert_eq!(again.context, config.context);
+    assert_eq!(again.language_model, config.language_model);
+}
+
+#[cfg(test)]
+#[test]
+fn every_saved_input_still_holds() {
+    type Target = (&'static str, fn(&[u8]));
+    let targets: [Target; 6] = [
+        ("envelope", envelope),
+        ("name", name),
+        ("head", head),
+        ("pack", pack),
+        ("vault", vault),
+        ("config", config),
+    ];
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+    for (target, holds) in targets {
+        let mut inputs = 0;
+        for entry in std::fs::read_dir(corpus.join(target)).unwrap() {
+            holds(&std::fs::read(entry.unwrap().path()).unwrap());
+            inputs += 1;
+        }
+        assert!(inputs > 0, "{target} has no saved inputs");
+    }
+}
