@@ -106,8 +106,8 @@ pub use render::{
 };
 pub use scope::Scope;
 pub use store::{
-    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Progress,
-    Reading, Report, StoreOptions, StoredMessage, store_exists,
+    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Packed,
+    Progress, Reading, Report, StoreOptions, StoredMessage, store_exists,
 };
 pub use tokens::{TokenCount, TokenRates};
 

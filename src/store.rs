@@ -41,7 +41,7 @@ use jiff::Timestamp;
 use zeroize::Zeroizing;
 
 pub use document::Document;
-pub use file::FileConversationStore;
+pub use file::{FileConversationStore, Packed};
 pub use finding::{Finding, FindingKind};
 pub use forget::Forgotten;
 pub use options::StoreOptions;

@@ -14,11 +14,27 @@ use crate::scope::Scope;
 use crate::store::document::{self, Document};
 use crate::store::draft::Dating;
 use crate::store::forget::Forgotten;
+use crate::store::pack::merge::size;
+use crate::store::packer::Step;
 use crate::store::reader::{Reader, Wanted};
 use crate::store::record::StoredMessage;
 use crate::store::verify::{Progress, Report, verify};
 use crate::store::writer::Writer;
 use crate::store::{ConversationStore, Reading};
+
+/// What packing came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Packed {
+    /// How many messages moved from files of their own into packs.
+    pub moved: usize,
+    /// How many packs there were.
+    pub packs_before: usize,
+    /// How many there are now.
+    pub packs_after: usize,
+    /// How many bytes these take.
+    pub bytes: u64,
+}
 
 /// A conversation in a folder of sealed files. Several processes may read and append at once; cloning shares the
 /// open store. [`StoreOptions`](crate::StoreOptions) opens one.
@@ -48,6 +64,31 @@ impl FileConversationStore {
     pub async fn verify(&self, progress: impl Fn(Progress) + Send + 'static) -> Result<Report> {
         let reader = Arc::clone(&self.reader);
         blocking(move || verify(&reader.folder, &progress)).await
+    }
+
+    /// Moves all but the newest messages into packs now and merges packs, some thousand messages at a time, calling
+    /// `progress` in between. Appending does the same by itself, later. Dropping the future stops after those that are
+    /// being moved; what was moved stays moved, and nothing is ever lost by it.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where the head was lost: see [`rebuild_head`](Self::rebuild_head). Those of appending.
+    pub async fn pack(&self, progress: impl Fn(Progress) + Send + Sync) -> Result<Packed> {
+        let mut packed = Packed::default();
+        for step in 0.. {
+            let Step { moved, left, packs_before, packs_after } = self.write(Writer::pack).await?;
+            if step == 0 {
+                packed.packs_before = packs_before.len();
+            }
+            packed.moved += moved;
+            packed.packs_after = packs_after.len();
+            progress(Progress { done: packed.moved, total: packed.moved + left });
+            if left == 0 {
+                let reader = Arc::clone(&self.reader);
+                packed.bytes = blocking(move || size(&reader.folder, &packs_after)).await?;
+                break;
+            }
+        }
+        Ok(packed)
     }
 
     /// Writes a new head from the records that are there, where it was lost; does nothing where it is sound. What the

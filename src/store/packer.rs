@@ -1,17 +1,16 @@
 //! When records move into packs, and packs into larger ones. Nothing here fails an append: what cannot be tidied up
 //! now is tidied up later.
 
-use std::cmp::Reverse;
+pub(crate) mod mend;
+
 use std::collections::HashSet;
 
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, HeadState, Opened};
-use crate::store::forget::{Forgotten, remove_packed};
 use crate::store::head;
 use crate::store::name::RecordName;
-use crate::store::pack::audit::Audit;
-use crate::store::pack::merge::{find, holds_all_of, merge, size};
-use crate::store::pack::{OpenedPack, Pack, PackName, publish};
+use crate::store::pack::merge::{merge, size};
+use crate::store::pack::{PackName, publish};
 use crate::store::pen::Pen;
 use crate::store::tail::Tail;
 
@@ -28,15 +27,14 @@ const SIZES: u32 = 4;
 /// The most bytes that are merged at once.
 const MERGED_BYTES: u64 = 64 << 20;
 
-/// What is known of the writer before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Before {
-    /// It finished what it began.
-    Known,
-    /// Nothing: this one has only begun.
-    Unknown,
-    /// It was killed half-way.
-    Interrupted,
+/// What packing some records came to.
+#[derive(Debug, Default)]
+pub(crate) struct Step {
+    pub(crate) moved: usize,
+    /// How many more there are to move.
+    pub(crate) left: usize,
+    pub(crate) packs_before: Vec<PackName>,
+    pub(crate) packs_after: Vec<PackName>,
 }
 
 /// What a writer remembers of its packing.
@@ -78,7 +76,7 @@ impl Packer {
             return;
         }
         self.patience = 0;
-        if let Err(error) = self.try_to_pack(pen.folder, tail) {
+        if let Err(error) = self.try_to_pack(pen.folder, tail, self.keep * 2) {
             self.patience = tail.loose + self.keep;
             self.give_up("packing", &error);
         }
@@ -97,7 +95,8 @@ impl Packer {
 
     /// Merges packs after one more was published.
     pub(crate) fn tidy(&mut self, pen: &Pen<'_>) {
-        let merged = pen.folder.list().and_then(|listing| self.merge(pen.folder, listing.packs));
+        let merged =
+            pen.folder.list().and_then(|mut listing| self.merge(pen.folder, &mut listing.packs));
         if let Err(error) = merged {
             self.give_up("merging packs", &error);
         }
@@ -108,31 +107,51 @@ impl Packer {
         tracing::warn!(%error, "{what} failed; it is tried again later");
     }
 
-    fn try_to_pack(&mut self, folder: &Folder, tail: &mut Tail) -> Result<()> {
+    /// Packs some of the oldest records beyond those that stay loose, if there are any, and merges packs.
+    pub(crate) fn pack_now(&mut self, pen: &Pen<'_>, tail: &mut Tail) -> Result<Step> {
+        let path = pen.folder.blobs.path();
+        match tail.head {
+            _ if self.is_off => Err(Error::Poisoned { path: path.into() }),
+            HeadState::Known(_) => self.try_to_pack(pen.folder, tail, self.keep),
+            HeadState::Absent | HeadState::Damaged => Err(Error::Damaged {
+                place: path.join(head::NAME).display().to_string(),
+                reason: "it has to be rebuilt before anything is packed",
+            }),
+        }
+    }
+
+    /// Packs some of the oldest loose records if there are more than enough of them, and merges packs.
+    fn try_to_pack(&mut self, folder: &Folder, tail: &mut Tail, enough: usize) -> Result<Step> {
         let listing = folder.list()?;
         let mut names = listing.names;
         names.retain(|name| {
             !name.is_forget() && !tail.erased.contains(name.seq) && !self.stubborn.contains(name)
         });
         tail.loose = names.len();
-        if names.len() <= self.keep * 2 {
-            return Ok(());
+        let mut step = Step { packs_before: listing.packs, ..Step::default() };
+        step.packs_after.clone_from(&step.packs_before);
+        if names.len() > enough {
+            // A backup may have brought some back.
+            self.drop_doubled(folder, tail, &mut names, &step.packs_before)?;
+            names.sort_unstable();
+            names.truncate(names.len().saturating_sub(self.keep));
+            step.left = names.len();
+            names.truncate(BATCH);
+            // Packs never hold more than the head acknowledges, even after a power cut.
+            folder.blobs.flush(head::NAME)?;
+            let (pack, moved) = self.publish(folder, &names)?;
+            for name in &moved {
+                folder.blobs.remove(&name.to_string())?;
+            }
+            tail.loose = tail.loose.saturating_sub(moved.len());
+            tracing::debug!(records = moved.len(), "packed");
+            step.moved = moved.len();
+            names.retain(|name| self.stubborn.contains(name));
+            step.left = step.left.saturating_sub(moved.len() + names.len());
+            step.packs_after.extend(pack.filter(|pack| !step.packs_before.contains(pack)));
         }
-        // A backup may have brought some back.
-        self.drop_doubled(folder, tail, &mut names, &listing.packs)?;
-        names.sort_unstable();
-        names.truncate(names.len().saturating_sub(self.keep).min(BATCH));
-        // Packs never hold more than the head acknowledges, even after a power cut.
-        folder.blobs.flush(head::NAME)?;
-        let (pack, moved) = self.publish(folder, &names)?;
-        for name in &moved {
-            folder.blobs.remove(&name.to_string())?;
-        }
-        tail.loose = tail.loose.saturating_sub(moved.len());
-        tracing::debug!(records = moved.len(), "packed");
-        let mut packs = listing.packs;
-        packs.extend(pack.filter(|pack| !packs.contains(pack)));
-        self.merge(folder, packs)
+        self.merge(folder, &mut step.packs_after)?;
+        Ok(step)
     }
 
     /// Publishes a pack of those records that open; which these are.
@@ -166,10 +185,10 @@ impl Packer {
     }
 
     /// Merges packs as long as there are enough of one size.
-    fn merge(&mut self, folder: &Folder, mut packs: Vec<PackName>) -> Result<()> {
+    fn merge(&mut self, folder: &Folder, packs: &mut Vec<PackName>) -> Result<()> {
         loop {
             packs.sort_unstable();
-            let Some(chosen) = self.choose(&packs) else {
+            let Some(chosen) = self.choose(packs) else {
                 return Ok(());
             };
             if size(folder, &chosen)? > MERGED_BYTES {
@@ -203,113 +222,6 @@ impl Packer {
             (chosen.len() == FANOUT).then_some(chosen)
         })
     }
-
-    /// Takes forgotten records out of packs they have come back in. Where an interrupted writer may have left something
-    /// half done, ends it: what is in a pack and elsewhere, to the byte, stays in one place only.
-    pub(crate) fn mend(&mut self, pen: &Pen<'_>, tail: &mut Tail, before: Before) {
-        if let Err(error) = self.try_to_mend(pen.folder, tail, before) {
-            self.give_up("tidying up packs", &error);
-        }
-    }
-
-    fn try_to_mend(&mut self, folder: &Folder, tail: &mut Tail, before: Before) -> Result<()> {
-        if before != Before::Known {
-            folder.packs.sweep()?;
-            let mut listing = folder.list()?;
-            if listing.packs.is_empty() {
-                return Ok(());
-            }
-            self.drop_nested(folder, &listing.packs)?;
-            self.drop_doubled(folder, tail, &mut listing.names, &listing.packs)?;
-            if before == Before::Interrupted {
-                // Perhaps in the middle of forgetting.
-                let concerned = |pack: &PackName| tail.erased.meets(&pack.seqs());
-                tail.overgrown = listing.packs.into_iter().filter(concerned).collect();
-            }
-        }
-        let forgotten = tail.erased.count();
-        tail.overgrown.retain(|pack| !self.weeded.contains(&(*pack, forgotten)));
-        remove_packed(folder, &tail.overgrown, &tail.erased, &mut Forgotten::default())?;
-        self.weeded.extend(tail.overgrown.drain(..).map(|pack| (pack, forgotten)));
-        Ok(())
-    }
-
-    /// Removes packs that lie in another one, line by line. Of very many that may, some are left for the next time.
-    fn drop_nested(&self, folder: &Folder, packs: &[PackName]) -> Result<()> {
-        let mut packs = packs.to_vec();
-        packs.sort_unstable_by_key(|pack| (pack.first, Reverse(pack.last), Reverse(pack.count)));
-        let (mut around, mut comparisons): (Vec<PackName>, _) = (Vec::new(), 0);
-        for inner in packs {
-            around.retain(|outer| outer.last >= inner.first);
-            for &outer in around.iter().filter(|outer| outer.surrounds(&inner)) {
-                comparisons += 1;
-                if holds_all_of(folder, outer, inner)? {
-                    make_durable(folder, outer)?;
-                    folder.packs.remove(&inner.to_string())?;
-                    break;
-                }
-            }
-            if comparisons > FANOUT * 8 {
-                break;
-            }
-            around.push(inner);
-            if around.len() > FANOUT * 8 {
-                around.remove(0);
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes loose records that lie in a pack to the byte. Others of which a pack has a line stay as they are.
-    fn drop_doubled(
-        &mut self,
-        folder: &Folder,
-        tail: &mut Tail,
-        names: &mut Vec<RecordName>,
-        packs: &[PackName],
-    ) -> Result<()> {
-        for &pack in packs {
-            if self.lying.contains(&pack) || !names.iter().any(|name| pack.covers(*name)) {
-                continue;
-            }
-            let OpenedPack::Pack(opened) = Pack::open(folder, pack)? else {
-                continue;
-            };
-            let mut doubled = HashSet::new();
-            for &name in names.iter().filter(|name| pack.covers(**name)) {
-                if find(&opened, name)?.is_some() {
-                    doubled.insert(name);
-                }
-            }
-            if doubled.is_empty() {
-                continue;
-            }
-            // A tail may pass over the lines of a pack that lies.
-            if !Audit::new(&opened).finish_sound()? {
-                self.lying.insert(pack);
-                continue;
-            }
-            make_durable(folder, pack)?;
-            for &name in &doubled {
-                let there = find(&opened, name)?;
-                let bytes = packable(folder, name)?;
-                if bytes.zip(there).is_some_and(|(bytes, there)| bytes == there.file()) {
-                    folder.blobs.remove(&name.to_string())?;
-                } else {
-                    self.stubborn.insert(name);
-                }
-            }
-            names.retain(|name| !doubled.contains(name));
-            tail.loose = tail.loose.saturating_sub(doubled.len());
-        }
-        Ok(())
-    }
-}
-
-/// Makes a pack durable that someone else may have put there.
-pub(crate) fn make_durable(folder: &Folder, pack: PackName) -> Result<()> {
-    folder.packs.flush(&pack.to_string())?;
-    folder.packs.sync()
 }
 
 /// A record's bytes, if it may be packed: it opens, and removing its name removes all of it.

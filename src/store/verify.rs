@@ -10,12 +10,12 @@ use crate::store::folder::{Folder, HeadState};
 use crate::store::name::RecordName;
 use crate::store::pack::{OpenedPack, Pack, PackName};
 
-/// How far a check has come, in records.
+/// How far a check, or packing, has come, in records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Records checked.
+    /// Records done with.
     pub done: usize,
-    /// Records to check, as far as names tell.
+    /// Records to do, as far as names tell.
     pub total: usize,
 }
 

@@ -12,7 +12,8 @@ use crate::store::draft::{Dating, Draft, Limits};
 use crate::store::folder::{HeadState, Listing};
 use crate::store::forget::{Forgotten, remove_erased, remove_packed};
 use crate::store::name::{NameTime, RecordKind};
-use crate::store::packer::{Before, Packer, make_durable};
+use crate::store::packer::mend::{Before, make_durable};
+use crate::store::packer::{Packer, Step};
 use crate::store::pen::Pen;
 use crate::store::reader::Reader;
 use crate::store::record::StoredMessage;
@@ -135,6 +136,14 @@ impl Writer {
             tracing::info!(removed = forgotten.removed.len(), "forgot");
             Ok(forgotten)
         })
+    }
+
+    /// Packs some of the oldest records beyond those that stay loose.
+    pub(crate) fn pack(&mut self) -> Result<Step> {
+        if Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
+            return Ok(Step::default());
+        }
+        self.locked(|pen, tail, packer| packer.pack_now(pen, tail))
     }
 
     /// Keeps a document in place of the one before.

@@ -57,6 +57,7 @@ pub(crate) enum Command {
     Tail(cmd::tail::Args),
     Forget(cmd::forget::Args),
     Verify(cmd::verify::Args),
+    Pack(cmd::pack::Args),
     /// Lists the models that the server has
     ///
     /// The configured one is marked with a star.

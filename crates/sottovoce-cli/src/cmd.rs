@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod forget;
 pub(crate) mod init;
 pub(crate) mod models;
+pub(crate) mod pack;
 pub(crate) mod prompt;
 pub(crate) mod tail;
 pub(crate) mod verify;

@@ -59,6 +59,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Tail(args) => cmd::tail::run(&session, args).await,
         Command::Forget(args) => cmd::forget::run(&session, args).await,
         Command::Verify(args) => cmd::verify::run(&session, args).await,
+        Command::Pack(args) => cmd::pack::run(&session, args).await,
         Command::Models => cmd::models::run(&session).await,
         Command::Init => cmd::init::run(&session),
         Command::Doctor => cmd::doctor::run(&session).await,

@@ -1,6 +1,9 @@
 //! `sottovoce append`
 
+use std::fs::File;
 use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::time::Duration;
 
 use jiff::fmt::temporal::{Pieces, PiecesOffset};
 use jiff::tz::Offset;
@@ -12,15 +15,20 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::{Session, words};
-use lines::{Line, Lines};
+use rows::Rows;
 use stream::Stream;
 
 mod lines;
 mod row;
+mod rows;
 mod stream;
 
-/// How many lines may have been read ahead.
-const AHEAD: usize = 16;
+/// How many messages are handed on together.
+const TOGETHER: usize = 1024;
+/// How many times that may have been read ahead.
+const AHEAD: usize = 4;
+/// How long messages wait for more to be kept together with.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -122,24 +130,34 @@ async fn many(session: &Session, store: &FileConversationStore) -> Outcome {
     let mut stream = Stream::new(store, session.json);
     let mut interrupt = Interrupt::listen()?;
     // Reading blocks, so it has a thread of its own, and Ctrl-C is heard meanwhile.
-    let (send, mut receive) = mpsc::channel(AHEAD);
+    let (send, mut receive) = mpsc::channel::<Result<Rows, Failure>>(AHEAD);
+    let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let (clock, most) = (session.clock(), if session.json { 1 } else { TOGETHER });
     std::thread::spawn(move || {
-        for line in Lines::new(io::stdin().lock()) {
-            if send.blocking_send(line).is_err() {
-                break;
-            }
-        }
+        rows::read(input, most, &*clock, |rows| send.blocking_send(rows).is_ok());
     });
     let outcome = loop {
         let next = tokio::select! {
             biased;
             _ = interrupt.heard() => break Ok(Exit::Interrupted),
             next = receive.recv() => next,
+            () = tokio::time::sleep(PATIENCE), if stream.is_waiting() => {
+                match stream.flush().await {
+                    Ok(()) => continue,
+                    Err(failure) => break Err(failure),
+                }
+            }
         };
-        let Some(line) = next else { break Ok(Exit::Done) };
-        match take(&mut stream, line, session).await {
-            Ok(read) => bar.inc(read),
-            Err(failure) => break Err(failure),
+        let taken = match next {
+            None => break Ok(Exit::Done),
+            Some(Ok(rows)) => {
+                bar.inc(rows.bytes);
+                stream.take(rows).await
+            }
+            Some(Err(failure)) => Err(failure),
+        };
+        if let Err(failure) = taken {
+            break Err(failure);
         }
     };
     // What was read in full before the stream ended, for whatever reason, is kept.
@@ -148,18 +166,6 @@ async fn many(session: &Session, store: &FileConversationStore) -> Outcome {
     output::note(&format!("kept {}", output::messages(stream.stored())));
     flushed?;
     outcome
-}
-
-async fn take(
-    stream: &mut Stream<'_>,
-    line: Result<Line, Failure>,
-    session: &Session,
-) -> Result<u64, Failure> {
-    let Line { number, text } = line?;
-    if let Some(message) = row::parse(&text, number, &session.clock().now())? {
-        stream.take(number, message).await?;
-    }
-    Ok(text.len() as u64)
 }
 
 #[cfg(test)]

@@ -1,3 +1,6 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 
 /// A line that the store refuses, since it is from the next century.
@@ -11,22 +14,26 @@ fn a_signal_ends_a_busy_stream_and_what_was_read_is_kept() {
         assert_eq!(code(&home.run(&["init"])), 0);
         let mut child = home.spawn(&["append"]);
         let mut input = child.stdin.take().unwrap();
+        let written = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&written);
         let writer = std::thread::spawn(move || {
             for n in 0_u64.. {
                 if input.write_all(user(&format!("message {n}")).as_bytes()).is_err() {
                     break;
                 }
+                counter.fetch_add(1, Ordering::Relaxed);
             }
         });
-        // By then there are more messages than stay in files of their own.
-        while !home.store().join("packs").exists() {
-            std::thread::sleep(Duration::from_millis(5));
+        // By then it has read more messages than stay in files of their own.
+        while written.load(Ordering::Relaxed) < 10_000 {
+            std::thread::sleep(Duration::from_millis(1));
         }
         signal(&child, name);
         let ended = ended(child);
         writer.join().unwrap();
         assert_eq!(code(&ended), 130, "{}", err(&ended));
         let kept = home.words();
+        assert!(!kept.is_empty());
         let said = format!("kept {} messages", kept.len());
         assert!(err(&ended).contains(&said), "{said}: {}", err(&ended));
         for (n, words) in kept.iter().enumerate() {
@@ -34,6 +41,36 @@ fn a_signal_ends_a_busy_stream_and_what_was_read_is_kept() {
         }
         assert_eq!(code(&home.run(&["verify"])), 0);
     }
+}
+
+#[test]
+fn what_comes_slowly_is_kept_without_waiting_for_more() {
+    let home = Home::new();
+    assert_eq!(code(&home.run(&["init"])), 0);
+    let mut child = home.spawn(&["append"]);
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(user("one").as_bytes()).unwrap();
+    let began = std::time::Instant::now();
+    while home.words().is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it waits for more");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    input.write_all(user("two").as_bytes()).unwrap();
+    drop(input);
+    assert_eq!(code(&ended(child)), 0);
+    assert_eq!(home.words(), ["one", "two"]);
+}
+
+#[test]
+fn a_refused_line_among_many_is_found_and_all_before_it_are_kept() {
+    let home = Home::new();
+    let good: String = (1..=300).map(|n| user(&n.to_string())).collect();
+    let fed = home.feed(&["append"], format!("{good}{FUTURE}{good}"));
+    assert_eq!(code(&fed), 2);
+    assert!(err(&fed).contains("line 301: "), "{}", err(&fed));
+    assert!(err(&fed).contains("kept 300 messages"), "{}", err(&fed));
+    assert_eq!(home.words().len(), 300);
+    assert_eq!(code(&home.run(&["verify"])), 0);
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod interrupted;
 mod models;
 #[path = "../../../../tests/common/ollama.rs"]
 mod ollama;
+mod pack;
 mod settings;
 mod shown;
 mod tail;

@@ -1,6 +1,6 @@
 //! Standard input, line by line, none of them longer than memory bears.
 
-use std::io::{BufRead, Read};
+use std::io::{BufRead, BufReader, Read};
 
 use zeroize::Zeroizing;
 
@@ -10,6 +10,9 @@ use crate::exit::Failure;
 /// The most bytes of a line; no message that a store takes is written longer.
 const LONGEST: u64 = 16 << 20;
 
+/// How many bytes are read at once.
+const CHUNK: usize = 1 << 18;
+
 /// A line with its number, from 1.
 pub(super) struct Line {
     pub(super) number: usize,
@@ -17,17 +20,22 @@ pub(super) struct Line {
 }
 
 pub(super) struct Lines<R> {
-    input: R,
+    input: BufReader<R>,
     number: usize,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: Read> Lines<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input, number: 0 }
+        Self { input: BufReader::with_capacity(CHUNK, input), number: 0 }
+    }
+
+    /// Whether the next line is here already, so that nobody has to be waited for.
+    pub(super) fn is_next_here(&self) -> bool {
+        self.input.buffer().contains(&b'\n')
     }
 }
 
-impl<R: BufRead> Iterator for Lines<R> {
+impl<R: Read> Iterator for Lines<R> {
     type Item = Result<Line, Failure>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -81,7 +89,6 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_given_up() {
-        let endless = std::io::BufReader::new(std::io::repeat(b'a'));
-        assert_eq!(what(Lines::new(endless).next()), "line 1: longer than 16 MiB");
+        assert_eq!(what(Lines::new(std::io::repeat(b'a')).next()), "line 1: longer than 16 MiB");
     }
 }

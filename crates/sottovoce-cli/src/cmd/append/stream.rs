@@ -5,20 +5,21 @@ use std::sync::Arc;
 use sottovoce::{ChatMessage, ConversationStore, Error, FileConversationStore, StoredMessage};
 
 use super::row::refused;
+use super::rows::Rows;
 use crate::exit::Failure;
 use crate::output;
 
-/// How many messages share one round of making durable.
-const BATCH: usize = 64;
-/// How many bytes of words do.
-const BATCH_BYTES: usize = 4 << 20;
+/// How many messages share one round of making durable: as many as go into one pack.
+const BATCH: usize = 32_768;
+/// How many bytes of input do.
+const BATCH_BYTES: u64 = 16 << 20;
 
 /// A stream of messages being kept, each with the number of the line it came from.
 pub(super) struct Stream<'a> {
     store: &'a FileConversationStore,
     json: bool,
     waiting: Vec<(usize, ChatMessage)>,
-    bytes: usize,
+    bytes: u64,
     stored: usize,
 }
 
@@ -32,38 +33,39 @@ impl<'a> Stream<'a> {
         self.stored
     }
 
-    pub(super) async fn take(&mut self, line: usize, message: ChatMessage) -> Result<(), Failure> {
-        self.bytes += message.content.len();
-        self.waiting.push((line, message));
+    /// Whether there are messages that are not kept yet.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    pub(super) async fn take(&mut self, mut rows: Rows) -> Result<(), Failure> {
+        self.bytes += rows.bytes;
+        self.waiting.append(&mut rows.messages);
         let full = self.waiting.len() >= BATCH || self.bytes >= BATCH_BYTES;
         if self.json || full { self.flush().await } else { Ok(()) }
     }
 
     pub(super) async fn flush(&mut self) -> Result<(), Failure> {
         self.bytes = 0;
-        let waiting = std::mem::take(&mut self.waiting);
-        let messages = waiting.iter().map(|(_, message)| message.clone()).collect();
-        match self.store.append_all(messages).await {
-            Ok(stored) => self.kept(&stored),
-            // One refused message refuses its batch; those before it have done nothing wrong.
-            Err(error) if concerns_message(&error) => self.one_by_one(waiting).await,
-            Err(error) => {
-                if let Error::Partial { stored, .. } = &error {
-                    self.stored += stored;
-                }
-                Err(error.into())
-            }
-        }
-    }
-
-    async fn one_by_one(&mut self, waiting: Vec<(usize, ChatMessage)>) -> Result<(), Failure> {
-        for (line, message) in waiting {
-            match self.store.append_message(message).await {
-                Ok(stored) => self.kept(&[stored])?,
+        let mut parts = vec![std::mem::take(&mut self.waiting)];
+        while let Some(mut part) = parts.pop() {
+            let messages = part.iter().map(|(_, message)| message.clone()).collect();
+            match self.store.append_all(messages).await {
+                Ok(stored) => self.kept(&stored)?,
+                // One refused message refuses its batch, but those before it have done nothing wrong.
                 Err(error) if concerns_message(&error) => {
-                    return Err(refused(line, &error.to_string()));
+                    if let [(line, _)] = part.as_slice() {
+                        return Err(refused(*line, &error.to_string()));
+                    }
+                    let rest = part.split_off(part.len() / 2);
+                    parts.extend([rest, part]);
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    if let Error::Partial { stored, .. } = &error {
+                        self.stored += stored;
+                    }
+                    return Err(error.into());
+                }
             }
         }
         Ok(())

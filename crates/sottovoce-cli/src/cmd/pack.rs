@@ -1,0 +1,66 @@
+//! `sottovoce pack`
+
+use serde::Serialize;
+use sottovoce::Packed;
+
+use crate::exit::{Exit, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  done                          4  no key, or the wrong one
+  1  failed; see the message     130  interrupted; what was moved stays moved";
+
+/// Moves all but the newest messages into packs now, and merges packs
+///
+/// Appending does the same by itself now and then, so this is for what came from elsewhere as single files, and before
+/// a backup: packs are few, and the large ones never change. No message is changed by it, and none is lost when it is
+/// interrupted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    moved: usize,
+    packs_before: usize,
+    packs_after: usize,
+    bytes: u64,
+}
+
+pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
+    let config = session.config()?;
+    let store = session.store(&config).await?;
+    let mut interrupt = Interrupt::listen()?;
+    let bar = output::progress(Some(0), "packing");
+    let packing = store.pack(|progress| {
+        bar.set_length(progress.total as u64);
+        bar.set_position(progress.done as u64);
+    });
+    let packed = tokio::select! {
+        biased;
+        _ = interrupt.heard() => None,
+        packed = packing => Some(packed),
+    };
+    bar.finish_and_clear();
+    let Some(packed) = packed else {
+        output::note("interrupted; what was moved stays moved");
+        return Ok(Exit::Interrupted);
+    };
+    let Packed { moved, packs_before, packs_after, bytes, .. } = packed?;
+    if session.json {
+        output::json(&Summary { moved, packs_before, packs_after, bytes })?;
+    } else {
+        output::line(format!(
+            "moved {} into packs: {} before, {} now, {:.1} MiB",
+            output::messages(moved),
+            packs_before,
+            packs_after,
+            bytes as f64 / f64::from(1 << 20),
+        ))?;
+    }
+    Ok(Exit::Done)
+}
