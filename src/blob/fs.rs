@@ -112,9 +112,10 @@ impl FsBlobs {
     }
 
     fn opened_or_made(&self) -> Result<&Folder> {
-        if self.opened()?.is_none() {
-            self.make()?;
+        if let Some(folder) = self.opened()? {
+            return Ok(folder);
         }
+        self.make()?;
         self.opened()?.ok_or_else(|| Error::FolderReplaced { path: self.path.clone() })
     }
 

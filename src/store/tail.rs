@@ -16,7 +16,7 @@ use crate::store::pack::{PackName, Reported};
 use crate::store::record::StoredMessage;
 
 /// How many of the newest messages stay in memory as more are appended.
-const KEPT: usize = 1024;
+const KEPT: usize = 256;
 /// How many bytes of words stay in memory as more are appended.
 const KEPT_BYTES: usize = 1 << 20;
 /// What a listing may show. It is no snapshot: while a batch is being published, it may show a later record of it
