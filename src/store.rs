@@ -29,6 +29,8 @@ mod batches;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
+mod crashes;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod packing;

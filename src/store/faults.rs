@@ -29,6 +29,7 @@ pub(super) enum Call {
     Flush,
     Remove,
     Peek,
+    Links,
     /// Whichever comes.
     Any,
 }
@@ -177,6 +178,7 @@ impl Blobs for Faulty {
     }
 
     fn links(&self, name: &str) -> Result<u64> {
+        self.pass(Call::Links)?;
         self.inner.links(name)
     }
 
@@ -389,6 +391,23 @@ async fn running_out_of_open_files_is_an_error_and_passes() {
             assert_eq!(store.append_message(said(4)).await.unwrap().seq, 4);
             assert_eq!(texts(&store).await, ["1", "2", "3", "4"]);
             assert_sound(&store).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_could_not_be_read_for_a_moment_is_read_again() {
+    for setting in settings() {
+        let writer = open(&setting.faulty).await;
+        writer.append_all((1..=3).map(said).collect()).await.unwrap();
+        for after in 0..4 {
+            let store = open(&setting.faulty).await;
+            setting.faulty.fail(Call::Read, after, 1, broken);
+            if let Ok(reading) = store.read_tail(3).await {
+                assert!(reading.messages.len() == 3 || !reading.skipped.is_empty());
+            }
+            setting.faulty.fail(Call::Any, 0, 0, broken);
+            assert_eq!(store.read_tail(3).await.unwrap().messages.len(), 3, "read {after}");
         }
     }
 }

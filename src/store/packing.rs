@@ -1,10 +1,8 @@
 //! What packing must never change, whatever breaks off in the middle of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-
-use proptest::prelude::*;
 
 use super::faults::{Call, Faulty, broken, no_space, not_durable, said};
 use super::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
@@ -568,133 +566,5 @@ fn what_is_streamed_is_published_whole_or_not_at_all() {
         assert_eq!((source.size(), source.read_at(4, &mut bytes).unwrap()), (7, 3));
         assert_eq!(&bytes[..3], b"two");
         assert_eq!(source.read_at(9, &mut bytes).unwrap(), 0);
-    }
-}
-
-#[derive(Debug, Clone)]
-enum Step {
-    Append(usize),
-    Forget(RangeInclusive<u64>),
-    Reopen,
-    Unpack(u64),
-    /// The next append or forgetting breaks off after so many calls.
-    Crash(usize),
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        8 => (1..6usize).prop_map(Step::Append),
-        2 => (1..60u64, 0..5u64).prop_map(|(first, more)| Step::Forget(first..=first + more)),
-        1 => Just(Step::Reopen),
-        1 => (1..60u64).prop_map(Step::Unpack),
-        3 => (0..60usize).prop_map(Step::Crash),
-    ]
-}
-
-/// What there should be.
-#[derive(Default)]
-struct Model {
-    live: BTreeSet<u64>,
-    erased: BTreeSet<u64>,
-    forgets: BTreeSet<u64>,
-    last: u64,
-}
-
-async fn runs_as_the_model_does(steps: Vec<Step>) {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let faulty = Faulty::over(blobs.clone());
-    let mut store = open(&faulty, 1).await;
-    let mut model = Model::default();
-    for step in steps {
-        let reopens = matches!(step, Step::Reopen);
-        match step {
-            Step::Crash(calls) => {
-                faulty.fail(Call::Any, calls, usize::MAX, broken);
-                continue;
-            }
-            Step::Reopen => {}
-            Step::Unpack(seq) => {
-                if packs(&*blobs).iter().any(|pack| pack.seqs().contains(&seq))
-                    && model.live.contains(&seq)
-                    && !loose(&*blobs).iter().any(|n| n.contains(&format!("_{seq:04}_")))
-                {
-                    unpack(&*blobs, seq);
-                }
-            }
-            Step::Append(count) => {
-                let messages =
-                    (1..=count as u64).map(|more| said(model.last + more)).collect::<Vec<_>>();
-                let told = store.append_all(messages).await;
-                let there = open(&blobs, 1).await.read_tail(1).await.unwrap().last_seq;
-                match told {
-                    Ok(stored) => assert_eq!(stored.len(), count),
-                    Err(Error::Partial { stored, .. }) => {
-                        assert!(there >= model.last + stored as u64);
-                    }
-                    Err(_) => {}
-                }
-                assert!(there <= model.last + count as u64);
-                model.live.extend(model.last + 1..=there);
-                model.last = there;
-            }
-            Step::Forget(range) => {
-                let told = store.forget(std::slice::from_ref(&range)).await;
-                let there = open(&blobs, 1).await.read_tail(1).await.unwrap().last_seq;
-                assert!(told.is_err() || faulty.was_reached() || there <= model.last + 1);
-                if there > model.last {
-                    let mut forgets = std::mem::take(&mut model.forgets);
-                    model.erased.extend(range.filter(|seq| *seq <= model.last));
-                    model.erased.append(&mut forgets);
-                    model.live.retain(|seq| !model.erased.contains(seq));
-                    model.forgets.insert(there);
-                    model.last = there;
-                }
-            }
-        }
-        if faulty.was_reached() || reopens {
-            // The process is gone, and another one takes over.
-            faulty.fail(Call::Any, 0, 0, broken);
-            store = open(&faulty, 1).await;
-        }
-        let reader = open(&blobs, 1).await;
-        assert!(seqs(&reader).await.into_iter().eq(model.live.iter().copied()));
-        let harmless =
-            |kind: &FindingKind| matches!(kind, FindingKind::Doubled | FindingKind::Returned);
-        let found = findings(&reader).await;
-        assert!(found.iter().all(harmless), "{found:?}");
-    }
-    faulty.fail(Call::Any, 0, 0, broken);
-    let store = open(&blobs, 1).await;
-    let next = store.append_message(said(model.last + 1)).await.unwrap().seq;
-    assert_eq!(next, model.last + 1);
-    let found = findings(&store).await;
-    assert!(found.is_empty(), "{found:?}");
-    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
-    for name in all_record_names(&*blobs) {
-        *lines.entry(name).or_default() += 1;
-    }
-    assert!(lines.values().all(|count| *count == 1), "{lines:?}");
-}
-
-/// Every record's name, once for each place that it lies in.
-fn all_record_names(blobs: &dyn Blobs) -> Vec<String> {
-    let mut names = loose(blobs);
-    for pack in packs(blobs) {
-        let bytes = blobs.folder("packs").read(&pack.to_string()).unwrap().unwrap();
-        let text = String::from_utf8(bytes).unwrap();
-        names.extend(text.lines().map(|line| line.split('\t').next().unwrap().to_owned()));
-    }
-    names
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
-
-    #[test]
-    fn any_steps_and_any_crashes_leave_what_was_acknowledged_once(
-        steps in prop::collection::vec(step(), 1..40),
-    ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(runs_as_the_model_does(steps));
     }
 }

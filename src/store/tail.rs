@@ -231,10 +231,11 @@ impl Tail {
         Ok(Look::Tail(Box::new(tail)))
     }
 
-    /// Whether nothing has changed on disk since this was read.
+    /// Whether nothing has changed on disk since this was read. What could not be read then may be readable now.
     pub(crate) fn is_current(&self, folder: &Folder) -> Result<bool> {
         Ok(self.head_bytes.is_some()
             && matches!(self.head, HeadState::Known(_))
+            && !self.skipped.iter().any(|f| matches!(f.kind, FindingKind::Unreadable(_)))
             && self.head_bytes == folder.head_bytes()?)
     }
 
