@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ pub(crate) struct MemoryBlobs {
     path: PathBuf,
     files: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
     folders: Mutex<BTreeMap<String, Arc<MemoryBlobs>>>,
+    mark: AtomicU64,
     gate: Arc<Gate>,
 }
 
@@ -31,6 +33,12 @@ struct GateState {
 
 fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl MemoryBlobs {
+    fn unmark(&self) {
+        self.mark.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 impl Blobs for MemoryBlobs {
@@ -59,17 +67,19 @@ impl Blobs for MemoryBlobs {
         let free = !files.contains_key(name);
         if free {
             files.insert(name.into(), Arc::new(bytes.into()));
+            self.unmark();
         }
         Ok(free)
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        hold(&self.files).insert(name.into(), Arc::new(bytes.into()));
-        Ok(())
+        self.unmark();
+        self.overwrite(name, bytes)
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        self.replace(name, bytes)
+        hold(&self.files).insert(name.into(), Arc::new(bytes.into()));
+        Ok(())
     }
 
     fn open(&self, name: &str) -> Result<Option<Box<dyn Source>>> {
@@ -106,12 +116,24 @@ impl Blobs for MemoryBlobs {
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        hold(&self.files).remove(name);
+        if hold(&self.files).remove(name).is_some() {
+            self.unmark();
+        }
         Ok(())
     }
 
     fn sync(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn mark(&self) -> Result<Option<u64>> {
+        Ok(Some(self.mark.load(Ordering::SeqCst)))
+    }
+
+    fn set_mark(&self, mark: Option<u64>) -> Result<Option<u64>> {
+        let mark = mark.unwrap_or_else(|| self.mark.load(Ordering::SeqCst) + 1);
+        self.mark.store(mark, Ordering::SeqCst);
+        Ok(Some(mark))
     }
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {

@@ -309,6 +309,11 @@ impl Folder {
         }
     }
 
+    /// Whether no name in the folder has changed since the head was written: it tells then of all that there is.
+    pub(crate) fn is_as_told(&self, head: &Head) -> Result<bool> {
+        Ok(head.mark.is_some() && self.blobs.mark()? == head.mark)
+    }
+
     pub(crate) fn seal_head(&self, key: &SealingKey, head: Head) -> Result<Vec<u8>> {
         key.seal(&Place::head(&self.scope.parts()), &head.to_plaintext())
     }

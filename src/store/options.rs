@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::draft::Limits;
-use crate::store::file::{FileConversationStore, blocking};
+use crate::store::file::FileConversationStore;
 use crate::store::folder::Folder;
 use crate::store::packer::Packer;
 use crate::store::reader::Reader;
@@ -135,10 +135,8 @@ impl StoreOptions {
             },
             Packer::keeping(self.loose_files),
         );
-        blocking(move || {
-            reader.check()?;
-            Ok(FileConversationStore::new(reader, writer))
-        })
-        .await
+        // Two small files: a crossing to another thread would take several times as long.
+        reader.check()?;
+        Ok(FileConversationStore::new(reader, writer))
     }
 }

@@ -107,10 +107,17 @@ impl FromStr for PackName {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let parts: Vec<&str> = text.strip_suffix(".pack").ok_or(())?.split('.').collect();
-        let [first, last, seqs, count] = parts.try_into().map_err(|_| ())?;
+        let mut parts = text.strip_suffix(".pack").ok_or(())?.split('.');
+        let mut part = || parts.next().ok_or(());
+        let (first, last, seqs, count) = (part()?, part()?, part()?, part()?);
+        if parts.next().is_some() {
+            return Err(());
+        }
         let (lowest, highest) = seqs.split_once('-').ok_or(())?;
-        let number = |digits: &str| digits.parse::<u64>().map_err(|_| ());
+        let number = |digits: &str| {
+            let canonical = digits == "0" || !digits.starts_with(['0', '+']);
+            digits.parse::<u64>().ok().filter(|_| canonical).ok_or(())
+        };
         let name = Self {
             first: RecordName::from_stem(first).ok_or(())?,
             last: RecordName::from_stem(last).ok_or(())?,
@@ -121,8 +128,7 @@ impl FromStr for PackName {
         let ends = [name.first, name.last];
         let possible = name.first <= name.last
             && name.count > 0
-            && ends.iter().all(|end| !end.is_forget() && name.seqs().contains(&end.seq))
-            && name.to_string() == text;
+            && ends.iter().all(|end| !end.is_forget() && name.seqs().contains(&end.seq));
         possible.then_some(name).ok_or(())
     }
 }

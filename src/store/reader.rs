@@ -102,13 +102,25 @@ impl Reader {
         cache.tail = tail;
     }
 
-    /// The newest `n` from memory, if memory is current.
+    /// The newest `n` from memory if that is current, or can be made so by what the head names.
     pub(crate) fn remembered(&self, n: usize) -> Result<Option<Reading>> {
-        let cache = self.cache();
-        Ok(match &cache.tail {
-            Some(tail) if tail.is_current(&self.folder)? => tail.newest(n),
-            _ => None,
-        })
+        let mut cache = self.cache();
+        let cache = &mut *cache;
+        match &mut cache.tail {
+            Some(tail) => {
+                if !tail.is_current(&self.folder)? {
+                    if !tail.follow(&self.folder)? {
+                        return Ok(None);
+                    }
+                    cache.version += 1;
+                }
+            }
+            tail @ None => {
+                *tail = Tail::glance(&self.folder, n)?;
+                cache.version += 1;
+            }
+        }
+        Ok(cache.tail.as_ref().and_then(|tail| tail.newest(n)))
     }
 
     pub(crate) fn read_tail(&self, n: usize) -> Result<Reading> {
