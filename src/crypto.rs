@@ -11,4 +11,4 @@ mod key;
 pub(crate) use envelope::line;
 pub(crate) use envelope::{Envelope, Malformed, Place};
 pub use key::{EncryptionKey, PLACEHOLDER_KEY};
-pub(crate) use key::{SealingKey, random};
+pub(crate) use key::{Scratch, SealingKey, random};

@@ -19,6 +19,7 @@ pub(crate) mod packer;
 pub(crate) mod pen;
 pub(crate) mod reader;
 pub(crate) mod record;
+pub(crate) mod register;
 pub(crate) mod tail;
 pub(crate) mod vault;
 pub(crate) mod verify;

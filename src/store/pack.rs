@@ -1,8 +1,10 @@
 //! A pack: many records in one file, so that a folder stays small however long a conversation grows.
 
 pub(crate) mod audit;
+pub(crate) mod crew;
 pub(crate) mod lines;
 pub(crate) mod merge;
+pub(crate) mod pieces;
 pub(crate) mod weed;
 
 use std::collections::HashMap;
@@ -60,6 +62,17 @@ impl PackName {
                 name.highest = name.highest.max(record.seq);
                 name.count += 1;
             }
+        }
+    }
+
+    /// The name of both packs' records.
+    fn joined(self, other: Self) -> Self {
+        Self {
+            first: self.first.min(other.first),
+            last: self.last.max(other.last),
+            lowest: self.lowest.min(other.lowest),
+            highest: self.highest.max(other.highest),
+            count: self.count + other.count,
         }
     }
 
@@ -214,6 +227,11 @@ impl Line {
             .and_then(|tab| str::from_utf8(bytes.get(..tab)?).ok()?.parse().ok())
             .filter(|name: &RecordName| !name.is_forget());
         Self { span: start..start + length, name, bytes, tab: tab.unwrap_or(0) }
+    }
+
+    /// The name as it stands there.
+    pub(crate) fn text(&self) -> &str {
+        self.bytes.get(..self.tab).and_then(|name| str::from_utf8(name).ok()).unwrap_or_default()
     }
 
     /// What would be the record's own file.

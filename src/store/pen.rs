@@ -52,8 +52,7 @@ impl Pen<'_> {
         };
         let line = self.folder.seal_head(self.key, head)?;
         self.folder.blobs.overwrite(head::NAME, &line)?;
-        tail.head = HeadState::Known(head);
-        tail.head_bytes = Some(line);
+        tail.set_head(head, line);
         Ok(())
     }
 
@@ -85,8 +84,7 @@ impl Pen<'_> {
         let line = self.folder.seal_head(self.key, head)?;
         self.folder.blobs.replace(head::NAME, &line)?;
         self.folder.blobs.sync()?;
-        tail.head = HeadState::Known(head);
-        tail.head_bytes = Some(line);
+        tail.set_head(head, line);
         Ok(())
     }
 }

@@ -374,6 +374,14 @@ impl Tail {
             && self.skipped.iter().all(not_ours)
     }
 
+    /// Notes the head that has been written.
+    pub(crate) fn set_head(&mut self, head: Head, line: Vec<u8>) {
+        self.head = HeadState::Known(head);
+        self.head_bytes = Some(line);
+        let of_head = [FindingKind::HeadMissing, FindingKind::HeadDamaged];
+        self.skipped.retain(|finding| !of_head.contains(&finding.kind));
+    }
+
     /// The names of the messages in memory, the newest first.
     pub(crate) fn names(&self) -> impl Iterator<Item = RecordName> + '_ {
         self.messages.iter().rev().map(|message| message.name)
