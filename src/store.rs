@@ -34,6 +34,8 @@ mod crashes;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod glances;
+#[cfg(test)]
 mod packing;
 
 use std::ops::{Range, RangeInclusive};

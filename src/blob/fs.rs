@@ -277,12 +277,8 @@ impl Blobs for FsBlobs {
             return Ok(None);
         };
         let bytes = self.read_whole(name, &file, &stat)?;
-        *peeked = Some(Peeked {
-            name: name.to_owned(),
-            path: self.path.join(name),
-            id: id(&stat),
-            file,
-        });
+        *peeked =
+            Some(Peeked { name: name.to_owned(), path: self.path.join(name), id: id(&stat), file });
         Ok(Some(bytes))
     }
 
@@ -416,10 +412,8 @@ impl Blobs for FsBlobs {
         else {
             return Ok(None);
         };
-        let times = Timestamps {
-            last_access: omitted,
-            last_modification: Timespec { tv_sec, tv_nsec },
-        };
+        let times =
+            Timestamps { last_access: omitted, last_modification: Timespec { tv_sec, tv_nsec } };
         // Who does not own the folder may not; a file system may keep less of a time than it is given.
         if rustix::fs::futimens(&folder.fd, &times).is_err() {
             return Ok(None);

@@ -95,7 +95,13 @@ impl<'a> Envelope<'a> {
         let Some(rest) = text.strip_prefix(OPENING) else {
             return Err(otherwise(text));
         };
-        let field = |text: &'a str, next| text.split_once(next).ok_or(Not("a field is missing"));
+        // No value holds a quotation mark, so that looking for that alone is enough, and fast.
+        let field = |text: &'a str, next: &str| {
+            let end =
+                text.find('"').filter(|end| text.get(*end..).is_some_and(|t| t.starts_with(next)));
+            end.and_then(|end| Some((text.get(..end)?, text.get(end + next.len()..)?)))
+                .ok_or(Not("a field is missing"))
+        };
         let (key_id, rest) = field(rest, IV)?;
         let (iv, rest) = field(rest, CIPHERTEXT)?;
         let (ciphertext, rest) = field(rest, TAG)?;

@@ -236,9 +236,8 @@ impl Census {
             let (first, last) = ends.unwrap_or((name, name));
             ends = Some((name.min(first), name.max(last)));
         }
-        let times = ends.and_then(|(first, last)| {
-            first.time.timestamp().zip(last.time.timestamp())
-        });
+        let times =
+            ends.and_then(|(first, last)| first.time.timestamp().zip(last.time.timestamp()));
         Report {
             messages,
             last_seq: present.max(head.seq()),

@@ -32,6 +32,7 @@ pub(crate) struct Head {
 struct Text<'a> {
     seq: u64,
     profile: u64,
+    #[serde(deserialize_with = "Option::deserialize")]
     mark: Option<u64>,
     newest: &'a str,
 }
@@ -150,6 +151,7 @@ mod tests {
             good.replace("20250824", "+0250824"),
             good.replace(r#""seq":1"#, r#""seq":0"#),
             good.replace("null", "-1"),
+            good.replace(r#""mark":null,"#, ""),
             good.replace("null", r#"null,"more":1"#),
         ] {
             assert!(padded(&wrong).is_none(), "{wrong}");

@@ -257,10 +257,22 @@ mod tests {
     fn dates_are_possible_as_the_calendar_says() {
         for year in [0, 1, 1900, 2000, 2023, 2024, 9999] {
             for (month, day) in (0..=13).flat_map(|month| (0..=32).map(move |day| (month, day))) {
-                for time in ["000000000", "220000999", "220001000", "235959999", "240000000", "006000000", "000060000"] {
+                for time in [
+                    "000000000",
+                    "220000999",
+                    "220001000",
+                    "235959999",
+                    "240000000",
+                    "006000000",
+                    "000060000",
+                ] {
                     let text = format!("{year:04}{month:02}{day:02}T{time}Z");
                     let time = NameTime(text.replace(['T', 'Z'], "").parse().unwrap());
-                    assert_eq!(text.parse::<NameTime>().is_ok(), time.timestamp().is_some(), "{text}");
+                    assert_eq!(
+                        text.parse::<NameTime>().is_ok(),
+                        time.timestamp().is_some(),
+                        "{text}"
+                    );
                 }
             }
         }

@@ -54,8 +54,7 @@ impl<'a> Lines<'a> {
             // No further than the part, since a hostile line may be longer than many of them.
             let limit = part.end - lines.at;
             let failed = |error| Error::io("read the pack", &pack.path, error);
-            let skipped =
-                (&mut lines.reader).take(limit).skip_until(b'\n').map_err(failed)?;
+            let skipped = (&mut lines.reader).take(limit).skip_until(b'\n').map_err(failed)?;
             lines.at += skipped as u64;
         }
         Ok(lines)
@@ -68,10 +67,7 @@ impl<'a> Lines<'a> {
 
     /// Where the first line lies whose record is not `before` something that the lines are sorted by, found by halving. In a
     /// pack that is sorted in another way, it may be any.
-    pub(crate) fn first_after(
-        pack: &'a Pack,
-        before: impl Fn(RecordName) -> bool,
-    ) -> Result<u64> {
+    pub(crate) fn first_after(pack: &'a Pack, before: impl Fn(RecordName) -> bool) -> Result<u64> {
         // Everything that starts before `low` is before it, and what starts at `high` or after is not.
         let (mut low, mut high) = (0, pack.size());
         let mut line = Line::default();
