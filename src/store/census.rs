@@ -104,19 +104,24 @@ impl Census {
         }
         let (mut whole, mut is_gone) = (Part::default(), false);
         let read = |piece: &Piece| Part::read(folder, piece);
-        in_order(&pieces, folder.threads, read, |piece, (read, part)| {
-            progress(part.lines);
-            is_gone |= read == Read::Gone;
-            whole.join(part);
-            if piece.is_last {
-                let whole = std::mem::take(&mut whole);
-                // What has gone half-way is somewhere else now, and is looked for there.
-                if !std::mem::take(&mut is_gone) {
-                    return self.take_in(folder, piece.pack, whole);
+        in_order(
+            &pieces,
+            Piece::threads_for(&pieces, folder.threads),
+            read,
+            |piece, (read, part)| {
+                progress(part.lines);
+                is_gone |= read == Read::Gone;
+                whole.join(part);
+                if piece.is_last {
+                    let whole = std::mem::take(&mut whole);
+                    // What has gone half-way is somewhere else now, and is looked for there.
+                    if !std::mem::take(&mut is_gone) {
+                        return self.take_in(folder, piece.pack, whole);
+                    }
                 }
-            }
-            Ok(())
-        })
+                Ok(())
+            },
+        )
     }
 
     fn take_in(&mut self, folder: &Folder, name: PackName, whole: Part) -> Result<()> {

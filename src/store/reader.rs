@@ -270,19 +270,24 @@ impl Reader {
             });
             Ok((read?, records, strange))
         };
-        in_order(&pieces, self.folder.threads, read, |piece, (read, records, strange)| {
-            gone |= read == Read::Gone;
-            if strange {
-                let kind = FindingKind::Damaged("a line of it is not a record's");
-                found.skip(kind.in_file(piece.pack.place()));
-            }
-            for (name, opened) in records {
-                if !matches!(opened, Opened::Skipped(_)) || reported.admits(piece.pack) {
-                    found.take(name, opened, || piece.pack.place_of(name));
+        in_order(
+            &pieces,
+            Piece::threads_for(&pieces, self.folder.threads),
+            read,
+            |piece, (read, records, strange)| {
+                gone |= read == Read::Gone;
+                if strange {
+                    let kind = FindingKind::Damaged("a line of it is not a record's");
+                    found.skip(kind.in_file(piece.pack.place()));
                 }
-            }
-            Ok(())
-        })?;
+                for (name, opened) in records {
+                    if !matches!(opened, Opened::Skipped(_)) || reported.admits(piece.pack) {
+                        found.take(name, opened, || piece.pack.place_of(name));
+                    }
+                }
+                Ok(())
+            },
+        )?;
         found.settle();
         Ok((!gone).then_some(found))
     }

@@ -44,12 +44,19 @@ pub(crate) fn in_order<I: Sync, T: Send>(
             // Where there is no thread to be had, this one does it all.
             let _ = thread::Builder::new().spawn_scoped(scope, || desk.help(items, &work));
         }
-        let outcome = desk.lead(items, &work, &mut take);
-        // Whoever still helps finds nothing left to begin.
-        desk.hold().next = items.len();
-        desk.changed.notify_all();
-        outcome
+        let _end = End(&desk);
+        desk.lead(items, &work, &mut take)
     })
+}
+
+/// Lets the helpers go, even in a panic.
+struct End<'a, T: Send>(&'a Desk<T>);
+
+impl<T: Send> Drop for End<'_, T> {
+    fn drop(&mut self) {
+        self.0.hold().next = usize::MAX;
+        self.0.changed.notify_all();
+    }
 }
 
 impl<T: Send> Desk<T> {

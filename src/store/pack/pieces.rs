@@ -38,6 +38,12 @@ impl Piece {
         })
     }
 
+    /// How many threads are worth their while for so many pieces.
+    pub(crate) fn threads_for(pieces: &[Self], most: usize) -> usize {
+        let bytes: u64 = pieces.iter().map(|piece| piece.span.end - piece.span.start).sum();
+        usize::try_from(bytes / (PIECE / 4)).unwrap_or(most).clamp(1, most)
+    }
+
     /// Hands over its lines, one after the other, until `visit` has had enough.
     pub(crate) fn read(
         &self,
