@@ -33,6 +33,8 @@ mod contract;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod importing;
+#[cfg(test)]
 mod packing;
 
 use std::ops::{Range, RangeInclusive};
