@@ -10,10 +10,12 @@ pub(crate) mod finding;
 pub(crate) mod folder;
 pub(crate) mod forget;
 pub(crate) mod head;
+pub(crate) mod imports;
 pub(crate) mod name;
 pub(crate) mod newest;
 pub(crate) mod opener;
 pub(crate) mod options;
+pub(crate) mod origin;
 pub(crate) mod pack;
 pub(crate) mod packer;
 pub(crate) mod pen;
@@ -32,6 +34,8 @@ mod contract;
 mod crashes;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod importing;
 #[cfg(test)]
 mod packing;
 
