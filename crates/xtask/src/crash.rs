@@ -126,7 +126,7 @@ fn run_steps(steps: &[&Step], options: &Options, report: &mut Report) -> Result<
         if is_apart && !(options.is_quick && step.is_long) {
             removal::run(&mut bench, &mut line, report)?;
         }
-        line.seconds = began.elapsed().as_secs_f64();
+        line.took = began.elapsed();
         report.add(line);
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use sottovoce::{ConversationStore, Document, EncryptionKey, FileConversationStore};
+use sottovoce::{ConversationStore, Document, EncryptionKey, FileConversationStore, FindingKind};
 
 use crate::Result;
 use crate::crash::house::{append, block_on, open, text};
@@ -33,6 +33,7 @@ macro_rules! ensure {
         }
     };
 }
+pub(crate) use ensure;
 
 /// Everything acknowledged is there, at most so much more, in order and once; checking finds nothing wrong; and the
 /// next append goes on where the last one stopped and mends what is left to mend.
@@ -55,6 +56,8 @@ pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Res
         ensure!(most <= kept + expected.more, "{most} messages, {kept} acknowledged");
         let report = store.verify(|_| {}).await?;
         ensure!(report.is_sound(), "not sound: {:?}", report.findings);
+        let came_back = report.findings.iter().any(|f| f.kind == FindingKind::Returned);
+        ensure!(!(told.forgot && came_back), "the bytes of what was forgotten are on the disk");
         ensure!(report.messages == all.len(), "checking counts {} messages", report.messages);
 
         append(&store, last + 1).await?;
@@ -69,7 +72,7 @@ pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Res
 }
 
 /// The numbers there are, by every way of reading, and the last one given.
-async fn read(store: &FileConversationStore) -> Result<(BTreeSet<u64>, u64)> {
+pub(crate) async fn read(store: &FileConversationStore) -> Result<(BTreeSet<u64>, u64)> {
     let reading = store.read_tail(usize::MAX).await?;
     ensure!(reading.skipped.is_empty(), "passed over: {:?}", reading.skipped);
     let ranged = store.read_seqs(0..=u64::MAX).await?;

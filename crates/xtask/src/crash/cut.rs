@@ -65,7 +65,7 @@ pub(crate) struct Bench<'a> {
     /// The disk that it begins from, where disks can be mounted.
     seed: Option<Vec<u8>>,
     /// The calls that it made when nothing was left out.
-    calls: Vec<String>,
+    pub(crate) calls: Vec<String>,
 }
 
 impl<'a> Bench<'a> {
@@ -113,7 +113,7 @@ impl<'a> Bench<'a> {
             None => put(&files(&self.path("seeded"))?, &self.path("at"))?,
         }
         let mounted = self.mounted(seed.is_some(), "running")?;
-        let mut trace = Trace::start(self.step.name, &self.root(), lie)?;
+        let mut trace = Trace::start(self.step.name, &self.root(), &self.path("at"), lie)?;
         let mut cuts: Vec<Cut> = Vec::new();
         let mut calls = Vec::new();
         let mut takes = lie.is_none();
@@ -144,12 +144,6 @@ impl<'a> Bench<'a> {
             fs::remove_dir_all(self.path("at"))?;
         }
         Ok(cuts)
-    }
-
-    /// The fsyncs that the step makes.
-    pub(crate) fn syncs(&mut self) -> Result<Vec<String>> {
-        let cuts = self.calls.iter().filter(|call| call.starts_with("fsync(") || call.starts_with("fdatasync("));
-        Ok(cuts.cloned().collect())
     }
 
     /// Puts what was left in place and looks at it as the next process would.

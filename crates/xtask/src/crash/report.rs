@@ -1,7 +1,7 @@
 //! What is told while it runs, and at the end.
 
 use std::io::{IsTerminal, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::crash::cut::Power;
 use crate::crash::removal::{Came, Removal};
@@ -10,10 +10,11 @@ use crate::crash::removal::{Came, Removal};
 #[derive(Debug, Default)]
 pub(crate) struct Line {
     name: &'static str,
-    ends: [usize; 3],
+    /// How many different states were left for each kind of end.
+    ends: [usize; Power::ALL.len()],
     pub(crate) removed: usize,
     pub(crate) noticed: usize,
-    pub(crate) seconds: f64,
+    pub(crate) took: Duration,
 }
 
 impl Line {
@@ -28,12 +29,12 @@ impl Line {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Report {
     began: Instant,
     lines: Vec<Line>,
     removals: Vec<Removal>,
-    failures: Vec<String>,
+    kills: Option<String>,
+    failures: usize,
     skipped: Vec<String>,
 }
 
@@ -43,16 +44,16 @@ impl Report {
             began: Instant::now(),
             lines: Vec::new(),
             removals: Vec::new(),
-            failures: Vec::new(),
+            kills: None,
+            failures: 0,
             skipped: Vec::new(),
         }
     }
 
     /// Says what is being done, in one line that the next one replaces.
     pub(crate) fn progress(&self, what: &str) {
-        let seconds = self.began.elapsed().as_secs();
         if std::io::stderr().is_terminal() {
-            eprint!("\r\x1b[K{seconds:>4} s  {what}");
+            eprint!("\r\x1b[K{:>4} s  {what}", self.began.elapsed().as_secs());
             let _ = std::io::stderr().flush();
         }
     }
@@ -72,11 +73,19 @@ impl Report {
     pub(crate) fn fail(&mut self, what: &str) {
         self.clear();
         eprintln!("FAILED: {what}");
-        self.failures.push(what.to_owned());
+        self.failures += 1;
     }
 
     pub(crate) fn removed(&mut self, removal: Removal) {
+        if matches!(removal.came, Came::Unnoticed) {
+            self.fail(&format!("nothing was lost{removal}"));
+        }
         self.removals.push(removal);
+    }
+
+    pub(crate) fn kills(&mut self, rounds: usize, messages: u64, took: Duration) {
+        let took = took.as_secs();
+        self.kills = Some(format!("{rounds} processes killed, {messages} messages, {took} s"));
     }
 
     pub(crate) fn add(&mut self, line: Line) {
@@ -86,14 +95,31 @@ impl Report {
     /// Prints everything; whether it all held.
     pub(crate) fn finish(self) -> bool {
         self.clear();
-        for removal in &self.removals {
-            println!("{removal}");
+        if !self.removals.is_empty() {
+            println!("\nfsyncs left out, one at a time\n");
+            self.removals.iter().for_each(|removal| println!("  {removal}"));
         }
-        for line in &self.lines {
-            println!("{line:?}");
+        if !self.lines.is_empty() {
+            println!("\nstates that were left, each opened, checked and written on\n");
+            println!("  step             killed  cut  cut after commit  fsyncs: noticed    took");
+            for Line { name, ends: [killed, cut, committed], removed, noticed, took } in &self.lines
+            {
+                let took = took.as_secs();
+                println!(
+                    "  {name:<15} {killed:>7} {cut:>4} {committed:>17} {removed:>7} {noticed:>8} {took:>5} s"
+                );
+            }
         }
-        println!("{} s", self.began.elapsed().as_secs());
-        self.failures.is_empty()
-            && self.removals.iter().all(|removal| !matches!(removal.came, Came::Unnoticed))
+        if let Some(kills) = &self.kills {
+            println!("\n{kills}");
+        }
+        println!();
+        self.skipped.iter().for_each(|what| println!("SKIPPED: {what}"));
+        let took = self.began.elapsed().as_secs();
+        match self.failures {
+            0 => println!("everything held ({took} s)"),
+            failures => println!("{failures} FAILED ({took} s)"),
+        }
+        self.failures == 0
     }
 }

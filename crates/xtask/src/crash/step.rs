@@ -1,6 +1,7 @@
 //! What a store does while it is killed: each step with the state it begins from and what must be true whenever it
 //! ends.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use sottovoce::{ConversationStore, Document, EncryptionKey};
@@ -124,12 +125,9 @@ pub(crate) const STEPS: [Step; 10] = [
         is_long: false,
         seed: |root| {
             filled(root, LOOSE, 1)?;
-            writes(root, 1)
+            writes(root, 1..=1)
         },
-        work: |root| {
-            writes(root, 2)?;
-            writes(root, 3)
-        },
+        work: |root| writes(root, 2..=3),
         check: |root, told| {
             check::document(root, told, 1)?;
             check::conversation(root, told, &Expected { before: 1, more: 0, forgets: &[] })
@@ -204,11 +202,14 @@ fn forgets(root: &Path, loose: usize) -> Result<()> {
     })
 }
 
-fn writes(root: &Path, number: u64) -> Result<()> {
+fn writes(root: &Path, numbers: RangeInclusive<u64>) -> Result<()> {
     block_on(async {
         let store = open(root, LOOSE).await?;
-        store.write_document(Document::Calibration, check::document_of(number).as_bytes()).await?;
-        say(&format!("document {number}"));
+        for number in numbers {
+            let text = check::document_of(number);
+            store.write_document(Document::Calibration, text.as_bytes()).await?;
+            say(&format!("document {number}"));
+        }
         Ok(())
     })
 }

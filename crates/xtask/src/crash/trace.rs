@@ -36,8 +36,13 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Starts the process. With `lie`, its fsync of that number, from 1, does nothing and says that it did.
-    pub(crate) fn start(step: &str, folder: &Path, lie: Option<usize>) -> Result<Self> {
+    /// Starts the process that does a step on a root, and stops at what it changes below a folder. With `lie`, its fsync of that number, from 1, does nothing and says that it did.
+    pub(crate) fn start(
+        step: &str,
+        root: &Path,
+        folder: &Path,
+        lie: Option<usize>,
+    ) -> Result<Self> {
         let mut command = Command::new("strace");
         command.args(["-f", "-y", "-s", "200", "-o", "/dev/stderr"]);
         command.arg(format!("--trace={CALLS},{SYNCS}"));
@@ -48,7 +53,7 @@ impl Trace {
                 command.arg(format!("--inject={SYNCS}:retval=0:signal=SIGSTOP:when={when}"))
             }
         };
-        command.arg(std::env::current_exe()?).args([super::WORK, step]).arg(folder);
+        command.arg(std::env::current_exe()?).args([super::WORK, step]).arg(root);
         let mut strace = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -85,7 +90,7 @@ impl Trace {
             let acknowledged = self.told.hear(&call);
             let creates = !call.starts_with("openat(") || call.contains("O_CREAT");
             if acknowledged || call.contains(&self.folder) && creates {
-                return Ok(Some(call.replace(&self.folder, "")));
+                return Ok(Some(shortened(&call.replace(&self.folder, ""))));
             }
         }
     }
@@ -127,6 +132,12 @@ impl Trace {
         }
         Err(format!("the process ended with {status}: {}", self.said.join("\n")).into())
     }
+}
+
+/// A call without the bytes it wrote, which nobody can read.
+fn shortened(call: &str) -> String {
+    let Some((before, rest)) = call.split_once("\"{") else { return call.to_owned() };
+    format!("{before}…{}", rest.rsplit_once('"').map_or("", |(_, after)| after))
 }
 
 impl Drop for Trace {
