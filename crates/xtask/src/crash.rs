@@ -14,7 +14,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use cut::{Bench, Power};
+use cut::{Bench, End};
+use disk::Kind;
 use report::Report;
 use step::{STEPS, Step};
 
@@ -105,21 +106,20 @@ fn run_steps(steps: &[&Step], options: &Options, report: &mut Report) -> Result<
     if !is_apart {
         report.skip("power cuts and removed fsyncs: they need root, e2fsprogs and loop devices");
     }
+    let kinds = if is_apart { &Kind::ALL[..] } else { &[] };
     for step in steps {
         let began = Instant::now();
-        let mut bench = Bench::new(step, is_apart)?;
+        let mut bench = Bench::new(step, kinds)?;
         let mut line = report::Line::of(step.name);
-        for power in Power::ALL.into_iter().filter(|power| is_apart || !power.is_cut()) {
-            report.progress(&format!("{}: {power}", step.name));
-            let cuts = bench.cuts(power, None)?;
-            line.count(power, cuts.len());
+        let possible = |end: &End| end.cut().is_none_or(|kind| kinds.contains(&kind));
+        for end in End::ALL.into_iter().filter(possible) {
+            report.progress(&format!("{}: {end}", step.name));
+            let cuts = bench.cuts(end, None)?;
+            line.count(end, cuts.len());
             for cut in &cuts {
                 if let Err(violation) = bench.check(cut) {
-                    let acknowledged = cut.told.kept;
-                    report.fail(&format!(
-                        "{}, {power} after {}: {violation} (acknowledged: {acknowledged:?})",
-                        step.name, cut.after
-                    ));
+                    let (step, after, kept) = (step.name, &cut.after, cut.told.kept);
+                    report.fail(&format!("{step}, {end} after {after}, told {kept:?}: {violation}"));
                 }
             }
         }
@@ -141,5 +141,7 @@ pub(crate) fn work(what: &str, folder: &Path) -> Result<()> {
 fn may_mount() -> bool {
     let Ok(folder) = tempfile::tempdir() else { return false };
     let image = folder.path().join("image");
-    disk::make(&image).is_ok() && disk::Mounted::new(&image, &folder.path().join("at")).is_ok()
+    let tried = disk::make(&image, Kind::Ext4)
+        .and_then(|()| disk::Mounted::new(&image, Kind::Ext4, &folder.path().join("at")));
+    tried.is_ok()
 }

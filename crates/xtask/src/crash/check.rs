@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use sottovoce::{ConversationStore, Document, EncryptionKey, FileConversationStore, FindingKind};
 
 use crate::Result;
-use crate::crash::house::{append, block_on, open, text};
+use crate::crash::house::{append, block_on, open, open_of, text};
 use crate::crash::step::Told;
 
 /// What a step may have done to a conversation.
+#[derive(Default)]
 pub(crate) struct Expected {
+    /// Whose it is.
+    pub(crate) user: Option<&'static str>,
     /// How many messages there were before.
     pub(crate) before: u64,
     /// How many may be there beyond what was acknowledged.
@@ -22,7 +25,7 @@ pub(crate) struct Expected {
 impl Expected {
     /// One message after the other was appended.
     pub(crate) fn one_more_than(before: u64) -> Self {
-        Self { before, more: 1, forgets: &[] }
+        Self { before, more: 1, ..Self::default() }
     }
 }
 
@@ -39,7 +42,7 @@ pub(crate) use ensure;
 /// next append goes on where the last one stopped and mends what is left to mend.
 pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Result<()> {
     block_on(async {
-        let store = open(root, 1).await?;
+        let store = open_of(expected.user, root, 1).await?;
         let (seqs, last) = read(&store).await?;
         let kept = told.kept.unwrap_or(expected.before);
         let forgot = seqs.iter().all(|seq| !expected.forgets.contains(seq))
@@ -61,7 +64,7 @@ pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Res
         ensure!(report.messages == all.len(), "checking counts {} messages", report.messages);
 
         append(&store, last + 1).await?;
-        for store in [store, open(root, 1).await?] {
+        for store in [store, open_of(expected.user, root, 1).await?] {
             let report = store.verify(|_| {}).await?;
             ensure!(report.findings.is_empty(), "not mended: {:?}", report.findings);
             let (seqs, now) = read(&store).await?;

@@ -8,37 +8,47 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::Result;
-use crate::crash::disk::{self, Change, Mounted};
+use crate::crash::disk::{self, Change, Kind, Mounted};
 use crate::crash::step::{Step, Told};
 use crate::crash::trace::Trace;
 
 /// Who is to blame for the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Power {
+pub(crate) enum End {
     /// The process alone is killed: everything that it did is there.
     Killed,
     /// The power fails, and nothing was written but what was synced.
-    Cut,
-    /// The power fails right after the journal was committed by chance: all names are there, and those bytes that
-    /// were synced.
-    CutAfterCommit,
+    Cut(Kind),
+    /// The power fails, and by chance more was written, after every call.
+    CutLater(Kind),
 }
 
-impl Power {
-    pub(crate) const ALL: [Self; 3] = [Self::Killed, Self::Cut, Self::CutAfterCommit];
+impl End {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Killed,
+        Self::Cut(Kind::Ext4),
+        Self::CutLater(Kind::Ext4),
+        Self::Cut(Kind::Ext2),
+        Self::CutLater(Kind::Ext2),
+    ];
 
-    pub(crate) fn is_cut(self) -> bool {
-        self != Self::Killed
+    /// What was running has no power any more, on such a disk.
+    pub(crate) fn cut(self) -> Option<Kind> {
+        match self {
+            Self::Killed => None,
+            Self::Cut(kind) | Self::CutLater(kind) => Some(kind),
+        }
     }
 }
 
-impl fmt::Display for Power {
+impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Killed => "killed",
-            Self::Cut => "power cut",
-            Self::CutAfterCommit => "power cut and journal committed",
-        })
+        match self {
+            Self::Killed => f.write_str("killed"),
+            Self::Cut(kind) => write!(f, "{} cut", kind.name()),
+            Self::CutLater(Kind::Ext4) => f.write_str("ext4 cut after commit"),
+            Self::CutLater(Kind::Ext2) => f.write_str("ext2 cut after folder"),
+        }
     }
 }
 
@@ -52,40 +62,39 @@ pub(crate) struct Cut {
 #[derive(PartialEq, Eq)]
 enum Left {
     Files(Files),
-    Disk(Change),
+    Disk(Kind, Change),
 }
 
 /// Files with their bytes, and folders.
 type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
-/// A step, the state that it begins from, and room to try out how it ends.
+/// A step, the states that it begins from, and room to try out how it ends.
 pub(crate) struct Bench<'a> {
     pub(crate) step: &'a Step,
     room: TempDir,
-    /// The disk that it begins from, where disks can be mounted.
-    seed: Option<Vec<u8>>,
+    files: Files,
+    disks: Vec<(Kind, Vec<u8>)>,
     /// The calls that it made when nothing was left out.
     pub(crate) calls: Vec<String>,
 }
 
 impl<'a> Bench<'a> {
-    pub(crate) fn new(step: &'a Step, mounts: bool) -> Result<Self> {
+    pub(crate) fn new(step: &'a Step, kinds: &[Kind]) -> Result<Self> {
         let room = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
-        let mut bench = Self { step, room, seed: None, calls: Vec::new() };
-        let image = bench.path("seed");
-        if mounts {
-            disk::make(&image)?;
+        let (files, disks) = (Files::new(), Vec::new());
+        let mut bench = Self { step, room, files, disks, calls: Vec::new() };
+        let seeds = bench.path("seed files");
+        (step.seed)(&root_in(&seeds))?;
+        if seeds.exists() {
+            bench.files = files_in(&seeds)?;
         }
-        {
-            let _mounted = bench.mounted(mounts, "seed")?;
-            (step.seed)(&bench.root())?;
-        }
-        if mounts {
-            bench.seed = Some(fs::read(&image)?);
-        } else {
-            let files = files(&bench.path("at"))?;
-            fs::remove_dir_all(bench.path("at"))?;
-            put(&files, &bench.path("seeded"))?;
+        for &kind in kinds {
+            let image = bench.path("seed");
+            disk::make(&image, kind)?;
+            let mounted = Mounted::new(&image, kind, &bench.path("at"))?;
+            (step.seed)(&root_in(&bench.path("at")))?;
+            drop(mounted);
+            bench.disks.push((kind, fs::read(&image)?));
         }
         Ok(bench)
     }
@@ -94,41 +103,40 @@ impl<'a> Bench<'a> {
         self.room.path().join(name)
     }
 
-    /// Where disks are mounted, and files are where they cannot be.
-    fn root(&self) -> PathBuf {
-        self.path("at").join("house/root")
-    }
-
-    fn mounted(&self, mounts: bool, image: &str) -> Result<Option<Mounted>> {
-        fs::create_dir_all(self.path("at"))?;
-        mounts.then(|| Mounted::new(&self.path(image), &self.path("at"))).transpose()
+    fn disk(&self, kind: Kind) -> Result<&[u8]> {
+        let disk = self.disks.iter().find(|(other, _)| *other == kind);
+        Ok(disk.map(|(_, bytes)| bytes).ok_or("there is no such disk")?)
     }
 
     /// Does the step once, and takes what would be left wherever it may end. With `lie`, its fsync of that number is
     /// not made, and what would be left before is not taken.
-    pub(crate) fn cuts(&mut self, power: Power, lie: Option<usize>) -> Result<Vec<Cut>> {
-        let seed = self.seed.as_ref();
-        match seed {
-            Some(seed) => fs::write(self.path("running"), seed)?,
-            None => put(&files(&self.path("seeded"))?, &self.path("at"))?,
-        }
-        let mounted = self.mounted(seed.is_some(), "running")?;
-        let mut trace = Trace::start(self.step.name, &self.root(), &self.path("at"), lie)?;
-        let mut cuts: Vec<Cut> = Vec::new();
-        let mut calls = Vec::new();
+    pub(crate) fn cuts(&mut self, end: End, lie: Option<usize>) -> Result<Vec<Cut>> {
+        let (at, image) = (self.path("at"), self.path("running"));
+        let mounted = match end.cut() {
+            Some(kind) => {
+                fs::write(&image, self.disk(kind)?)?;
+                Some(Mounted::new(&image, kind, &at)?)
+            }
+            None => {
+                put(&self.files, &at)?;
+                None
+            }
+        };
+        let mut trace = Trace::start(self.step.name, &root_in(&at), &at, lie)?;
+        let (mut calls, mut cuts) = (Vec::new(), Vec::<Cut>::new());
         let mut takes = lie.is_none();
         while let Some(after) = trace.next()? {
             calls.push(after.clone());
             takes |= after.contains("(INJECTED)");
-            if let (Power::CutAfterCommit, Some(mounted)) = (power, &mounted) {
-                mounted.commit()?;
+            if let (End::CutLater(_), Some(mounted)) = (end, &mounted) {
+                mounted.write_by_chance(&root_in(&at))?;
             }
             if !takes {
                 continue;
             }
-            let left = match seed.filter(|_| power.is_cut()) {
-                None => Left::Files(files(&self.path("at"))?),
-                Some(seed) => Left::Disk(Change::between(seed, &self.path("running"))?),
+            let left = match end.cut() {
+                None => Left::Files(files_in(&at)?),
+                Some(kind) => Left::Disk(kind, Change::between(self.disk(kind)?, &image)?),
             };
             let told = trace.told.clone();
             if cuts.last().is_none_or(|last| last.left != left || last.told != told) {
@@ -136,29 +144,28 @@ impl<'a> Bench<'a> {
             }
         }
         trace.finish()?;
-        drop(mounted);
+        if mounted.is_none() {
+            fs::remove_dir_all(at)?;
+        }
         if lie.is_none() {
             self.calls = calls;
-        }
-        if self.seed.is_none() {
-            fs::remove_dir_all(self.path("at"))?;
         }
         Ok(cuts)
     }
 
     /// Puts what was left in place and looks at it as the next process would.
     pub(crate) fn check(&self, cut: &Cut) -> Result<()> {
-        match (&cut.left, &self.seed) {
-            (Left::Disk(change), Some(seed)) => {
-                change.apply(seed, &self.path("checked"))?;
-                let _mounted = self.mounted(true, "checked")?;
-                (self.step.check)(&self.root(), &cut.told)
+        let at = self.path("at");
+        match &cut.left {
+            Left::Disk(kind, change) => {
+                let image = self.path("checked");
+                change.apply(self.disk(*kind)?, &image)?;
+                let _mounted = Mounted::new(&image, *kind, &at)?;
+                (self.step.check)(&root_in(&at), &cut.told)
             }
-            (Left::Disk(_), None) => Err("there is no disk to begin from".into()),
-            (Left::Files(files), _) => {
-                let at = self.path("checked files");
+            Left::Files(files) => {
                 put(files, &at)?;
-                let checked = (self.step.check)(&at.join("house/root"), &cut.told);
+                let checked = (self.step.check)(&root_in(&at), &cut.told);
                 fs::remove_dir_all(at)?;
                 checked
             }
@@ -166,7 +173,12 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn files(folder: &Path) -> Result<Files> {
+/// The store's root, in folders that are not there at first either.
+fn root_in(folder: &Path) -> PathBuf {
+    folder.join("house/root")
+}
+
+fn files_in(folder: &Path) -> Result<Files> {
     let mut found = Files::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {

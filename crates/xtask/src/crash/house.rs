@@ -4,14 +4,25 @@ use std::io::Write;
 use std::path::Path;
 
 use sottovoce::{
-    ChatMessage, ChatRole, ConversationStore, EncryptionKey, FileConversationStore, StoreOptions,
+    ChatMessage, ChatRole, ConversationStore, EncryptionKey, FileConversationStore, Scope,
+    StoreOptions,
 };
 
 use crate::Result;
 
 pub(crate) async fn open(root: &Path, loose: usize) -> Result<FileConversationStore> {
+    open_of(None, root, loose).await
+}
+
+/// Opens one user's conversation, or the one that is nobody's.
+pub(crate) async fn open_of(
+    user: Option<&str>,
+    root: &Path,
+    loose: usize,
+) -> Result<FileConversationStore> {
     let key = EncryptionKey::from_secret("a secret to be killed with, long enough")?;
-    Ok(StoreOptions::new(key).loose_files(loose).open(root).await?)
+    let scope = user.map_or(Scope::Default, |user| Scope::Dm { user: user.into() });
+    Ok(StoreOptions::new(key).scope(scope).loose_files(loose).open(root).await?)
 }
 
 /// The words of each number, so that a swap would show.

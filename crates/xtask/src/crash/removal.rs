@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::Result;
-use crate::crash::cut::{Bench, Power};
+use crate::crash::cut::{Bench, End};
 use crate::crash::report::{Line, Report};
 
 /// One fsync that was not made.
@@ -19,7 +19,7 @@ pub(crate) struct Removal {
 #[derive(Debug)]
 pub(crate) enum Came {
     /// Something was lost: how it ended, and what was found then.
-    Noticed(Power, String, String),
+    Noticed(End, String, String),
     /// Nothing was, for that reason.
     Covered(&'static str),
     /// Nothing was, and nobody knows why.
@@ -29,14 +29,13 @@ pub(crate) enum Came {
 impl fmt::Display for Removal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { step, number, of, came } = self;
-        let of = of.replace("/house/root", "");
-        let of = if of.is_empty() { "/" } else { &of };
-        write!(f, "{step:<14} {number:>2} of {of:<30} ")?;
+        let of = of.split_once(".tmp-").map_or(of.as_str(), |(folder, _)| folder);
+        write!(f, "{step:<14} {number:>2}  {of:<24} ")?;
         match came {
-            Came::Noticed(power, after, violation) => {
+            Came::Noticed(end, after, violation) => {
                 let after = after.split('(').next().unwrap_or_default();
                 let violation: String = violation.chars().take(120).collect();
-                write!(f, "noticed, {power} after {after}: {violation}")
+                write!(f, "noticed, {end} after {after}: {violation}")
             }
             Came::Covered(reason) => write!(f, "not noticed: {reason}"),
             Came::Unnoticed => f.write_str("NOT NOTICED"),
@@ -44,7 +43,7 @@ impl fmt::Display for Removal {
     }
 }
 
-/// Does a step once for each of its fsyncs and each kind of power cut, without that fsync.
+/// Does a step once for each of its fsyncs and each kind of end, without that fsync.
 pub(crate) fn run(bench: &mut Bench<'_>, line: &mut Line, report: &mut Report) -> Result<()> {
     let calls = std::mem::take(&mut bench.calls);
     let syncs = calls.iter().enumerate().filter(|(_, call)| is_sync(call));
@@ -63,10 +62,10 @@ pub(crate) fn run(bench: &mut Bench<'_>, line: &mut Line, report: &mut Report) -
 }
 
 fn notice(bench: &mut Bench<'_>, number: usize) -> Result<Option<Came>> {
-    for power in Power::ALL.into_iter().filter(|power| power.is_cut()) {
-        for cut in bench.cuts(power, Some(number))? {
+    for end in End::ALL.into_iter().filter(|end| end.cut().is_some()) {
+        for cut in bench.cuts(end, Some(number))? {
             if let Err(violation) = bench.check(&cut) {
-                return Ok(Some(Came::Noticed(power, cut.after, violation.to_string())));
+                return Ok(Some(Came::Noticed(end, cut.after, violation.to_string())));
             }
         }
     }
@@ -82,23 +81,15 @@ fn of(call: &str) -> &str {
     call.split(['<', '>']).nth(1).unwrap_or_default()
 }
 
-/// Why nothing need be lost without an fsync on ext4, whose journal has every change of names before it in the order
-/// in which they were made. Other file systems promise less, so that the store does not rely on it.
+/// Why nothing is lost without an fsync on these file systems. Others promise less, so that the store makes it.
 fn reason(call: &str, later: &[String]) -> Option<&'static str> {
     let name = of(call).rsplit('/').next().unwrap_or_default();
     if name == "head" {
-        return Some("the newest record stays in a file of its own, and tells as much as the head");
-    }
-    if name.starts_with(".tmp") {
-        return None;
+        return Some("the newest record stays in a file of its own, and says as much");
     }
     let acknowledged = later.iter().position(|call| call.starts_with("write(1<"));
     let before = later.get(..acknowledged.unwrap_or(later.len())).unwrap_or_default();
-    if before.iter().any(|call| is_sync(call)) {
-        Some("ext4 makes it durable with the next fsync, before anything is acknowledged")
-    } else if before.iter().any(|call| call.starts_with("unlink")) {
-        Some("ext4 never removes a name before it has what was renamed earlier")
-    } else {
-        None
-    }
+    let is_folder = !name.starts_with(".tmp");
+    (is_folder && before.iter().any(|call| is_sync(call)))
+        .then_some("a later fsync makes it durable as well, before anything is acknowledged")
 }

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crate::crash::cut::Power;
+use crate::crash::cut::End;
 use crate::crash::removal::{Came, Removal};
 
 /// A row of the table at the end.
@@ -11,7 +11,7 @@ use crate::crash::removal::{Came, Removal};
 pub(crate) struct Line {
     name: &'static str,
     /// How many different states were left for each kind of end.
-    ends: [usize; Power::ALL.len()],
+    ends: [usize; End::ALL.len()],
     pub(crate) removed: usize,
     pub(crate) noticed: usize,
     pub(crate) took: Duration,
@@ -22,8 +22,8 @@ impl Line {
         Self { name, ..Self::default() }
     }
 
-    pub(crate) fn count(&mut self, power: Power, ends: usize) {
-        for (count, _) in self.ends.iter_mut().zip(Power::ALL).filter(|(_, p)| *p == power) {
+    pub(crate) fn count(&mut self, end: End, ends: usize) {
+        for (count, _) in self.ends.iter_mut().zip(End::ALL).filter(|(_, e)| *e == end) {
             *count += ends;
         }
     }
@@ -101,13 +101,15 @@ impl Report {
         }
         if !self.lines.is_empty() {
             println!("\nstates that were left, each opened, checked and written on\n");
-            println!("  step             killed  cut  cut after commit  fsyncs: noticed    took");
-            for Line { name, ends: [killed, cut, committed], removed, noticed, took } in &self.lines
-            {
-                let took = took.as_secs();
-                println!(
-                    "  {name:<15} {killed:>7} {cut:>4} {committed:>17} {removed:>7} {noticed:>8} {took:>5} s"
-                );
+            print!("  {:<14}", "step");
+            End::ALL.iter().for_each(|end| print!("  {end}"));
+            println!("  fsyncs  noticed    took");
+            for Line { name, ends, removed, noticed, took } in &self.lines {
+                print!("  {name:<14}");
+                for (end, states) in End::ALL.iter().zip(ends) {
+                    print!("  {states:>width$}", width = end.to_string().len());
+                }
+                println!("  {removed:>6}  {noticed:>7}  {:>4} s", took.as_secs());
             }
         }
         if let Some(kills) = &self.kills {

@@ -8,7 +8,7 @@ use sottovoce::{ConversationStore, Document, EncryptionKey};
 
 use crate::Result;
 use crate::crash::check::{self, Expected};
-use crate::crash::house::{append, block_on, open, say, text, said};
+use crate::crash::house::{append, block_on, open, open_of, say, text, said};
 
 /// What a process has been told, as it repeats it on its output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,13 +55,30 @@ pub(crate) struct Step {
 /// The number of files that stay loose, so that packing begins early.
 const LOOSE: usize = 64;
 
-pub(crate) const STEPS: [Step; 10] = [
+pub(crate) const STEPS: [Step; 11] = [
     Step {
         name: "first-append",
         is_long: false,
         seed: |_| Ok(()),
         work: |root| appends(root, LOOSE, 2),
         check: |root, told| check::conversation(root, told, &Expected::one_more_than(0)),
+    },
+    // The vault lies in another folder than the message.
+    Step {
+        name: "first-of-user",
+        is_long: false,
+        seed: |_| Ok(()),
+        work: |root| {
+            block_on(async {
+                append(&open_of(Some("bob"), root, LOOSE).await?, 1).await?;
+                say("kept 1");
+                Ok(())
+            })
+        },
+        check: |root, told| {
+            let user = Some("bob");
+            check::conversation(root, told, &Expected { user, ..Expected::one_more_than(0) })
+        },
     },
     Step {
         name: "append",
@@ -83,7 +100,7 @@ pub(crate) const STEPS: [Step; 10] = [
             })
         },
         check: |root, told| {
-            check::conversation(root, told, &Expected { before: 3, more: 12, forgets: &[] })
+            check::conversation(root, told, &Expected { before: 3, more: 12, ..Expected::default() })
         },
     },
     // The third message makes the first pack.
@@ -108,7 +125,7 @@ pub(crate) const STEPS: [Step; 10] = [
         seed: |root| filled(root, LOOSE, 6),
         work: |root| forgets(root, LOOSE),
         check: |root, told| {
-            check::conversation(root, told, &Expected { before: 6, more: 0, forgets: &[2, 3, 5] })
+            check::conversation(root, told, &Expected { before: 6, more: 0, forgets: &[2, 3, 5], ..Expected::default() })
         },
     },
     Step {
@@ -117,7 +134,7 @@ pub(crate) const STEPS: [Step; 10] = [
         seed: |root| filled(root, 1, 9),
         work: |root| forgets(root, 1),
         check: |root, told| {
-            check::conversation(root, told, &Expected { before: 9, more: 0, forgets: &[2, 3, 5] })
+            check::conversation(root, told, &Expected { before: 9, more: 0, forgets: &[2, 3, 5], ..Expected::default() })
         },
     },
     Step {
@@ -130,7 +147,7 @@ pub(crate) const STEPS: [Step; 10] = [
         work: |root| writes(root, 2..=3),
         check: |root, told| {
             check::document(root, told, 1)?;
-            check::conversation(root, told, &Expected { before: 1, more: 0, forgets: &[] })
+            check::conversation(root, told, &Expected { before: 1, more: 0, ..Expected::default() })
         },
     },
     Step {
@@ -148,7 +165,7 @@ pub(crate) const STEPS: [Step; 10] = [
             if !told.done {
                 block_on(async { Ok(open(root, LOOSE).await?.rebuild_head().await?) })?;
             }
-            check::conversation(root, told, &Expected { before: 3, more: 0, forgets: &[] })
+            check::conversation(root, told, &Expected { before: 3, more: 0, ..Expected::default() })
         },
     },
     Step {
