@@ -12,11 +12,12 @@ mod trace;
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use cut::{Bench, End};
 use disk::Kind;
-use report::Report;
+use report::{Line, Report};
 use step::{STEPS, Step};
 
 use crate::Result;
@@ -107,29 +108,55 @@ fn run_steps(steps: &[&Step], options: &Options, report: &mut Report) -> Result<
         report.skip("power cuts and removed fsyncs: they need root, e2fsprogs and loop devices");
     }
     let kinds = if is_apart { &Kind::ALL[..] } else { &[] };
-    for step in steps {
-        let began = Instant::now();
-        let mut bench = Bench::new(step, kinds)?;
-        let mut line = report::Line::of(step.name);
-        let possible = |end: &End| end.cut().is_none_or(|kind| kinds.contains(&kind));
-        for end in End::ALL.into_iter().filter(possible) {
-            report.progress(&format!("{}: {end}", step.name));
-            let cuts = bench.cuts(end, None)?;
-            line.count(end, cuts.len());
-            for cut in &cuts {
-                if let Err(violation) = bench.check(cut) {
-                    let (step, after, kept) = (step.name, &cut.after, cut.told.kept);
-                    report.fail(&format!("{step}, {end} after {after}, told {kept:?}: {violation}"));
-                }
+    let next = Mutex::new(steps.iter().enumerate());
+    let report = Mutex::new(report);
+    // They wait for disks and processes more than they work.
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        let work = || -> Result<()> {
+            loop {
+                let Some((order, step)) = held(&next).next() else { return Ok(()) };
+                let removes = is_apart && !(options.is_quick && step.is_long);
+                let line = run_step(step, kinds, removes, &report)?;
+                held(&report).add(order, line);
+            }
+        };
+        let working: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        working.into_iter().try_for_each(|thread| {
+            thread.join().unwrap_or_else(|_| Err("a step has panicked".into()))
+        })
+    })
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn run_step(
+    step: &Step,
+    kinds: &[Kind],
+    removes: bool,
+    report: &Mutex<&mut Report>,
+) -> Result<Line> {
+    let began = Instant::now();
+    let mut bench = Bench::new(step, kinds)?;
+    let mut line = Line::of(step.name);
+    let possible = |end: &End| end.cut().is_none_or(|kind| kinds.contains(&kind));
+    for end in End::ALL.into_iter().filter(possible) {
+        held(report).progress(&format!("{}: {end}", step.name));
+        let cuts = bench.cuts(end, None)?;
+        line.count(end, cuts.len());
+        for cut in &cuts {
+            if let Err(violation) = bench.check(cut) {
+                let (step, after, kept) = (step.name, &cut.after, cut.told.kept);
+                held(report)
+                    .fail(&format!("{step}, {end} after {after}, told {kept:?}: {violation}"));
             }
         }
-        if is_apart && !(options.is_quick && step.is_long) {
-            removal::run(&mut bench, &mut line, report)?;
-        }
-        line.took = began.elapsed();
-        report.add(line);
     }
-    Ok(())
+    let progress = |what: &str| held(report).progress(what);
+    let removals = if removes { removal::run(&mut bench, &progress)? } else { Vec::new() };
+    Ok(line.finish(removals, began.elapsed()))
 }
 
 /// Does what a process does that is there to be killed.

@@ -14,7 +14,7 @@ cargo xtask crash [--quick] [--rounds N] [--only NAME]...
 
 Kills the store and cuts its power at every step, and shows that none of its fsyncs may be left out.
 
-  --quick       fewer random kills, and fsyncs removed only from the shorter steps: about two minutes
+  --quick       fewer random kills, and fsyncs removed only from the shorter steps
   --rounds N    how many processes are killed at random moments; 1000 unless told otherwise, 100 when quick
   --only NAME   only this step, or `kills`; may be given several times
   --list        the steps

@@ -51,9 +51,8 @@ pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Res
         ensure!(forgot || !told.forgot, "what was forgotten is back: {seqs:?}");
         // Forgetting takes a number for itself.
         let most = last - u64::from(forgot);
-        let all: BTreeSet<u64> = (1..=most)
-            .filter(|seq| !forgot || !expected.forgets.contains(seq))
-            .collect();
+        let all: BTreeSet<u64> =
+            (1..=most).filter(|seq| !forgot || !expected.forgets.contains(seq)).collect();
         ensure!(seqs == all, "a gap: {seqs:?} of {last}");
         ensure!(most >= kept, "{most} messages, though {kept} were acknowledged");
         ensure!(most <= kept + expected.more, "{most} messages, {kept} acknowledged");
@@ -80,8 +79,8 @@ pub(crate) async fn read(store: &FileConversationStore) -> Result<(BTreeSet<u64>
     ensure!(reading.skipped.is_empty(), "passed over: {:?}", reading.skipped);
     let ranged = store.read_seqs(0..=u64::MAX).await?;
     ensure!(reading.messages == ranged.messages, "the tail and the range of all numbers differ");
-    let seqs = reading.messages.iter().map(|stored| stored.seq);
-    ensure!(seqs.is_sorted_by(|a, b| a < b), "not in order or not once");
+    let places = reading.messages.iter().map(|stored| (stored.ordered_at(), stored.seq));
+    ensure!(places.is_sorted_by(|a, b| a < b), "not in order or not once");
     for stored in &reading.messages {
         ensure!(stored.message.content == text(stored.seq), "{} holds other words", stored.seq);
     }

@@ -153,19 +153,23 @@ impl<'a> Bench<'a> {
         Ok(cuts)
     }
 
-    /// Puts what was left in place and looks at it as the next process would.
-    pub(crate) fn check(&self, cut: &Cut) -> Result<()> {
+    /// Puts what was left in place and looks at it as the next process would; what is wrong with it.
+    pub(crate) fn check(&self, cut: &Cut) -> Result<(), String> {
         let at = self.path("at");
+        self.check_in(&at, cut).map_err(|e| e.to_string().replace(&at.display().to_string(), ""))
+    }
+
+    fn check_in(&self, at: &Path, cut: &Cut) -> Result<()> {
         match &cut.left {
             Left::Disk(kind, change) => {
                 let image = self.path("checked");
                 change.apply(self.disk(*kind)?, &image)?;
-                let _mounted = Mounted::new(&image, *kind, &at)?;
-                (self.step.check)(&root_in(&at), &cut.told)
+                let _mounted = Mounted::new(&image, *kind, at)?;
+                (self.step.check)(&root_in(at), &cut.told)
             }
             Left::Files(files) => {
-                put(files, &at)?;
-                let checked = (self.step.check)(&root_in(&at), &cut.told);
+                put(files, at)?;
+                let checked = (self.step.check)(&root_in(at), &cut.told);
                 fs::remove_dir_all(at)?;
                 checked
             }

@@ -40,8 +40,11 @@ pub(crate) async fn append(store: &FileConversationStore, seq: u64) -> Result<()
     if stored.seq == seq { Ok(()) } else { Err(format!("{} in place of {seq}", stored.seq).into()) }
 }
 
-/// Tells whoever has started this process, in one system call.
+/// Tells whoever has started this process, in one system call; others have nobody to tell.
 pub(crate) fn say(what: &str) {
+    if std::env::args().nth(1).as_deref() != Some(super::WORK) {
+        return;
+    }
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(format!("@{what}\n").as_bytes()).and_then(|()| out.flush());
 }

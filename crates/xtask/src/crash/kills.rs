@@ -83,10 +83,10 @@ fn kill(root: &Path, told: &mut Told) -> Result<()> {
         .spawn()?;
     let mut lines = BufReader::new(child.stdout.take().ok_or("it has no output")?).lines();
     let chance = RandomState::new().hash_one(told.last);
-    for line in lines.by_ref().take((chance % 4) as usize) {
+    for line in lines.by_ref().take((chance % 16) as usize) {
         told.hear(&line?)?;
     }
-    std::thread::sleep(Duration::from_micros(chance / 4 % 5_000));
+    std::thread::sleep(Duration::from_micros(chance / 16 % 5_000));
     child.kill()?;
     lines.try_for_each(|line| told.hear(&line?))?;
     child.wait()?;

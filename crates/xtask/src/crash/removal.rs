@@ -4,12 +4,11 @@ use std::fmt;
 
 use crate::Result;
 use crate::crash::cut::{Bench, End};
-use crate::crash::report::{Line, Report};
 
 /// One fsync that was not made.
 #[derive(Debug)]
 pub(crate) struct Removal {
-    step: &'static str,
+    pub(crate) step: &'static str,
     number: usize,
     /// Of what.
     of: String,
@@ -44,28 +43,30 @@ impl fmt::Display for Removal {
 }
 
 /// Does a step once for each of its fsyncs and each kind of end, without that fsync.
-pub(crate) fn run(bench: &mut Bench<'_>, line: &mut Line, report: &mut Report) -> Result<()> {
+pub(crate) fn run(bench: &mut Bench<'_>, progress: &dyn Fn(&str)) -> Result<Vec<Removal>> {
     let calls = std::mem::take(&mut bench.calls);
-    let syncs = calls.iter().enumerate().filter(|(_, call)| is_sync(call));
-    for (number, (at, call)) in (1..).zip(syncs) {
-        report.progress(&format!("{}: without fsync {number}", bench.step.name));
+    let mut removals = Vec::new();
+    for (at, call) in calls.iter().enumerate().filter(|(_, call)| is_sync(call)) {
+        let number = removals.len() + 1;
+        progress(&format!("{}: without fsync {number}", bench.step.name));
         let came = match notice(bench, number)? {
             Some(noticed) => noticed,
-            None => reason(call, calls.get(at + 1..).unwrap_or_default())
-                .map_or(Came::Unnoticed, Came::Covered),
+            None => {
+                let (before, after) = calls.split_at(at);
+                reason(before, call, after.get(1..).unwrap_or_default())
+                    .map_or(Came::Unnoticed, Came::Covered)
+            }
         };
-        line.removed += 1;
-        line.noticed += usize::from(matches!(came, Came::Noticed(..)));
-        report.removed(Removal { step: bench.step.name, number, of: of(call).to_owned(), came });
+        removals.push(Removal { step: bench.step.name, number, of: of(call).to_owned(), came });
     }
-    Ok(())
+    Ok(removals)
 }
 
 fn notice(bench: &mut Bench<'_>, number: usize) -> Result<Option<Came>> {
     for end in End::ALL.into_iter().filter(|end| end.cut().is_some()) {
         for cut in bench.cuts(end, Some(number))? {
             if let Err(violation) = bench.check(&cut) {
-                return Ok(Some(Came::Noticed(end, cut.after, violation.to_string())));
+                return Ok(Some(Came::Noticed(end, cut.after, violation)));
             }
         }
     }
@@ -82,14 +83,22 @@ fn of(call: &str) -> &str {
 }
 
 /// Why nothing is lost without an fsync on these file systems. Others promise less, so that the store makes it.
-fn reason(call: &str, later: &[String]) -> Option<&'static str> {
+fn reason(before: &[String], call: &str, after: &[String]) -> Option<&'static str> {
     let name = of(call).rsplit('/').next().unwrap_or_default();
     if name == "head" {
-        return Some("the newest record stays in a file of its own, and says as much");
+        return Some("records beyond an old head count all the same, as long as they open");
     }
-    let acknowledged = later.iter().position(|call| call.starts_with("write(1<"));
-    let before = later.get(..acknowledged.unwrap_or(later.len())).unwrap_or_default();
-    let is_folder = !name.starts_with(".tmp");
-    (is_folder && before.iter().any(|call| is_sync(call)))
-        .then_some("a later fsync makes it durable as well, before anything is acknowledged")
+    let acknowledged = after.iter().position(|call| call.starts_with("write(1<"));
+    let until_then = after.get(..acknowledged.unwrap_or(after.len())).unwrap_or_default();
+    if name.starts_with(".tmp") {
+        None
+    } else if until_then.iter().any(|call| is_sync(call)) {
+        Some("a later fsync makes it durable as well, before anything is acknowledged")
+    } else if before.last().is_some_and(|call| call.starts_with("unlink")) {
+        Some(
+            "what it removes for good lies elsewhere, and nothing was written in its place so soon",
+        )
+    } else {
+        None
+    }
 }

@@ -1,5 +1,6 @@
 //! What is told while it runs, and at the end.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -12,14 +13,17 @@ pub(crate) struct Line {
     name: &'static str,
     /// How many different states were left for each kind of end.
     ends: [usize; End::ALL.len()],
-    pub(crate) removed: usize,
-    pub(crate) noticed: usize,
-    pub(crate) took: Duration,
+    removals: Vec<Removal>,
+    took: Duration,
 }
 
 impl Line {
     pub(crate) fn of(name: &'static str) -> Self {
         Self { name, ..Self::default() }
+    }
+
+    pub(crate) fn finish(self, removals: Vec<Removal>, took: Duration) -> Self {
+        Self { removals, took, ..self }
     }
 
     pub(crate) fn count(&mut self, end: End, ends: usize) {
@@ -31,8 +35,8 @@ impl Line {
 
 pub(crate) struct Report {
     began: Instant,
-    lines: Vec<Line>,
-    removals: Vec<Removal>,
+    /// By the order of the steps.
+    lines: BTreeMap<usize, Line>,
     kills: Option<String>,
     failures: usize,
     skipped: Vec<String>,
@@ -42,8 +46,7 @@ impl Report {
     pub(crate) fn new() -> Self {
         Self {
             began: Instant::now(),
-            lines: Vec::new(),
-            removals: Vec::new(),
+            lines: BTreeMap::new(),
             kills: None,
             failures: 0,
             skipped: Vec::new(),
@@ -76,40 +79,41 @@ impl Report {
         self.failures += 1;
     }
 
-    pub(crate) fn removed(&mut self, removal: Removal) {
-        if matches!(removal.came, Came::Unnoticed) {
-            self.fail(&format!("nothing was lost{removal}"));
-        }
-        self.removals.push(removal);
-    }
-
     pub(crate) fn kills(&mut self, rounds: usize, messages: u64, took: Duration) {
         let took = took.as_secs();
         self.kills = Some(format!("{rounds} processes killed, {messages} messages, {took} s"));
     }
 
-    pub(crate) fn add(&mut self, line: Line) {
-        self.lines.push(line);
+    pub(crate) fn add(&mut self, order: usize, line: Line) {
+        for removal in &line.removals {
+            if matches!(removal.came, Came::Unnoticed) {
+                self.fail(&removal.to_string());
+            }
+        }
+        self.lines.insert(order, line);
     }
 
     /// Prints everything; whether it all held.
     pub(crate) fn finish(self) -> bool {
         self.clear();
-        if !self.removals.is_empty() {
+        let mut removals = self.lines.values().flat_map(|line| &line.removals).peekable();
+        if removals.peek().is_some() {
             println!("\nfsyncs left out, one at a time\n");
-            self.removals.iter().for_each(|removal| println!("  {removal}"));
+            removals.for_each(|removal| println!("  {removal}"));
         }
         if !self.lines.is_empty() {
-            println!("\nstates that were left, each opened, checked and written on\n");
+            println!("\ndifferent states that were left, each opened, checked and written on\n");
             print!("  {:<14}", "step");
             End::ALL.iter().for_each(|end| print!("  {end}"));
             println!("  fsyncs  noticed    took");
-            for Line { name, ends, removed, noticed, took } in &self.lines {
+            for Line { name, ends, removals, took } in self.lines.values() {
                 print!("  {name:<14}");
                 for (end, states) in End::ALL.iter().zip(ends) {
                     print!("  {states:>width$}", width = end.to_string().len());
                 }
-                println!("  {removed:>6}  {noticed:>7}  {:>4} s", took.as_secs());
+                let noticed = removals.iter().filter(|r| matches!(r.came, Came::Noticed(..)));
+                let (all, noticed, took) = (removals.len(), noticed.count(), took.as_secs());
+                println!("  {all:>6}  {noticed:>7}  {took:>4} s");
             }
         }
         if let Some(kills) = &self.kills {

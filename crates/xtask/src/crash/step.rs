@@ -8,7 +8,7 @@ use sottovoce::{ConversationStore, Document, EncryptionKey};
 
 use crate::Result;
 use crate::crash::check::{self, Expected};
-use crate::crash::house::{append, block_on, open, open_of, say, text, said};
+use crate::crash::house::{append, block_on, open, open_of, said, say, text};
 
 /// What a process has been told, as it repeats it on its output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(crate) struct Step {
 /// The number of files that stay loose, so that packing begins early.
 const LOOSE: usize = 64;
 
-pub(crate) const STEPS: [Step; 11] = [
+pub(crate) const STEPS: [Step; 13] = [
     Step {
         name: "first-append",
         is_long: false,
@@ -94,14 +94,39 @@ pub(crate) const STEPS: [Step; 11] = [
         work: |root| {
             block_on(async {
                 let store = open(root, 2).await?;
-                let stored = store.append_all((4..=15).map(|seq| said(text(seq))).collect::<Result<_>>()?).await?;
+                let stored = store
+                    .append_all((4..=15).map(|seq| said(text(seq))).collect::<Result<_>>()?)
+                    .await?;
                 say(&format!("kept {}", stored.last().ok_or("nothing was stored")?.seq));
                 Ok(())
             })
         },
         check: |root, told| {
-            check::conversation(root, told, &Expected { before: 3, more: 12, ..Expected::default() })
+            check::conversation(
+                root,
+                told,
+                &Expected { before: 3, more: 12, ..Expected::default() },
+            )
         },
+    },
+    // As many as go straight into a pack, older than those that are there.
+    Step {
+        name: "import",
+        is_long: true,
+        seed: |root| filled(root, 2, 3),
+        work: |root| imports(root, 2, 12),
+        check: |root, told| {
+            let expected = Expected { before: 3, more: 12, ..Expected::default() };
+            check::conversation(root, told, &expected)
+        },
+    },
+    // One that is older, and so is packed before those that came earlier.
+    Step {
+        name: "import-one",
+        is_long: true,
+        seed: |root| filled(root, 1, 2),
+        work: |root| imports(root, 1, 1),
+        check: |root, told| check::conversation(root, told, &Expected::one_more_than(2)),
     },
     // The third message makes the first pack.
     Step {
@@ -125,7 +150,11 @@ pub(crate) const STEPS: [Step; 11] = [
         seed: |root| filled(root, LOOSE, 6),
         work: |root| forgets(root, LOOSE),
         check: |root, told| {
-            check::conversation(root, told, &Expected { before: 6, more: 0, forgets: &[2, 3, 5], ..Expected::default() })
+            check::conversation(
+                root,
+                told,
+                &Expected { before: 6, more: 0, forgets: &[2, 3, 5], ..Expected::default() },
+            )
         },
     },
     Step {
@@ -134,7 +163,11 @@ pub(crate) const STEPS: [Step; 11] = [
         seed: |root| filled(root, 1, 9),
         work: |root| forgets(root, 1),
         check: |root, told| {
-            check::conversation(root, told, &Expected { before: 9, more: 0, forgets: &[2, 3, 5], ..Expected::default() })
+            check::conversation(
+                root,
+                told,
+                &Expected { before: 9, more: 0, forgets: &[2, 3, 5], ..Expected::default() },
+            )
         },
     },
     Step {
@@ -157,9 +190,7 @@ pub(crate) const STEPS: [Step; 11] = [
             filled(root, LOOSE, 3)?;
             Ok(std::fs::remove_file(root.join("head"))?)
         },
-        work: |root| {
-            block_on(async { Ok(open(root, LOOSE).await?.rebuild_head().await?) })
-        },
+        work: |root| block_on(async { Ok(open(root, LOOSE).await?.rebuild_head().await?) }),
         check: |root, told| {
             // Whoever was not told has to ask again.
             if !told.done {
@@ -207,6 +238,22 @@ fn appends(root: &Path, loose: usize, messages: u64) -> Result<()> {
             append(&store, seq).await?;
             say(&format!("kept {seq}"));
         }
+        Ok(())
+    })
+}
+
+fn imports(root: &Path, loose: usize, messages: u64) -> Result<()> {
+    block_on(async {
+        let store = open(root, loose).await?;
+        let there = store.read_tail(1).await?.last_seq;
+        let last = there + messages;
+        let messages = (there + 1..=last).map(|seq| {
+            let mut message = said(text(seq))?;
+            message.timestamp = "2020-01-01T00:00:00Z".parse()?;
+            Ok(message)
+        });
+        store.import(messages.collect::<Result<_>>()?).await?;
+        say(&format!("kept {last}"));
         Ok(())
     })
 }
