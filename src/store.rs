@@ -31,6 +31,8 @@ mod contract;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod interleaving;
+#[cfg(test)]
 mod packing;
 
 use std::ops::{Range, RangeInclusive};
