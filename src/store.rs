@@ -37,6 +37,8 @@ mod faults;
 #[cfg(test)]
 mod importing;
 #[cfg(test)]
+mod interleaving;
+#[cfg(test)]
 mod packing;
 
 use std::ops::{Range, RangeInclusive};

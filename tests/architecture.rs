@@ -47,6 +47,7 @@ const MODULES: [(&str, &[&str]); 18] = [
 ];
 
 /// Files of the library that only its tests compile.
+<<<<<<< HEAD
 const TEST_MODULES: [&str; 7] = [
     "batches.rs",
     "contract.rs",
@@ -56,6 +57,10 @@ const TEST_MODULES: [&str; 7] = [
     "importing.rs",
     "packing.rs",
 ];
+=======
+const TEST_MODULES: [&str; 6] =
+    ["batches.rs", "contract.rs", "faults.rs", "fuzzing.rs", "interleaving.rs", "packing.rs"];
+>>>>>>> crash
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

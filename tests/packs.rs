@@ -21,7 +21,8 @@ use std::time::Duration;
 use common::*;
 use rustix::fs::{CWD, FileType, Mode};
 use sottovoce::{
-    ConversationStore, FileConversationStore, FindingKind, Reading, Report, Scope, StoreOptions,
+    ConversationStore, Error, FileConversationStore, FindingKind, Reading, Report, Scope,
+    StoreOptions,
 };
 
 /// How many messages are kept at once: enough for a pack.
@@ -537,6 +538,46 @@ fn hundreds_of_planted_packs_exhaust_neither_open_files_nor_patience() {
     let output = child.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("@done"), "{text}");
+}
+
+#[tokio::test]
+async fn a_folder_of_packs_deleted_or_exchanged_while_open_is_an_error_and_not_made_again() {
+    for what in ["deleted", "exchanged", "linked"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, moved) = (folder.path().join("root"), folder.path().join("moved"));
+        let warm = packed(&root, 9).await;
+        warm.read_tail(9).await.unwrap();
+        let there = root.join("packs");
+        fs::rename(&there, &moved).unwrap();
+        match what {
+            "exchanged" => {
+                let copied = Command::new("cp").arg("-a").arg(&moved).arg(&there).status();
+                assert!(copied.unwrap().success());
+            }
+            "linked" => symlink(&moved, &there).unwrap(),
+            _ => {}
+        }
+        let before = there.exists().then(|| snapshot(&there));
+        let all = jiff::Timestamp::MIN..jiff::Timestamp::MAX;
+        // What is said meanwhile is kept, in a file of its own.
+        for number in 10..=13 {
+            assert_eq!(warm.append_message(said(number)).await.unwrap().seq, number, "{what}");
+        }
+        for refused in [
+            warm.read_seqs(1..=9).await.map(|_| ()),
+            warm.read_times(all).await.map(|_| ()),
+            warm.verify(|_| {}).await.map(|_| ()),
+        ] {
+            assert!(matches!(refused, Err(Error::FolderReplaced { .. })), "{what}: {refused:?}");
+        }
+        assert!(there.exists().then(|| snapshot(&there)) == before, "{what}");
+        // Put back, it goes on.
+        fs::remove_file(&there).or_else(|_| fs::remove_dir_all(&there)).ok();
+        fs::rename(&moved, &there).unwrap();
+        assert_eq!(warm.append_message(said(14)).await.unwrap().seq, 14, "{what}");
+        reads(&root, &(1..=14).collect::<Vec<_>>(), what).await;
+        assert!(verify(&root).await.findings.is_empty(), "{what}");
+    }
 }
 
 // Several processes

@@ -71,7 +71,8 @@ impl FsBlobs {
     /// The folder, opened once; `None` while there is none.
     fn opened(&self) -> Result<Option<&Folder>> {
         if let Some(folder) = self.folder.get() {
-            let there = rustix::fs::statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW);
+            let there =
+                retry_on_intr(|| rustix::fs::statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW));
             return match there {
                 Ok(stat) if id(&stat) == folder.id => Ok(Some(folder)),
                 Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => {
@@ -100,7 +101,8 @@ impl FsBlobs {
             };
         }
         let Some(fd) = fd else { return Ok(None) };
-        let stat = rustix::fs::fstat(&fd).map_err(|e| self.error("look at the folder", "", e))?;
+        let stat = retry_on_intr(|| rustix::fs::fstat(&fd))
+            .map_err(|e| self.error("look at the folder", "", e))?;
         let id = id(&stat);
         Ok(Some(self.folder.get_or_init(|| Folder { fd, id })))
     }
@@ -157,7 +159,8 @@ impl FsBlobs {
             Err(Errno::NXIO | Errno::ISDIR | Errno::NODEV) => return refused("not a plain file"),
             Err(errno) => return Err(self.error("open the file", name, errno)),
         };
-        let stat = rustix::fs::fstat(&file).map_err(|e| self.error("look at the file", name, e))?;
+        let stat = retry_on_intr(|| rustix::fs::fstat(&file))
+            .map_err(|e| self.error("look at the file", name, e))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok(Some((file, stat))),
             FileType::Directory => refused("a folder"),
@@ -239,7 +242,8 @@ impl Blobs for FsBlobs {
         let mut peeked = self.peeked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = peeked.as_ref().filter(|known| known.path.ends_with(name)) {
             // The path still leading to the open file proves both that the folder and that the file is the same.
-            let there = rustix::fs::statat(CWD, &known.path, AtFlags::SYMLINK_NOFOLLOW);
+            let there =
+                retry_on_intr(|| rustix::fs::statat(CWD, &known.path, AtFlags::SYMLINK_NOFOLLOW));
             if let Ok(stat) = there
                 && id(&stat) == known.id
             {
@@ -341,7 +345,7 @@ impl Blobs for FsBlobs {
         let Some(folder) = self.held()? else {
             return Ok(0);
         };
-        match rustix::fs::statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+        match retry_on_intr(|| rustix::fs::statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW)) {
             #[allow(clippy::useless_conversion, reason = "narrower on other machines")]
             Ok(stat) => Ok(stat.st_nlink.into()),
             Err(Errno::NOENT) => Ok(0),
