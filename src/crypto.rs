@@ -6,9 +6,11 @@
 
 mod envelope;
 mod key;
+mod passphrase;
 
 #[cfg(any(fuzzing, test))]
 pub(crate) use envelope::line;
 pub(crate) use envelope::{Envelope, Malformed, Place};
 pub use key::{EncryptionKey, PLACEHOLDER_KEY};
-pub(crate) use key::{SealingKey, random};
+pub(crate) use key::{Derivation, SealingKey, hex_line, random};
+pub(crate) use passphrase::{Cost, KeyBytes, Salt};

@@ -29,8 +29,8 @@ impl EncryptionKey {
     /// process makes it at the same time, the key is the one in the file.
     pub fn read_or_make_file(path: &Path) -> Result<Self> {
         let (folder, name) = split(path)?;
-        let key = Self::generate()?;
-        if folder.create(&name, key.to_hex().as_bytes())? {
+        let text = Self::generate()?.to_hex().unwrap_or_default();
+        if folder.create(&name, text.as_bytes())? {
             folder.sync()?;
         }
         Self::read_file(path)?.ok_or_else(|| Error::KeyFile {

@@ -73,7 +73,7 @@ fn the_python_reader_reads_a_store() {
     }
 
     let key = EncryptionKey::generate().unwrap();
-    let text = key.to_hex();
+    let text = key.to_hex().unwrap();
     let store = folder.path().join("store");
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
         let store = StoreOptions::new(key).open(&store).await.unwrap();

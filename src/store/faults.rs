@@ -654,7 +654,7 @@ async fn during_a_change_of_keys_each_record_opens_under_its_own() {
         let vault = String::from_utf8(blobs.read("vault").unwrap().unwrap()).unwrap();
         let (before, keys) = vault.split_once('[').unwrap();
         let salt = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
-        let new_key = SealingKey::new(&secret("the new key"), &[1; 32]);
+        let new_key = SealingKey::new(&secret("the new key").unsalted(), &[1; 32]);
         let entry = format!(r#"{{"kid":"{}","kdf":"sha256","salt":"{salt}"}}"#, new_key.id());
         blobs.replace("vault", format!("{before}[{entry},{keys}").as_bytes()).unwrap();
 

@@ -102,10 +102,8 @@ impl StoreOptions {
     pub async fn open(self, root: impl AsRef<Path>) -> Result<FileConversationStore> {
         let below = self.scope.folder()?;
         let root_blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
-        let blobs = match below.as_slice() {
-            [] => Arc::clone(&root_blobs),
-            below => Arc::new(FsBlobs::new(root.as_ref(), below)?),
-        };
+        // Two views even of one folder: each remembers the file that it is asked for again and again.
+        let blobs = Arc::new(FsBlobs::new(root.as_ref(), &below)?);
         self.open_blobs(root_blobs, blobs).await
     }
 
