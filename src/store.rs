@@ -19,6 +19,7 @@ pub(crate) mod packer;
 pub(crate) mod pen;
 pub(crate) mod reader;
 pub(crate) mod record;
+pub(crate) mod rekey;
 pub(crate) mod tail;
 pub(crate) mod vault;
 pub(crate) mod verify;
@@ -32,6 +33,8 @@ mod contract;
 mod faults;
 #[cfg(test)]
 mod packing;
+#[cfg(test)]
+mod rekeying;
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -46,7 +49,8 @@ pub use finding::{Finding, FindingKind};
 pub use forget::Forgotten;
 pub use options::StoreOptions;
 pub use record::StoredMessage;
-pub use vault::store_exists;
+pub use rekey::{Rekey, Rekeyed};
+pub use vault::{make_vault, store_exists};
 pub use verify::{Progress, Report};
 
 use crate::error::Result;

@@ -46,8 +46,8 @@ const MODULES: [(&str, &[&str]); 17] = [
 ];
 
 /// Files of the library that only its tests compile.
-const TEST_MODULES: [&str; 5] =
-    ["batches.rs", "contract.rs", "faults.rs", "fuzzing.rs", "packing.rs"];
+const TEST_MODULES: [&str; 6] =
+    ["batches.rs", "contract.rs", "faults.rs", "fuzzing.rs", "packing.rs", "rekeying.rs"];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

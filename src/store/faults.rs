@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::{ConversationStore, Document, FileConversationStore, FindingKind, StoreOptions};
 use crate::blob::{
-    Blobs, EntryKind, Fill, Lock, Source, Streamed, fs::FsBlobs, memory::MemoryBlobs,
+    Blobs, Check, EntryKind, Fill, Lock, Refill, Source, Streamed, fs::FsBlobs, memory::MemoryBlobs,
 };
 use crate::crypto::SealingKey;
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error, Result};
@@ -22,6 +22,7 @@ pub(super) enum Call {
     Read,
     Create,
     Replace,
+    Exchange,
     Overwrite,
     Sync,
     Lock,
@@ -146,6 +147,11 @@ impl Blobs for Faulty {
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.pass(Call::Replace)?;
         self.inner.replace(name, bytes)
+    }
+
+    fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool> {
+        self.pass(Call::Exchange)?;
+        self.inner.exchange(name, fill, check)
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {

@@ -122,6 +122,20 @@ impl StoreOptions {
         root: Arc<dyn Blobs>,
         blobs: Arc<dyn Blobs>,
     ) -> Result<FileConversationStore> {
+        let (reader, writer) = self.assemble(root, blobs);
+        blocking(move || {
+            reader.check()?;
+            Ok(FileConversationStore::new(reader, writer))
+        })
+        .await
+    }
+
+    /// The parts of a store, before anything was looked at.
+    pub(crate) fn assemble(
+        self,
+        root: Arc<dyn Blobs>,
+        blobs: Arc<dyn Blobs>,
+    ) -> (Arc<Reader>, Writer) {
         let reader = Arc::new(Reader::new(Folder::new(root, blobs, self.scope, self.keys)));
         let writer = Writer::new(
             Arc::clone(&reader),
@@ -133,10 +147,6 @@ impl StoreOptions {
             },
             Packer::keeping(self.loose_files),
         );
-        blocking(move || {
-            reader.check()?;
-            Ok(FileConversationStore::new(reader, writer))
-        })
-        .await
+        (reader, writer)
     }
 }

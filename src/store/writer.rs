@@ -165,7 +165,7 @@ impl Writer {
     }
 
     /// Runs `work` as the folder's only writer, with the tail as it is now.
-    fn locked<T>(
+    pub(crate) fn locked<T>(
         &mut self,
         work: impl FnOnce(&Pen<'_>, &mut Tail, &mut Packer) -> Result<T>,
     ) -> Result<T> {
