@@ -11,6 +11,6 @@ mod passphrase;
 #[cfg(any(fuzzing, test))]
 pub(crate) use envelope::line;
 pub(crate) use envelope::{Envelope, Malformed, Place};
-pub use key::{EncryptionKey, PLACEHOLDER_KEY};
 pub(crate) use key::{Derivation, SealingKey, hex_line, random};
+pub use key::{EncryptionKey, PLACEHOLDER_KEY};
 pub(crate) use passphrase::{Cost, KeyBytes, Salt};

@@ -313,7 +313,9 @@ impl Error {
             Self::Io { .. } => {
                 "check that the path exists and that this user may use it; `sottovoce doctor` looks"
             }
-            Self::NoMemory | Self::Exhausted { .. } => "close files or programs and try again; nothing is damaged",
+            Self::NoMemory | Self::Exhausted { .. } => {
+                "close files or programs and try again; nothing is damaged"
+            }
             Self::NoRandomness => "try again once the system has started fully",
             Self::Host { .. } => "mend what the cause names",
             Self::Model { failure, .. } => failure.help(),

@@ -108,8 +108,8 @@ pub use render::{
 pub use scope::Scope;
 pub use store::{
     ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Packed,
-    Progress, Reading, Rekey, Rekeyed, Report, StoreOptions, StoredMessage, make_vault,
-    store_exists,
+    Progress, Reading, Rekey, Rekeyed, Report, StoreKey, StoreOptions, StoredMessage, keep_salt,
+    make_vault, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

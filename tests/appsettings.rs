@@ -226,7 +226,7 @@ async fn the_configured_secret_is_used_again_after_a_failed_start() {
 fn what_was_never_configured_is_told_apart_from_the_placeholder() {
     let folder = tempfile::tempdir().unwrap();
     let error =
-        |key| load(&settings(folder.path(), key), &[]).unwrap().encryption_key().unwrap_err();
+        |key| load(&settings(folder.path(), key), &[]).unwrap().encryption_keys().unwrap_err();
     assert!(matches!(error(""), Error::NoKey));
     assert!(matches!(error("replace-me-before-deployment"), Error::PlaceholderKey));
 }

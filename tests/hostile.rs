@@ -914,7 +914,14 @@ async fn a_vault_of_a_newer_version_or_unknown_derivation_is_named_and_left_alon
 async fn a_derivation_that_would_take_the_machine_down_or_protect_nothing_is_not_tried_out() {
     let folder = tempfile::tempdir().unwrap();
     let scope = Scope::Dm { user: "bob".into() };
-    options().scope(scope).open(folder.path()).await.unwrap().append_message(said(1)).await.unwrap();
+    options()
+        .scope(scope)
+        .open(folder.path())
+        .await
+        .unwrap()
+        .append_message(said(1))
+        .await
+        .unwrap();
     let path = folder.path().join("vault");
     let vault = fs::read_to_string(&path).unwrap();
     let (_, entry) = vault.split_once('[').unwrap();

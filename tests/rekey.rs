@@ -17,9 +17,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use common::*;
-use sottovoce::{
-    ConversationStore, EncryptionKey, Error, FindingKind, Rekey, Scope, StoreOptions,
-};
+use sottovoce::{ConversationStore, EncryptionKey, Error, FindingKind, Rekey, Scope, StoreOptions};
 
 /// The variable that says from which key to which a process changes.
 const KEYS: &str = "SOTTOVOCE_TEST_KEYS";
@@ -216,10 +214,12 @@ fn kid_of(vault: &str) -> String {
 }
 
 #[test]
-fn a_change_to_a_passphrase_keeps_its_salt_elsewhere_too_and_that_opens_a_store_without_its_vault() {
+fn a_change_to_a_passphrase_keeps_its_salt_elsewhere_too_and_that_opens_a_store_without_its_vault()
+{
     let folder = tempfile::tempdir().unwrap();
     let (root, config) = (folder.path().join("root"), folder.path().join("config"));
-    let passphrase = || EncryptionKey::from_passphrase("a passphrase of the tests".to_owned()).unwrap();
+    let passphrase =
+        || EncryptionKey::from_passphrase("a passphrase of the tests".to_owned()).unwrap();
     block_on(async {
         filled(&root, 3).await;
         let rekey = Rekey::new(key(), passphrase()).keep_salt_in(&config);

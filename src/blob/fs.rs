@@ -18,9 +18,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use self::source::FsSource;
-use super::{
-    Blobs, Check, EntryKind, Fill, Lock, READ_LIMIT, Refill, Source, Streamed, TEMPORARY,
-};
+use super::{Blobs, Check, EntryKind, Fill, Lock, READ_LIMIT, Refill, Source, Streamed, TEMPORARY};
 use crate::error::{Error, Result};
 
 #[derive(Debug)]

@@ -34,6 +34,17 @@ pub(crate) enum Derivation {
     Argon2id(Cost),
 }
 
+impl Derivation {
+    /// As the vault has it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Sha256 => "sha256",
+            Self::File => "file",
+            Self::Argon2id(_) => "argon2id",
+        }
+    }
+}
+
 impl EncryptionKey {
     /// The SHA-256 of a secret string's exact UTF-8 bytes. The key is as strong as the string: a long random one.
     ///
@@ -161,8 +172,8 @@ impl SealingKey {
     pub(crate) fn new(bytes: &KeyBytes, salt: &Salt) -> Self {
         let mut id = [0; 16];
         // 16 bytes are far below HKDF's limit of 8,160, its only error.
-        let _ = Hkdf::<Sha256>::new(Some(salt), bytes.as_slice())
-            .expand(b"sottovoce/v1 kid", &mut id);
+        let _ =
+            Hkdf::<Sha256>::new(Some(salt), bytes.as_slice()).expand(b"sottovoce/v1 kid", &mut id);
         let id = id.iter().flat_map(|byte| hex_digits(*byte)).collect();
         Self { id, cipher: Aes256Gcm::new((&**bytes).into()), entropy: random }
     }

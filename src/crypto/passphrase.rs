@@ -123,8 +123,16 @@ mod tests {
         // Made with the reference implementation in C.
         let salt = std::array::from_fn(|at| u8::try_from(at).unwrap());
         for (text, cost, expected) in [
-            ("correct horse battery staple", Cost::USUAL, "6ed12d7d594a6ae56c7ad1725982ae0d41317bd2b239dd1e0916d913d4da0757"),
-            ("Passwört, 2 lanes", Cost::checked(19_456, 2, 2).unwrap(), "7076e8ac24ea8578fdf4e8d09d2bba1d138f97be21d48aab676cd5de79852de2"),
+            (
+                "correct horse battery staple",
+                Cost::USUAL,
+                "6ed12d7d594a6ae56c7ad1725982ae0d41317bd2b239dd1e0916d913d4da0757",
+            ),
+            (
+                "Passwört, 2 lanes",
+                Cost::checked(19_456, 2, 2).unwrap(),
+                "7076e8ac24ea8578fdf4e8d09d2bba1d138f97be21d48aab676cd5de79852de2",
+            ),
         ] {
             let passphrase = Passphrase::new(Zeroizing::new(text.to_owned()));
             assert_eq!(hex(&*passphrase.derive(cost, &salt).unwrap()), expected);

@@ -66,10 +66,7 @@ pub struct Rekeyed {
 
 impl Rekey {
     /// From one key to another.
-    pub fn new(
-        from: impl Into<Arc<EncryptionKey>>,
-        to: impl Into<Arc<EncryptionKey>>,
-    ) -> Self {
+    pub fn new(from: impl Into<Arc<EncryptionKey>>, to: impl Into<Arc<EncryptionKey>>) -> Self {
         Self {
             to: to.into(),
             from: vec![from.into()],
@@ -207,8 +204,9 @@ impl Rekey {
         let mut left = Vec::new();
         let (mut conversations, mut total) = (Vec::new(), 0usize);
         for place in scopes::places(root, &mut left)? {
-            let (reader, writer) =
-                self.options(place.scope.clone()).assemble(Arc::clone(root), Arc::clone(&place.blobs));
+            let (reader, writer) = self
+                .options(place.scope.clone())
+                .assemble(Arc::clone(root), Arc::clone(&place.blobs));
             if let Some(size) = conversation::size(&reader.folder)? {
                 total = total.saturating_add(size);
                 conversations.push((place, Conversation::new(writer)));

@@ -31,7 +31,11 @@ fn scopes() -> [Scope; 4] {
     ]
 }
 
-async fn open(root: &Arc<dyn Blobs>, scope: &Scope, options: StoreOptions) -> Result<FileConversationStore> {
+async fn open(
+    root: &Arc<dyn Blobs>,
+    scope: &Scope,
+    options: StoreOptions,
+) -> Result<FileConversationStore> {
     let below = scope.folder().unwrap();
     let blobs = below.iter().fold(Arc::clone(root), |blobs, name| blobs.folder(name));
     options.scope(scope.clone()).loose_files(4).open_blobs(Arc::clone(root), blobs).await
@@ -56,7 +60,8 @@ async fn is_whole(root: &Arc<dyn Blobs>, options: impl Fn() -> StoreOptions) {
         let store = open(root, scope, options()).await.unwrap();
         let reading = store.read_tail(99).await.unwrap();
         assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
-        let texts = reading.messages.iter().map(|stored| stored.message.content.parse::<u64>().unwrap());
+        let texts =
+            reading.messages.iter().map(|stored| stored.message.content.parse::<u64>().unwrap());
         let expected = (1..=32).filter(|number: &u64| ![3, 4, 29, 31].contains(number));
         assert!(texts.eq(expected), "{scope:?}");
         let document = store.read_document(Document::Calibration).await.unwrap().unwrap();
@@ -86,7 +91,9 @@ fn files(blobs: &dyn Blobs) -> Vec<(String, Vec<u8>)> {
     files.retain(|name| name != "lock");
     let mut found: Vec<_> = files
         .into_iter()
-        .map(|name| (blobs.path().join(&name).display().to_string(), blobs.read(&name).unwrap().unwrap()))
+        .map(|name| {
+            (blobs.path().join(&name).display().to_string(), blobs.read(&name).unwrap().unwrap())
+        })
         .collect();
     for folder in folders {
         found.extend(self::files(&*blobs.folder(&folder)));

@@ -53,10 +53,9 @@ fn has_old_lines(pen: &Pen<'_>, pack: &Pack, left: &mut Vec<Finding>) -> Result<
             Sealed::Anew(_) => return Ok(true),
             Sealed::Already => {}
             Sealed::Left(kind) => {
-                let place = line.name.map_or_else(
-                    || pack.name.place(),
-                    |record| pack.name.place_of(record),
-                );
+                let place = line
+                    .name
+                    .map_or_else(|| pack.name.place(), |record| pack.name.place_of(record));
                 unopened.push(kind.in_file(place));
             }
         }

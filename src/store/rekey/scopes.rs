@@ -28,8 +28,7 @@ pub(crate) fn places(root: &Arc<dyn Blobs>, findings: &mut Vec<Finding>) -> Resu
     findings.extend(strange.into_iter().filter(|found| found.file.as_deref().is_some_and(is_top)));
     for kind in ScopeKind::ALL {
         let top = tops.iter().filter(|name| *name == kind.folder());
-        let mut level: Vec<_> =
-            top.map(|name| (vec![name.clone()], root.folder(name))).collect();
+        let mut level: Vec<_> = top.map(|name| (vec![name.clone()], root.folder(name))).collect();
         for _ in 0..kind.levels() {
             let mut next = Vec::new();
             for (path, blobs) in level {

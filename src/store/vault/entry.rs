@@ -109,14 +109,13 @@ impl Entry {
     }
 
     fn line(&self) -> Line {
-        let (kdf, cost) = match self.derivation {
-            Derivation::Sha256 => ("sha256", None),
-            Derivation::File => ("file", None),
-            Derivation::Argon2id(cost) => ("argon2id", Some(cost)),
+        let cost = match self.derivation {
+            Derivation::Sha256 | Derivation::File => None,
+            Derivation::Argon2id(cost) => Some(cost),
         };
         Line {
             kid: self.kid.clone(),
-            kdf: kdf.to_owned(),
+            kdf: self.derivation.as_str().to_owned(),
             m: cost.map(|cost| cost.memory_kib),
             t: cost.map(|cost| cost.passes),
             p: cost.map(|cost| cost.lanes),
@@ -128,9 +127,8 @@ impl Entry {
 /// The vault's bytes.
 pub(crate) fn to_bytes(entries: &[Entry]) -> Result<Vec<u8>> {
     let file = File { v: 1, keys: entries.iter().map(Entry::line).collect() };
-    let mut bytes = serde_json::to_vec(&file).map_err(|_| Error::InvalidMessage {
-        reason: "the vault could not be written as JSON",
-    })?;
+    let mut bytes = serde_json::to_vec(&file)
+        .map_err(|_| Error::InvalidMessage { reason: "the vault could not be written as JSON" })?;
     bytes.push(b'\n');
     Ok(bytes)
 }
