@@ -956,7 +956,7 @@ async fn a_derivation_that_would_take_the_machine_down_or_protect_nothing_is_not
             assert!(snapshot(folder.path()) == before);
         }
     }
-    let many = vec![entry; 9].join(",");
+    let many = [entry; 9].join(",");
     fs::write(&path, format!("{{\"v\":1,\"keys\":[{many}]}}\n")).unwrap();
     let refused = options().open(folder.path()).await;
     assert!(matches!(refused, Err(Error::Damaged { .. })), "{refused:?}");

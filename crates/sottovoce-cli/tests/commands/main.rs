@@ -15,6 +15,7 @@ mod chat;
 mod doctor;
 mod forget;
 mod interrupted;
+mod keys;
 mod models;
 #[path = "../../../../tests/common/ollama.rs"]
 mod ollama;
