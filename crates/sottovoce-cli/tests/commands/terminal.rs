@@ -26,6 +26,13 @@ struct Terminal {
 impl Terminal {
     /// `None` where the program that gives a terminal to another is missing.
     fn chat(talk: &Talk, arguments: &[&str]) -> Option<Self> {
+        let mut terminal = Self::start(&talk.home, &talk.command(arguments))?;
+        terminal.prompt();
+        Some(terminal)
+    }
+
+    /// The command on a terminal of its own.
+    fn start(home: &Home, plain: &Command) -> Option<Self> {
         let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&own).unwrap();
         unlockpt(&own).unwrap();
@@ -34,12 +41,11 @@ impl Terminal {
             rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())
                 .unwrap();
         let before = tcgetattr(&line).unwrap();
-        let plain = talk.command(arguments);
         let mut command = Command::new("setsid");
         command
             .args(["--ctty", env!("CARGO_BIN_EXE_sottovoce")])
             .args(plain.get_args())
-            .current_dir(talk.home.path())
+            .current_dir(home.path())
             .env_clear()
             .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
             .env("TERM", "xterm")
@@ -56,9 +62,7 @@ impl Terminal {
         };
         let keys = File::from(own);
         let screen = Pipe::new(keys.try_clone().unwrap());
-        let mut terminal = Self { keys, line, screen, child, before };
-        terminal.prompt();
-        Some(terminal)
+        Some(Self { keys, line, screen, child, before })
     }
 
     fn press(&mut self, keys: &str) {
@@ -91,6 +95,39 @@ impl Terminal {
         assert_eq!(after.input_modes, self.before.input_modes);
         assert_eq!(after.output_modes, self.before.output_modes);
         code(&ended)
+    }
+}
+
+#[test]
+fn a_passphrase_is_asked_for_without_being_shown() {
+    const WORDS: &str = "canary of this house";
+    let home = Home::new();
+    let start = |arguments: &[&str]| Terminal::start(&home, &home.command(arguments));
+    let Some(mut init) = start(&["init", "--passphrase"]) else { return };
+    init.screen.until("New passphrase: ");
+    init.press(&format!("{WORDS}\r"));
+    init.screen.until("The same again: ");
+    init.press("something else\r");
+    init.screen.until("not the same");
+    assert_eq!(init.ended(), 2);
+    assert!(!home.store().exists());
+
+    let mut init = start(&["init", "--passphrase"]).unwrap();
+    for question in ["New passphrase: ", "The same again: "] {
+        init.screen.until(question);
+        init.press(&format!("{WORDS}\r"));
+    }
+    let shown = init.screen.until("back it up");
+    assert!(!shown.contains("canary"), "{shown}");
+    assert_eq!(init.ended(), 0);
+
+    for (typed, code) in [(format!("{WORDS}\r"), 0), ("wrong\r".into(), 4), (CTRL_C.into(), 130)] {
+        let mut tail = start(&["tail"]).unwrap();
+        tail.screen.until("Passphrase of ");
+        tail.screen.until(": ");
+        tail.press(&typed);
+        // The terminal must be as it was, even after Ctrl-C.
+        assert_eq!(tail.ended(), code, "{typed:?}");
     }
 }
 
