@@ -134,6 +134,8 @@ fn the_key_string_shows_nowhere() {
     for config in [
         load(&json, &[]).unwrap(),
         load("{}", &[("SOTTOVOCE__CONTEXT__ENCRYPTIONKEY", SECRET)]).unwrap(),
+        load("{}", &[("SOTTOVOCE__CONTEXT__PASSPHRASE", SECRET)]).unwrap(),
+        load(&json.replace("EncryptionKey", "Passphrase"), &[]).unwrap(),
     ] {
         assert!(matches!(config.key, ConfiguredKey::Secret { short: false, .. }));
         let shown = format!("{config:?} {}", serde_json::to_string(config.settings()).unwrap());
