@@ -125,7 +125,7 @@ fn a_new_key_file_takes_the_old_ones_place_and_the_old_one_is_kept() {
     assert_ne!(new, old);
     assert_eq!(home.words(), ["one", "two"]);
     let folder = home.key().parent().unwrap().to_owned();
-    let kept = folder.join(format!("key.{}.old", &old_id[..8]));
+    let kept = folder.join(format!("key.{}.old", old_id.get(..8).unwrap()));
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), old);
     assert_eq!(folder.read_dir().unwrap().count(), 2);
     let check = home.run(&["key", "check", "--key-file", kept.to_str().unwrap()]);
