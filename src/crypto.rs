@@ -7,10 +7,12 @@
 mod envelope;
 mod foreign;
 mod key;
+mod passphrase;
 
 #[cfg(any(fuzzing, test))]
 pub(crate) use envelope::line;
 pub(crate) use envelope::{Envelope, Malformed, Place};
 pub(crate) use foreign::{ForeignKey, fingerprint};
+pub(crate) use key::{Derivation, SealingKey, hex_line, random};
 pub use key::{EncryptionKey, PLACEHOLDER_KEY};
-pub(crate) use key::{SealingKey, random};
+pub(crate) use passphrase::{Cost, KeyBytes, Salt};

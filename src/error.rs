@@ -36,6 +36,12 @@ pub enum Error {
     /// The configured key is an empty or blank string.
     #[error("the encryption key is empty")]
     EmptyKey,
+    /// A store's key is made of a passphrase, and none was given.
+    #[error("{}: opens with a passphrase, and none was given", root.display())]
+    PassphraseNeeded {
+        /// The storage root.
+        root: PathBuf,
+    },
     /// A key file is missing, unreadable or not 64 hexadecimal digits and a newline.
     #[error("{}: not usable as a key file: {reason}", path.display())]
     KeyFile {
@@ -194,6 +200,9 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// There is not enough memory to make a key of a passphrase. Nothing was changed.
+    #[error("there is not enough memory to make the key of the passphrase")]
+    NoMemory,
     /// The operating system gave no random bytes; nothing was sealed.
     #[error("the operating system gave no randomness; nothing was sealed")]
     NoRandomness,
@@ -255,6 +264,9 @@ impl Error {
             Self::EmptyKey => {
                 "give Context.EncryptionKey a long secret, or leave it out to use a key file"
             }
+            Self::PassphraseNeeded { .. } => {
+                "give it on the terminal, with --passphrase-fd, or as Context.Passphrase, KeyFd or KeyCredential"
+            }
             Self::KeyFile { .. } => {
                 "`sottovoce doctor` tells what is wrong with it; if it is lost, restore it from your backup"
             }
@@ -301,7 +313,9 @@ impl Error {
             Self::Io { .. } => {
                 "check that the path exists and that this user may use it; `sottovoce doctor` looks"
             }
-            Self::Exhausted { .. } => "close files or programs and try again; nothing is damaged",
+            Self::NoMemory | Self::Exhausted { .. } => {
+                "close files or programs and try again; nothing is damaged"
+            }
             Self::NoRandomness => "try again once the system has started fully",
             Self::Host { .. } => "mend what the cause names",
             Self::Model { failure, .. } => failure.help(),

@@ -43,7 +43,7 @@ fn folder(files: &[(&str, &[u8])]) -> Folder {
 
 /// An envelope that is accepted is written the same, to the byte, and one that is sealed is accepted.
 pub fn envelope(bytes: &[u8]) {
-    let key = SealingKey::new(&key(), &[7; 32]);
+    let key = SealingKey::new(&key().unsalted(), &[7; 32]);
     let place = Place::record(&["default"], "20250824T163625123Z_0001_user.json");
     if let Ok(envelope) = Envelope::parse(bytes) {
         if let Some(ciphertext) = envelope.ciphertext() {

@@ -46,6 +46,7 @@
 //! | whole turns | [`Conversation`], [`Answer`], [`Sentences`], [`TurnReport`] |
 //! | models | [`LanguageModel`], [`Ollama`], [`OllamaModel`] |
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
+//! | changing the key | [`Rekey`] |
 //! | what is wrong with a store | [`FileConversationStore::verify`], [`Finding`] |
 //! | conversations of other systems | [`ElaraFolder`], [`Foreign`], [`ImportReport`] |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
@@ -110,7 +111,8 @@ pub use render::{
 pub use scope::Scope;
 pub use store::{
     ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Packed,
-    Progress, Reading, Report, StoreOptions, StoredMessage, store_exists,
+    Progress, Reading, Rekey, Rekeyed, Report, StoreKey, StoreOptions, StoredMessage, keep_salt,
+    make_vault, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

@@ -11,6 +11,7 @@ pub(crate) mod folder;
 pub(crate) mod forget;
 pub(crate) mod head;
 pub(crate) mod imports;
+pub(crate) mod keys;
 pub(crate) mod name;
 pub(crate) mod newest;
 pub(crate) mod opener;
@@ -21,6 +22,7 @@ pub(crate) mod packer;
 pub(crate) mod pen;
 pub(crate) mod reader;
 pub(crate) mod record;
+pub(crate) mod rekey;
 pub(crate) mod tail;
 pub(crate) mod vault;
 pub(crate) mod verify;
@@ -40,6 +42,8 @@ mod importing;
 mod interleaving;
 #[cfg(test)]
 mod packing;
+#[cfg(test)]
+mod rekeying;
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -52,9 +56,11 @@ pub use document::Document;
 pub use file::{FileConversationStore, Packed};
 pub use finding::{Finding, FindingKind};
 pub use forget::Forgotten;
+pub use keys::{StoreKey, keep_salt, store_keys};
 pub use options::StoreOptions;
 pub use record::StoredMessage;
-pub use vault::store_exists;
+pub use rekey::{Rekey, Rekeyed};
+pub use vault::{make_vault, store_exists};
 pub use verify::{Progress, Report};
 
 use crate::error::Result;

@@ -47,20 +47,17 @@ const MODULES: [(&str, &[&str]); 18] = [
 ];
 
 /// Files of the library that only its tests compile.
-<<<<<<< HEAD
-const TEST_MODULES: [&str; 7] = [
+const TEST_MODULES: [&str; 9] = [
     "batches.rs",
     "contract.rs",
     "crashes.rs",
     "faults.rs",
     "fuzzing.rs",
     "importing.rs",
+    "interleaving.rs",
     "packing.rs",
+    "rekeying.rs",
 ];
-=======
-const TEST_MODULES: [&str; 6] =
-    ["batches.rs", "contract.rs", "faults.rs", "fuzzing.rs", "interleaving.rs", "packing.rs"];
->>>>>>> crash
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

@@ -304,7 +304,7 @@ fn a_process_in_which_the_canary_sings() {
         assert!(!holds(&logged, words), "the log shows it");
     }
     // The bytes of the key are no better than the secret that they come from.
-    let digits = canary_key().to_hex();
+    let digits = canary_key().to_hex().unwrap();
     let digits = digits.trim_end();
     for (of, text) in &texts.0 {
         assert!(!text.to_lowercase().contains(digits), "{of} shows the key");
@@ -329,7 +329,7 @@ fn a_sentence_that_is_stored_is_in_no_file_name_log_error_or_debug_output() {
         assert!(files_with(folder.path(), words).is_empty());
     }
     let key: Vec<u8> = {
-        let digits = canary_key().to_hex();
+        let digits = canary_key().to_hex().unwrap();
         let pair = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
         (0..64).step_by(2).map(pair).collect()
     };

@@ -64,6 +64,52 @@ fn replace_and_overwrite_change_what_is_read_and_peeked() {
 }
 
 #[test]
+fn what_is_exchanged_is_read_back_before_it_counts() {
+    each(|blobs| {
+        blobs.replace("a", b"before").unwrap();
+        for good in [false, true] {
+            let outcome = blobs.exchange(
+                "a",
+                &mut |sink| sink(b"one ").and_then(|()| sink(b"two")),
+                &mut |written| {
+                    assert_eq!(blobs.read("a").unwrap().unwrap(), b"before");
+                    let mut bytes = vec![0; 9];
+                    assert_eq!(written.size(), 7);
+                    assert_eq!(written.read_at(0, &mut bytes).unwrap(), 7);
+                    assert_eq!(&bytes[..7], b"one two");
+                    Ok(good)
+                },
+            );
+            assert_eq!(outcome.unwrap(), good);
+            let expected: &[u8] = if good { b"one two" } else { b"before" };
+            assert_eq!(blobs.read("a").unwrap().unwrap(), expected);
+            assert_eq!(names(blobs), ["a"]);
+        }
+        let refused = Error::NoRandomness;
+        let mut refused = Some(refused);
+        let outcome = blobs.exchange("a", &mut |_| Err(refused.take().unwrap()), &mut |_| Ok(true));
+        assert!(matches!(outcome, Err(Error::NoRandomness)));
+        assert_eq!(blobs.read("a").unwrap().unwrap(), b"one two");
+        assert_eq!(names(blobs), ["a"]);
+    });
+}
+
+#[test]
+fn folders_within_folders_are_listed_once_something_is_in_them() {
+    each(|blobs| {
+        let deep = blobs.folder("a").folder("b");
+        let listed = || {
+            let mut found = Vec::new();
+            blobs.list(&mut |name, kind| found.push((name.to_vec(), kind))).unwrap();
+            found
+        };
+        assert!(listed().is_empty());
+        deep.replace("c", b"d").unwrap();
+        assert_eq!(listed(), [(b"a".to_vec(), EntryKind::Folder)]);
+    });
+}
+
+#[test]
 fn the_lock_excludes_and_tells_when_its_holder_gave_up_half_way() {
     each(|blobs| {
         let held = blobs.lock(SOON).unwrap();

@@ -18,7 +18,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use self::source::FsSource;
-use super::{Blobs, EntryKind, Fill, Lock, READ_LIMIT, Source, Streamed, TEMPORARY};
+use super::{Blobs, Check, EntryKind, Fill, Lock, READ_LIMIT, Refill, Source, Streamed, TEMPORARY};
 use crate::error::{Error, Result};
 
 #[derive(Debug)]
@@ -274,12 +274,28 @@ impl Blobs for FsBlobs {
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let folder = self.opened_or_made()?;
-        self.stage(folder, name, bytes, |temporary| {
-            retry_on_intr(|| rustix::fs::renameat(&folder.fd, temporary, &folder.fd, name))
-                .map_err(|errno| self.error("publish the file", name, errno))?;
-            Ok(true)
-        })?;
+        self.stage(folder, name, bytes, |temporary| self.rename_over(folder, temporary, name))?;
         Ok(())
+    }
+
+    fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool> {
+        let folder = self.opened_or_made()?;
+        let write = |file: &mut File| {
+            let failed = |e| self.error("write the file", name, e);
+            let mut writer = BufWriter::with_capacity(1 << 18, file);
+            fill(&mut |bytes| writer.write_all(bytes).map_err(failed))?;
+            writer.flush().map_err(failed)
+        };
+        self.stage_with(folder, name, write, |temporary, ()| {
+            let Some((file, stat)) = self.open_file(folder, temporary, OFlags::RDONLY)? else {
+                return Ok(false);
+            };
+            // What the system still holds in memory says nothing of the disk.
+            #[cfg(target_os = "linux")]
+            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+            let written = Box::new(FsSource::new(file, &stat));
+            Ok(check(written)? && self.rename_over(folder, temporary, name)?)
+        })
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Blobs, EntryKind, Fill, LOCK, Lock, Source, Streamed};
+use super::{Blobs, Check, EntryKind, Fill, LOCK, Lock, Refill, Source, Streamed};
 use crate::error::{Error, Result};
 
 #[derive(Debug, Default)]
@@ -33,6 +33,13 @@ fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl MemoryBlobs {
+    /// Whether anything was ever written in it or below.
+    fn is_made(&self) -> bool {
+        !hold(&self.files).is_empty() || hold(&self.folders).values().any(|folder| folder.is_made())
+    }
+}
+
 impl Blobs for MemoryBlobs {
     fn path(&self) -> &Path {
         if self.path.as_os_str().is_empty() { Path::new("memory") } else { &self.path }
@@ -41,7 +48,7 @@ impl Blobs for MemoryBlobs {
     fn list(&self, visit: &mut dyn FnMut(&[u8], EntryKind)) -> Result<()> {
         hold(&self.files).keys().for_each(|name| visit(name.as_bytes(), EntryKind::File));
         let folders = hold(&self.folders);
-        let made = folders.iter().filter(|(_, folder)| !hold(&folder.files).is_empty());
+        let made = folders.iter().filter(|(_, folder)| folder.is_made());
         made.for_each(|(name, _)| visit(name.as_bytes(), EntryKind::Folder));
         Ok(())
     }
@@ -66,6 +73,20 @@ impl Blobs for MemoryBlobs {
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         hold(&self.files).insert(name.into(), Arc::new(bytes.into()));
         Ok(())
+    }
+
+    fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool> {
+        let mut bytes = Vec::new();
+        fill(&mut |more| {
+            bytes.extend_from_slice(more);
+            Ok(())
+        })?;
+        let bytes = Arc::new(bytes);
+        let good = check(Box::new(MemorySource(Arc::clone(&bytes))))?;
+        if good {
+            hold(&self.files).insert(name.into(), bytes);
+        }
+        Ok(good)
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {

@@ -8,7 +8,7 @@ use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, unreadable};
 
 /// What a conversation keeps beside its messages, at most one of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Document {
     /// What a model's token counts have taught about the length of texts.

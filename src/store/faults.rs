@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::{ConversationStore, Document, FileConversationStore, FindingKind, StoreOptions};
 use crate::blob::{
-    Blobs, EntryKind, Fill, Lock, Source, Streamed, fs::FsBlobs, memory::MemoryBlobs,
+    Blobs, Check, EntryKind, Fill, Lock, Refill, Source, Streamed, fs::FsBlobs, memory::MemoryBlobs,
 };
 use crate::crypto::SealingKey;
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error, Result};
@@ -22,6 +22,7 @@ pub(super) enum Call {
     Read,
     Create,
     Replace,
+    Exchange,
     Overwrite,
     Sync,
     Lock,
@@ -147,6 +148,11 @@ impl Blobs for Faulty {
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.pass(Call::Replace)?;
         self.inner.replace(name, bytes)
+    }
+
+    fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool> {
+        self.pass(Call::Exchange)?;
+        self.inner.exchange(name, fill, check)
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {
@@ -673,7 +679,7 @@ async fn during_a_change_of_keys_each_record_opens_under_its_own() {
         let vault = String::from_utf8(blobs.read("vault").unwrap().unwrap()).unwrap();
         let (before, keys) = vault.split_once('[').unwrap();
         let salt = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
-        let new_key = SealingKey::new(&secret("the new key"), &[1; 32]);
+        let new_key = SealingKey::new(&secret("the new key").unsalted(), &[1; 32]);
         let entry = format!(r#"{{"kid":"{}","kdf":"sha256","salt":"{salt}"}}"#, new_key.id());
         blobs.replace("vault", format!("{before}[{entry},{keys}").as_bytes()).unwrap();
 

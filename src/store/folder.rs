@@ -1,6 +1,6 @@
 //! One conversation's sealed files: listing, opening and sealing them. Remembers only the vault.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use zeroize::Zeroizing;
@@ -16,7 +16,8 @@ use crate::store::head::{self, Head};
 use crate::store::name::RecordName;
 use crate::store::pack::{self, PackName};
 use crate::store::record::{self, StoredMessage};
-use crate::store::vault::Vault;
+use crate::store::vault::held::HeldVault;
+use crate::store::vault::{Vault, holds_records};
 
 /// Files that belong to a conversation but are neither records nor documents.
 const SIDECARS: [&[u8]; 7] =
@@ -31,8 +32,7 @@ pub(crate) struct Folder {
     pub(crate) packs: Arc<dyn Blobs>,
     root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
-    keys: Vec<Arc<EncryptionKey>>,
-    vault: OnceLock<Vault>,
+    vault: HeldVault,
 }
 
 /// The names in a folder, not yet opened, in no order.
@@ -81,29 +81,44 @@ impl Folder {
         keys: Vec<Arc<EncryptionKey>>,
     ) -> Self {
         let packs = blobs.folder(pack::FOLDER);
-        Self { blobs, packs, root, scope: Arc::new(scope), keys, vault: OnceLock::new() }
+        Self { blobs, packs, root, scope: Arc::new(scope), vault: HeldVault::new(keys) }
     }
 
-    /// The vault; `None` while there is none.
+    /// The vault as it was last seen; `None` while there is none.
     pub(crate) fn vault(&self) -> Result<Option<&Vault>> {
-        if self.vault.get().is_none()
-            && let Some(vault) = Vault::read(&*self.root, &self.keys)?
-        {
-            let _ = self.vault.set(vault);
-        }
-        Ok(self.vault.get())
+        self.vault.get(&*self.root)
     }
 
-    /// The key that seals, making the vault of an empty store.
+    /// Whether the folder can be read with the keys at hand.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.vault()?.is_none()
+            && self.vault.keys().iter().all(|key| key.needs_salt())
+            && holds_records(&*self.root)?
+            && self.vault()?.is_none()
+        {
+            return Err(Error::VaultMissing { path: self.root.path().into() });
+        }
+        self.head().map(drop)
+    }
+
+    /// Makes the vault of an empty store.
     ///
     /// # Errors
     /// [`Error::VaultMissing`] where the vault is missing beside records, before anything is touched.
-    pub(crate) fn writing_key(&self, timeout: Duration) -> Result<&SealingKey> {
+    pub(crate) fn make_vault(&self, timeout: Duration) -> Result<()> {
         if self.vault()?.is_none() {
-            let vault = Vault::read_or_make(&*self.root, &self.keys, timeout)?;
-            let _ = self.vault.set(vault);
+            self.vault.put(Vault::read_or_make(&*self.root, self.vault.keys(), timeout)?);
         }
-        self.vault.get().and_then(Vault::writer).ok_or(Error::NoKey)
+        Ok(())
+    }
+
+    /// The key that seals. A change of keys takes every conversation's lock once after it has replaced the vault, so
+    /// that what the lock's holder seals under this key is not overlooked.
+    ///
+    /// # Errors
+    /// [`Error::WrongKey`] where the store's key was changed to one that is not at hand.
+    pub(crate) fn writing_key(&self) -> Result<&SealingKey> {
+        self.vault.look(&*self.root)?.and_then(Vault::writer).ok_or(Error::NoKey)
     }
 
     /// Runs `work` while nobody writes; `None` where writers do not stop. Where this process may not lock, it can at
@@ -243,13 +258,16 @@ impl Folder {
         let opened = match self.vault()? {
             Some(vault) => match vault.find(id) {
                 Some(key) => key.open(place, &envelope),
-                None => {
-                    return Ok(Err(FindingKind::WrongKey { found: id.into() }));
-                }
+                // The keys may have been changed since the vault was read.
+                None => match self.vault.look(&*self.root)?.and_then(|vault| vault.find(id)) {
+                    Some(key) => key.open(place, &envelope),
+                    None => return Ok(Err(FindingKind::WrongKey { found: id.into() })),
+                },
             },
             // Without the salt a key's id cannot be told, but whether it opens a record can.
             None => self
-                .keys
+                .vault
+                .keys()
                 .iter()
                 .find_map(|key| SealingKey::under_id(key, id.into()).open(place, &envelope)),
         };

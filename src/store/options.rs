@@ -102,10 +102,8 @@ impl StoreOptions {
     pub async fn open(self, root: impl AsRef<Path>) -> Result<FileConversationStore> {
         let below = self.scope.folder()?;
         let root_blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
-        let blobs = match below.as_slice() {
-            [] => Arc::clone(&root_blobs),
-            below => Arc::new(FsBlobs::new(root.as_ref(), below)?),
-        };
+        // Two views even of one folder: each remembers the file that it is asked for again and again.
+        let blobs = Arc::new(FsBlobs::new(root.as_ref(), &below)?);
         self.open_blobs(root_blobs, blobs).await
     }
 
@@ -124,6 +122,20 @@ impl StoreOptions {
         root: Arc<dyn Blobs>,
         blobs: Arc<dyn Blobs>,
     ) -> Result<FileConversationStore> {
+        let (reader, writer) = self.assemble(root, blobs);
+        blocking(move || {
+            reader.check()?;
+            Ok(FileConversationStore::new(reader, writer))
+        })
+        .await
+    }
+
+    /// The parts of a store, before anything was looked at.
+    pub(crate) fn assemble(
+        self,
+        root: Arc<dyn Blobs>,
+        blobs: Arc<dyn Blobs>,
+    ) -> (Arc<Reader>, Writer) {
         let reader = Arc::new(Reader::new(Folder::new(root, blobs, self.scope, self.keys)));
         let writer = Writer::new(
             Arc::clone(&reader),
@@ -135,10 +147,6 @@ impl StoreOptions {
             },
             Packer::keeping(self.loose_files),
         );
-        blocking(move || {
-            reader.check()?;
-            Ok(FileConversationStore::new(reader, writer))
-        })
-        .await
+        (reader, writer)
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod lines;
 pub(crate) mod merge;
+pub(crate) mod reseal;
 pub(crate) mod weed;
 
 use std::collections::HashMap;

@@ -82,9 +82,7 @@ impl Reader {
 
     /// Whether the folder can be read with the keys at hand.
     pub(crate) fn check(&self) -> Result<()> {
-        self.folder.vault()?;
-        self.folder.head()?;
-        Ok(())
+        self.folder.check()
     }
 
     /// What is remembered, current or not.

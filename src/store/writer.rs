@@ -197,7 +197,7 @@ impl Writer {
     }
 
     /// Runs `work` as the folder's only writer, with the tail as it is now.
-    fn locked<T>(
+    pub(crate) fn locked<T>(
         &mut self,
         work: impl FnOnce(&Pen<'_>, &mut Tail, &mut Packer) -> Result<T>,
     ) -> Result<T> {
@@ -207,8 +207,18 @@ impl Writer {
             return Err(Error::Poisoned { path: folder.blobs.path().into() });
         }
         // The vault comes before anything else, so that whatever stands without one has lost it.
-        let key = folder.writing_key(self.limits.lock_timeout)?;
+        folder.make_vault(self.limits.lock_timeout)?;
         let lock = folder.blobs.lock(self.limits.lock_timeout)?;
+        let key = match folder.writing_key() {
+            Ok(key) => key,
+            Err(error) => {
+                // Nothing was begun; what the holder before may have left half done, the next one is to find.
+                if !lock.abandoned() {
+                    lock.finish();
+                }
+                return Err(error);
+            }
+        };
         if lock.abandoned() {
             tracing::warn!("the writer before was interrupted; looking at the folder itself");
         }

@@ -6,6 +6,7 @@ mod exit;
 mod hidden;
 mod interrupt;
 mod output;
+mod passphrase;
 mod reply;
 mod session;
 
@@ -51,7 +52,8 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> Outcome {
-    let session = Session { config_file: cli.config, json: cli.json };
+    let session =
+        Session { config_file: cli.config, json: cli.json, passphrase_fd: cli.passphrase_fd };
     match cli.command {
         Command::Ask(args) => cmd::ask::run(&session, args).await,
         Command::Chat(args) => cmd::chat::run(&session, args).await,
@@ -63,7 +65,9 @@ async fn run(cli: Cli) -> Outcome {
         Command::Verify(args) => cmd::verify::run(&session, args).await,
         Command::Pack(args) => cmd::pack::run(&session, args).await,
         Command::Models => cmd::models::run(&session).await,
-        Command::Init => cmd::init::run(&session),
+        Command::Init(args) => cmd::init::run(&session, &args),
+        Command::Key(args) => cmd::key::run(&session, args),
+        Command::Rekey(args) => cmd::rekey::run(&session, args).await,
         Command::Doctor => cmd::doctor::run(&session).await,
         Command::Config => cmd::config::run(&session),
         Command::Completions(args) => cmd::completions::run(&args),

@@ -16,6 +16,7 @@ mod doctor;
 mod forget;
 mod import;
 mod interrupted;
+mod keys;
 mod models;
 #[path = "../../../../tests/common/ollama.rs"]
 mod ollama;

@@ -97,6 +97,39 @@ impl Terminal {
     }
 }
 
+#[test]
+fn a_passphrase_is_asked_for_without_being_shown() {
+    const WORDS: &str = "canary of this house";
+    let home = Home::new();
+    let start = |arguments: &[&str]| Terminal::running(&home.command(arguments));
+    let Some(mut init) = start(&["init", "--passphrase"]) else { return };
+    init.screen.until("New passphrase: ");
+    init.press(&format!("{WORDS}\r"));
+    init.screen.until("The same again: ");
+    init.press("something else\r");
+    init.screen.until("not the same");
+    assert_eq!(init.ended(), 2);
+    assert!(!home.store().exists());
+
+    let mut init = start(&["init", "--passphrase"]).unwrap();
+    for question in ["New passphrase: ", "The same again: "] {
+        init.screen.until(question);
+        init.press(&format!("{WORDS}\r"));
+    }
+    let shown = init.screen.until("back it up");
+    assert!(!shown.contains("canary"), "{shown}");
+    assert_eq!(init.ended(), 0);
+
+    for (typed, code) in [(format!("{WORDS}\r"), 0), ("wrong\r".into(), 4), (CTRL_C.into(), 130)] {
+        let mut tail = start(&["tail"]).unwrap();
+        tail.screen.until("Passphrase of ");
+        tail.screen.until(": ");
+        tail.press(&typed);
+        // The terminal must be as it was, even after Ctrl-C.
+        assert_eq!(tail.ended(), code, "{typed:?}");
+    }
+}
+
 fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

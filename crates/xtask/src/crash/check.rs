@@ -123,5 +123,5 @@ pub(crate) fn key_path(root: &Path) -> PathBuf {
 
 /// The key itself: nothing is sealed under it.
 pub(crate) fn print(key: &EncryptionKey) -> String {
-    key.to_hex().trim().to_owned()
+    key.to_hex().map(|hex| hex.trim().to_owned()).unwrap_or_default()
 }
