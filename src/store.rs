@@ -18,6 +18,7 @@ pub(crate) mod options;
 pub(crate) mod pack;
 pub(crate) mod packer;
 pub(crate) mod pen;
+pub(crate) mod quarantine;
 pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod rekey;

@@ -29,6 +29,7 @@ pub(super) enum Call {
     Stream,
     Flush,
     Remove,
+    SetAside,
     Peek,
     /// Whichever comes.
     Any,
@@ -189,6 +190,11 @@ impl Blobs for Faulty {
     fn remove(&self, name: &str) -> Result<()> {
         self.pass(Call::Remove)?;
         self.inner.remove(name)
+    }
+
+    fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool> {
+        self.pass(Call::SetAside)?;
+        self.inner.set_aside(name, folder)
     }
 
     fn sync(&self) -> Result<()> {

@@ -15,6 +15,7 @@ use crate::store::finding::{Finding, FindingKind};
 use crate::store::head::{self, Head};
 use crate::store::name::RecordName;
 use crate::store::pack::{self, PackName};
+use crate::store::quarantine;
 use crate::store::record::{self, StoredMessage};
 use crate::store::vault::held::HeldVault;
 use crate::store::vault::{Vault, holds_records};
@@ -167,6 +168,7 @@ impl Folder {
                     _ if name.starts_with(TEMPORARY.as_bytes()) => {
                         leftovers.push(FindingKind::Leftover.in_file(place));
                     }
+                    _ if name == quarantine::FOLDER.as_bytes() => {}
                     _ => strange.push(FindingKind::Foreign.in_file(place)),
                 }
             });
@@ -199,6 +201,7 @@ impl Folder {
                 (Some(record), EntryKind::File) => listing.names.push(record),
                 (Some(_), _) => listing.strange.push(no_file(kind).in_file(name)),
                 _ if name == pack::FOLDER.as_bytes() => {}
+                _ if name == quarantine::FOLDER.as_bytes() => {}
                 _ if SIDECARS.contains(&name) || Document::is_name(name) => {}
                 _ if at_root && SCOPE_FOLDERS.iter().any(|other| other.as_bytes() == name) => {}
                 _ if name.starts_with(TEMPORARY.as_bytes()) => {
