@@ -46,8 +46,7 @@
 //! | whole turns | [`Conversation`], [`Answer`], [`Sentences`], [`TurnReport`] |
 //! | models | [`LanguageModel`], [`Ollama`], [`OllamaModel`] |
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
-//! | changing the key | [`Rekey`] |
-//! | what is wrong with a store | [`FileConversationStore::verify`], [`Finding`] |
+    FileConversationStore, Finding, Rekey, a, changing, is, key, repair, store, the, verify, what, with, wrong,
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!
 //! Calls that touch files run on tokio's blocking threads and go on to their end when their future is dropped.
@@ -107,9 +106,7 @@ pub use render::{
 };
 pub use scope::Scope;
 pub use store::{
-    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Packed,
-    Progress, Reading, Rekey, Rekeyed, Report, StoreKey, StoreOptions, StoredMessage, keep_salt,
-    make_vault, store_exists, store_keys,
+    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Mending, Packed, Progress, Reading, Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report, StoreKey, StoreOptions, StoredMessage, keep_salt, make_vault, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

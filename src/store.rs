@@ -22,6 +22,8 @@ pub(crate) mod quarantine;
 pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod rekey;
+pub(crate) mod remedy;
+pub(crate) mod repair;
 pub(crate) mod tail;
 pub(crate) mod vault;
 pub(crate) mod verify;
@@ -54,6 +56,8 @@ pub use options::StoreOptions;
 pub use record::StoredMessage;
 pub use rekey::{Rekey, Rekeyed};
 pub use vault::{make_vault, store_exists};
+pub use remedy::{Mending, Remedy};
+pub use repair::{RepairOptions, Repaired};
 pub use verify::{Progress, Report};
 
 use crate::error::Result;

@@ -299,7 +299,8 @@ async fn a_file_that_cannot_be_made_durable_is_not_acknowledged_and_stops_the_wr
             assert!(matches!(refused, Err(Error::Poisoned { .. })));
         }
         assert!(matches!(store.forget(&[1..=1]).await, Err(Error::Poisoned { .. })));
-        assert!(matches!(store.clone().rebuild_head().await, Err(Error::Poisoned { .. })));
+        let written = store.write_document(Document::Calibration, b"x").await;
+        assert!(matches!(written, Err(Error::Poisoned { .. })));
         assert_eq!(texts(&store).await, ["1"], "reading still works");
 
         let reopened = open(&setting.faulty).await;

@@ -9,7 +9,7 @@ use crate::message::ChatMessage;
 use crate::store::bulk::Batch;
 use crate::store::document::{self, Document};
 use crate::store::draft::{Dating, Draft, Limits};
-use crate::store::folder::{HeadState, Listing};
+use crate::store::folder::Listing;
 use crate::store::forget::{Forgotten, remove_erased, remove_packed};
 use crate::store::name::{NameTime, RecordKind};
 use crate::store::packer::mend::{Before, make_durable};
@@ -17,6 +17,8 @@ use crate::store::packer::{Packer, Step};
 use crate::store::pen::Pen;
 use crate::store::reader::Reader;
 use crate::store::record::StoredMessage;
+use crate::store::remedy::Mending;
+use crate::store::repair::{self, RepairOptions};
 use crate::store::tail::Tail;
 
 pub(crate) struct Writer {
@@ -156,12 +158,16 @@ impl Writer {
         self.locked(|pen, _, _| pen.replace(document, plaintext))
     }
 
-    /// Writes a new head where it was lost.
-    pub(crate) fn rebuild_head(&mut self) -> Result<()> {
-        self.locked(|pen, tail, _| match tail.head {
-            HeadState::Known(_) => Ok(()),
-            HeadState::Absent | HeadState::Damaged => pen.make_head(tail),
-        })
+    /// Does what was planned about findings; what came of the plan.
+    pub(crate) fn repair(
+        &mut self,
+        mut plan: Vec<Mending>,
+        options: RepairOptions,
+    ) -> Result<Vec<Mending>> {
+        // As whoever writes first: that one sweeps and tidies up.
+        self.swept = false;
+        self.locked(|pen, tail, _| repair::mend(pen, tail, &mut plan, options))?;
+        Ok(plan)
     }
 
     /// Runs `work` as the folder's only writer, with the tail as it is now.
