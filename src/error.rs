@@ -105,8 +105,8 @@ pub enum Error {
     /// A message's time lies more than 24 hours ahead of the clock.
     #[error("the message's time is more than 24 hours ahead of this machine's clock")]
     FromTheFuture,
-    /// A stored utterance was to be answered in a conversation that is not its own.
-    #[error("the utterance belongs to another conversation")]
+    /// A stored utterance was to be answered, or an inventory compared, in a conversation that is not its own.
+    #[error("it belongs to another conversation")]
     OtherScope,
     /// A scope id that is empty, too long, or holds control characters.
     #[error("not a scope id: {reason}")]
@@ -289,7 +289,7 @@ impl Error {
             Self::InvalidMessage { .. } | Self::InvalidScope { .. } => {
                 "correct it as the message above says"
             }
-            Self::OtherScope => "answer it in the conversation it was stored in",
+            Self::OtherScope => "use it in the conversation that it is from",
             Self::FromTheFuture => "set the machine's clock, or correct the message's time",
             Self::LockTimeout { .. } => {
                 "try again; if it persists, look for a stopped process that uses this folder"

@@ -106,7 +106,7 @@ pub use render::{
 };
 pub use scope::Scope;
 pub use store::{
-    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Mending, Packed, Progress, Reading, Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report, StoreKey, StoreOptions, StoredMessage, keep_salt, make_vault, store_exists, store_keys,
+    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Inventory, Mending, Packed, Progress, Reading, Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report, StoreKey, StoreOptions, StoredMessage, keep_salt, make_vault, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

@@ -91,7 +91,8 @@ fn unlocked(root: &Path) -> impl PartialEq + use<> {
 /// Every line or file of bytes below a folder, wherever it lies: what a repair must not lose.
 fn everything(root: &Path) -> BTreeSet<Vec<u8>> {
     let files = snapshot(root).into_iter().filter(|(path, (_, mode, ..))| {
-        mode & 0o170_000 == 0o100_000 && !["lock", "head"].contains(&&*path.file_name().unwrap().to_string_lossy())
+        mode & 0o170_000 == 0o100_000
+            && !["lock", "head"].contains(&&*path.file_name().unwrap().to_string_lossy())
     });
     let lines = files.flat_map(|(_, (bytes, ..))| {
         bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>()
@@ -124,7 +125,8 @@ async fn a_dry_run_tells_what_a_repair_does_and_changes_nothing() {
     filled(root, 4).await;
     let names = records(root);
     fs::remove_file(root.join("head")).unwrap();
-    fs::rename(&names[1], names[1].with_file_name(name_of(&names[1]).replace("user", "tool"))).unwrap();
+    fs::rename(&names[1], names[1].with_file_name(name_of(&names[1]).replace("user", "tool")))
+        .unwrap();
     fs::write(root.join(".tmp-0123456789abcdef"), "half").unwrap();
     fs::write(root.join("notes"), "mine").unwrap();
     let before = unlocked(root);
@@ -161,7 +163,11 @@ async fn records_under_other_names_come_back_to_their_own() {
             fs::copy(&names[1], root.join(name_of(&names[3]).replace("0004", "0009"))).unwrap();
         }),
         ("a copy over another, and that moved on", |_, names| {
-            fs::rename(&names[2], names[2].with_file_name(name_of(&names[2]).replace("user", "tool"))).unwrap();
+            fs::rename(
+                &names[2],
+                names[2].with_file_name(name_of(&names[2]).replace("user", "tool")),
+            )
+            .unwrap();
             fs::copy(&names[1], &names[2]).unwrap();
         }),
     ];
@@ -275,7 +281,8 @@ async fn a_pack_that_overlaps_another_keeps_only_what_is_its_own() {
     let names = packs(root);
     let [first, second] = [&names[0], &names[1]].map(|pack| fs::read_to_string(pack).unwrap());
     // As a copy of a folder has it that packed at other places.
-    let lines: Vec<&str> = first.split_inclusive('\n').chain(second.split_inclusive('\n')).collect();
+    let lines: Vec<&str> =
+        first.split_inclusive('\n').chain(second.split_inclusive('\n')).collect();
     let some = &lines[1..3];
     let stem = |line: &str| line.split_once(".json").unwrap().0.to_owned();
     let numbers = |line: &str| line.split('_').nth(1).unwrap().parse::<u64>().unwrap();

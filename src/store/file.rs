@@ -13,9 +13,11 @@ use crate::message::ChatMessage;
 use crate::scope::Scope;
 use crate::store::document::{self, Document};
 use crate::store::draft::Dating;
+use crate::store::finding::Finding;
 use crate::store::forget::Forgotten;
 use crate::store::pack::merge::size;
 use crate::store::packer::Step;
+use crate::store::inventory::{self, Inventory};
 use crate::store::reader::{Reader, Wanted};
 use crate::store::record::StoredMessage;
 use crate::store::repair::{self, RepairOptions, Repaired};
@@ -90,6 +92,34 @@ impl FileConversationStore {
             }
         }
         Ok(packed)
+    }
+
+    /// What the conversation holds now: numbers, and digests of sealed files. Kept where nobody who may put back an
+    /// old copy of the folder can write, it shows such a copy to [`compare`](Self::compare). Reads every record.
+    ///
+    /// # Errors
+    /// Only what keeps the whole folder from being read.
+    pub async fn inventory(
+        &self,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<Inventory> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || inventory::take(&reader.folder, &progress)).await
+    }
+
+    /// How the conversation falls short of what it held when the inventory was taken: everything that was there then
+    /// is to be there still, but for what was forgotten since. Reads every record.
+    ///
+    /// # Errors
+    /// [`Error::OtherScope`] for the inventory of another conversation, and what keeps the whole folder from being
+    /// read.
+    pub async fn compare(
+        &self,
+        earlier: Inventory,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<Vec<Finding>> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || inventory::compare(&reader.folder, &earlier, &progress)).await
     }
 
     /// Mends what can be mended, calling `progress` through the checks before and after: a head is written where it

@@ -132,13 +132,16 @@ impl FindingKind {
                 | Self::SecondName
                 | Self::Doubled
                 | Self::Quarantined { .. }
-                | Self::NotCompared
         )
     }
 
     pub(crate) fn in_file(self, name: impl AsRef<[u8]>) -> Finding {
         let name = name.as_ref();
-        Finding { kind: self, file: Some(shown(name)), seqs: str::from_utf8(name).ok().and_then(claimed) }
+        Finding {
+            kind: self,
+            file: Some(shown(name)),
+            seqs: str::from_utf8(name).ok().and_then(claimed),
+        }
     }
 
     pub(crate) fn at(self, first: u64, last: u64) -> Finding {
@@ -283,7 +286,9 @@ impl Finding {
                 "look for the newer folder before anything more is written: `sottovoce forget` and appends go on from here"
             }
             Kind::NotCompared => "take a new one: `sottovoce verify --save FILE`",
-            Kind::Quarantined { .. } => "look through it and delete it when nothing in it is wanted",
+            Kind::Quarantined { .. } => {
+                "look through it and delete it when nothing in it is wanted"
+            }
         }
     }
 }

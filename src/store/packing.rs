@@ -7,9 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::faults::{Call, Faulty, broken, no_space, not_durable, said};
-use super::{
-    ConversationStore, FileConversationStore, FindingKind, RepairOptions, StoreOptions,
-};
+use super::{ConversationStore, FileConversationStore, FindingKind, RepairOptions, StoreOptions};
 use crate::blob::{Blobs, Streamed, memory::MemoryBlobs};
 use crate::clock::ManualClock;
 use crate::store::pack::PackName;

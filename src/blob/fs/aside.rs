@@ -27,13 +27,7 @@ impl FsBlobs {
             let suffix = if number == 1 { String::new() } else { format!(".{number}") };
             let target = [name, suffix.as_bytes()].concat();
             let moved = retry_on_intr(|| {
-                rustix::fs::renameat_with(
-                    &from.fd,
-                    name,
-                    &to.fd,
-                    &*target,
-                    RenameFlags::NOREPLACE,
-                )
+                rustix::fs::renameat_with(&from.fd, name, &to.fd, &*target, RenameFlags::NOREPLACE)
             });
             let moved = match moved {
                 // File systems without that flag can still link without replacing.

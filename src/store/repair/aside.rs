@@ -18,8 +18,7 @@ pub(crate) fn set_aside<'a>(
     folder: &Folder,
     findings: impl Iterator<Item = &'a Finding>,
 ) -> Result<()> {
-    let wanted: BTreeSet<&str> =
-        findings.filter_map(|finding| finding.file.as_deref()).collect();
+    let wanted: BTreeSet<&str> = findings.filter_map(|finding| finding.file.as_deref()).collect();
     if wanted.is_empty() {
         return Ok(());
     }
@@ -43,11 +42,7 @@ pub(crate) fn set_aside<'a>(
 }
 
 /// The raw names that findings show. No name of the store's own is shown as another.
-fn matching(
-    blobs: &Arc<dyn Blobs>,
-    prefix: &str,
-    wanted: &BTreeSet<&str>,
-) -> Result<Vec<Vec<u8>>> {
+fn matching(blobs: &Arc<dyn Blobs>, prefix: &str, wanted: &BTreeSet<&str>) -> Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     blobs.list(&mut |name, _| {
         if wanted.contains(&*(prefix.to_owned() + &shown(name))) {
@@ -61,9 +56,9 @@ fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
     if Document::is_name(name) {
         let shown = shown(name);
         let findings = document::verify(folder)?;
-        return Ok(findings.iter().any(|finding| {
-            finding.file.as_ref() == Some(&shown) && !is_anothers(&finding.kind)
-        }));
+        return Ok(findings
+            .iter()
+            .any(|finding| finding.file.as_ref() == Some(&shown) && !is_anothers(&finding.kind)));
     }
     let Some(record) = str::from_utf8(name).ok().and_then(|name| name.parse().ok()) else {
         return Ok(true);

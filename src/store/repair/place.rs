@@ -7,6 +7,7 @@ use crate::store::name::RecordName;
 use crate::store::pack::merge::find;
 use crate::store::pack::{OpenedPack, Pack, PackName, publish};
 use crate::store::packer::make_durable;
+use crate::store::repair::rebuild::is_sound;
 use crate::store::tail::Tail;
 
 /// Publishes a misplaced record under its own name, durably, and then removes the file that it lay in. Where its name
@@ -64,6 +65,7 @@ fn copy_of(folder: &Folder, name: RecordName) -> Result<Option<Vec<u8>>> {
         };
         if let Some(line) = find(&opened, name)?
             && matches!(folder.open_bytes(name, line.file())?, Opened::Message(_))
+            && is_sound(folder, pack)?
         {
             make_durable(folder, pack)?;
             return Ok(Some(line.file().to_vec()));

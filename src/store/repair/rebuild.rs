@@ -131,17 +131,10 @@ fn name_of(good: &BTreeMap<RecordName, Span>) -> Option<PackName> {
     name
 }
 
-fn is_sound(folder: &Folder, name: PackName) -> Result<bool> {
-    let OpenedPack::Pack(pack) = Pack::open(folder, name)? else {
-        return Ok(false);
-    };
-    let mut audit = Audit::new(&pack);
-    loop {
-        match audit.sound()? {
-            Ok(Some(_)) => {}
-            Ok(None) => return Ok(true),
-            Err(_) => return Ok(false),
-        }
+pub(crate) fn is_sound(folder: &Folder, name: PackName) -> Result<bool> {
+    match Pack::open(folder, name)? {
+        OpenedPack::Pack(pack) => Audit::new(&pack).finish_sound(),
+        OpenedPack::Skipped(_) | OpenedPack::Gone => Ok(false),
     }
 }
 
