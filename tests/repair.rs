@@ -16,11 +16,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use common::*;
 use sottovoce::{
-    ConversationStore, Document, EncryptionKey, Error, FileConversationStore, FindingKind, Remedy,
-    RepairOptions, Repaired, Report, Scope, StoreOptions,
+    ConversationStore, Document, FileConversationStore, FindingKind, RepairOptions, Repaired,
+    Report, StoreOptions,
 };
 
 const ASIDE: RepairOptions = RepairOptions { dry_run: false, quarantine: true };
@@ -305,7 +306,7 @@ async fn what_another_key_or_a_newer_program_reads_is_left_where_it_is() {
     let text = fs::read_to_string(&pack).unwrap();
     let record = records(root)[0].clone();
     let line = fs::read_to_string(&record).unwrap();
-    let kid = line[34..66].to_owned();
+    let kid = line.split('"').nth(9).unwrap().to_owned();
     for (what, from, to) in [
         ("another key's", kid.as_str(), "0".repeat(32)),
         ("a newer version's", r#"{"v":1"#, r#"{"v":2"#.to_owned()),
@@ -468,5 +469,84 @@ async fn readers_that_remember_the_conversation_see_what_was_mended() {
         let reading = reader.read_tail(9).await.unwrap();
         assert_eq!(texts(&reading), ["1", "2", "3", "4"]);
         assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
+    }
+}
+
+#[test]
+#[ignore = "another test runs it in processes of its own"]
+fn a_process_that_repairs() {
+    let Some(root) = child_folder() else { return };
+    block_on(repair(&root, ASIDE));
+    println!("@done");
+}
+
+/// A folder with something for each remedy, and what its messages are once mended.
+async fn ill(root: &Path) -> Vec<String> {
+    let store = packed(root, 20).await;
+    store.append_all((21..=26).map(said).collect()).await.unwrap();
+    let pack = packs(root)[0].clone();
+    let returning = fs::read(&pack).unwrap();
+    store.forget(&[2..=2]).await.unwrap();
+    fs::write(&pack, returning).unwrap();
+    let names = records(root);
+    let loose: Vec<&PathBuf> =
+        names.iter().filter(|path| !name_of(path).contains("forget")).collect();
+    fs::rename(loose[0], root.join("aside")).unwrap();
+    fs::rename(loose[1], loose[0]).unwrap();
+    fs::rename(root.join("aside"), loose[1]).unwrap();
+    let lying = packs(root).pop().unwrap();
+    let text = fs::read_to_string(&lying).unwrap();
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    lines.reverse();
+    fs::write(&lying, lines.concat() + "rubbish\n").unwrap();
+    fs::remove_file(root.join("head")).unwrap();
+    fs::write(root.join("notes"), "mine").unwrap();
+    fs::write(root.join(".tmp-0123456789abcdef"), "").unwrap();
+    numbered((1..=26).filter(|number| *number != 2))
+}
+
+#[test]
+fn a_repair_that_is_killed_at_each_system_call_loses_nothing_and_is_run_again() {
+    let has = Command::new("strace").args(["-f", "true"]).stderr(Stdio::null()).status();
+    if !has.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: strace is not installed or not allowed");
+        return;
+    }
+    let seed = tempfile::tempdir().unwrap();
+    let expected = block_on(ill(seed.path()));
+    let forgotten = |bytes: &Vec<u8>| bytes.is_empty() || bytes.starts_with(b"rubbish");
+    let whole = everything(seed.path());
+    for call in ["openat", "write", "fsync", "renameat2", "unlinkat", "mkdir,mkdirat"] {
+        let mut kills = 0;
+        for when in 1.. {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path();
+            let copied = Command::new("cp").arg("-a").arg(seed.path().join(".")).arg(root).status();
+            assert!(copied.unwrap().success());
+            let output = Command::new("strace")
+                .args(["-f", "-qqq", "-o", "/dev/null", "-e", &format!("trace={call}")])
+                .args(["-e", &format!("inject={call}:signal=SIGKILL:when={when}")])
+                .arg(std::env::current_exe().unwrap())
+                .args(child_args("a_process_that_repairs"))
+                .env(CHILD, root)
+                .output()
+                .unwrap();
+            let done = String::from_utf8_lossy(&output.stdout).contains("@done");
+            let context = format!("{call} number {when}");
+            // All that is gone is what was forgotten: the one line that had come back.
+            let gone: Vec<_> = whole.difference(&everything(root)).cloned().collect();
+            assert!(gone.iter().filter(|bytes| !forgotten(bytes)).count() <= 1, "{context}");
+            let repaired = block_on(repair(root, ASIDE));
+            assert!(repaired.report.is_sound(), "{context}: {:?}", repaired.report.findings);
+            let kinds = codes(&repaired.report);
+            assert!(kinds.iter().all(|code| *code == "quarantined"), "{context}: {kinds:?}");
+            assert_eq!(block_on(all(root)), expected, "{context}");
+            assert_eq!(fs::read(root.join("quarantine/notes")).unwrap(), b"mine", "{context}");
+            if done {
+                break;
+            }
+            kills += 1;
+        }
+        assert!(kills > 0, "{call} was never reached");
     }
 }
