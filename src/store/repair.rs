@@ -56,11 +56,19 @@ pub(crate) fn mend(
     options: RepairOptions,
 ) -> Result<()> {
     let folder = pen.folder;
+    let mut left = Vec::new();
     for mending in plan.iter_mut().filter(|mending| mending.remedy == Remedy::PutBack) {
-        if !place::put_back(folder, tail, &mending.finding)? && options.quarantine {
+        if place::put_back(folder, tail, &mending.finding)? {
+            left.extend(mending.finding.file.clone());
+        } else if options.quarantine {
             mending.remedy = Remedy::SetAside;
         }
     }
+    // Only now: where a misplaced record belongs is guessed from the names that are there.
+    for file in left {
+        folder.blobs.remove(&file)?;
+    }
+    folder.blobs.sync()?;
     let of = |remedy| plan.iter().filter(move |mending| mending.remedy == remedy);
     let concerned = of(Remedy::RebuildPack).chain(of(Remedy::RemoveCopies));
     let packs: BTreeSet<_> = concerned.filter_map(|mending| pack_of(&mending.finding)).collect();

@@ -10,9 +10,9 @@ use crate::store::packer::make_durable;
 use crate::store::repair::rebuild::is_sound;
 use crate::store::tail::Tail;
 
-/// Publishes a misplaced record under its own name, durably, and then removes the file that it lay in. Where its name
-/// is taken by what is none of it, it comes back in a pack, so that of two records that were swapped both do. `false`
-/// where it has to stay: it was forgotten, or another record that opens has its name.
+/// Publishes a misplaced record under its own name, durably. Where its name is taken by what is none of it, it comes
+/// back in a pack, so that of two records that were swapped both do. `false` where it has to stay: it was forgotten,
+/// or another record that opens has its name.
 pub(crate) fn put_back(folder: &Folder, tail: &Tail, finding: &Finding) -> Result<bool> {
     let Some((lies, belongs)) = names(finding) else {
         return Ok(false);
@@ -40,8 +40,6 @@ pub(crate) fn put_back(folder: &Folder, tail: &Tail, finding: &Finding) -> Resul
             })?;
         }
     }
-    folder.blobs.remove(&lies.to_string())?;
-    folder.blobs.sync()?;
     Ok(true)
 }
 

@@ -19,16 +19,16 @@ use crate::store::repair::aside::is_anothers;
 type Span = Range<u64>;
 
 /// Puts a sound pack of the records that open in place of another one. What does not open goes, to the byte, to a file
-/// in the quarantine folder; records that other sound packs hold stay there only. Everything is durable and has been
+/// in the quarantine folder; records that lie elsewhere too stay there only. Everything is durable and has been
 /// read again before the old pack goes. Where nothing opens, or another key or program may open more, it stays.
 pub(crate) fn rebuild(folder: &Folder, name: PackName) -> Result<()> {
     let OpenedPack::Pack(pack) = Pack::open(folder, name)? else {
         return Ok(());
     };
-    let Some(Sorted { mut good, rest }) = sort(folder, &pack)? else {
+    let Some(Sorted { mut good, rest, opens }) = sort(folder, &pack)? else {
         return Ok(());
     };
-    if good.is_empty() && !rest.is_empty() {
+    if !opens {
         return Ok(());
     }
     let mut new = name_of(&good);
@@ -66,11 +66,13 @@ struct Sorted {
     good: BTreeMap<RecordName, Span>,
     /// Those that do not, in their order.
     rest: Vec<Span>,
+    /// Whether any opens, be it elsewhere too.
+    opens: bool,
 }
 
 /// `None` where someone else may be able to read more of it.
 fn sort(folder: &Folder, pack: &Pack) -> Result<Option<Sorted>> {
-    let mut sorted = Sorted { good: BTreeMap::new(), rest: Vec::new() };
+    let mut sorted = Sorted { good: BTreeMap::new(), rest: Vec::new(), opens: false };
     let elsewhere = Elsewhere::of(folder, pack.name)?;
     let mut lines = Lines::new(pack);
     while let Some(line) = lines.next()? {
@@ -78,10 +80,11 @@ fn sort(folder: &Folder, pack: &Pack) -> Result<Option<Sorted>> {
             Some(name) => Some((name, folder.open_bytes(name, line.file())?)),
             None => None,
         };
+        sorted.opens |= matches!(opened, Some((_, Opened::Message(_))));
         match opened {
             Some((_, Opened::Skipped(kind))) if is_anothers(&kind) => return Ok(None),
             Some((name, Opened::Message(_))) => match sorted.good.get(&name) {
-                _ if elsewhere.holds(name, &line)? => {}
+                _ if elsewhere.holds(name, &line)? || is_loose(folder, name, &line)? => {}
                 None => {
                     sorted.good.insert(name, line.span);
                 }
@@ -123,6 +126,21 @@ impl Elsewhere {
         }
         Ok(false)
     }
+}
+
+/// Whether the record is durable in a file of its own too.
+fn is_loose(folder: &Folder, name: RecordName, line: &Line) -> Result<bool> {
+    let file = name.to_string();
+    let loose = match folder.blobs.read(&file) {
+        Err(Error::NotPlain { .. } | Error::Io { .. }) => None,
+        read => read?,
+    };
+    let is_loose = loose.is_some_and(|bytes| bytes == line.file());
+    if is_loose {
+        folder.blobs.flush(&file)?;
+        folder.blobs.sync()?;
+    }
+    Ok(is_loose)
 }
 
 fn name_of(good: &BTreeMap<RecordName, Span>) -> Option<PackName> {
