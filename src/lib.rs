@@ -46,7 +46,8 @@
 //! | whole turns | [`Conversation`], [`Answer`], [`Sentences`], [`TurnReport`] |
 //! | models | [`LanguageModel`], [`Ollama`], [`OllamaModel`] |
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
-    FileConversationStore, Finding, Rekey, a, changing, is, key, repair, store, the, verify, what, with, wrong,
+//! | changing the key | [`Rekey`] |
+//! | what is wrong with a store | [`FileConversationStore::verify`], [`FileConversationStore::repair`], [`Finding`] |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!
 //! Calls that touch files run on tokio's blocking threads and go on to their end when their future is dropped.

@@ -57,9 +57,9 @@ pub use inventory::Inventory;
 pub use options::StoreOptions;
 pub use record::StoredMessage;
 pub use rekey::{Rekey, Rekeyed};
-pub use vault::{make_vault, store_exists};
 pub use remedy::{Mending, Remedy};
 pub use repair::{RepairOptions, Repaired};
+pub use vault::{make_vault, store_exists};
 pub use verify::{Progress, Report};
 
 use crate::error::Result;

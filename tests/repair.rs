@@ -20,8 +20,8 @@ use std::process::{Command, Stdio};
 
 use common::*;
 use sottovoce::{
-    ConversationStore, Document, FileConversationStore, FindingKind, RepairOptions, Repaired,
-    Report, StoreOptions,
+    ConversationStore, Document, EncryptionKey, Error, FileConversationStore, FindingKind, Rekey,
+    RepairOptions, Repaired, Report, Scope, StoreOptions,
 };
 
 const ASIDE: RepairOptions = RepairOptions { dry_run: false, quarantine: true };
@@ -470,6 +470,129 @@ async fn readers_that_remember_the_conversation_see_what_was_mended() {
         assert_eq!(texts(&reading), ["1", "2", "3", "4"]);
         assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
     }
+}
+
+fn other_key() -> EncryptionKey {
+    EncryptionKey::from_secret("some other secret of the tests").unwrap()
+}
+
+fn vault(root: &Path) -> String {
+    fs::read_to_string(root.join("vault")).unwrap()
+}
+
+/// The key id that a vault or a sealed file names first.
+fn kid(text: &str) -> String {
+    text.split_once(r#""kid":""#).unwrap().1.split_once('"').unwrap().0.to_owned()
+}
+
+#[tokio::test]
+async fn a_vault_that_is_lost_is_made_anew_for_the_records_that_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    packed(&root, 9).await;
+    let bob = Scope::Dm { user: "bob é/".into() };
+    let bobs = packing().scope(bob.clone()).open(&root).await.unwrap();
+    bobs.append_message(said("b")).await.unwrap();
+    let lost = vault(&root);
+    fs::remove_file(root.join("vault")).unwrap();
+    let before = unlocked(&root);
+    // Whoever has another key founds nothing here.
+    let stranger = StoreOptions::new(other_key()).open(&root).await.unwrap();
+    let refused = stranger.repair(RepairOptions::default(), |_| {}).await;
+    assert!(matches!(refused, Err(Error::WrongKey { ref found, .. }) if *found == kid(&lost)));
+    assert!(unlocked(&root) == before);
+
+    let repaired = mend(&root).await;
+    assert_eq!(remedies(&repaired), BTreeSet::from(["adopt-vault"]));
+    assert!(repaired.report.findings.is_empty(), "{:?}", repaired.report.findings);
+    let made = vault(&root);
+    assert_eq!(kid(&made), kid(&lost));
+    assert_ne!(made, lost);
+    // It is a vault like any other: everyone reads and writes under it, and no other key does.
+    assert_eq!(open(&root).await.append_message(said(10)).await.unwrap().seq, 10);
+    assert_eq!(all(&root).await, numbered(1..=10));
+    let bobs = options().scope(bob).open(&root).await.unwrap();
+    assert_eq!(bobs.append_message(said("b")).await.unwrap().seq, 2);
+    let refused = StoreOptions::new(other_key()).open(&root).await;
+    assert!(matches!(refused, Err(Error::WrongKey { .. })), "{refused:?}");
+    let newest = records(&root).pop().unwrap();
+    assert_eq!(kid(&fs::read_to_string(newest).unwrap()), kid(&lost));
+    // The one that was lost is as good, should it turn up.
+    fs::write(root.join("vault"), &lost).unwrap();
+    assert_eq!(all(&root).await, numbered(1..=10));
+    // And its key can be changed.
+    fs::write(root.join("vault"), &made).unwrap();
+    Rekey::new(key(), other_key())
+        .run(&root, |_| std::ops::ControlFlow::Continue(()))
+        .await
+        .unwrap();
+    assert!(matches!(options().open(&root).await, Err(Error::WrongKey { .. })));
+    let new = StoreOptions::new(other_key()).open(&root).await.unwrap();
+    assert_eq!(texts(&new.read_tail(99).await.unwrap()), numbered(1..=10));
+}
+
+#[tokio::test]
+async fn an_adopted_key_id_that_was_changed_is_a_wrong_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    filled(root, 2).await;
+    fs::remove_file(root.join("vault")).unwrap();
+    mend(root).await;
+    let made = vault(root);
+    let proof = made.split_once(r#""proof":""#).unwrap().1.split_once('"').unwrap().0.to_owned();
+    for (from, to) in [
+        (kid(&made), "0".repeat(32)),
+        (proof.clone(), "0".repeat(32)),
+        (format!(r#","proof":"{proof}""#), String::new()),
+    ] {
+        fs::write(root.join("vault"), made.replacen(&from, &to, 1)).unwrap();
+        let refused = options().open(root).await;
+        assert!(matches!(refused, Err(Error::WrongKey { .. })), "{from}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_vault_is_adopted_from_any_conversation_and_not_from_a_planted_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let [root, other] = ["root", "other"].map(|name| folder.path().join(name));
+    let bob = Scope::Dm { user: "bob".into() };
+    let bobs = options().scope(bob.clone()).open(&root).await.unwrap();
+    bobs.append_all((1..=3).map(said).collect()).await.unwrap();
+    let lost = vault(&root);
+    // Another store of the same key, of which a record and the head are dropped in here.
+    filled(&other, 1).await;
+    fs::copy(&records(&other)[0], root.join(name_of(&records(&other)[0]))).unwrap();
+    fs::copy(other.join("head"), root.join("head")).unwrap();
+    fs::remove_file(root.join("vault")).unwrap();
+    assert!(codes(&verify(&root).await).contains(&"vault-missing"));
+    let repaired = mend(&root).await;
+    assert!(remedies(&repaired).contains("adopt-vault"));
+    assert_eq!(kid(&vault(&root)), kid(&lost));
+    assert!(codes(&repaired.report).contains(&"wrong-key"), "{:?}", repaired.report.findings);
+    assert!(all(&root).await.is_empty());
+    let bobs = options().scope(bob).open(&root).await.unwrap();
+    assert_eq!(bobs.append_message(said(4)).await.unwrap().seq, 4);
+    assert!(bobs.verify(|_| {}).await.unwrap().findings.is_empty());
+}
+
+#[tokio::test]
+async fn a_vault_lost_in_the_middle_of_a_change_of_keys_names_both_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    filled(root, 100).await;
+    Rekey::new(key(), other_key()).run(root, |_| std::ops::ControlFlow::Break(())).await.unwrap();
+    let lost = vault(root);
+    assert_eq!(lost.matches("kid").count(), 2, "{lost}");
+    fs::remove_file(root.join("vault")).unwrap();
+    let both = || StoreOptions::new(other_key()).also_with(key());
+    let store = both().open(root).await.unwrap();
+    let repaired = store.repair(RepairOptions::default(), |_| {}).await.unwrap();
+    assert!(repaired.report.findings.is_empty(), "{:?}", repaired.report.findings);
+    assert_eq!(kid(&vault(root)), kid(&lost));
+    assert_eq!(vault(root).matches("kid").count(), 2);
+    let store = both().open(root).await.unwrap();
+    assert_eq!(texts(&store.read_tail(999).await.unwrap()), numbered(1..=100));
+    assert_eq!(store.append_message(said("next")).await.unwrap().seq, 101);
 }
 
 #[test]

@@ -31,7 +31,7 @@ const SETTLING: Duration = Duration::from_secs(1);
 pub(crate) struct Folder {
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) packs: Arc<dyn Blobs>,
-    root: Arc<dyn Blobs>,
+    pub(crate) root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
     vault: HeldVault,
 }
@@ -90,13 +90,19 @@ impl Folder {
         self.vault.get(&*self.root)
     }
 
+    /// Whether there are records, in whatever conversation, and no vault.
+    pub(crate) fn lacks_vault(&self) -> Result<bool> {
+        Ok(self.vault()?.is_none() && holds_records(&*self.root)? && self.vault()?.is_none())
+    }
+
+    /// The keys at hand, whether or not the vault names them.
+    pub(crate) fn keys(&self) -> &[Arc<EncryptionKey>] {
+        self.vault.keys()
+    }
+
     /// Whether the folder can be read with the keys at hand.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.vault()?.is_none()
-            && self.vault.keys().iter().all(|key| key.needs_salt())
-            && holds_records(&*self.root)?
-            && self.vault()?.is_none()
-        {
+        if self.vault.keys().iter().all(|key| key.needs_salt()) && self.lacks_vault()? {
             return Err(Error::VaultMissing { path: self.root.path().into() });
         }
         self.head().map(drop)

@@ -1,6 +1,7 @@
 //! Mending a conversation. Nothing is deleted but what is durable elsewhere to the byte, was forgotten, or was never
 //! finished; so a repair that is killed at any point leaves nothing worse than two copies, and is run again.
 
+pub(crate) mod adopt;
 pub(crate) mod aside;
 pub(crate) mod place;
 pub(crate) mod rebuild;

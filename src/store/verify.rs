@@ -70,7 +70,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
         census.count_pack(folder, pack, &mut count_one)?;
     }
     progress(Progress { done, total: done });
-    if total > 0 && folder.vault()?.is_none() {
+    if folder.lacks_vault()? {
         census.findings.push(FindingKind::VaultMissing.in_file("vault"));
     }
     // What was packed or merged under this check is somewhere else now.

@@ -17,8 +17,8 @@ use crate::store::packer::{Packer, Step};
 use crate::store::pen::Pen;
 use crate::store::reader::Reader;
 use crate::store::record::StoredMessage;
-use crate::store::remedy::Mending;
-use crate::store::repair::{self, RepairOptions};
+use crate::store::remedy::{Mending, Remedy};
+use crate::store::repair::{self, RepairOptions, adopt};
 use crate::store::tail::Tail;
 
 pub(crate) struct Writer {
@@ -164,6 +164,9 @@ impl Writer {
         mut plan: Vec<Mending>,
         options: RepairOptions,
     ) -> Result<Vec<Mending>> {
+        if plan.iter().any(|mending| mending.remedy == Remedy::AdoptVault) {
+            adopt::adopt(&self.reader.folder, self.limits.lock_timeout)?;
+        }
         // As whoever writes first: that one sweeps and tidies up.
         self.swept = false;
         self.locked(|pen, tail, _| repair::mend(pen, tail, &mut plan, options))?;
