@@ -277,7 +277,7 @@ impl Error {
                 "give the key that the store was made with; nothing was changed"
             }
             Self::VaultMissing { .. } => {
-                "restore `vault` from a backup; reading still works, writing waits for it"
+                "restore `vault` from a backup, or have `sottovoce repair` make one that fits the records; a passphrase needs the old one"
             }
             Self::Damaged { .. } => {
                 "restore the file from a backup, and run `sottovoce verify` for the whole picture"

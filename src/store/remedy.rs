@@ -114,6 +114,13 @@ impl Serialize for Mending {
     }
 }
 
+impl Finding {
+    /// What a repair does about it without being asked to set anything aside.
+    pub fn remedy(&self) -> Option<Remedy> {
+        Remedy::of(self, false)
+    }
+}
+
 /// The pack that a finding is about, or whose line.
 pub(crate) fn pack_of(finding: &Finding) -> Option<PackName> {
     let below = finding.file.as_deref()?.strip_prefix(pack::FOLDER)?.strip_prefix('/')?;
