@@ -170,6 +170,41 @@ async fn digests_of_many_blocks_hold_through_packing_merging_and_forgetting() {
 }
 
 #[tokio::test]
+async fn an_inventory_is_what_the_format_says() {
+    use sha2::{Digest, Sha256};
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let store = open_packing(root).await;
+    for number in 1..=9 {
+        store.append_message(said(number)).await.unwrap();
+    }
+    store.forget(&[2..=3]).await.unwrap();
+    fs::remove_file(records(root).pop().unwrap()).unwrap();
+    let mut lines: Vec<Vec<u8>> = Vec::new();
+    for pack in fs::read_dir(root.join("packs")).unwrap() {
+        let bytes = fs::read(pack.unwrap().path()).unwrap();
+        lines.extend(bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec));
+    }
+    for record in records(root) {
+        let name = record.file_name().unwrap().to_str().unwrap().as_bytes();
+        lines.push([name, b"\t", &fs::read(&record).unwrap()].concat());
+    }
+    // All of one time, and of fewer than five digits: names sort as the conversation does.
+    lines.sort();
+    lines.reverse();
+    let digest = Sha256::digest(lines.concat());
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let vault = fs::read_to_string(root.join("vault")).unwrap();
+    let kid = vault.split('"').nth(7).unwrap();
+    assert_eq!(
+        inventory(root).await.to_json().unwrap(),
+        format!(
+            r#"{{"v":1,"kid":"{kid}","scope":["default"],"last":10,"forgotten":[],"missing":[[2,3],[10,10]],"blocks":[{{"first":1,"sha256":"{digest}"}}]}}"#
+        ) + "\n"
+    );
+}
+
+#[tokio::test]
 async fn an_inventory_of_another_conversation_or_key_is_not_taken_for_this_ones() {
     let folder = tempfile::tempdir().unwrap();
     let [here, there] = ["here", "there"].map(|name| folder.path().join(name));

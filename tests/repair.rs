@@ -532,6 +532,36 @@ async fn a_vault_that_is_lost_is_made_anew_for_the_records_that_open() {
 }
 
 #[tokio::test]
+async fn the_proof_of_an_adopted_key_id_is_what_the_format_says() {
+    use base64::Engine;
+    use sha2::{Digest, Sha256};
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let secret = "a secret of which this test knows the key";
+    let options = || StoreOptions::new(EncryptionKey::from_secret(secret).unwrap());
+    options().open(root).await.unwrap().append_message(said(1)).await.unwrap();
+    fs::remove_file(root.join("vault")).unwrap();
+    let store = options().open(root).await.unwrap();
+    store.repair(RepairOptions::default(), |_| {}).await.unwrap();
+    let made = vault(root);
+    let fields: Vec<&str> = made.split('"').collect();
+    let [kid, salt, proof] = [fields[7], fields[15], fields[19]];
+    let salt = base64::engine::general_purpose::STANDARD.decode(salt).unwrap();
+    let key = Sha256::digest(secret.as_bytes());
+    let mut expected = [0; 16];
+    let info = format!("sottovoce/v1 adopted {kid}");
+    hkdf::Hkdf::<Sha256>::new(Some(&salt), &key).expand(info.as_bytes(), &mut expected).unwrap();
+    assert_eq!(proof, expected.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    assert_eq!(
+        made,
+        format!(
+            r#"{{"v":1,"keys":[{{"kid":"{kid}","kdf":"sha256","salt":"{}","proof":"{proof}"}}]}}"#,
+            fields[15]
+        ) + "\n"
+    );
+}
+
+#[tokio::test]
 async fn an_adopted_key_id_that_was_changed_is_a_wrong_key() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
