@@ -107,7 +107,9 @@ pub use render::{
 };
 pub use scope::Scope;
 pub use store::{
-    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Inventory, Mending, Packed, Progress, Reading, Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report, StoreKey, StoreOptions, StoredMessage, keep_salt, make_vault, store_exists, store_keys,
+    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Inventory,
+    Mending, Packed, Progress, Reading, Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report,
+    StoreKey, StoreOptions, StoredMessage, keep_salt, make_vault, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

@@ -6,7 +6,7 @@ use crate::store::folder::{Folder, Opened};
 use crate::store::name::RecordName;
 use crate::store::pack::merge::find;
 use crate::store::pack::{OpenedPack, Pack, PackName, publish};
-use crate::store::packer::make_durable;
+use crate::store::packer::mend::make_durable;
 use crate::store::repair::rebuild::is_sound;
 use crate::store::tail::Tail;
 

@@ -11,7 +11,7 @@ use crate::store::pack::audit::Audit;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::merge::find;
 use crate::store::pack::{Line, OpenedPack, Pack, PackName, publish};
-use crate::store::packer::make_durable;
+use crate::store::packer::mend::make_durable;
 use crate::store::quarantine;
 use crate::store::repair::aside::is_anothers;
 
