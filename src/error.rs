@@ -277,7 +277,7 @@ impl Error {
                 "give the key that the store was made with; nothing was changed"
             }
             Self::VaultMissing { .. } => {
-                "restore `vault` from a backup, or have `sottovoce repair` make one that fits the records; a passphrase needs the old one"
+                "restore `vault` from a backup, for a passphrase its copy beside the key file; for other keys `sottovoce repair` makes one that fits the records"
             }
             Self::Damaged { .. } => {
                 "restore the file from a backup, and run `sottovoce verify` for the whole picture"
