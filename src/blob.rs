@@ -82,6 +82,10 @@ pub(crate) trait Blobs: Debug + Send + Sync {
     /// Removes a file; no error where there is none.
     fn remove(&self, name: &str) -> Result<()>;
 
+    /// Moves an entry, whatever it is, into the folder of that name in this one, durably and without replacing
+    /// anything: where the name is taken there, a number behind it keeps them apart. `false` where there is none.
+    fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool>;
+
     /// Makes every name published or removed so far durable.
     fn sync(&self) -> Result<()>;
 

@@ -105,8 +105,8 @@ pub enum Error {
     /// A message's time lies more than 24 hours ahead of the clock.
     #[error("the message's time is more than 24 hours ahead of this machine's clock")]
     FromTheFuture,
-    /// A stored utterance was to be answered in a conversation that is not its own.
-    #[error("the utterance belongs to another conversation")]
+    /// A stored utterance was to be answered, or an inventory compared, in a conversation that is not its own.
+    #[error("it belongs to another conversation")]
     OtherScope,
     /// A scope id that is empty, too long, or holds control characters.
     #[error("not a scope id: {reason}")]
@@ -277,7 +277,7 @@ impl Error {
                 "give the key that the store was made with; nothing was changed"
             }
             Self::VaultMissing { .. } => {
-                "restore `vault` from a backup; reading still works, writing waits for it"
+                "restore `vault` from a backup, for a passphrase its copy beside the key file; for other keys `sottovoce repair` makes one that fits the records"
             }
             Self::Damaged { .. } => {
                 "restore the file from a backup, and run `sottovoce verify` for the whole picture"
@@ -289,7 +289,7 @@ impl Error {
             Self::InvalidMessage { .. } | Self::InvalidScope { .. } => {
                 "correct it as the message above says"
             }
-            Self::OtherScope => "answer it in the conversation it was stored in",
+            Self::OtherScope => "use it in the conversation that it is from",
             Self::FromTheFuture => "set the machine's clock, or correct the message's time",
             Self::LockTimeout { .. } => {
                 "try again; if it persists, look for a stopped process that uses this folder"

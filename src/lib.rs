@@ -47,7 +47,7 @@
 //! | models | [`LanguageModel`], [`Ollama`], [`OllamaModel`] |
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
 //! | changing the key | [`Rekey`] |
-//! | what is wrong with a store | [`FileConversationStore::verify`], [`Finding`] |
+//! | what is wrong with a store | [`FileConversationStore::verify`], [`FileConversationStore::repair`], [`Finding`] |
 //! | conversations of other systems | [`ElaraFolder`], [`Foreign`], [`ImportReport`] |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!
@@ -110,9 +110,9 @@ pub use render::{
 };
 pub use scope::Scope;
 pub use store::{
-    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Packed,
-    Progress, Reading, Rekey, Rekeyed, Report, StoreKey, StoreOptions, StoredMessage, keep_salt,
-    make_vault, store_exists, store_keys,
+    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Inventory,
+    Mending, Packed, Progress, Reading, Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report,
+    StoreKey, StoreOptions, StoredMessage, keep_salt, make_vault, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

@@ -23,7 +23,7 @@ use common::*;
 use rustix::fs::{CWD, FileType, Mode};
 use sottovoce::{
     ConversationStore, Document, EncryptionKey, Error, FileConversationStore, Finding, FindingKind,
-    Report, Scope, StoreOptions,
+    RepairOptions, Report, Scope, StoreOptions,
 };
 use tempfile::TempDir;
 
@@ -672,17 +672,19 @@ async fn a_lost_or_damaged_head_is_reported_until_it_is_rebuilt_on_request() {
         assert!(kinds(&store.read_tail(9).await.unwrap()).contains(&&expected), "{what}");
         assert_eq!(before.append_message(said(5)).await.unwrap().seq, 5, "{what}");
 
-        store.rebuild_head().await.unwrap();
+        store.repair(RepairOptions::default(), |_| {}).await.unwrap();
         fs::remove_file(root.join("head.elsewhere")).ok();
-        let report = verify(&root).await;
-        assert!(report.findings.is_empty(), "{what}: {:?}", report.findings);
+        let aside = if what == "deleted" { &[][..] } else { &["quarantine".to_owned()] };
+        let files = |report: Report| report.findings.into_iter().filter_map(|f| f.file);
+        assert!(files(verify(&root).await).eq(aside.iter().cloned()), "{what}");
+        assert_eq!(root.join("quarantine/head").symlink_metadata().is_ok(), what != "deleted");
         for store in [&store, &before, &open(&root).await] {
             let reading = store.read_tail(9).await.unwrap();
             assert!(reading.skipped.is_empty(), "{what}: {:?}", reading.skipped);
             assert_eq!(texts(&reading), ["1", "2", "3", "4", "5"], "{what}");
         }
         assert_eq!(store.append_message(said(6)).await.unwrap().seq, 6);
-        assert!(verify(&root).await.findings.is_empty());
+        assert!(verify(&root).await.is_sound());
     }
 }
 
@@ -1058,16 +1060,13 @@ async fn a_vault_missing_beside_records_stops_writing_but_not_reading() {
         for refused in [
             store.append_message(said("no")).await.map(|_| ()),
             store.forget(&[1..=1]).await.map(|_| ()),
-            store.rebuild_head().await,
         ] {
             assert!(matches!(refused, Err(Error::VaultMissing { .. })), "{refused:?}");
         }
         let reading = store.read_tail(9).await.unwrap();
         assert_eq!((texts(&reading), reading.skipped.len()), (expected.to_vec(), 0));
-        if !expected.is_empty() {
-            let report = store.verify(|_| {}).await.unwrap();
-            assert!(report.findings.iter().any(|f| f.kind == FindingKind::VaultMissing));
-        }
+        let report = store.verify(|_| {}).await.unwrap();
+        assert!(report.findings.iter().any(|f| f.kind == FindingKind::VaultMissing));
         // Another key neither reads anything nor founds a store of its own beside these records.
         let stranger = StoreOptions::new(other_key()).scope(scope).open(&root).await.unwrap();
         assert!(stranger.read_tail(9).await.unwrap().messages.is_empty());
@@ -1195,7 +1194,7 @@ fn a_process_with_no_umask() {
             store.forget(&[1..=1]).await.unwrap();
             store.write_document(Document::Calibration, b"learned").await.unwrap();
             fs::remove_file(root.join("head")).ok();
-            store.rebuild_head().await.unwrap();
+            store.repair(RepairOptions::default(), |_| {}).await.unwrap();
         }
     });
 }

@@ -110,6 +110,55 @@ fn folders_within_folders_are_listed_once_something_is_in_them() {
 }
 
 #[test]
+fn what_is_set_aside_is_in_the_folder_and_replaces_nothing_there() {
+    each(|blobs| {
+        assert!(!blobs.set_aside(b"a", "aside").unwrap());
+        for bytes in [&b"first"[..], b"second", b"third"] {
+            assert!(blobs.create("a", bytes).unwrap());
+            assert!(blobs.set_aside(b"a", "aside").unwrap());
+            assert_eq!(blobs.read("a").unwrap(), None);
+        }
+        assert!(!blobs.set_aside(b"a", "aside").unwrap());
+        let aside = blobs.folder("aside");
+        assert_eq!(names(&*aside), ["a", "a.2", "a.3"]);
+        assert_eq!(aside.read("a").unwrap().unwrap(), b"first");
+        assert_eq!(aside.read("a.3").unwrap().unwrap(), b"third");
+    });
+}
+
+#[test]
+fn links_pipes_folders_and_names_that_are_no_text_are_set_aside_as_they_are() {
+    use rustix::fs::{CWD, FileType, Mode};
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    let blobs = FsBlobs::new(&root, &[]).unwrap();
+    blobs.create("keeps the folder", b"").unwrap();
+    let victim = folder.path().join("victim");
+    std::fs::write(&victim, "untouched").unwrap();
+    std::os::unix::fs::symlink(&victim, root.join("link")).unwrap();
+    std::os::unix::fs::symlink("/nowhere", root.join("dangling")).unwrap();
+    std::fs::create_dir(root.join("folder")).unwrap();
+    std::fs::write(root.join("folder/inside"), "kept").unwrap();
+    rustix::fs::mknodat(CWD, root.join("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let no_text = std::ffi::OsStr::from_bytes(b"\xff\xfe\n");
+    std::fs::write(root.join(no_text), "kept").unwrap();
+    for name in [&b"link"[..], b"dangling", b"folder", b"pipe", no_text.as_bytes()] {
+        assert!(blobs.set_aside(name, "aside").unwrap(), "{name:?}");
+        let name = std::ffi::OsStr::from_bytes(name);
+        assert!(root.join(name).symlink_metadata().is_err(), "{name:?}");
+        assert!(root.join("aside").join(name).symlink_metadata().is_ok(), "{name:?}");
+    }
+    assert_eq!(std::fs::read(&victim).unwrap(), b"untouched");
+    assert_eq!(std::fs::read(root.join("aside/folder/inside")).unwrap(), b"kept");
+    // A link in the place of that folder is not followed.
+    std::os::unix::fs::symlink(folder.path(), root.join("elsewhere")).unwrap();
+    blobs.create("a", b"").unwrap();
+    assert!(matches!(blobs.set_aside(b"a", "elsewhere"), Err(Error::NotPlain { .. })));
+    assert!(!folder.path().join("a").exists() && root.join("a").exists());
+}
+
+#[test]
 fn the_lock_excludes_and_tells_when_its_holder_gave_up_half_way() {
     each(|blobs| {
         let held = blobs.lock(SOON).unwrap();

@@ -3,6 +3,7 @@
 //! Everything goes through the open folder, follows no symbolic link, and is published as: temporary file, fsync,
 //! rename without replacing, fsync of the folder. Any fewer of these steps loses acknowledged bytes in a power cut.
 
+mod aside;
 mod lock;
 mod source;
 mod stage;
@@ -377,6 +378,10 @@ impl Blobs for FsBlobs {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(self.error("remove the file", name, errno)),
         }
+    }
+
+    fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool> {
+        self.move_to(name, &Self::at(self.path.join(folder), self.own_levels + 1))
     }
 
     fn sync(&self) -> Result<()> {

@@ -131,6 +131,21 @@ impl Blobs for MemoryBlobs {
         Ok(())
     }
 
+    fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool> {
+        let name = String::from_utf8_lossy(name).into_owned();
+        let Some(bytes) = hold(&self.files).remove(&name) else {
+            return Ok(false);
+        };
+        let aside = self.folder(folder);
+        let mut number = 1;
+        let mut target = name.clone();
+        while !aside.create(&target, &bytes)? {
+            number += 1;
+            target = format!("{name}.{number}");
+        }
+        Ok(true)
+    }
+
     fn sync(&self) -> Result<()> {
         Ok(())
     }

@@ -180,7 +180,21 @@ impl SealingKey {
 
     /// The key under an id that a record claims: for reading where the salt is lost.
     pub(crate) fn under_id(key: &EncryptionKey, id: String) -> Self {
-        Self { id, cipher: Aes256Gcm::new((&*key.unsalted()).into()), entropy: random }
+        Self::adopted(&key.unsalted(), id)
+    }
+
+    /// The key under an id whose salt is lost, once a [proof](Self::proof) has shown that they belong together.
+    pub(crate) fn adopted(bytes: &KeyBytes, id: String) -> Self {
+        Self { id, cipher: Aes256Gcm::new((&**bytes).into()), entropy: random }
+    }
+
+    /// What only who has the key can write of it and an id that it did not get from this salt.
+    pub(crate) fn proof(bytes: &KeyBytes, salt: &Salt, id: &str) -> String {
+        let mut proof = [0; 16];
+        // As above.
+        let _ = Hkdf::<Sha256>::new(Some(salt), bytes.as_slice())
+            .expand_multi_info(&[b"sottovoce/v1 adopted ", id.as_bytes()], &mut proof);
+        proof.iter().flat_map(|byte| hex_digits(*byte)).collect()
     }
 
     /// The key's id: 32 lower-case hexadecimal digits that name both the key and the store.

@@ -29,6 +29,7 @@ pub(super) enum Call {
     Stream,
     Flush,
     Remove,
+    SetAside,
     Peek,
     Links,
     /// Whichever comes.
@@ -193,6 +194,11 @@ impl Blobs for Faulty {
         self.inner.remove(name)
     }
 
+    fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool> {
+        self.pass(Call::SetAside)?;
+        self.inner.set_aside(name, folder)
+    }
+
     fn sync(&self) -> Result<()> {
         self.pass(Call::Sync)?;
         self.inner.sync()
@@ -295,7 +301,8 @@ async fn a_file_that_cannot_be_made_durable_is_not_acknowledged_and_stops_the_wr
             assert!(matches!(refused, Err(Error::Poisoned { .. })));
         }
         assert!(matches!(store.forget(&[1..=1]).await, Err(Error::Poisoned { .. })));
-        assert!(matches!(store.clone().rebuild_head().await, Err(Error::Poisoned { .. })));
+        let written = store.write_document(Document::Calibration, b"x").await;
+        assert!(matches!(written, Err(Error::Poisoned { .. })));
         assert_eq!(texts(&store).await, ["1"], "reading still works");
 
         let reopened = open(&setting.faulty).await;

@@ -15,6 +15,7 @@ use crate::store::finding::{Finding, FindingKind};
 use crate::store::head::{self, Head};
 use crate::store::name::RecordName;
 use crate::store::pack::{self, PackName};
+use crate::store::quarantine;
 use crate::store::record::{self, StoredMessage};
 use crate::store::vault::held::HeldVault;
 use crate::store::vault::{Vault, holds_records};
@@ -30,7 +31,7 @@ const SETTLING: Duration = Duration::from_secs(1);
 pub(crate) struct Folder {
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) packs: Arc<dyn Blobs>,
-    root: Arc<dyn Blobs>,
+    pub(crate) root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
     vault: HeldVault,
 }
@@ -89,13 +90,19 @@ impl Folder {
         self.vault.get(&*self.root)
     }
 
+    /// Whether there are records, in whatever conversation, and no vault.
+    pub(crate) fn lacks_vault(&self) -> Result<bool> {
+        Ok(self.vault()?.is_none() && holds_records(&*self.root)? && self.vault()?.is_none())
+    }
+
+    /// The keys at hand, whether or not the vault names them.
+    pub(crate) fn keys(&self) -> &[Arc<EncryptionKey>] {
+        self.vault.keys()
+    }
+
     /// Whether the folder can be read with the keys at hand.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.vault()?.is_none()
-            && self.vault.keys().iter().all(|key| key.needs_salt())
-            && holds_records(&*self.root)?
-            && self.vault()?.is_none()
-        {
+        if self.vault.keys().iter().all(|key| key.needs_salt()) && self.lacks_vault()? {
             return Err(Error::VaultMissing { path: self.root.path().into() });
         }
         self.head().map(drop)
@@ -167,6 +174,7 @@ impl Folder {
                     _ if name.starts_with(TEMPORARY.as_bytes()) => {
                         leftovers.push(FindingKind::Leftover.in_file(place));
                     }
+                    _ if name == quarantine::FOLDER.as_bytes() => {}
                     _ => strange.push(FindingKind::Foreign.in_file(place)),
                 }
             });
@@ -199,6 +207,7 @@ impl Folder {
                 (Some(record), EntryKind::File) => listing.names.push(record),
                 (Some(_), _) => listing.strange.push(no_file(kind).in_file(name)),
                 _ if name == pack::FOLDER.as_bytes() => {}
+                _ if name == quarantine::FOLDER.as_bytes() => {}
                 _ if SIDECARS.contains(&name) || Document::is_name(name) => {}
                 _ if at_root && SCOPE_FOLDERS.iter().any(|other| other.as_bytes() == name) => {}
                 _ if name.starts_with(TEMPORARY.as_bytes()) => {

@@ -172,7 +172,7 @@ impl Pack {
     }
 
     /// Gives a part of its bytes away as they are.
-    fn copy(&self, span: std::ops::Range<u64>, sink: &mut Sink<'_>) -> Result<()> {
+    pub(crate) fn copy(&self, span: std::ops::Range<u64>, sink: &mut Sink<'_>) -> Result<()> {
         let mut chunk = vec![0; 1 << 16];
         let mut at = span.start;
         while at < span.end {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::faults::{Call, Faulty, broken, no_space, not_durable, said};
-use super::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
+use super::{ConversationStore, FileConversationStore, FindingKind, RepairOptions, StoreOptions};
 use crate::blob::{Blobs, Streamed, memory::MemoryBlobs};
 use crate::clock::ManualClock;
 use crate::store::pack::PackName;
@@ -337,7 +337,7 @@ async fn a_lost_head_takes_the_next_number_from_packs_that_open_and_not_from_nam
     let reading = store.read_tail(99).await.unwrap();
     assert_eq!(reading.last_seq, last);
     assert!(reading.messages.iter().map(|m| m.seq).eq(1..=last));
-    store.rebuild_head().await.unwrap();
+    store.repair(RepairOptions::default(), |_| {}).await.unwrap();
     assert_eq!(store.append_message(said("next")).await.unwrap().seq, last + 1);
 }
 

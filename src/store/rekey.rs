@@ -6,7 +6,7 @@
 
 mod conversation;
 pub(crate) mod reseal;
-mod scopes;
+pub(crate) mod scopes;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

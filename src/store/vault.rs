@@ -69,13 +69,13 @@ impl Vault {
             let missing = || Error::VaultMissing { path: root.path().into() };
             return Self::read(root, keys)?.ok_or_else(missing);
         }
-        Self::publish(root, &Entry::new(keys.first().ok_or(Error::NoKey)?)?, timeout)?;
+        Self::publish(root, &[Entry::new(keys.first().ok_or(Error::NoKey)?)?], timeout)?;
         Self::read(root, keys)?.ok_or_else(|| Error::FolderReplaced { path: root.path().into() })
     }
 
-    /// Writes the vault of an empty store, unless another process has.
-    fn publish(root: &dyn Blobs, entry: &Entry, timeout: Duration) -> Result<()> {
-        let bytes = entry::to_bytes(std::slice::from_ref(entry))?;
+    /// Writes a vault where there is none, unless another process has.
+    pub(crate) fn publish(root: &dyn Blobs, entries: &[Entry], timeout: Duration) -> Result<()> {
+        let bytes = entry::to_bytes(entries)?;
         // Whoever holds the lock may sweep up what is being published without it.
         let lock = root.lock(timeout)?;
         root.create(NAME, &bytes)?;
@@ -108,7 +108,7 @@ pub fn make_vault(root: &Path, key: &EncryptionKey, copies: &Path) -> Result<()>
         }
         let entry = Entry::new(key)?;
         copy::keep(std::slice::from_ref(&entry), copies)?;
-        Vault::publish(&root, &entry, LOCK_TIMEOUT)?;
+        Vault::publish(&root, &[entry], LOCK_TIMEOUT)?;
     }
     // It may be another process's.
     copy::keep(&entry::read(&root)?.unwrap_or_default(), copies)

@@ -9,7 +9,7 @@ use crate::message::ChatMessage;
 use crate::store::bulk::Batch;
 use crate::store::document::{self, Document};
 use crate::store::draft::{Dating, Draft, Limits};
-use crate::store::folder::{HeadState, Listing};
+use crate::store::folder::Listing;
 use crate::store::forget::{Forgotten, remove_erased, remove_packed};
 use crate::store::imports;
 use crate::store::name::{NameTime, RecordKind};
@@ -18,6 +18,8 @@ use crate::store::packer::{Packer, Step};
 use crate::store::pen::Pen;
 use crate::store::reader::Reader;
 use crate::store::record::StoredMessage;
+use crate::store::remedy::{Mending, Remedy};
+use crate::store::repair::{self, RepairOptions, adopt};
 use crate::store::tail::Tail;
 
 pub(crate) struct Writer {
@@ -188,12 +190,19 @@ impl Writer {
         self.locked(|pen, _, _| pen.replace(document, plaintext))
     }
 
-    /// Writes a new head where it was lost.
-    pub(crate) fn rebuild_head(&mut self) -> Result<()> {
-        self.locked(|pen, tail, _| match tail.head {
-            HeadState::Known(_) => Ok(()),
-            HeadState::Absent | HeadState::Damaged => pen.make_head(tail),
-        })
+    /// Does what was planned about findings; what came of the plan.
+    pub(crate) fn repair(
+        &mut self,
+        mut plan: Vec<Mending>,
+        options: RepairOptions,
+    ) -> Result<Vec<Mending>> {
+        if plan.iter().any(|mending| mending.remedy == Remedy::AdoptVault) {
+            adopt::adopt(&self.reader.folder, self.limits.lock_timeout)?;
+        }
+        // As whoever writes first: that one sweeps and tidies up.
+        self.swept = false;
+        self.locked(|pen, tail, _| repair::mend(pen, tail, &mut plan, options))?;
+        Ok(plan)
     }
 
     /// Runs `work` as the folder's only writer, with the tail as it is now.

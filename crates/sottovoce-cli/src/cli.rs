@@ -63,6 +63,7 @@ pub(crate) enum Command {
     Import(cmd::import::Args),
     Verify(cmd::verify::Args),
     Pack(cmd::pack::Args),
+    Repair(cmd::repair::Args),
     /// Lists the models that the server has
     ///
     /// The configured one is marked with a star.

@@ -14,5 +14,6 @@ pub(crate) mod models;
 pub(crate) mod pack;
 pub(crate) mod prompt;
 pub(crate) mod rekey;
+pub(crate) mod repair;
 pub(crate) mod tail;
 pub(crate) mod verify;

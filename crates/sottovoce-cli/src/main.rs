@@ -64,6 +64,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Import(args) => cmd::import::run(&session, args).await,
         Command::Verify(args) => cmd::verify::run(&session, args).await,
         Command::Pack(args) => cmd::pack::run(&session, args).await,
+        Command::Repair(args) => cmd::repair::run(&session, args).await,
         Command::Models => cmd::models::run(&session).await,
         Command::Init(args) => cmd::init::run(&session, &args),
         Command::Key(args) => cmd::key::run(&session, args),

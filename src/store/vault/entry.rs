@@ -22,6 +22,8 @@ pub(crate) struct Entry {
     pub(crate) kid: String,
     pub(crate) derivation: Derivation,
     salt: Salt,
+    /// Where the salt that gave the id is lost: what shows instead that key and id belong together.
+    proof: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -42,6 +44,8 @@ struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     p: Option<u32>,
     salt: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    proof: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -56,7 +60,17 @@ impl Entry {
         random(&mut salt)?;
         let bytes = key.made_as(derivation, &salt)?.ok_or(Error::NoKey)?;
         let kid = SealingKey::new(&bytes, &salt).id().to_owned();
-        Ok(Self { kid, derivation, salt })
+        Ok(Self { kid, derivation, salt, proof: None })
+    }
+
+    /// An entry for the id that records bear which open under the key, where the salt that gave it is lost.
+    pub(crate) fn adopted(key: &EncryptionKey, kid: String) -> Result<Self> {
+        let mut salt = Salt::default();
+        random(&mut salt)?;
+        // A passphrase opens without a salt only what was sealed under the same words as a secret.
+        let derivation = if key.needs_salt() { Derivation::Sha256 } else { key.derivation() };
+        let proof = Some(SealingKey::proof(&key.unsalted(), &salt, &kid));
+        Ok(Self { kid, derivation, salt, proof })
     }
 
     /// The bytes of the key, if it is among those.
@@ -68,7 +82,7 @@ impl Entry {
         let (slow, fast): (Vec<_>, Vec<_>) = keys.iter().partition(|key| key.needs_salt());
         for key in fast.into_iter().chain(slow) {
             if let Some(bytes) = key.made_as(self.derivation, &self.salt)?
-                && SealingKey::new(&bytes, &self.salt).id() == self.kid
+                && self.is_of(&bytes)
             {
                 return Ok(Some(bytes));
             }
@@ -76,13 +90,23 @@ impl Entry {
         Ok(None)
     }
 
+    fn is_of(&self, bytes: &KeyBytes) -> bool {
+        match &self.proof {
+            None => SealingKey::new(bytes, &self.salt).id() == self.kid,
+            Some(proof) => SealingKey::proof(bytes, &self.salt, &self.kid) == *proof,
+        }
+    }
+
     /// The key as this store uses it.
     pub(crate) fn sealing_key(&self, bytes: &KeyBytes) -> SealingKey {
-        SealingKey::new(bytes, &self.salt)
+        match self.proof {
+            None => SealingKey::new(bytes, &self.salt),
+            Some(_) => SealingKey::adopted(bytes, self.kid.clone()),
+        }
     }
 
     fn parse(line: Line, damaged: &dyn Fn(&'static str) -> Error, path: &Path) -> Result<Self> {
-        let Line { kid, kdf, m, t, p, salt } = line;
+        let Line { kid, kdf, m, t, p, salt, proof } = line;
         if kid.len() != 32 || !kid.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(damaged("a key id is not 32 hexadecimal digits"));
         }
@@ -105,7 +129,7 @@ impl Entry {
             .ok()
             .and_then(|salt| salt.try_into().ok())
             .ok_or_else(|| damaged("a salt is not 32 bytes of base64"))?;
-        Ok(Self { kid, derivation, salt })
+        Ok(Self { kid, derivation, salt, proof })
     }
 
     fn line(&self) -> Line {
@@ -120,6 +144,7 @@ impl Entry {
             t: cost.map(|cost| cost.passes),
             p: cost.map(|cost| cost.lanes),
             salt: BASE64.encode(self.salt),
+            proof: self.proof.clone(),
         }
     }
 }

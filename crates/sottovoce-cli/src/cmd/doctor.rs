@@ -160,11 +160,21 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
         Ok(newest) => {
             clock(report, now, newest.messages.first().map(|newest| newest.ordered_at()));
             match newest.skipped.first() {
+                // Whatever has that name: reading it went well.
+                None if root.join("vault").symlink_metadata().is_err() => report.bad(
+                    "store",
+                    "there is no vault beside the records, so nothing can be written",
+                    "sottovoce repair",
+                ),
                 None => report.good("store", "the newest end is sound"),
                 Some(first) => report.bad(
                     "store",
                     format!("{} findings; the first: {first}", newest.skipped.len()),
-                    "sottovoce verify",
+                    if newest.skipped.iter().any(|finding| finding.remedy().is_some()) {
+                        "sottovoce repair"
+                    } else {
+                        "sottovoce verify"
+                    },
                 ),
             }
         }
