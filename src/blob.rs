@@ -89,6 +89,13 @@ pub(crate) trait Blobs: Debug + Send + Sync {
     /// Makes every name published or removed so far durable.
     fn sync(&self) -> Result<()>;
 
+    /// What marks the folder's names as they are now; `None` where there is no folder. Whoever publishes or removes a name takes
+    /// the mark away.
+    fn mark(&self) -> Result<Option<u64>>;
+
+    /// Gives the folder this mark, or a new one. `None` where it cannot be marked.
+    fn set_mark(&self, mark: Option<u64>) -> Result<Option<u64>>;
+
     /// Takes the folder's only lock, making the folder if need be.
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>>;
 

@@ -13,6 +13,6 @@ mod passphrase;
 pub(crate) use envelope::line;
 pub(crate) use envelope::{Envelope, Malformed, Place};
 pub(crate) use foreign::{ForeignKey, fingerprint};
-pub(crate) use key::{Derivation, SealingKey, hex_line, random};
+pub(crate) use key::{Derivation, Scratch, SealingKey, hex_line, random};
 pub use key::{EncryptionKey, PLACEHOLDER_KEY};
 pub(crate) use passphrase::{Cost, KeyBytes, Salt};

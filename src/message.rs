@@ -216,8 +216,22 @@ fn write_timestamp<S: Serializer>(timestamp: &Timestamp, to: S) -> Result<S::Ok,
 }
 
 fn read_timestamp<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
-    let text = std::borrow::Cow::<str>::deserialize(from)?;
-    text.parse().map_err(|_| serde::de::Error::custom("not a timestamp"))
+    from.deserialize_str(Moment)
+}
+
+/// Reads a timestamp without a copy of its text.
+struct Moment;
+
+impl serde::de::Visitor<'_> for Moment {
+    type Value = Timestamp;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a timestamp")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Timestamp, E> {
+        text.parse().map_err(|_| E::custom("not a timestamp"))
+    }
 }
 
 fn write_metadata<S: Serializer>(

@@ -24,6 +24,7 @@ pub(crate) mod pen;
 pub(crate) mod quarantine;
 pub(crate) mod reader;
 pub(crate) mod record;
+pub(crate) mod register;
 pub(crate) mod rekey;
 pub(crate) mod remedy;
 pub(crate) mod repair;
@@ -40,6 +41,8 @@ mod contract;
 mod crashes;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod glances;
 #[cfg(test)]
 mod importing;
 #[cfg(test)]

@@ -47,12 +47,13 @@ const MODULES: [(&str, &[&str]); 18] = [
 ];
 
 /// Files of the library that only its tests compile.
-const TEST_MODULES: [&str; 9] = [
+const TEST_MODULES: [&str; 10] = [
     "batches.rs",
     "contract.rs",
     "crashes.rs",
     "faults.rs",
     "fuzzing.rs",
+    "glances.rs",
     "importing.rs",
     "interleaving.rs",
     "packing.rs",

@@ -185,3 +185,37 @@ fn a_waiting_locker_goes_on_when_the_lock_is_free() {
         });
     });
 }
+
+#[test]
+fn a_mark_stays_until_a_name_is_published_or_removed() {
+    type Change = fn(&dyn Blobs);
+    let unmarking: [Change; 3] = [
+        |blobs| assert!(blobs.create("new", b"x").unwrap()),
+        |blobs| blobs.replace("a", b"y").unwrap(),
+        |blobs| blobs.remove("new").unwrap(),
+    ];
+    let leaving: [Change; 3] = [
+        |blobs| blobs.overwrite("a", b"z").unwrap(),
+        |blobs| blobs.sync().unwrap(),
+        |blobs| assert!(blobs.read("a").unwrap().is_some()),
+    ];
+    each(|blobs| {
+        assert_eq!(blobs.set_mark(None).unwrap().is_some(), blobs.mark().unwrap().is_some());
+        blobs.create("a", b"x").unwrap();
+        let mut marks = vec![blobs.mark().unwrap()];
+        for change in unmarking {
+            let mark = blobs.set_mark(None).unwrap();
+            assert!(mark.is_some() && !marks.contains(&mark));
+            marks.push(mark);
+            for change in leaving {
+                change(blobs);
+                assert_eq!(blobs.mark().unwrap(), mark);
+            }
+            change(blobs);
+            assert!(!marks.contains(&blobs.mark().unwrap()));
+            // Whoever knows that nothing was changed may say so.
+            assert_eq!(blobs.set_mark(mark).unwrap(), mark);
+            assert_eq!(blobs.mark().unwrap(), mark);
+        }
+    });
+}

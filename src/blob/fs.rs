@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT,
+};
 use rustix::io::{Errno, retry_on_intr};
 
 use self::source::FsSource;
@@ -39,6 +41,7 @@ struct Folder {
 
 #[derive(Debug)]
 struct Peeked {
+    name: String,
     path: PathBuf,
     id: FileId,
     file: File,
@@ -176,10 +179,15 @@ impl FsBlobs {
         if size > READ_LIMIT {
             return Err(too_large());
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-        file.take(READ_LIMIT + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|e| self.error("read the file", name, e))?;
+        let failed = |e| self.error("read the file", name, e);
+        let mut bytes = vec![0; usize::try_from(size).unwrap_or(0) + 1];
+        let first = retry_on_intr(|| rustix::io::read(file, &mut *bytes))
+            .map_err(|errno| failed(errno.into()))?;
+        bytes.truncate(first);
+        // As many as it has, with room for one more, is all of it; anything else is read on to the end.
+        if first as u64 != size {
+            file.take(READ_LIMIT + 1 - first as u64).read_to_end(&mut bytes).map_err(failed)?;
+        }
         // It may have grown since it was looked at.
         if bytes.len() as u64 > READ_LIMIT {
             return Err(too_large());
@@ -191,6 +199,16 @@ impl FsBlobs {
 fn open_folder(at: impl std::os::fd::AsFd, path: &Path) -> rustix::io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     retry_on_intr(|| rustix::fs::openat(&at, path, flags, Mode::empty())).map(File::from)
+}
+
+/// Nanoseconds of a second.
+const SECOND: u64 = 1_000_000_000;
+
+/// When a file was modified, in nanoseconds since 1970; `None` before then.
+#[allow(clippy::useless_conversion, reason = "other systems have other widths")]
+fn nanoseconds(stat: &Stat) -> Option<u64> {
+    let seconds = u64::try_from(stat.st_mtime).ok()?.checked_mul(SECOND)?;
+    seconds.checked_add(u64::try_from(stat.st_mtime_nsec).ok()?)
 }
 
 /// Makes a file's bytes, or a folder's names, durable; where fsync alone is not enough, the standard library knows.
@@ -241,7 +259,7 @@ impl Blobs for FsBlobs {
 
     fn peek(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let mut peeked = self.peeked.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = peeked.as_ref().filter(|known| known.path.ends_with(name)) {
+        if let Some(known) = peeked.as_ref().filter(|known| known.name == name) {
             // The path still leading to the open file proves both that the folder and that the file is the same.
             let there =
                 retry_on_intr(|| rustix::fs::statat(CWD, &known.path, AtFlags::SYMLINK_NOFOLLOW));
@@ -264,7 +282,8 @@ impl Blobs for FsBlobs {
             return Ok(None);
         };
         let bytes = self.read_whole(name, &file, &stat)?;
-        *peeked = Some(Peeked { path: self.path.join(name), id: id(&stat), file });
+        *peeked =
+            Some(Peeked { name: name.to_owned(), path: self.path.join(name), id: id(&stat), file });
         Ok(Some(bytes))
     }
 
@@ -386,6 +405,45 @@ impl Blobs for FsBlobs {
 
     fn sync(&self) -> Result<()> {
         durable(&self.opened_or_made()?.fd, &self.path)
+    }
+
+    /// The mark is the folder's time of modification, which every change of a name moves on.
+    fn mark(&self) -> Result<Option<u64>> {
+        let Some(folder) = self.held()? else {
+            return Ok(None);
+        };
+        let stat =
+            rustix::fs::fstat(&folder.fd).map_err(|e| self.error("look at the folder", "", e))?;
+        Ok(nanoseconds(&stat))
+    }
+
+    fn set_mark(&self, mark: Option<u64>) -> Result<Option<u64>> {
+        let Some(folder) = self.held()? else {
+            return Ok(None);
+        };
+        let mark = match mark {
+            Some(mark) => mark,
+            None => {
+                // The system's own times repeat within a tick of its clock; a random part does not.
+                let random = getrandom::u64().map_err(|_| Error::NoRandomness)? % SECOND;
+                let Some(now) = self.mark()? else {
+                    return Ok(None);
+                };
+                now - now % SECOND + random
+            }
+        };
+        let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+        let (Ok(tv_sec), Ok(tv_nsec)) = ((mark / SECOND).try_into(), (mark % SECOND).try_into())
+        else {
+            return Ok(None);
+        };
+        let times =
+            Timestamps { last_access: omitted, last_modification: Timespec { tv_sec, tv_nsec } };
+        // Who does not own the folder may not; a file system may keep less of a time than it is given.
+        if rustix::fs::futimens(&folder.fd, &times).is_err() {
+            return Ok(None);
+        }
+        Ok(self.mark()?.filter(|set| *set == mark))
     }
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ pub(crate) struct MemoryBlobs {
     path: PathBuf,
     files: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
     folders: Mutex<BTreeMap<String, Arc<MemoryBlobs>>>,
+    mark: AtomicU64,
     gate: Arc<Gate>,
 }
 
@@ -37,6 +39,10 @@ impl MemoryBlobs {
     /// Whether anything was ever written in it or below.
     fn is_made(&self) -> bool {
         !hold(&self.files).is_empty() || hold(&self.folders).values().any(|folder| folder.is_made())
+    }
+
+    fn unmark(&self) {
+        self.mark.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -66,13 +72,14 @@ impl Blobs for MemoryBlobs {
         let free = !files.contains_key(name);
         if free {
             files.insert(name.into(), Arc::new(bytes.into()));
+            self.unmark();
         }
         Ok(free)
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        hold(&self.files).insert(name.into(), Arc::new(bytes.into()));
-        Ok(())
+        self.unmark();
+        self.overwrite(name, bytes)
     }
 
     fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool> {
@@ -84,13 +91,15 @@ impl Blobs for MemoryBlobs {
         let bytes = Arc::new(bytes);
         let good = check(Box::new(MemorySource(Arc::clone(&bytes))))?;
         if good {
+            self.unmark();
             hold(&self.files).insert(name.into(), bytes);
         }
         Ok(good)
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        self.replace(name, bytes)
+        hold(&self.files).insert(name.into(), Arc::new(bytes.into()));
+        Ok(())
     }
 
     fn open(&self, name: &str) -> Result<Option<Box<dyn Source>>> {
@@ -127,7 +136,9 @@ impl Blobs for MemoryBlobs {
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        hold(&self.files).remove(name);
+        if hold(&self.files).remove(name).is_some() {
+            self.unmark();
+        }
         Ok(())
     }
 
@@ -136,6 +147,7 @@ impl Blobs for MemoryBlobs {
         let Some(bytes) = hold(&self.files).remove(&name) else {
             return Ok(false);
         };
+        self.unmark();
         let aside = self.folder(folder);
         let mut number = 1;
         let mut target = name.clone();
@@ -148,6 +160,16 @@ impl Blobs for MemoryBlobs {
 
     fn sync(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn mark(&self) -> Result<Option<u64>> {
+        Ok(Some(self.mark.load(Ordering::SeqCst)))
+    }
+
+    fn set_mark(&self, mark: Option<u64>) -> Result<Option<u64>> {
+        let mark = mark.unwrap_or_else(|| self.mark.load(Ordering::SeqCst) + 1);
+        self.mark.store(mark, Ordering::SeqCst);
+        Ok(Some(mark))
     }
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {

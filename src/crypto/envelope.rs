@@ -53,8 +53,8 @@ impl<'a> Place<'a> {
     }
 
     /// Each item after its length, so that no two places give the same bytes.
-    pub(crate) fn associated_data(&self, key_id: &str) -> Vec<u8> {
-        let mut data = Vec::with_capacity(160);
+    pub(crate) fn write_associated_data(&self, key_id: &str, data: &mut Vec<u8>) {
+        data.clear();
         let items = ["sottovoce/v1", key_id, self.kind.as_str()];
         for item in items.iter().chain(self.scope).chain([&self.name]) {
             // Ids and names are limited to hundreds of bytes where they are made.
@@ -62,7 +62,6 @@ impl<'a> Place<'a> {
             data.extend_from_slice(&length.to_be_bytes());
             data.extend_from_slice(item.as_bytes());
         }
-        data
     }
 }
 
@@ -103,7 +102,13 @@ impl<'a> Envelope<'a> {
         let Some(rest) = text.strip_prefix(OPENING) else {
             return Err(otherwise(text));
         };
-        let field = |text: &'a str, next| text.split_once(next).ok_or(Not("a field is missing"));
+        // No value holds a quotation mark, so that looking for that alone is enough, and fast.
+        let field = |text: &'a str, next: &str| {
+            let end =
+                text.find('"').filter(|end| text.get(*end..).is_some_and(|t| t.starts_with(next)));
+            end.and_then(|end| Some((text.get(..end)?, text.get(end + next.len()..)?)))
+                .ok_or(Not("a field is missing"))
+        };
         let (key_id, rest) = field(rest, IV)?;
         let (iv, rest) = field(rest, CIPHERTEXT)?;
         let (ciphertext, rest) = field(rest, TAG)?;
@@ -120,9 +125,15 @@ impl<'a> Envelope<'a> {
         })
     }
 
-    /// The encrypted bytes; `None` where they are not canonical base64.
-    pub(crate) fn ciphertext(&self) -> Option<Vec<u8>> {
-        BASE64.decode(self.ciphertext).ok()
+    /// At least the number of the encrypted bytes.
+    pub(crate) fn length(&self) -> usize {
+        base64::decoded_len_estimate(self.ciphertext.len())
+    }
+
+    /// Puts the encrypted bytes into a buffer of that [length](Self::length); `None` where they are not canonical base64.
+    pub(crate) fn decode_into(&self, buffer: &mut Vec<u8>) -> Option<()> {
+        buffer.clear();
+        BASE64.decode_vec(self.ciphertext, buffer).ok()
     }
 }
 
@@ -167,7 +178,7 @@ pub(crate) fn line(key_id: &str, iv: &[u8; 12], ciphertext: &[u8], tag: &[u8; 16
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crypto::{EncryptionKey, SealingKey};
+    use crate::crypto::{EncryptionKey, Scratch, SealingKey};
 
     const PLACE: Place<'static> = Place {
         kind: Kind::Record,
@@ -186,7 +197,7 @@ mod tests {
         Envelope::parse(line)
             .ok()
             .filter(|envelope| envelope.key_id == key.id())
-            .is_some_and(|envelope| key.open(&PLACE, &envelope).is_some())
+            .is_some_and(|envelope| key.open(&PLACE, &envelope, &mut Scratch::default()).is_some())
     }
 
     #[test]
@@ -269,7 +280,9 @@ mod tests {
         let place = Place::calibration(&["dm", "42"], "calibration");
         let expected = b"\0\0\0\x0csottovoce/v1\0\0\0\x03kid\0\0\0\x0bcalibration\
             \0\0\0\x02dm\0\0\0\x0242\0\0\0\x0bcalibration";
-        assert_eq!(place.associated_data("kid"), expected);
+        let mut data = b"of the one before".to_vec();
+        place.write_associated_data("kid", &mut data);
+        assert_eq!(data, expected);
     }
 
     #[test]
@@ -287,7 +300,7 @@ mod tests {
             Place { name: &name.replace("user", "system"), ..PLACE },
             Place { name: &name.replace("0001", "0002"), ..PLACE },
         ] {
-            assert!(key.open(&other, &envelope).is_none(), "{other:?}");
+            assert!(key.open(&other, &envelope, &mut Scratch::default()).is_none(), "{other:?}");
         }
     }
 }

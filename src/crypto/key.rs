@@ -5,7 +5,7 @@ use std::fmt;
 use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit};
 use hkdf::Hkdf;
 use sha2::Sha256;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::envelope::{Envelope, Place, line};
 use super::passphrase::{Cost, KeyBytes, Passphrase, Salt, digest};
@@ -156,6 +156,14 @@ impl fmt::Debug for EncryptionKey {
     }
 }
 
+/// Overwrites what deciphering has left of a text on the stack.
+#[inline(never)]
+fn bleach() {
+    let mut stack = [0_u8; 1 << 14];
+    stack.zeroize();
+    std::hint::black_box(&mut stack);
+}
+
 /// Fills the buffer from the operating system.
 pub(crate) fn random(buffer: &mut [u8]) -> Result<()> {
     getrandom::fill(buffer).map_err(|_| Error::NoRandomness)
@@ -204,7 +212,9 @@ impl SealingKey {
 
     /// Seals the bytes for one place into an envelope line.
     pub(crate) fn seal(&self, place: &Place<'_>, plaintext: &[u8]) -> Result<Vec<u8>> {
-        self.seal_beside(&place.associated_data(&self.id), plaintext)
+        let mut data = Vec::new();
+        place.write_associated_data(&self.id, &mut data);
+        self.seal_beside(&data, plaintext)
     }
 
     fn nonce(&self) -> Result<[u8; 12]> {
@@ -223,30 +233,51 @@ impl SealingKey {
         Ok(line(&self.id, &nonce, &buffer, &tag.into()))
     }
 
-    /// The bytes of an envelope, or `None` where the seal does not fit this key and place.
-    pub(crate) fn open(
+    /// The bytes of an envelope, in the scratch; `None` where the seal does not fit this key and place.
+    pub(crate) fn open<'s>(
         &self,
         place: &Place<'_>,
         envelope: &Envelope<'_>,
-    ) -> Option<Zeroizing<Vec<u8>>> {
-        self.open_beside(&place.associated_data(&self.id), envelope)
+        scratch: &'s mut Scratch,
+    ) -> Option<&'s mut Zeroizing<Vec<u8>>> {
+        let Scratch { text, place: data } = scratch;
+        place.write_associated_data(&self.id, data);
+        self.open_beside(data, envelope, text).then_some(text)
     }
 
     fn open_beside(
         &self,
         associated: &[u8],
         envelope: &Envelope<'_>,
-    ) -> Option<Zeroizing<Vec<u8>>> {
-        let mut buffer = Zeroizing::new(envelope.ciphertext()?);
-        self.cipher
-            .decrypt_inout_detached(
-                &envelope.iv.into(),
-                associated,
-                buffer.as_mut_slice().into(),
-                &envelope.tag.into(),
-            )
-            .ok()?;
-        Some(buffer)
+        text: &mut Zeroizing<Vec<u8>>,
+    ) -> bool {
+        // A buffer that grows would leave its bytes behind unwiped.
+        if text.capacity() < envelope.length() {
+            *text = Zeroizing::new(Vec::with_capacity(envelope.length().next_power_of_two()));
+        }
+        envelope.decode_into(text).is_some()
+            && self
+                .cipher
+                .decrypt_inout_detached(
+                    &envelope.iv.into(),
+                    associated,
+                    text.as_mut_slice().into(),
+                    &envelope.tag.into(),
+                )
+                .is_ok()
+    }
+}
+
+/// Buffers that envelopes are opened in, one after the other.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    text: Zeroizing<Vec<u8>>,
+    place: Vec<u8>,
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        bleach();
     }
 }
 
@@ -365,7 +396,8 @@ mod tests {
             let name = text(of, "name");
             let place = Place { kind, scope: &scope, name: &name };
             if of == "record" {
-                let aad = place.associated_data(sealing.id());
+                let mut aad = Vec::new();
+                place.write_associated_data(sealing.id(), &mut aad);
                 let hex: String = aad.iter().flat_map(|byte| hex_digits(*byte)).collect();
                 assert_eq!(hex, text(of, "aad"));
             }
@@ -373,8 +405,9 @@ mod tests {
             let plaintext = text(of, "plaintext").into_bytes();
             let sealed = sealing.seal(&place, &plaintext).unwrap();
             assert_eq!(String::from_utf8(sealed.clone()).unwrap(), text(of, "line") + "\n");
-            let opened = sealing.open(&place, &Envelope::parse(&sealed).unwrap()).unwrap();
-            assert_eq!(*opened, plaintext);
+            let mut scratch = Scratch::default();
+            let opened = sealing.open(&place, &Envelope::parse(&sealed).unwrap(), &mut scratch);
+            assert_eq!(**opened.unwrap(), plaintext);
         }
     }
 
@@ -396,7 +429,8 @@ mod tests {
             let nonce: [u8; 12] = bytes("iv").try_into().unwrap();
             let (tag, aad, words) = (bytes("tag").try_into().unwrap(), bytes("aad"), bytes("msg"));
             let expected = line(sealing.id(), &nonce, &bytes("ct"), &tag);
-            let opened = sealing.open_beside(&aad, &Envelope::parse(&expected).unwrap());
+            let (envelope, mut text) = (Envelope::parse(&expected).unwrap(), Zeroizing::default());
+            let opened = sealing.open_beside(&aad, &envelope, &mut text);
             NONCE.set(nonce);
             sealing.entropy = |buffer| {
                 buffer.copy_from_slice(&NONCE.get());
@@ -405,11 +439,11 @@ mod tests {
             let sealed = sealing.seal_beside(&aad, &words).unwrap();
             if test["result"] == "valid" {
                 valid += 1;
-                assert_eq!(opened.as_deref(), Some(&words), "{test}");
+                assert!(opened && *text == words, "{test}");
                 assert_eq!(sealed, expected, "{test}");
             } else {
                 invalid += 1;
-                assert!(opened.is_none() && sealed != expected, "{test}");
+                assert!(!opened && sealed != expected, "{test}");
             }
         }
         assert_eq!((valid, invalid), (39, 27));

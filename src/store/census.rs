@@ -1,22 +1,25 @@
 //! What a check has come upon, and what that amounts to.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use crate::error::Result;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
-use crate::store::folder::{Folder, HeadState, Listing, Opened};
+use crate::store::folder::{Desk, Folder, HeadState, Listing, Opened};
 use crate::store::name::RecordName;
-use crate::store::pack::audit::Audit;
+use crate::store::pack::audit::Tally;
+use crate::store::pack::crew::in_order;
 use crate::store::pack::lines::Lines;
+use crate::store::pack::pieces::{Piece, Read};
 use crate::store::pack::{OpenedPack, Pack, PackName};
+use crate::store::register::Register;
 use crate::store::verify::Report;
 
 /// Everything that a check has come upon.
 #[derive(Default)]
 pub(crate) struct Census {
-    /// Records that open, by number.
-    pub(crate) opened: BTreeMap<u64, BTreeSet<RecordName>>,
+    /// Records that open.
+    pub(crate) opened: Register,
     erased: Erased,
     pub(crate) findings: Vec<Finding>,
     /// Files whose seals do not fit.
@@ -25,17 +28,54 @@ pub(crate) struct Census {
     packs: HashSet<PackName>,
 }
 
+/// What was come upon in a piece of a pack, or in all of it.
+#[derive(Default)]
+struct Part {
+    tally: Tally,
+    wrong: BTreeSet<&'static str>,
+    opened: Vec<RecordName>,
+    findings: Vec<Finding>,
+    lines: usize,
+}
+
+impl Part {
+    fn read(folder: &Folder, piece: &Piece) -> Result<(Read, Self)> {
+        let (mut part, mut desk) = (Self::default(), Desk::new(folder));
+        let read = piece.read(folder, |line| {
+            part.lines += 1;
+            part.wrong.extend(part.tally.add(line));
+            if let Some(name) = line.name {
+                match desk.open(name, line.text(), line.file())? {
+                    Opened::Skipped(kind) => {
+                        part.findings.push(kind.in_file(piece.pack.place_of(name)));
+                    }
+                    _ => part.opened.push(name),
+                }
+            }
+            Ok(true)
+        })?;
+        Ok((read, part))
+    }
+
+    fn join(&mut self, mut next: Self) {
+        self.wrong.extend(self.tally.join(next.tally));
+        self.wrong.append(&mut next.wrong);
+        self.opened.append(&mut next.opened);
+        self.findings.append(&mut next.findings);
+    }
+}
+
 impl Census {
     /// Takes in one file of its own.
     pub(crate) fn count(&mut self, folder: &Folder, name: RecordName) -> Result<()> {
         let found = |kind: FindingKind| kind.in_file(name.to_string());
         match folder.open(name)? {
             Opened::Message(_) => {
-                self.opened.entry(name.seq).or_default().insert(name);
+                self.opened.add(vec![name]);
             }
             Opened::Forget(ranges) => {
                 self.erased.extend(ranges.ranges());
-                self.opened.entry(name.seq).or_default().insert(name);
+                self.opened.add(vec![name]);
             }
             Opened::Skipped(FindingKind::Unopenable) => self.unopenable.push(name),
             Opened::Skipped(kind) => self.findings.push(found(kind)),
@@ -47,46 +87,50 @@ impl Census {
         Ok(())
     }
 
-    /// Takes in a pack, calling `progress` with each line.
-    pub(crate) fn count_pack(
+    /// Takes in packs, telling `progress` of so many lines more.
+    pub(crate) fn count_packs(
         &mut self,
         folder: &Folder,
-        name: PackName,
-        progress: &mut dyn FnMut(),
+        names: &[PackName],
+        progress: &mut dyn FnMut(usize),
     ) -> Result<()> {
-        let pack = match Pack::open(folder, name)? {
-            OpenedPack::Pack(pack) => pack,
-            OpenedPack::Skipped(kind) => {
-                self.findings.push(kind.in_file(name.place()));
-                return Ok(());
-            }
-            OpenedPack::Gone => return Ok(()),
-        };
-        self.packs.insert(name);
-        let mut wrong = BTreeSet::new();
-        let mut doubled = false;
-        let mut audit = Audit::new(&pack);
-        while let Some(audited) = audit.next()? {
-            wrong.extend(audited.wrong);
-            let Some(line) = audited.line else {
-                continue;
-            };
-            progress();
-            let Some(record) = line.name else {
-                continue;
-            };
-            match folder.open_bytes(record, line.file())? {
-                Opened::Skipped(kind) => self.findings.push(kind.in_file(name.place_of(record))),
-                _ => doubled |= !self.opened.entry(record.seq).or_default().insert(record),
+        let mut pieces = Vec::new();
+        for &name in names {
+            match Pack::open(folder, name)? {
+                OpenedPack::Pack(pack) => pieces.extend(Piece::cut(name, 0..pack.size())),
+                OpenedPack::Skipped(kind) => self.findings.push(kind.in_file(name.place())),
+                OpenedPack::Gone => {}
             }
         }
+        let (mut whole, mut is_gone) = (Part::default(), false);
+        let read = |piece: &Piece| Part::read(folder, piece);
+        in_order(&pieces, folder.threads, read, |piece, (read, part)| {
+            progress(part.lines);
+            is_gone |= read == Read::Gone;
+            whole.join(part);
+            if piece.is_last {
+                let whole = std::mem::take(&mut whole);
+                // What has gone half-way is somewhere else now, and is looked for there.
+                if !std::mem::take(&mut is_gone) {
+                    return self.take_in(folder, piece.pack, whole);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn take_in(&mut self, folder: &Folder, name: PackName, whole: Part) -> Result<()> {
+        let Part { tally, mut wrong, opened, mut findings, .. } = whole;
+        wrong.extend(tally.end(name));
+        self.packs.insert(name);
+        self.findings.append(&mut findings);
+        let is_doubled = self.opened.add(opened);
         if folder.packs.links(&name.to_string())? > 1 {
             self.findings.push(FindingKind::SecondName.in_file(name.place()));
         }
-        self.findings.extend(
-            wrong.into_iter().map(|reason| FindingKind::Damaged(reason).in_file(name.place())),
-        );
-        self.findings.extend(doubled.then(|| FindingKind::Doubled.in_file(name.place())));
+        let damaged = |reason| FindingKind::Damaged(reason).in_file(name.place());
+        self.findings.extend(wrong.into_iter().map(damaged));
+        self.findings.extend(is_doubled.then(|| FindingKind::Doubled.in_file(name.place())));
         Ok(())
     }
 
@@ -103,43 +147,45 @@ impl Census {
     /// The numbers that are there or forgotten.
     fn accounted(&self) -> Erased {
         let mut accounted = self.erased.clone();
-        accounted.extend(self.opened.keys().map(|&seq| seq..=seq));
+        accounted.extend(self.opened.runs());
         accounted
     }
 
     /// Whether something seems to be lost, or to have come back.
     pub(crate) fn is_doubtful(&self, head: HeadState) -> bool {
-        self.lost(head).count() > 0 || self.opened.keys().any(|&seq| self.erased.contains(seq))
+        self.lost(head).count() > 0 || self.holds_erased()
+    }
+
+    fn holds_erased(&self) -> bool {
+        !self.erased.is_empty() && self.opened.names().any(|name| self.erased.contains(name.seq))
     }
 
     /// Looks again at what is doubtful: a listing is no snapshot, and others may have appended, forgotten and packed
     /// during the count. Certain while nobody writes.
     pub(crate) fn look_again(&mut self, folder: &Folder, head: HeadState) -> Result<()> {
         let lost = self.lost(head);
-        let highest = self.opened.keys().last().copied().unwrap_or(0);
+        let highest = self.opened.highest();
         let Listing { names, packs, .. } = folder.list()?;
         let unopenable = self.unopenable.iter().map(RecordName::to_string);
         let found = self.findings.iter().filter_map(|finding| finding.file.clone());
         let found: HashSet<String> = found.chain(unopenable).collect();
         for &name in &names {
-            let counted = self.opened.get(&name.seq).is_some_and(|names| names.contains(&name))
-                || found.contains(&name.to_string());
+            let counted = self.opened.contains(name) || found.contains(&name.to_string());
             let wanted = name.is_forget() || name.seq > highest || lost.contains(name.seq);
             if wanted && !counted {
                 self.count(folder, name)?;
             }
         }
-        for &pack in &packs {
-            if !self.packs.contains(&pack) {
-                let findings = std::mem::take(&mut self.findings);
-                self.count_pack(folder, pack, &mut || {})?;
-                // What it holds twice was counted where it lay before.
-                self.findings.retain(|finding| finding.kind != FindingKind::Doubled);
-                self.findings.splice(0..0, findings);
-            }
-        }
+        let uncounted = |pack: &&PackName| !self.packs.contains(pack);
+        let uncounted: Vec<PackName> = packs.iter().filter(uncounted).copied().collect();
+        let mut findings = std::mem::take(&mut self.findings);
+        self.count_packs(folder, &uncounted, &mut |_| {})?;
+        // What they hold twice was counted where it lay before.
+        self.findings.retain(|finding| finding.kind != FindingKind::Doubled);
+        findings.append(&mut self.findings);
+        self.findings = findings;
         let mut there: HashSet<RecordName> = names.into_iter().collect();
-        if self.opened.keys().any(|seq| self.erased.contains(*seq)) {
+        if self.holds_erased() {
             for pack in packs.into_iter().filter(|pack| self.erased.meets(&pack.seqs())) {
                 let OpenedPack::Pack(pack) = Pack::open(folder, pack)? else {
                     continue;
@@ -151,20 +197,17 @@ impl Census {
             }
         }
         let erased = &self.erased;
-        self.opened.retain(|seq, names| {
-            names.retain(|name| !erased.contains(*seq) || there.contains(name));
-            !names.is_empty()
-        });
+        self.opened.retain(|name| !erased.contains(name.seq) || there.contains(name));
         Ok(())
     }
 
     pub(crate) fn report(mut self, head: HeadState) -> Report {
         let in_files = |kind: FindingKind, name: &RecordName| kind.in_file(name.to_string());
-        let duplicates = self.opened.values().flat_map(|names| names.iter().skip(1));
+        let duplicates = self.opened.by_number().flat_map(|names| names.iter().skip(1));
         self.findings.extend(duplicates.map(|name| in_files(FindingKind::Duplicate, name)));
-        let (returned, standing): (Vec<RecordName>, Vec<RecordName>) =
-            self.opened.values().flatten().partition(|name| self.erased.contains(name.seq));
-        self.findings.extend(returned.iter().map(|name| in_files(FindingKind::Returned, name)));
+        let erased = &self.erased;
+        let returned = self.opened.names().filter(|name| erased.contains(name.seq));
+        self.findings.extend(returned.map(|name| in_files(FindingKind::Returned, &name)));
 
         let accounted = self.accounted();
         let present = accounted.ranges().last().map_or(0, |range| *range.end());
@@ -182,17 +225,24 @@ impl Census {
             HeadState::Known(_) | HeadState::Absent => {}
         }
 
-        let messages: BTreeMap<u64, RecordName> = standing
-            .into_iter()
-            .filter(|name| !name.is_forget())
-            .map(|name| (name.seq, name))
-            .collect();
-        let time = |name: Option<&RecordName>| name.and_then(|name| name.time.timestamp());
+        // Of several records of one number, one counts.
+        let standing = self.opened.by_number().filter_map(|names| {
+            let mut messages = names.iter().rev().filter(|name| !name.is_forget());
+            messages.next().filter(|name| !erased.contains(name.seq)).copied()
+        });
+        let (mut messages, mut ends) = (0, None);
+        for name in standing {
+            messages += 1;
+            let (first, last) = ends.unwrap_or((name, name));
+            ends = Some((name.min(first), name.max(last)));
+        }
+        let times =
+            ends.and_then(|(first, last)| first.time.timestamp().zip(last.time.timestamp()));
         Report {
-            messages: messages.len(),
+            messages,
             last_seq: present.max(head.seq()),
             forgotten: self.erased.count(),
-            times: time(messages.values().min()).zip(time(messages.values().max())),
+            times,
             findings: self.findings,
         }
     }

@@ -26,6 +26,10 @@ impl Erased {
         self.erased.iter().map(|&(first, last)| first..=last)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.erased.is_empty()
+    }
+
     pub(crate) fn contains(&self, seq: u64) -> bool {
         let after = self.erased.partition_point(|&(first, _)| first <= seq);
         after

@@ -204,6 +204,14 @@ impl Blobs for Faulty {
         self.inner.sync()
     }
 
+    fn mark(&self) -> Result<Option<u64>> {
+        self.inner.mark()
+    }
+
+    fn set_mark(&self, mark: Option<u64>) -> Result<Option<u64>> {
+        self.inner.set_mark(mark)
+    }
+
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {
         self.pass(Call::Lock)?;
         self.inner.lock(timeout)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use crate::blob::{Blobs, EntryKind, LOCK, TEMPORARY};
-use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, SealingKey};
+use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, Scratch, SealingKey};
 use crate::error::{Error, Result};
 use crate::scope::{SCOPE_FOLDERS, Scope};
 use crate::store::document::Document;
@@ -34,6 +34,8 @@ pub(crate) struct Folder {
     pub(crate) root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
     vault: HeldVault,
+    /// How many threads read packs.
+    pub(crate) threads: usize,
 }
 
 /// The names in a folder, not yet opened, in no order.
@@ -55,6 +57,36 @@ pub(crate) enum Opened {
     Skipped(FindingKind),
     /// It was there when the folder was listed.
     Gone,
+}
+
+/// A place to open one record after the other at, without asking for memory each time.
+pub(crate) struct Desk<'a> {
+    folder: &'a Folder,
+    scope: Vec<&'a str>,
+    scratch: Scratch,
+}
+
+impl<'a> Desk<'a> {
+    pub(crate) fn new(folder: &'a Folder) -> Self {
+        Self { folder, scope: folder.scope.parts(), scratch: Scratch::default() }
+    }
+
+    /// Opens a record's bytes under its name, given as text too.
+    pub(crate) fn open(&mut self, name: RecordName, text: &str, bytes: &[u8]) -> Result<Opened> {
+        let Self { folder, scope, scratch } = self;
+        let plaintext = match folder.unseal_in(scratch, &Place::record(scope, text), bytes)? {
+            Ok(plaintext) => plaintext,
+            Err(kind) => return Ok(Opened::Skipped(kind)),
+        };
+        let opened = if name.is_forget() {
+            Erased::parse(plaintext).map(Opened::Forget)
+        } else {
+            record::decode(name, plaintext)
+                .map(|message| StoredMessage::new(&folder.scope, name, message))
+                .map(|stored| Opened::Message(Arc::new(stored)))
+        };
+        Ok(opened.unwrap_or(Opened::Skipped(FindingKind::BadRecord)))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +114,13 @@ impl Folder {
         keys: Vec<Arc<EncryptionKey>>,
     ) -> Self {
         let packs = blobs.folder(pack::FOLDER);
-        Self { blobs, packs, root, scope: Arc::new(scope), vault: HeldVault::new(keys) }
+        let vault = HeldVault::new(keys);
+        Self { blobs, packs, root, scope: Arc::new(scope), vault, threads: 1 }
+    }
+
+    /// The same, read by so many threads.
+    pub(crate) fn read_by(self, threads: usize) -> Self {
+        Self { threads, ..self }
     }
 
     /// The vault as it was last seen; `None` while there is none.
@@ -231,19 +269,7 @@ impl Folder {
 
     /// Opens a record's bytes, wherever they were.
     pub(crate) fn open_bytes(&self, name: RecordName, bytes: &[u8]) -> Result<Opened> {
-        let text = name.to_string();
-        let plaintext = match self.unseal(&Place::record(&self.scope.parts(), &text), bytes)? {
-            Ok(plaintext) => plaintext,
-            Err(kind) => return Ok(Opened::Skipped(kind)),
-        };
-        let opened = if name.is_forget() {
-            Erased::parse(&plaintext).map(Opened::Forget)
-        } else {
-            record::decode(name, &plaintext)
-                .map(|message| StoredMessage::new(&self.scope, name, message))
-                .map(|stored| Opened::Message(Arc::new(stored)))
-        };
-        Ok(opened.unwrap_or(Opened::Skipped(FindingKind::BadRecord)))
+        Desk::new(self).open(name, &name.to_string(), bytes)
     }
 
     /// Whether a file's bytes open under another name than its own.
@@ -257,6 +283,16 @@ impl Folder {
         place: &Place<'_>,
         bytes: &[u8],
     ) -> Result<Result<Zeroizing<Vec<u8>>, FindingKind>> {
+        let mut scratch = Scratch::default();
+        Ok(self.unseal_in(&mut scratch, place, bytes)?.map(std::mem::take))
+    }
+
+    fn unseal_in<'s>(
+        &self,
+        scratch: &'s mut Scratch,
+        place: &Place<'_>,
+        bytes: &[u8],
+    ) -> Result<Result<&'s mut Zeroizing<Vec<u8>>, FindingKind>> {
         let envelope = match Envelope::parse(bytes) {
             Ok(envelope) => envelope,
             Err(Malformed::Newer(version)) => return Ok(Err(FindingKind::NewerFormat(version))),
@@ -264,23 +300,28 @@ impl Folder {
             Err(Malformed::Not(reason)) => return Ok(Err(FindingKind::Damaged(reason))),
         };
         let id = envelope.key_id;
-        let opened = match self.vault()? {
+        let key = match self.vault()? {
             Some(vault) => match vault.find(id) {
-                Some(key) => key.open(place, &envelope),
+                Some(key) => key,
                 // The keys may have been changed since the vault was read.
                 None => match self.vault.look(&*self.root)?.and_then(|vault| vault.find(id)) {
-                    Some(key) => key.open(place, &envelope),
+                    Some(key) => key,
                     None => return Ok(Err(FindingKind::WrongKey { found: id.into() })),
                 },
             },
             // Without the salt a key's id cannot be told, but whether it opens a record can.
-            None => self
-                .vault
-                .keys()
-                .iter()
-                .find_map(|key| SealingKey::under_id(key, id.into()).open(place, &envelope)),
+            None => {
+                let opens = |key: &SealingKey| {
+                    key.open(place, &envelope, &mut Scratch::default()).is_some()
+                };
+                let keys = self.vault.keys().iter();
+                match keys.map(|key| SealingKey::under_id(key, id.into())).find(opens) {
+                    Some(key) => &{ key },
+                    None => return Ok(Err(FindingKind::Unopenable)),
+                }
+            }
         };
-        Ok(opened.ok_or(FindingKind::Unopenable))
+        Ok(key.open(place, &envelope, scratch).ok_or(FindingKind::Unopenable))
     }
 
     /// Seals a record's bytes and publishes them as a new file, moving its time by a millisecond where a file that is
@@ -334,6 +375,11 @@ impl Folder {
             seen = bytes;
             std::thread::yield_now();
         }
+    }
+
+    /// Whether no name in the folder has changed since the head was written: it tells then of all that there is.
+    pub(crate) fn is_as_told(&self, head: &Head) -> Result<bool> {
+        Ok(head.mark.is_some() && self.blobs.mark()? == head.mark)
     }
 
     pub(crate) fn seal_head(&self, key: &SealingKey, head: Head) -> Result<Vec<u8>> {

@@ -1,54 +1,160 @@
-//! The head: how far a conversation goes, and the cheap sign that it has changed.
+//! The head: how far a conversation goes, which records are its newest, and the cheap sign that it has changed.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use crate::store::name::{NameTime, RecordKind, RecordName};
 use crate::store::record::object;
 
-/// Bytes of a head's plaintext, so that every head file has the same length and can be overwritten in place.
-const LENGTH: usize = 64;
+/// Bytes of a head's plaintext, so that every head file has the same length and can be overwritten in place. With its
+/// envelope it fits into a disk's sector of 512 bytes, which is written whole or not at all.
+const LENGTH: usize = 256;
 
 pub(crate) const NAME: &str = "head";
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The most records that a head names.
+pub(crate) const NAMED: usize = 10;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     /// The highest number ever given.
     pub(crate) seq: u64,
     /// The profile's revision.
     profile: u64,
+    /// The mark that the folder had when this was written. While it has it still, no name in it has changed since.
+    pub(crate) mark: Option<u64>,
+    newest: [Option<(NameTime, RecordKind)>; NAMED],
+}
+
+/// As it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text<'a> {
+    seq: u64,
+    profile: u64,
+    #[serde(deserialize_with = "Option::deserialize")]
+    mark: Option<u64>,
+    newest: &'a str,
 }
 
 impl Head {
-    pub(crate) fn with_seq(self, seq: u64) -> Self {
-        Self { seq, ..self }
+    /// The head of a conversation whose newest records, the newest first, are these. As many as there is room for are
+    /// named, and only messages whose numbers are the highest, without a gap.
+    pub(crate) fn after(
+        self,
+        seq: u64,
+        mark: Option<u64>,
+        newest: impl Iterator<Item = RecordName>,
+    ) -> Self {
+        let mut head = Self { seq, mark, newest: [None; NAMED], ..self };
+        let room = LENGTH.saturating_sub(head.text("").len()) / ITEM;
+        let mut numbers = (1..=seq).rev();
+        let highest = newest.take_while(|name| numbers.next() == Some(name.seq));
+        for (place, name) in head.newest.iter_mut().take(room).zip(highest) {
+            *place = Some((name.time, name.kind));
+        }
+        head
+    }
+
+    /// The newest records in the conversation's order, the newest first, which have the highest numbers too. All are
+    /// messages.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = RecordName> + '_ {
+        let named = self.newest.iter().map_while(|named| *named);
+        named.zip((1..=self.seq).rev()).map(|((time, kind), seq)| RecordName { time, seq, kind })
+    }
+
+    fn text(&self, newest: &str) -> String {
+        let Self { seq, profile, mark, .. } = *self;
+        serde_json::to_string(&Text { seq, profile, mark, newest }).unwrap_or_default()
     }
 
     pub(crate) fn to_plaintext(self) -> Zeroizing<Vec<u8>> {
-        let text = format!(
-            "{:LENGTH$}",
-            format_args!(r#"{{"seq":{},"profile":{}}}"#, self.seq, self.profile).to_string()
-        );
-        Zeroizing::new(text.into_bytes())
+        let mut newest = String::with_capacity(LENGTH);
+        for (time, kind) in self.newest.into_iter().flatten() {
+            newest.push_str(&time.digits());
+            newest.push(kind.letter());
+        }
+        Zeroizing::new(format!("{:LENGTH$}", self.text(&newest)).into_bytes())
     }
 
     pub(crate) fn parse(plaintext: &[u8]) -> Option<Self> {
-        object(plaintext).filter(|_| plaintext.len() == LENGTH)
+        let Text { seq, profile, mark, newest: text } =
+            object(plaintext).filter(|_| plaintext.len() == LENGTH)?;
+        let mut newest = [None; NAMED];
+        let items = text.as_bytes().chunks(ITEM);
+        if items.len() > NAMED || items.len() as u64 > seq {
+            return None;
+        }
+        for (place, item) in newest.iter_mut().zip(items) {
+            let (letter, digits) = item.split_last()?;
+            let time = NameTime::from_digits(digits)?;
+            *place = Some((time, RecordKind::of_letter(*letter)?));
+        }
+        Some(Self { seq, profile, mark, newest })
     }
 }
+
+/// The length of one of the newest: the 17 digits of its time and the first letter of its role.
+const ITEM: usize = 18;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn named(seq: u64) -> Vec<RecordName> {
+        let kinds = [RecordKind::User, RecordKind::Assistant, RecordKind::System, RecordKind::Tool];
+        (seq.saturating_sub(11).max(1)..=seq)
+            .rev()
+            .map(|seq| {
+                let kind = kinds[(seq % 4) as usize];
+                format!("20250824T163625{:03}Z_{seq:04}_{kind}.json", seq % 1000).parse().unwrap()
+            })
+            .collect()
+    }
+
     #[test]
     fn every_head_has_the_same_length_and_comes_back() {
-        for seq in [0, 1, 9_999, u64::MAX] {
-            let head = Head::default().with_seq(seq);
-            let text = head.to_plaintext();
-            assert_eq!(text.len(), LENGTH);
-            assert_eq!(Head::parse(&text), Some(head));
+        for seq in [0, 1, 9_999, 1_000_000, u64::MAX] {
+            for mark in [None, Some(0), Some(1_763_728_123_123_456_789)] {
+                let head = Head::default().after(seq, mark, named(seq).into_iter());
+                let text = head.to_plaintext();
+                assert_eq!(text.len(), LENGTH);
+                let parsed = Head::parse(&text).unwrap();
+                assert_eq!((parsed.seq, parsed.mark), (seq, mark));
+                let names: Vec<_> = parsed.newest().collect();
+                assert!(names.len() >= seq.min(7) as usize, "{}", names.len());
+                assert_eq!(names, named(seq)[..names.len()]);
+            }
         }
-        assert_eq!(Head::parse(br#"{"seq":1,"profile":0}"#), None);
+    }
+
+    #[test]
+    fn only_an_unbroken_run_of_the_highest_numbers_is_named() {
+        let mut names = named(50);
+        names.remove(3);
+        let head = Head::default().after(50, None, names.iter().copied());
+        assert!(head.newest().eq(names[..3].iter().copied()));
+        assert_eq!(Head::default().after(51, None, names.into_iter()).newest().count(), 0);
+    }
+
+    #[test]
+    fn a_head_of_another_form_is_none() {
+        let padded = |text: &str| Head::parse(format!("{text:LENGTH$}").as_bytes());
+        let good = r#"{"seq":1,"profile":0,"mark":null,"newest":"20250824163625123u"}"#;
+        assert!(padded(good).is_some());
+        assert!(Head::parse(good.as_bytes()).is_none());
+        for wrong in [
+            good.replace("5123u", "5123f"),
+            good.replace("5123u", "5123x"),
+            good.replace("5123u", "5123"),
+            good.replace("20250824", "20251324"),
+            good.replace("20250824", "+0250824"),
+            good.replace(r#""seq":1"#, r#""seq":0"#),
+            good.replace("null", "-1"),
+            good.replace(r#""mark":null,"#, ""),
+            good.replace("null", r#"null,"more":1"#),
+        ] {
+            assert!(padded(&wrong).is_none(), "{wrong}");
+        }
     }
 }

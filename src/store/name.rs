@@ -17,6 +17,8 @@ pub(crate) struct NameTime(u64);
 
 impl NameTime {
     pub(crate) const MIN: Self = Self(101_000_000_000);
+    /// The last millisecond that a [`Timestamp`] can hold.
+    const MAX: Self = Self(99_991_230_220_000_999);
 
     pub(crate) fn timestamp(self) -> Option<Timestamp> {
         let [hour_and_up, minute, second, millisecond] = self.split();
@@ -40,6 +42,31 @@ impl NameTime {
             .and_then(|time| time.checked_add(jiff::SignedDuration::from_millis(1)).ok())
             .and_then(|time| Self::try_from(time).ok())
             .unwrap_or(self)
+    }
+
+    /// The 17 digits without the letters between.
+    pub(crate) fn digits(self) -> String {
+        format!("{:017}", self.0)
+    }
+
+    pub(crate) fn from_digits(digits: &[u8]) -> Option<Self> {
+        number(digits).filter(|_| digits.len() == 17).and_then(Self::possible)
+    }
+
+    /// Whether there is such a moment, told without a calendar: names are parsed by the hundred at every listing.
+    fn possible(digits: u64) -> Option<Self> {
+        let time = Self(digits);
+        let [hour_and_up, minute, second, _] = time.split();
+        let [year, month, day, hour] = Self::split_date(hour_and_up);
+        let days = match month {
+            2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            1..=12 => 31,
+            _ => 0,
+        };
+        let possible = (1..=days).contains(&day) && hour < 24 && minute < 60 && second < 60;
+        (possible && time <= Self::MAX).then_some(time)
     }
 
     fn split(self) -> [u64; 4] {
@@ -79,15 +106,19 @@ impl FromStr for NameTime {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let (date, rest) = text.split_once('T').ok_or(())?;
-        let time = rest.strip_suffix('Z').ok_or(())?;
-        let number = |digits: &str, length| {
-            let all_digits = digits.len() == length && digits.bytes().all(|b| b.is_ascii_digit());
-            all_digits.then(|| digits.parse::<u64>().ok()).flatten().ok_or(())
+        let (date, rest) = text.as_bytes().split_at_checked(8).ok_or(())?;
+        let [b'T', time @ .., b'Z'] = rest else {
+            return Err(());
         };
-        let name_time = Self(number(date, 8)? * 1_000_000_000 + number(time, 9)?);
-        name_time.timestamp().map(|_| name_time).ok_or(())
+        let time = number(time).filter(|_| time.len() == 9).ok_or(())?;
+        Self::possible(number(date).ok_or(())? * 1_000_000_000 + time).ok_or(())
     }
+}
+
+/// A number of up to 18 decimal digits and nothing else.
+fn number(digits: &[u8]) -> Option<u64> {
+    let all = (1..=18).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    all.then(|| digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
 }
 
 /// What a record is: a message of some role, or the note that others were forgotten. In the order of the names.
@@ -107,6 +138,29 @@ const KINDS: [(RecordKind, &str); 5] = [
     (RecordKind::Tool, "tool"),
     (RecordKind::User, "user"),
 ];
+
+impl RecordKind {
+    fn as_str(self) -> &'static str {
+        KINDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, text)| text)
+    }
+
+    /// The first letter of its name.
+    pub(crate) fn letter(self) -> char {
+        self.as_str().chars().next().unwrap_or(' ')
+    }
+
+    /// The message's role with that letter; there is none for a forget record.
+    pub(crate) fn of_letter(letter: u8) -> Option<Self> {
+        let starts = |(_, text): &&(Self, &str)| text.as_bytes().first() == Some(&letter);
+        KINDS.iter().find(starts).map(|(kind, _)| *kind).filter(|kind| *kind != Self::Forget)
+    }
+}
+
+impl fmt::Display for RecordKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
 
 impl From<ChatRole> for RecordKind {
     fn from(role: ChatRole) -> Self {
@@ -139,12 +193,17 @@ impl RecordName {
 
     /// The name without its ending, as packs' names show it.
     pub(crate) fn stem(self) -> String {
-        self.to_string().replace(".json", "")
+        format!("{}_{:04}_{}", self.time, self.seq, self.kind)
     }
 
     /// The name that [`stem`](Self::stem) was made of.
     pub(crate) fn from_stem(stem: &str) -> Option<Self> {
-        format!("{stem}.json").parse().ok()
+        let (time, rest) = stem.split_at_checked(19)?;
+        let (seq, kind) = rest.strip_prefix('_')?.split_once('_')?;
+        let kind = KINDS.iter().find(|(_, name)| *name == kind)?.0;
+        let canonical = seq.len() == 4 || seq.len() > 4 && !seq.starts_with('0');
+        let seq = seq.parse().ok().filter(|_| seq.bytes().all(|b| b.is_ascii_digit()))?;
+        (canonical && seq > 0).then_some(Self { time: time.parse().ok()?, seq, kind })
     }
 
     pub(crate) fn is_forget(self) -> bool {
@@ -154,8 +213,7 @@ impl RecordName {
 
 impl fmt::Display for RecordName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or("", |(_, text)| text);
-        write!(f, "{}_{:04}_{kind}.json", self.time, self.seq)
+        write!(f, "{}_{:04}_{}.json", self.time, self.seq, self.kind)
     }
 }
 
@@ -164,19 +222,7 @@ impl FromStr for RecordName {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let stem = text.strip_suffix(".json").ok_or(())?;
-        let (time, rest) = stem.split_once('_').ok_or(())?;
-        let (seq, kind) = rest.split_once('_').ok_or(())?;
-        let kind = KINDS.iter().find(|(_, name)| *name == kind).ok_or(())?.0;
-        let canonical = seq.len() >= 4
-            && seq.bytes().all(|b| b.is_ascii_digit())
-            && (seq.len() == 4 || !seq.starts_with('0'));
-        let seq = seq.parse().map_err(|_| ())?;
-        if !canonical || seq == 0 {
-            return Err(());
-        }
-        let time = time.parse()?;
-        Ok(Self { time, seq, kind })
+        text.strip_suffix(".json").and_then(Self::from_stem).ok_or(())
     }
 }
 
@@ -203,6 +249,31 @@ mod tests {
         fn whatever_parses_is_written_the_same(text in "[0-9]{8}T[0-9]{9}Z_[0-9]{1,21}_(user|forget)\\.json") {
             if let Ok(name) = text.parse::<RecordName>() {
                 prop_assert_eq!(name.to_string(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn dates_are_possible_as_the_calendar_says() {
+        for year in [0, 1, 1900, 2000, 2023, 2024, 9999] {
+            for (month, day) in (0..=13).flat_map(|month| (0..=32).map(move |day| (month, day))) {
+                for time in [
+                    "000000000",
+                    "220000999",
+                    "220001000",
+                    "235959999",
+                    "240000000",
+                    "006000000",
+                    "000060000",
+                ] {
+                    let text = format!("{year:04}{month:02}{day:02}T{time}Z");
+                    let time = NameTime(text.replace(['T', 'Z'], "").parse().unwrap());
+                    assert_eq!(
+                        text.parse::<NameTime>().is_ok(),
+                        time.timestamp().is_some(),
+                        "{text}"
+                    );
+                }
             }
         }
     }

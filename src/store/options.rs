@@ -1,5 +1,6 @@
 //! How a store is opened.
 
+use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub struct StoreOptions {
     max_message_bytes: usize,
     redactor: Option<Arc<dyn Redactor>>,
     loose_files: usize,
+    threads: usize,
 }
 
 impl StoreOptions {
@@ -40,6 +42,7 @@ impl StoreOptions {
             max_message_bytes: 1 << 20,
             redactor: None,
             loose_files: 64,
+            threads: std::thread::available_parallelism().map_or(1, NonZero::get),
         }
     }
 
@@ -94,6 +97,14 @@ impl StoreOptions {
         self
     }
 
+    /// How many threads a reading of many messages, or a check, may use, at least 1; as many as the machine has processors
+    /// unless told otherwise. The others are there only while it reads.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
     /// Opens the store below a folder, which need not exist yet and is not made before the first append.
     ///
     /// # Errors
@@ -122,12 +133,16 @@ impl StoreOptions {
         root: Arc<dyn Blobs>,
         blobs: Arc<dyn Blobs>,
     ) -> Result<FileConversationStore> {
+        let slow = self.keys.iter().any(|key| key.needs_salt());
         let (reader, writer) = self.assemble(root, blobs);
-        blocking(move || {
+        if slow {
+            let reader = Arc::clone(&reader);
+            blocking(move || reader.check()).await?;
+        } else {
+            // Two small files: a crossing to another thread would take several times as long.
             reader.check()?;
-            Ok(FileConversationStore::new(reader, writer))
-        })
-        .await
+        }
+        Ok(FileConversationStore::new(reader, writer))
     }
 
     /// The parts of a store, before anything was looked at.
@@ -136,7 +151,8 @@ impl StoreOptions {
         root: Arc<dyn Blobs>,
         blobs: Arc<dyn Blobs>,
     ) -> (Arc<Reader>, Writer) {
-        let reader = Arc::new(Reader::new(Folder::new(root, blobs, self.scope, self.keys)));
+        let folder = Folder::new(root, blobs, self.scope, self.keys).read_by(self.threads);
+        let reader = Arc::new(Reader::new(folder));
         let writer = Writer::new(
             Arc::clone(&reader),
             Limits {

@@ -1,8 +1,10 @@
 //! A pack: many records in one file, so that a folder stays small however long a conversation grows.
 
 pub(crate) mod audit;
+pub(crate) mod crew;
 pub(crate) mod lines;
 pub(crate) mod merge;
+pub(crate) mod pieces;
 pub(crate) mod reseal;
 pub(crate) mod weed;
 
@@ -64,6 +66,17 @@ impl PackName {
         }
     }
 
+    /// The name of both packs' records.
+    fn joined(self, other: Self) -> Self {
+        Self {
+            first: self.first.min(other.first),
+            last: self.last.max(other.last),
+            lowest: self.lowest.min(other.lowest),
+            highest: self.highest.max(other.highest),
+            count: self.count + other.count,
+        }
+    }
+
     pub(crate) fn seqs(&self) -> RangeInclusive<u64> {
         self.lowest..=self.highest
     }
@@ -108,10 +121,17 @@ impl FromStr for PackName {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let parts: Vec<&str> = text.strip_suffix(".pack").ok_or(())?.split('.').collect();
-        let [first, last, seqs, count] = parts.try_into().map_err(|_| ())?;
+        let mut parts = text.strip_suffix(".pack").ok_or(())?.split('.');
+        let mut part = || parts.next().ok_or(());
+        let (first, last, seqs, count) = (part()?, part()?, part()?, part()?);
+        if parts.next().is_some() {
+            return Err(());
+        }
         let (lowest, highest) = seqs.split_once('-').ok_or(())?;
-        let number = |digits: &str| digits.parse::<u64>().map_err(|_| ());
+        let number = |digits: &str| {
+            let canonical = digits == "0" || !digits.starts_with(['0', '+']);
+            digits.parse::<u64>().ok().filter(|_| canonical).ok_or(())
+        };
         let name = Self {
             first: RecordName::from_stem(first).ok_or(())?,
             last: RecordName::from_stem(last).ok_or(())?,
@@ -122,8 +142,7 @@ impl FromStr for PackName {
         let ends = [name.first, name.last];
         let possible = name.first <= name.last
             && name.count > 0
-            && ends.iter().all(|end| !end.is_forget() && name.seqs().contains(&end.seq))
-            && name.to_string() == text;
+            && ends.iter().all(|end| !end.is_forget() && name.seqs().contains(&end.seq));
         possible.then_some(name).ok_or(())
     }
 }
@@ -209,6 +228,11 @@ impl Line {
             .and_then(|tab| str::from_utf8(bytes.get(..tab)?).ok()?.parse().ok())
             .filter(|name: &RecordName| !name.is_forget());
         Self { span: start..start + length, name, bytes, tab: tab.unwrap_or(0) }
+    }
+
+    /// The name as it stands there.
+    pub(crate) fn text(&self) -> &str {
+        self.bytes.get(..self.tab).and_then(|name| str::from_utf8(name).ok()).unwrap_or_default()
     }
 
     /// What would be the record's own file.

@@ -45,13 +45,28 @@ impl Pen<'_> {
     /// Overwrites the head. A lost one stays lost until it is rebuilt on request, so that its loss is reported until
     /// someone has seen it.
     fn tell(&self, tail: &mut Tail) -> Result<()> {
-        let Some(head) = tail.head_after() else {
+        // What is wrong with the folder is for every reader to find, so that none may trust the head alone.
+        let mark = if tail.is_sound() { self.folder.blobs.set_mark(None)? } else { None };
+        let Some(head) = tail.head_after(mark) else {
             return Ok(());
         };
         let line = self.folder.seal_head(self.key, head)?;
         self.folder.blobs.overwrite(head::NAME, &line)?;
-        tail.head = HeadState::Known(head);
-        tail.head_bytes = Some(line);
+        tail.set_head(head, line);
+        Ok(())
+    }
+
+    /// Gives the folder its mark back after changes that leave all that the head says true.
+    pub(crate) fn keep_mark(&self, tail: &Tail) -> Result<()> {
+        let blobs = &self.folder.blobs;
+        if let HeadState::Known(head) = tail.head
+            && head.mark.is_some()
+            && tail.is_sound()
+            && tail.head_after(head.mark) == Some(head)
+            && blobs.mark()? != head.mark
+        {
+            blobs.set_mark(head.mark)?;
+        }
         Ok(())
     }
 
@@ -65,12 +80,11 @@ impl Pen<'_> {
 
     /// Makes a head where there is none, durably.
     pub(crate) fn make_head(&self, tail: &mut Tail) -> Result<()> {
-        let head = Head::default().with_seq(tail.last_seq);
+        let head = Head::default().after(tail.last_seq, None, tail.names());
         let line = self.folder.seal_head(self.key, head)?;
         self.folder.blobs.replace(head::NAME, &line)?;
         self.folder.blobs.sync()?;
-        tail.head = HeadState::Known(head);
-        tail.head_bytes = Some(line);
+        tail.set_head(head, line);
         Ok(())
     }
 }

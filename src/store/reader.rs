@@ -1,6 +1,6 @@
 //! Reading: from memory while that is current, else from the folder.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,10 +8,13 @@ use jiff::Timestamp;
 
 use crate::error::Result;
 use crate::store::Reading;
+use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
-use crate::store::folder::{ATTEMPTS, Folder, Opened, restless};
-use crate::store::name::{NameTime, RecordName};
+use crate::store::folder::{ATTEMPTS, Desk, Folder, Opened, restless};
+use crate::store::name::RecordName;
+use crate::store::pack::crew::in_order;
 use crate::store::pack::lines::Lines;
+use crate::store::pack::pieces::{Piece, Read};
 use crate::store::pack::{OpenedPack, Pack, PackName, Reported};
 use crate::store::record::StoredMessage;
 use crate::store::tail::Tail;
@@ -42,22 +45,50 @@ impl Wanted {
         }
     }
 
-    /// The lines of a pack from the first wanted one on.
-    fn lines<'a>(&self, pack: &'a Pack) -> Result<Lines<'a>> {
+    /// Whether all of a pack may be wanted.
+    fn surrounds(&self, pack: &PackName) -> bool {
         match self {
-            Self::Times(times) => match NameTime::try_from(times.start) {
-                Ok(start) => Lines::since(pack, start),
-                Err(_) => Ok(Lines::new(pack)),
-            },
-            Self::Seqs(_) => Ok(Lines::new(pack)),
+            Self::Seqs(seqs) => *seqs.start() <= pack.lowest && pack.highest <= *seqs.end(),
+            Self::Times(_) => self.has(pack.first) && self.has(pack.last),
         }
     }
 
-    /// Whether no line after this one is wanted.
-    fn is_over(&self, name: RecordName) -> bool {
+    /// The part of a pack that holds them if it is sorted as packs are, by time, and for numbers, by these as well, as in all
+    /// but imported conversations. Found by halving.
+    fn part_of(&self, pack: &Pack) -> Result<Range<u64>> {
+        let (first, end) = match self {
+            Self::Times(times) => {
+                let at = |name: RecordName| name.time.timestamp();
+                let is_before = |name| at(name).is_some_and(|time| time < times.start);
+                let is_over = |name| at(name).is_some_and(|time| time >= times.end);
+                let first = Lines::first_after(pack, is_before)?;
+                (first, Lines::first_after(pack, |name| !is_over(name))?)
+            }
+            Self::Seqs(seqs) => {
+                let first = Lines::first_after(pack, |name| name.seq < *seqs.start())?;
+                (first, Lines::first_after(pack, |name| name.seq <= *seqs.end())?)
+            }
+        };
+        Ok(first..end.max(first))
+    }
+
+    /// Whether all of them have been found, so that none can lie anywhere else.
+    fn are_all(&self, found: &Found<'_>) -> bool {
         match self {
-            Self::Seqs(_) => false,
-            Self::Times(times) => name.time.timestamp().is_some_and(|time| time >= times.end),
+            Self::Times(_) => true,
+            Self::Seqs(_) if found.is_thorough => true,
+            Self::Seqs(seqs) => {
+                let tail = found.tail;
+                let mut there = tail.erased.clone();
+                there.extend(tail.forgets.iter().map(|name| name.seq..=name.seq));
+                let mut numbers: Vec<u64> = found.messages.iter().map(|m| m.seq).collect();
+                numbers.sort_unstable();
+                there.extend(runs(&numbers));
+                let mut wanted = Erased::default();
+                let last = (*seqs.end()).min(tail.last_seq);
+                wanted.extend(std::iter::once(*seqs.start()..=last));
+                wanted.without(&there).count() == 0
+            }
         }
     }
 }
@@ -100,41 +131,64 @@ impl Reader {
         cache.tail = tail;
     }
 
-    /// The newest `n` from memory, if memory is current.
+    /// The newest `n` from memory if that is current, or can be made so by what the head names.
     pub(crate) fn remembered(&self, n: usize) -> Result<Option<Reading>> {
-        let cache = self.cache();
-        Ok(match &cache.tail {
-            Some(tail) if tail.is_current(&self.folder)? => tail.newest(n),
-            _ => None,
-        })
+        let mut cache = self.cache();
+        let cache = &mut *cache;
+        match &mut cache.tail {
+            Some(tail) => {
+                if !tail.is_current(&self.folder)? {
+                    if !tail.follow(&self.folder)? {
+                        return Ok(None);
+                    }
+                    cache.version += 1;
+                }
+            }
+            tail @ None => {
+                *tail = Tail::glance(&self.folder, n)?;
+                cache.version += 1;
+            }
+        }
+        Ok(cache.tail.as_ref().and_then(|tail| tail.newest(n)))
     }
 
     pub(crate) fn read_tail(&self, n: usize) -> Result<Reading> {
+        let reading = self.load(n)?.newest(n).unwrap_or_default();
+        tracing::debug!(messages = reading.messages.len(), "read the newest end");
+        for finding in &reading.skipped {
+            tracing::warn!(kind = finding.kind.code(), file = finding.file, "passed over");
+        }
+        Ok(reading)
+    }
+
+    /// The newest end as it is on disk, which is remembered.
+    fn load(&self, n: usize) -> Result<Tail> {
         let (known, version) = {
             let cache = self.cache();
             (cache.tail.clone(), cache.version)
         };
         let tail = Tail::load(&self.folder, n, known.as_ref())?;
-        let reading = tail.newest(n).unwrap_or_default();
-        tracing::debug!(messages = reading.messages.len(), "read the newest end");
-        for finding in &reading.skipped {
-            tracing::warn!(kind = finding.kind.code(), file = finding.file, "passed over");
-        }
         let mut cache = self.cache();
         // Of two readers at once, one may have seen a message that the head does not tell of yet: what the other
         // remembers must not hide it again.
         let is_newer = cache.tail.as_ref().is_some_and(|known| known.last_seq < tail.last_seq);
         if cache.version == version || is_newer {
             cache.version += 1;
-            cache.tail = Some(tail);
+            cache.tail = Some(tail.clone());
         }
-        Ok(reading)
+        Ok(tail)
     }
 
     /// Every message that is wanted, in conversation order.
     pub(crate) fn read_if(&self, wanted: &Wanted) -> Result<Reading> {
+        let mut known = self.known();
         for _ in 0..ATTEMPTS {
-            let tail = Tail::load(&self.folder, 0, None)?;
+            let tail = match known.take() {
+                Some(tail) if tail.is_current(&self.folder)? && tail.is_intact(&self.folder)? => {
+                    tail
+                }
+                _ => self.load(0)?,
+            };
             if let Some(reading) = self.read_once(&tail, wanted)? {
                 return Ok(reading);
             }
@@ -145,77 +199,118 @@ impl Reader {
 
     /// `None` where a file vanished between being listed and being read.
     pub(crate) fn read_once(&self, tail: &Tail, wanted: &Wanted) -> Result<Option<Reading>> {
-        let (mut found, mut reported) = (Found::of(tail), Reported::default());
         let listing = self.folder.list()?;
+        let mut loose = Found::of(tail);
         for name in listing.names.into_iter().filter(|name| !name.is_forget()) {
-            if wanted.has(name)
-                && found.lacks(name)
-                && !found.take(name, self.folder.open(name)?, || name.to_string())
-            {
+            if wanted.has(name) && !tail.erased.contains(name.seq) {
+                match self.folder.open(name)? {
+                    Opened::Gone => return Ok(None),
+                    opened => loose.take(name, opened, || name.to_string()),
+                }
+            }
+        }
+        loose.settle();
+        let mut packs = listing.packs;
+        packs.retain(|pack| wanted.may_be_in(pack));
+        // Where numbers do not go with time, they are looked for everywhere.
+        for thorough in [false, true] {
+            let mut found = loose.clone();
+            found.is_thorough = thorough;
+            let Some(found) = self.read_packs(found, &packs, wanted)? else {
                 return Ok(None);
-            }
-        }
-        for name in listing.packs.into_iter().filter(|pack| wanted.may_be_in(pack)) {
-            let pack = match Pack::open(&self.folder, name)? {
-                OpenedPack::Pack(pack) => pack,
-                OpenedPack::Gone => return Ok(None),
-                OpenedPack::Skipped(kind) => {
-                    found.skip(kind.in_file(name.place()));
-                    continue;
-                }
             };
-            let mut lines = wanted.lines(&pack)?;
-            while let Some(line) = lines.next()? {
-                let Some(record) = line.name else {
-                    let kind = FindingKind::Damaged("a line of it is not a record's");
-                    found.skip(kind.in_file(name.place()));
-                    continue;
-                };
-                if wanted.has(record) && found.lacks(record) {
-                    let opened = self.folder.open_bytes(record, line.file())?;
-                    if !matches!(opened, Opened::Skipped(_)) || reported.admits(name) {
-                        found.take(record, opened, || name.place_of(record));
-                    }
-                } else if wanted.is_over(record) {
-                    break;
-                }
+            if wanted.are_all(&found) {
+                return Ok(Some(found.reading()));
             }
         }
-        Ok(Some(found.into_reading()))
+        Ok(None)
+    }
+
+    fn read_packs<'a>(
+        &self,
+        mut found: Found<'a>,
+        packs: &[PackName],
+        wanted: &Wanted,
+    ) -> Result<Option<Found<'a>>> {
+        let (tail, mut reported) = (found.tail, Reported::default());
+        let loose: HashSet<RecordName> = found.messages.iter().map(|m| m.name).collect();
+        let is_thorough = found.is_thorough;
+        let whole = |pack: &PackName| is_thorough || wanted.surrounds(pack);
+        found.is_thorough = packs.iter().all(whole);
+        let mut pieces = Vec::new();
+        for &name in packs {
+            match Pack::open(&self.folder, name)? {
+                OpenedPack::Pack(pack) if whole(&name) => {
+                    pieces.extend(Piece::cut(name, 0..pack.size()));
+                }
+                OpenedPack::Pack(pack) => pieces.extend(Piece::cut(name, wanted.part_of(&pack)?)),
+                OpenedPack::Gone => return Ok(None),
+                OpenedPack::Skipped(kind) => found.skip(kind.in_file(name.place())),
+            }
+        }
+        let mut gone = false;
+        let read = |piece: &Piece| {
+            let (mut desk, mut records, mut strange) = (Desk::new(&self.folder), Vec::new(), false);
+            let read = piece.read(&self.folder, |line| {
+                match line.name {
+                    None => strange = true,
+                    // Of several copies, one that opens is enough.
+                    Some(name)
+                        if wanted.has(name)
+                            && !tail.erased.contains(name.seq)
+                            && !loose.contains(&name) =>
+                    {
+                        records.push((name, desk.open(name, line.text(), line.file())?));
+                    }
+                    Some(_) => {}
+                }
+                Ok(true)
+            });
+            Ok((read?, records, strange))
+        };
+        in_order(&pieces, self.folder.threads, read, |piece, (read, records, strange)| {
+            gone |= read == Read::Gone;
+            if strange {
+                let kind = FindingKind::Damaged("a line of it is not a record's");
+                found.skip(kind.in_file(piece.pack.place()));
+            }
+            for (name, opened) in records {
+                if !matches!(opened, Opened::Skipped(_)) || reported.admits(piece.pack) {
+                    found.take(name, opened, || piece.pack.place_of(name));
+                }
+            }
+            Ok(())
+        })?;
+        found.settle();
+        Ok((!gone).then_some(found))
     }
 }
 
 /// What a reading has found so far.
+#[derive(Clone)]
 struct Found<'a> {
     tail: &'a Tail,
     reading: Reading,
-    messages: BTreeMap<RecordName, Arc<StoredMessage>>,
+    messages: Vec<Arc<StoredMessage>>,
+    /// Whether packs that may hold what is wanted are read from end to end.
+    is_thorough: bool,
 }
 
 impl<'a> Found<'a> {
     fn of(tail: &'a Tail) -> Self {
         let reading = tail.newest(0).unwrap_or_default();
-        Self { tail, reading, messages: BTreeMap::new() }
+        Self { tail, reading, messages: Vec::new(), is_thorough: false }
     }
 
-    /// Whether a record may be returned and is not here yet: of several copies, one that opens is enough.
-    fn lacks(&self, name: RecordName) -> bool {
-        !self.tail.erased.contains(name.seq) && !self.messages.contains_key(&name)
-    }
-
-    /// `false` where the record has gone.
-    fn take(&mut self, name: RecordName, opened: Opened, place: impl FnOnce() -> String) -> bool {
+    fn take(&mut self, name: RecordName, opened: Opened, place: impl FnOnce() -> String) {
         match opened {
-            // It was appended since the tail was read.
-            Opened::Message(_) if name.seq > self.tail.last_seq => {}
-            Opened::Message(message) => {
-                self.messages.insert(name, message);
+            // What is beyond was appended since the tail was read.
+            Opened::Message(message) if name.seq <= self.tail.last_seq => {
+                self.messages.push(message);
             }
             Opened::Skipped(kind) => self.skip(kind.in_file(place())),
-            Opened::Forget(_) => {}
-            Opened::Gone => return false,
+            Opened::Message(_) | Opened::Forget(_) | Opened::Gone => {}
         }
-        true
     }
 
     fn skip(&mut self, finding: Finding) {
@@ -224,8 +319,21 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn into_reading(mut self) -> Reading {
-        self.reading.messages = self.messages.into_values().collect();
-        self.reading
+    /// Puts the messages in order, each once.
+    fn settle(&mut self) {
+        if !self.messages.is_sorted_by(|a, b| a.name < b.name) {
+            self.messages.sort_by_key(|message| message.name);
+            self.messages.dedup_by_key(|message| message.name);
+        }
     }
+
+    fn reading(self) -> Reading {
+        Reading { messages: self.messages, ..self.reading }
+    }
+}
+
+/// The unbroken runs of sorted numbers.
+fn runs(numbers: &[u64]) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
+    let chunks = numbers.chunk_by(|a, b| b - a <= 1);
+    chunks.filter_map(|run| Some(*run.first()?..=*run.last()?))
 }

@@ -8,7 +8,7 @@ use crate::store::Reading;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{ATTEMPTS, Folder, HeadState, Opened, restless};
-use crate::store::head::Head;
+use crate::store::head::{Head, NAMED};
 use crate::store::name::{NameTime, RecordName};
 use crate::store::newest::{Newest, Next};
 use crate::store::opener::Opener;
@@ -61,6 +61,8 @@ pub(crate) struct Tail {
     pub(crate) ahead: Vec<PackName>,
     /// How many messages lie in files of their own.
     pub(crate) loose: usize,
+    /// Whether the folder itself was looked at, and not only what its head names.
+    is_survey: bool,
     messages: VecDeque<Arc<StoredMessage>>,
     /// Whether `messages` are all there are.
     whole: bool,
@@ -169,6 +171,7 @@ impl Tail {
             overgrown: Vec::new(),
             ahead: Vec::new(),
             loose: names.len(),
+            is_survey: true,
             messages: VecDeque::new(),
             whole: false,
             skipped,
@@ -180,10 +183,11 @@ impl Tail {
         };
         tail.overgrown = listing.packs.iter().filter(is_overgrown).copied().collect();
         tail.ahead.extend(listing.packs.iter().filter(|pack| pack.highest > acknowledged));
-        // One is needed even for n = 0: the newest record's time. What was in memory stays there, as far as it takes
+        // One is needed even for n = 0: the newest record's time; and by a writer, those that the head will name. What was
+        // in memory stays there, as far as it takes
         // no reading of packs.
         let in_memory = known.map_or(0, |tail| tail.messages.len().min(KEPT));
-        let wanted = n.max(1);
+        let wanted = if view == View::Alone { n.max(NAMED) } else { n.max(1) };
         let mut newest = Newest::new(names, &listing.packs);
         let (mut newest_known, mut reported) = (None, Reported::default());
         while tail.messages.len() < wanted
@@ -231,12 +235,86 @@ impl Tail {
         Ok(Look::Tail(Box::new(tail)))
     }
 
+    /// The newest end as far as the head names it, if that is enough and nothing has changed in the folder since the head was
+    /// written. Reads a few small files, however long the conversation is.
+    pub(crate) fn glance(folder: &Folder, n: usize) -> Result<Option<Self>> {
+        let (head_bytes, HeadState::Known(head)) = folder.head()? else {
+            return Ok(None);
+        };
+        let names: Vec<_> = head.newest().take(n.max(1)).collect();
+        let whole = names.len() as u64 == head.seq;
+        if (names.len() < n && !whole) || !folder.is_as_told(&head)? {
+            return Ok(None);
+        }
+        let Some(messages) = open_all(folder, &names)? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            head_bytes,
+            head: HeadState::Known(head),
+            last_seq: head.seq,
+            newest: names.first().map_or(NameTime::MIN, |name| name.time),
+            erased: Erased::default(),
+            forgets: Vec::new(),
+            returned: Vec::new(),
+            overgrown: Vec::new(),
+            ahead: Vec::new(),
+            loose: messages.len(),
+            is_survey: false,
+            messages: messages.into(),
+            whole,
+            skipped: Vec::new(),
+        }))
+    }
+
+    /// Takes in what others have appended since, if the head names all of it and nothing else has happened. `false`, and nothing is
+    /// changed, where the folder itself must be looked at.
+    pub(crate) fn follow(&mut self, folder: &Folder) -> Result<bool> {
+        let (head_bytes, HeadState::Known(head)) = folder.head()? else {
+            return Ok(false);
+        };
+        let (new, old): (Vec<_>, Vec<_>) = head.newest().partition(|name| name.seq > self.last_seq);
+        let goes_on = match new.last() {
+            Some(first) => first.seq == self.last_seq + 1 && first.time >= self.newest,
+            None => head.seq == self.last_seq,
+        };
+        if !goes_on
+            || !self.is_sound()
+            || !self.names().zip(&old).all(|(known, old)| known == *old)
+            || !folder.is_as_told(&head)?
+        {
+            return Ok(false);
+        }
+        let Some(messages) = open_all(folder, &new)? else {
+            return Ok(false);
+        };
+        self.add(&messages);
+        self.loose += messages.len();
+        self.head = HeadState::Known(head);
+        self.head_bytes = head_bytes;
+        Ok(true)
+    }
+
     /// Whether nothing has changed on disk since this was read. What could not be read then may be readable now.
     pub(crate) fn is_current(&self, folder: &Folder) -> Result<bool> {
         Ok(self.head_bytes.is_some()
             && matches!(self.head, HeadState::Known(_))
             && !self.skipped.iter().any(|f| matches!(f.kind, FindingKind::Unreadable(_)))
             && self.head_bytes == folder.head_bytes()?)
+    }
+
+    /// Whether a writer may go by this: it is of the whole folder, and nobody has changed names in it without telling.
+    pub(crate) fn is_intact(&self, folder: &Folder) -> Result<bool> {
+        Ok(self.is_survey
+            && match self.head {
+                HeadState::Known(head) => head.mark.is_none() || folder.is_as_told(&head)?,
+                HeadState::Absent | HeadState::Damaged => true,
+            })
+    }
+
+    /// Whether nothing was found that readers should hear of.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.skipped.is_empty()
     }
 
     /// The newest `n`, if that many are in memory or there are no more.
@@ -296,9 +374,23 @@ impl Tail {
             && self.skipped.iter().all(not_ours)
     }
 
-    pub(crate) fn head_after(&self) -> Option<Head> {
+    /// Notes the head that has been written.
+    pub(crate) fn set_head(&mut self, head: Head, line: Vec<u8>) {
+        self.head = HeadState::Known(head);
+        self.head_bytes = Some(line);
+        let of_head = [FindingKind::HeadMissing, FindingKind::HeadDamaged];
+        self.skipped.retain(|finding| !of_head.contains(&finding.kind));
+    }
+
+    /// The names of the messages in memory, the newest first.
+    pub(crate) fn names(&self) -> impl Iterator<Item = RecordName> + '_ {
+        self.messages.iter().rev().map(|message| message.name)
+    }
+
+    /// The head that tells of this, in a folder with that mark.
+    pub(crate) fn head_after(&self, mark: Option<u64>) -> Option<Head> {
         match self.head {
-            HeadState::Known(head) => Some(head.with_seq(self.last_seq)),
+            HeadState::Known(head) => Some(head.after(self.last_seq, mark, self.names())),
             HeadState::Absent | HeadState::Damaged => None,
         }
     }
@@ -309,4 +401,16 @@ fn numbers_beside(others: &Erased, pack: &PackName) -> u64 {
     let mut all = Erased::default();
     all.extend(std::iter::once(pack.seqs()));
     all.without(others).count()
+}
+
+/// Opens messages in files of their own, given the newest first; `None` where one of them is not there or does not open.
+fn open_all(folder: &Folder, names: &[RecordName]) -> Result<Option<Vec<Arc<StoredMessage>>>> {
+    let mut messages = Vec::with_capacity(names.len());
+    for &name in names.iter().rev() {
+        let Opened::Message(message) = folder.open(name)? else {
+            return Ok(None);
+        };
+        messages.push(message);
+    }
+    Ok(Some(messages))
 }

@@ -58,17 +58,18 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     census.findings.append(&mut document::verify(folder)?);
     census.findings.append(&mut quarantine::verify(folder)?);
     let mut done = 0;
-    let mut count_one = || {
-        progress(Progress { done, total: total.max(done) });
-        done += 1;
+    let mut count = |more: usize| {
+        // Each record is announced, as if they were read one by one.
+        for _ in 0..more {
+            progress(Progress { done, total: total.max(done) });
+            done += 1;
+        }
     };
     for &name in &listing.names {
-        count_one();
+        count(1);
         census.count(folder, name)?;
     }
-    for &pack in &listing.packs {
-        census.count_pack(folder, pack, &mut count_one)?;
-    }
+    census.count_packs(folder, &listing.packs, &mut count)?;
     progress(Progress { done, total: done });
     if folder.lacks_vault()? {
         census.findings.push(FindingKind::VaultMissing.in_file("vault"));
@@ -84,7 +85,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
         && let HeadState::Known(head) = head
     {
         // Writers do not stop: what is beyond the head as it was may only be half published.
-        census.opened.retain(|&seq, _| seq <= head.seq);
+        census.opened.retain(|name| name.seq <= head.seq);
     }
     place(&mut census, folder, listing.names)?;
     Ok(census.report(head))
@@ -134,7 +135,7 @@ fn place(census: &mut Census, folder: &Folder, mut names: Vec<RecordName>) -> Re
     if census.unopenable.is_empty() {
         return Ok(());
     }
-    names.extend(census.opened.values().flatten());
+    names.extend(census.opened.names());
     names.sort_unstable();
     names.dedup();
     let mut guesses = GUESSES;

@@ -241,14 +241,16 @@ impl Writer {
             reader.install(None);
         }
         let mut tail = match reader.known() {
-            Some(tail) if tail.is_current(folder)? => tail,
+            Some(tail) if tail.is_current(folder)? && tail.is_intact(folder)? => tail,
             known => Tail::load_alone(folder, 0, known.as_ref())?,
         };
         let pen = Pen { folder, key };
         let packer = &mut self.packer;
         let outcome = prepare(&pen, &mut tail, packer, before).and_then(|()| {
             self.swept = true;
-            work(&pen, &mut tail, packer)
+            let outcome = work(&pen, &mut tail, packer)?;
+            pen.keep_mark(&tail)?;
+            Ok(outcome)
         });
         self.poisoned |= outcome.as_ref().is_err_and(is_not_durable);
         // After a failure memory may be behind the disk: the next one looks at the folder itself.

@@ -5,13 +5,52 @@ use crate::store::name::RecordName;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::{INCOMPLETE, Line, Pack, PackName};
 
+/// What a pack's lines amount to, of a part of it or of the whole.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// What the name should have been.
+    seen: Option<PackName>,
+    first: Option<RecordName>,
+    last: Option<RecordName>,
+}
+
+impl Tally {
+    /// Takes in the next line; what is wrong with it, if anything is.
+    pub(crate) fn add(&mut self, line: &Line) -> Option<&'static str> {
+        let Some(name) = line.name else {
+            return Some("a line of it is not a record's");
+        };
+        PackName::add(&mut self.seen, name);
+        let before = self.last.replace(name);
+        self.first.get_or_insert(name);
+        before.is_some_and(|before| before >= name).then_some(DISORDERED)
+    }
+
+    /// Takes in the part after this one.
+    pub(crate) fn join(&mut self, next: Self) -> Option<&'static str> {
+        let is_disordered = self.last.zip(next.first).is_some_and(|(last, first)| last >= first);
+        self.seen = match (self.seen, next.seen) {
+            (Some(front), Some(back)) => Some(front.joined(back)),
+            (front, back) => front.or(back),
+        };
+        self.first = self.first.or(next.first);
+        self.last = next.last.or(self.last);
+        is_disordered.then_some(DISORDERED)
+    }
+
+    /// What is wrong with the whole, if it is not what its name says.
+    pub(crate) fn end(&self, claimed: PackName) -> Option<&'static str> {
+        (self.seen != Some(claimed)).then_some(INCOMPLETE)
+    }
+}
+
+const DISORDERED: &str = "its records are out of order";
+
 /// A pack's lines from the front, and whatever is wrong with them.
 pub(crate) struct Audit<'a> {
     lines: Lines<'a>,
     claimed: PackName,
-    /// What the name should have been, of the lines so far.
-    seen: Option<PackName>,
-    before: Option<RecordName>,
+    tally: Tally,
     ended: bool,
 }
 
@@ -24,7 +63,8 @@ pub(crate) struct Audited {
 
 impl<'a> Audit<'a> {
     pub(crate) fn new(pack: &'a Pack) -> Self {
-        Self { lines: Lines::new(pack), claimed: pack.name, seen: None, before: None, ended: false }
+        let (lines, claimed) = (Lines::new(pack), pack.name);
+        Self { lines, claimed, tally: Tally::default(), ended: false }
     }
 
     /// `None` after the end.
@@ -34,17 +74,10 @@ impl<'a> Audit<'a> {
         }
         let Some(line) = self.lines.next()? else {
             self.ended = true;
-            let wrong = (self.seen != Some(self.claimed)).then_some(INCOMPLETE);
+            let wrong = self.tally.end(self.claimed);
             return Ok(wrong.map(|wrong| Audited { line: None, wrong: Some(wrong) }));
         };
-        let Some(name) = line.name else {
-            let wrong = Some("a line of it is not a record's");
-            return Ok(Some(Audited { line: Some(line), wrong }));
-        };
-        PackName::add(&mut self.seen, name);
-        let in_order = self.before.is_none_or(|before| before < name);
-        self.before = Some(name);
-        let wrong = (!in_order).then_some("its records are out of order");
+        let wrong = self.tally.add(&line);
         Ok(Some(Audited { line: Some(line), wrong }))
     }
 

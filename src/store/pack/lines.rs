@@ -1,13 +1,16 @@
 //! The lines of a pack, from the front and from the back, with one line in memory at a time.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::store::name::NameTime;
+use crate::store::name::{NameTime, RecordName};
 use crate::store::pack::{LONGEST, Line, Pack};
 
 /// How many bytes are read at once.
 const CHUNK: usize = if cfg!(fuzzing) { 64 } else { 1 << 16 };
+/// Halving a pack ends with so many bytes, which are then read through.
+const STEP: u64 = if cfg!(fuzzing) { 64 } else { 1 << 13 };
 
 /// The lines from the front.
 pub(crate) struct Lines<'a> {
@@ -36,25 +39,60 @@ impl<'a> Lines<'a> {
     }
 
     fn starting_at(pack: &'a Pack, at: u64) -> Self {
-        Self { pack, reader: BufReader::with_capacity(CHUNK, From { pack, at }), at }
+        Self::with_chunk(pack, at, CHUNK)
     }
 
-    /// The lines from the first one on that is not before a moment, found by halving: lines are sorted by time. In a
-    /// pack where they are not, some may be passed over.
-    pub(crate) fn since(pack: &'a Pack, time: NameTime) -> Result<Self> {
-        // Everything that starts before `low` is before the moment, and what starts at `high` or after is not.
+    fn with_chunk(pack: &'a Pack, at: u64, chunk: usize) -> Self {
+        Self { pack, reader: BufReader::with_capacity(chunk, From { pack, at }), at }
+    }
+
+    /// The lines that begin in a part of the pack, and those after it.
+    pub(crate) fn from_within(pack: &'a Pack, part: Range<u64>) -> Result<Self> {
+        // Where a line ends right before it, one begins with it.
+        let mut lines = Self::starting_at(pack, part.start.saturating_sub(1));
+        if part.start > 0 {
+            // No further than the part, since a hostile line may be longer than many of them.
+            let limit = part.end - lines.at;
+            let failed = |error| Error::io("read the pack", &pack.path, error);
+            let skipped = (&mut lines.reader).take(limit).skip_until(b'\n').map_err(failed)?;
+            lines.at += skipped as u64;
+        }
+        Ok(lines)
+    }
+
+    /// Where the next line begins.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Where the first line lies whose record is not `before` something that the lines are sorted by, found by halving. In a
+    /// pack that is sorted in another way, it may be any.
+    pub(crate) fn first_after(pack: &'a Pack, before: impl Fn(RecordName) -> bool) -> Result<u64> {
+        // Everything that starts before `low` is before it, and what starts at `high` or after is not.
         let (mut low, mut high) = (0, pack.size());
-        while high - low > CHUNK as u64 {
+        let mut line = Line::default();
+        while high - low > STEP {
             let middle = low + (high - low) / 2;
-            let mut lines = Self::starting_at(pack, middle);
+            let mut lines = Self::with_chunk(pack, middle, 1 << 12);
             // The rest of the line that the middle falls into.
             lines.skip_line()?;
-            match lines.next()? {
-                Some(Line { name: Some(name), span, .. }) if name.time < time => low = span.start,
+            match lines.next_into(&mut line)? {
+                true if line.name.is_some_and(&before) => low = line.span.start,
                 _ => high = middle,
             }
         }
-        Ok(Self::starting_at(pack, low))
+        let mut lines = Self::with_chunk(pack, low, 1 << 14);
+        while lines.next_into(&mut line)? {
+            if !line.name.is_some_and(&before) {
+                return Ok(line.span.start);
+            }
+        }
+        Ok(pack.size())
+    }
+
+    /// The lines from the first one on that is not before a moment: lines are sorted by time.
+    pub(crate) fn since(pack: &'a Pack, time: NameTime) -> Result<Self> {
+        Ok(Self::starting_at(pack, Self::first_after(pack, |name| name.time < time)?))
     }
 
     fn failed(&self, error: io::Error) -> Error {
@@ -68,20 +106,28 @@ impl<'a> Lines<'a> {
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<Line>> {
-        let (start, mut bytes) = (self.at, Vec::new());
+        let mut line = Line::default();
+        Ok(self.next_into(&mut line)?.then_some(line))
+    }
+
+    /// [`next`](Self::next) in the place of another line, whose memory it takes; `false` at the end.
+    pub(crate) fn next_into(&mut self, line: &mut Line) -> Result<bool> {
+        let (start, mut bytes) = (self.at, std::mem::take(&mut line.bytes));
+        bytes.clear();
         (&mut self.reader)
             .take(LONGEST)
             .read_until(b'\n', &mut bytes)
             .map_err(|error| self.failed(error))?;
         self.at += bytes.len() as u64;
         if bytes.is_empty() {
-            return Ok(None);
+            return Ok(false);
         }
         if bytes.len() as u64 == LONGEST && !bytes.ends_with(b"\n") {
             self.skip_line()?;
             bytes.clear();
         }
-        Ok(Some(Line::new(start, self.at - start, bytes)))
+        *line = Line::new(start, self.at - start, bytes);
+        Ok(true)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sealing a file anew under the key that writes.
 
 use crate::blob::Source;
-use crate::crypto::{Envelope, Place};
+use crate::crypto::{Envelope, Place, Scratch};
 use crate::error::{Error, Result};
 use crate::store::finding::FindingKind;
 use crate::store::folder::unreadable;
@@ -40,14 +40,15 @@ impl Pen<'_> {
 
     /// Whether the one envelope says under the key that writes what the other says under any.
     pub(crate) fn says_the_same(&self, place: &Place<'_>, new: &[u8], old: &[u8]) -> Result<bool> {
+        let mut scratch = Scratch::default();
         let opened = Envelope::parse(new)
             .ok()
             .filter(|envelope| envelope.key_id == self.key.id())
-            .and_then(|envelope| self.key.open(place, &envelope));
+            .and_then(|envelope| self.key.open(place, &envelope, &mut scratch));
         let Some(opened) = opened else {
             return Ok(false);
         };
-        Ok(self.folder.unseal(place, old)?.is_ok_and(|plaintext| plaintext == opened))
+        Ok(self.folder.unseal(place, old)?.is_ok_and(|plaintext| plaintext == *opened))
     }
 
     /// Puts a file under the writing key in place of the same under another. The new one is durable, was read back and

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::crypto::{Envelope, Place, SealingKey};
+use crate::crypto::{Envelope, Place, Scratch, SealingKey};
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
 use crate::store::pack::lines::Lines;
@@ -59,7 +59,10 @@ fn ask(folder: &Folder, votes: &mut Votes, stranger: &mut Option<String>) -> Res
             return;
         };
         let id = envelope.key_id.to_owned();
-        let opens = |key| SealingKey::under_id(key, id.clone()).open(place, &envelope).is_some();
+        let opens = |key| {
+            let key = SealingKey::under_id(key, id.clone());
+            key.open(place, &envelope, &mut Scratch::default()).is_some()
+        };
         match folder.keys().iter().position(|key| opens(key)) {
             Some(key) => *votes.entry((key, id)).or_default() += 1,
             None => *stranger = Some(id),

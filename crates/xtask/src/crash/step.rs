@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use sottovoce::{ConversationStore, Document, EncryptionKey};
+use sottovoce::{ConversationStore, Document, EncryptionKey, RepairOptions};
 
 use crate::Result;
 use crate::crash::check::{self, Expected};
@@ -184,17 +184,17 @@ pub(crate) const STEPS: [Step; 13] = [
         },
     },
     Step {
-        name: "rebuild-head",
+        name: "repair",
         is_long: false,
         seed: |root| {
             filled(root, LOOSE, 3)?;
             Ok(std::fs::remove_file(root.join("head"))?)
         },
-        work: |root| block_on(async { Ok(open(root, LOOSE).await?.rebuild_head().await?) }),
+        work: repair,
         check: |root, told| {
             // Whoever was not told has to ask again.
             if !told.done {
-                block_on(async { Ok(open(root, LOOSE).await?.rebuild_head().await?) })?;
+                repair(root)?;
             }
             check::conversation(root, told, &Expected { before: 3, more: 0, ..Expected::default() })
         },
@@ -262,6 +262,13 @@ fn forgets(root: &Path, loose: usize) -> Result<()> {
     block_on(async {
         open(root, loose).await?.forget(&[2..=3, 5..=5]).await?;
         say("forgot");
+        Ok(())
+    })
+}
+
+fn repair(root: &Path) -> Result<()> {
+    block_on(async {
+        open(root, LOOSE).await?.repair(RepairOptions::default(), |_| {}).await?;
         Ok(())
     })
 }

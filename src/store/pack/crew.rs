@@ -1,0 +1,165 @@
+//! Several threads at one list of work, whose outcomes come in the list's order.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use crate::error::Result;
+
+/// How many outcomes may wait to be taken, so that memory stays bounded.
+const AHEAD: usize = 16;
+
+struct Desk<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+struct State<T> {
+    /// The first item that nobody has begun.
+    next: usize,
+    /// The first item whose outcome was not taken.
+    taken: usize,
+    done: BTreeMap<usize, thread::Result<Result<T>>>,
+}
+
+/// Does `work` for each item, on so many threads with this one, and hands the outcomes to `take` on this thread, in
+/// order. The first error ends it.
+pub(crate) fn in_order<I: Sync, T: Send>(
+    items: &[I],
+    threads: usize,
+    work: impl Fn(&I) -> Result<T> + Sync,
+    mut take: impl FnMut(&I, T) -> Result<()>,
+) -> Result<()> {
+    let threads = threads.min(items.len());
+    if threads <= 1 {
+        return items.iter().try_for_each(|item| take(item, work(item)?));
+    }
+    let desk = Desk {
+        state: Mutex::new(State { next: 0, taken: 0, done: BTreeMap::new() }),
+        changed: Condvar::new(),
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            // Where there is no thread to be had, this one does it all.
+            let _ = thread::Builder::new().spawn_scoped(scope, || desk.help(items, &work));
+        }
+        let outcome = desk.lead(items, &work, &mut take);
+        // Whoever still helps finds nothing left to begin.
+        desk.hold().next = items.len();
+        desk.changed.notify_all();
+        outcome
+    })
+}
+
+impl<T: Send> Desk<T> {
+    fn hold(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does the next item, if there is one and outcomes do not pile up; whether it did.
+    fn work<I>(
+        &self,
+        mut state: MutexGuard<'_, State<T>>,
+        items: &[I],
+        work: &(impl Fn(&I) -> Result<T> + Sync),
+    ) -> bool {
+        let at = state.next;
+        let Some(item) = items.get(at).filter(|_| at < state.taken + AHEAD) else {
+            return false;
+        };
+        state.next += 1;
+        drop(state);
+        // A panic is for the thread that asked.
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(item)));
+        self.hold().done.insert(at, outcome);
+        self.changed.notify_all();
+        true
+    }
+
+    fn help<I>(&self, items: &[I], work: &(impl Fn(&I) -> Result<T> + Sync)) {
+        loop {
+            while self.work(self.hold(), items, work) {}
+            let state = self.hold();
+            if state.next >= items.len() {
+                return;
+            }
+            if state.next >= state.taken + AHEAD {
+                drop(self.wait(state));
+            }
+        }
+    }
+
+    fn lead<I>(
+        &self,
+        items: &[I],
+        work: &(impl Fn(&I) -> Result<T> + Sync),
+        take: &mut impl FnMut(&I, T) -> Result<()>,
+    ) -> Result<()> {
+        for (at, item) in items.iter().enumerate() {
+            let outcome = loop {
+                let mut state = self.hold();
+                if let Some(outcome) = state.done.remove(&at) {
+                    state.taken = at + 1;
+                    break outcome;
+                }
+                if state.next < items.len() && state.next < state.taken + AHEAD {
+                    self.work(state, items, work);
+                } else {
+                    drop(self.wait(state));
+                }
+            };
+            self.changed.notify_all();
+            take(item, outcome.unwrap_or_else(|panic| resume_unwind(panic))?)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn outcomes_come_in_order_whoever_is_done_first() {
+        for threads in [1, 2, 3, 8] {
+            let items: Vec<u64> = (0..200).collect();
+            let mut taken = Vec::new();
+            let work = |item: &u64| {
+                thread::sleep(std::time::Duration::from_micros(item * 7919 % 301));
+                Ok(item * 2)
+            };
+            let take = |item: &u64, double| {
+                taken.push((*item, double));
+                Ok(())
+            };
+            in_order(&items, threads, work, take).unwrap();
+            assert!(taken.into_iter().eq((0..200).map(|item| (item, item * 2))));
+        }
+        in_order(&[], 4, |_: &u64| Ok(()), |_, ()| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn an_error_or_a_panic_anywhere_ends_it_and_nobody_waits_for_ever() {
+        let items: Vec<u64> = (0..100).collect();
+        for bad in [0, 1, 50, 99] {
+            let work = |item: &u64| if *item == bad { Err(Error::NoKey) } else { Ok(()) };
+            assert!(matches!(in_order(&items, 3, work, |_, ()| Ok(())), Err(Error::NoKey)));
+            let take = |item: &u64, ()| if *item == bad { Err(Error::NoKey) } else { Ok(()) };
+            assert!(matches!(in_order(&items, 3, |_| Ok(()), take), Err(Error::NoKey)));
+            let panics = catch_unwind(|| {
+                let work = |item: &u64| {
+                    assert_ne!(*item, bad, "on purpose");
+                    Ok(())
+                };
+                in_order(&items, 3, work, |_, ()| Ok(()))
+            });
+            assert!(panics.is_err());
+        }
+    }
+}
