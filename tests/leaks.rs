@@ -20,8 +20,8 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD
 use common::*;
 use sottovoce::{
     ChatMessage, ChatRole, Context, ContextMessage, ContextRequest, Conversation,
-    ConversationStore, EncryptionKey, Error, LastNContextProvider, ModelOptions,
-    OllamaChatRenderer, PromptBuilder, PromptRenderer, StoreOptions, SystemClock,
+    ConversationStore, Document, EncryptionKey, Error, LastNContextProvider, ModelOptions,
+    OllamaChatRenderer, PromptBuilder, PromptRenderer, Scope, StoreOptions, SystemClock,
     SystemPromptProvider, ToolCall, Turn,
 };
 use tracing_subscriber::fmt::MakeWriter;
@@ -255,6 +255,34 @@ async fn sing(root: &Path) -> Texts {
     std::fs::write(&key_file, SECRET).unwrap();
     provoke("no key file", EncryptionKey::read_file(&key_file).map(|_| ())).await;
     std::fs::remove_file(key_file).unwrap();
+
+    // The same in packs, beside a document, and what is said of a pack that is damaged.
+    let packing =
+        || StoreOptions::new(canary_key()).scope(Scope::Dm { user: "42".into() }).loose_files(1);
+    let packed = packing().open(root).await.unwrap();
+    for _ in 0..9 {
+        packed.append_message(message()).await.unwrap();
+    }
+    packed.append_all(vec![message(); 9]).await.unwrap();
+    texts.shown("packed and forgotten", &packed.forget(&[2..=2, 12..=12]).await.unwrap());
+    packed.write_document(Document::Calibration, CANARY.as_bytes()).await.unwrap();
+    let folder = root.join("dms/42/packs");
+    let packs: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    assert!(packs.len() > 2);
+    for (at, pack) in packs.iter().enumerate() {
+        let mut bytes = std::fs::read(pack).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        bytes.truncate(bytes.len() - at % 2);
+        std::fs::write(pack, bytes).unwrap();
+    }
+    let packed = packing().open(root).await.unwrap();
+    texts.shown("damaged packs", &packed.read_tail(99).await.unwrap());
+    texts.shown("range of damaged packs", &packed.read_seqs(1..=99).await.unwrap());
+    texts.shown("report of damaged packs", &packed.verify(|_| {}).await.unwrap());
+    for _ in 0..9 {
+        packed.append_message(message()).await.unwrap();
+    }
 
     // A record that is cut, one that is flipped, one under another name: each is reported, without its words.
     let paths = records(root);

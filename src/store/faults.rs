@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
@@ -48,11 +49,13 @@ struct Plan {
     failed: usize,
 }
 
-/// A backend whose calls fail as planned, without reaching the one below.
+/// A backend whose calls are counted and fail as planned, without reaching the one below.
 pub(super) struct Faulty {
     inner: Arc<dyn Blobs>,
     plan: Arc<Mutex<Option<Plan>>>,
     meddler: Meddler,
+    calls: Arc<AtomicUsize>,
+    listed: Arc<AtomicUsize>,
 }
 
 /// What others do right before a call of some kind, after so many of them.
@@ -66,7 +69,18 @@ impl std::fmt::Debug for Faulty {
 
 impl Faulty {
     pub(super) fn over(inner: Arc<dyn Blobs>) -> Arc<Self> {
-        Arc::new(Self { inner, plan: Arc::default(), meddler: Arc::default() })
+        Arc::new(Self {
+            inner,
+            plan: Arc::default(),
+            meddler: Arc::default(),
+            calls: Arc::default(),
+            listed: Arc::default(),
+        })
+    }
+
+    /// How many calls there were, and how many names these listed.
+    pub(super) fn counted(&self) -> (usize, usize) {
+        (self.calls.load(Relaxed), self.listed.load(Relaxed))
     }
 
     pub(super) fn fail(&self, call: Call, after: usize, times: usize, error: fn(&Path) -> Error) {
@@ -84,6 +98,7 @@ impl Faulty {
     }
 
     fn pass(&self, call: Call) -> Result<()> {
+        self.calls.fetch_add(1, Relaxed);
         let mut meddler = self.meddler.lock().unwrap();
         match &mut *meddler {
             Some((at, 0, _)) if *at == call => {
@@ -128,7 +143,10 @@ impl Blobs for Faulty {
 
     fn list(&self, visit: &mut dyn FnMut(&[u8], EntryKind)) -> Result<()> {
         self.pass(Call::List)?;
-        self.inner.list(visit)
+        self.inner.list(&mut |name, kind| {
+            self.listed.fetch_add(1, Relaxed);
+            visit(name, kind);
+        })
     }
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
@@ -181,6 +199,8 @@ impl Blobs for Faulty {
             inner: self.inner.folder(name),
             plan: Arc::clone(&self.plan),
             meddler: Arc::clone(&self.meddler),
+            calls: Arc::clone(&self.calls),
+            listed: Arc::clone(&self.listed),
         })
     }
 
