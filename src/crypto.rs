@@ -5,10 +5,12 @@
 //! conversation or replayed under another role does not open. This module knows nothing of messages or folders.
 
 mod envelope;
+mod foreign;
 mod key;
 
 #[cfg(any(fuzzing, test))]
 pub(crate) use envelope::line;
 pub(crate) use envelope::{Envelope, Malformed, Place};
+pub(crate) use foreign::{ForeignKey, fingerprint};
 pub use key::{EncryptionKey, PLACEHOLDER_KEY};
 pub(crate) use key::{SealingKey, random};

@@ -47,6 +47,7 @@
 //! | models | [`LanguageModel`], [`Ollama`], [`OllamaModel`] |
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
 //! | what is wrong with a store | [`FileConversationStore::verify`], [`Finding`] |
+//! | conversations of other systems | [`ElaraFolder`], [`Foreign`], [`ImportReport`] |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!
 //! Calls that touch files run on tokio's blocking threads and go on to their end when their future is dropped.
@@ -68,6 +69,7 @@ mod crypto;
 mod error;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+mod import;
 mod key_file;
 mod llm;
 mod message;
@@ -90,6 +92,7 @@ pub use context::{
 pub use conversation::{Answer, Conversation, Heard, Kept, Piece, Sentences, TurnReport};
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
 pub use error::{Error, ModelFailure, Result};
+pub use import::{ElaraFolder, Foreign, ForeignMessage, ImportReport, Refusal, RefusalReason};
 pub use llm::{LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
 #[cfg(feature = "ollama")]
 pub use llm::{

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module and what it may import. Values move down this list, never up.
-const MODULES: [(&str, &[&str]); 17] = [
+const MODULES: [(&str, &[&str]); 18] = [
     ("error", &[]),
     ("clock", &[]),
     ("message", &["error"]),
@@ -19,6 +19,7 @@ const MODULES: [(&str, &[&str]); 17] = [
     ("key_file", &["error", "crypto", "blob"]),
     ("config", &["error", "crypto"]),
     ("store", &["error", "clock", "message", "scope", "crypto", "blob", "redact"]),
+    ("import", &["error", "message", "crypto", "blob", "store"]),
     ("context", &["error", "message", "scope", "store"]),
     ("prompt", &["error", "clock", "message", "scope", "redact", "store", "tokens", "context"]),
     ("render", &["message", "context", "prompt"]),

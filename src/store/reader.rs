@@ -146,7 +146,7 @@ impl Reader {
     }
 
     /// `None` where a file vanished between being listed and being read.
-    fn read_once(&self, tail: &Tail, wanted: &Wanted) -> Result<Option<Reading>> {
+    pub(crate) fn read_once(&self, tail: &Tail, wanted: &Wanted) -> Result<Option<Reading>> {
         let (mut found, mut reported) = (Found::of(tail), Reported::default());
         let listing = self.folder.list()?;
         for name in listing.names.into_iter().filter(|name| !name.is_forget()) {
