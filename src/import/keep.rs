@@ -8,10 +8,10 @@ use crate::import::{Foreign, ForeignMessage, ImportReport, Refusal, RefusalReaso
 use crate::message::ChatMessage;
 use crate::store::{FileConversationStore, Progress};
 
-/// How many messages are stored at a time: each of these times costs some calls to make them durable.
-const BATCH: usize = 8_192;
+/// How many messages are handed to the store at a time: those of one pack.
+const BATCH: usize = 32_768;
 /// How many bytes of words are.
-const BATCH_BYTES: usize = 8 << 20;
+const BATCH_BYTES: usize = 32 << 20;
 
 impl Foreign {
     /// What [`import_into`](Self::import_into) would come to. Changes nothing.
@@ -20,12 +20,13 @@ impl Foreign {
     /// Those of reading the store; [`Error::WrongKey`] where some of its messages cannot be read with the keys at
     /// hand, since they might be the same.
     pub async fn preview(self, store: &FileConversationStore) -> Result<ImportReport> {
+        let system = self.system;
         let (mut report, mut rest) = self.begin();
         let mut known = Known::default();
         known.catch_up(store).await?;
         sift(&mut rest, &known, &mut report);
-        let messages = next_batch(&rest, usize::MAX, system);
-        refuse(&mut rest, store.check(messages).await?, &mut report);
+        let messages = marked(rest.iter(), system);
+        refuse(&mut rest, store.refused(messages).await?, &mut report);
         report.taken = rest.len();
         Ok(report.sorted())
     }
@@ -66,7 +67,7 @@ impl Foreign {
                     sift(&mut rest, &known, &mut report);
                 }
                 Err(error) if RefusalReason::of(&error).is_some() => {
-                    let refused = store.check(batch).await?;
+                    let refused = store.refused(batch).await?;
                     if refused.is_empty() {
                         return Err(error);
                     }
@@ -124,7 +125,7 @@ fn refuse(
     });
 }
 
-/// The first messages, each marked with its origin.
+/// The first messages, as many as are handed over at a time.
 fn next_batch(rest: &VecDeque<ForeignMessage>, system: &str) -> Vec<ChatMessage> {
     let mut bytes = 0;
     let fits = |foreign: &&ForeignMessage| {
@@ -132,11 +133,18 @@ fn next_batch(rest: &VecDeque<ForeignMessage>, system: &str) -> Vec<ChatMessage>
         bytes += foreign.message.content.len();
         fits
     };
-    let first = rest.iter().take(BATCH).take_while(fits);
-    let marked = first.map(|foreign| {
+    marked(rest.iter().take(BATCH).take_while(fits), system)
+}
+
+/// The messages as they are stored: each says where it comes from.
+fn marked<'a>(
+    messages: impl Iterator<Item = &'a ForeignMessage>,
+    system: &str,
+) -> Vec<ChatMessage> {
+    let mark = |foreign: &ForeignMessage| {
         let mut message = foreign.message.clone();
         foreign.origin.mark(&mut message, system);
         message
-    });
-    marked.collect()
+    };
+    messages.map(mark).collect()
 }

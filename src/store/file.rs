@@ -107,6 +107,21 @@ impl FileConversationStore {
         self.write(|writer| writer.append(messages, Dating::Own)).await
     }
 
+    /// The same for one pack of an import; `None`, and nothing is kept, where something was stored after the number
+    /// `seen`.
+    pub(crate) async fn import_after(
+        &self,
+        seen: u64,
+        messages: Vec<ChatMessage>,
+    ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
+        self.write(move |writer| writer.import(messages, seen)).await
+    }
+
+    /// Which of these messages may not be stored and why, by their places in the list.
+    pub(crate) async fn refused(&self, messages: Vec<ChatMessage>) -> Result<Vec<(usize, Error)>> {
+        self.write(move |writer| Ok(writer.refused(messages))).await
+    }
+
     async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,

@@ -11,6 +11,7 @@ use crate::store::document::{self, Document};
 use crate::store::draft::{Dating, Draft, Limits};
 use crate::store::folder::{HeadState, Listing};
 use crate::store::forget::{Forgotten, remove_erased, remove_packed};
+use crate::store::imports;
 use crate::store::name::{NameTime, RecordKind};
 use crate::store::packer::mend::{Before, make_durable};
 use crate::store::packer::{Packer, Step};
@@ -102,9 +103,39 @@ impl Writer {
         }
     }
 
+    /// Keeps the first messages of an import, as many as one pack holds, each at its own place in time. `None`, and
+    /// nothing is kept, where something was stored after the number `seen`.
+    pub(crate) fn import(
+        &mut self,
+        messages: Vec<ChatMessage>,
+        seen: u64,
+    ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
+        let drafts = messages.into_iter().map(|message| Draft::new(message, &self.limits));
+        let drafts: Vec<Draft> = drafts.collect::<Result<_>>()?;
+        let Some(batch) = Batch::next(&mut drafts.into_iter(), self.packer.largest())? else {
+            return Ok(Some(Vec::new()));
+        };
+        self.locked(|pen, tail, packer| {
+            if tail.last_seq != seen {
+                return Ok(None);
+            }
+            imports::begin(pen)?;
+            let kept = batch.publish(pen, tail, Dating::Own)?;
+            packer.tidy(pen);
+            Ok(Some(kept))
+        })
+    }
+
+    /// Which of these messages may not be stored and why, by their places in the list.
+    pub(crate) fn refused(&self, messages: Vec<ChatMessage>) -> Vec<(usize, Error)> {
+        let drafts = messages.into_iter().map(|message| Draft::new(message, &self.limits));
+        drafts.enumerate().filter_map(|(at, draft)| Some((at, draft.err()?))).collect()
+    }
+
     /// Records numbers as forgotten, then removes their files.
     pub(crate) fn forget(&mut self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
         let now = NameTime::try_from(self.limits.clock.now().timestamp())?;
+        let reader = Arc::clone(&self.reader);
         self.locked(|pen, tail, _| {
             let mut erased = tail.erased.clone();
             let last = tail.last_seq;
@@ -117,6 +148,7 @@ impl Writer {
             }
             let numbers = erased.count() - tail.erased.count();
             let newly = erased.without(&tail.erased);
+            imports::note(pen, &reader, tail, &newly)?;
             // The new record speaks for the earlier ones, which go with what they erased.
             erased.extend(tail.forgets.iter().map(|name| name.seq..=name.seq));
             let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {

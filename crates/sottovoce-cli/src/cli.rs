@@ -56,6 +56,7 @@ pub(crate) enum Command {
     Append(cmd::append::Args),
     Tail(cmd::tail::Args),
     Forget(cmd::forget::Args),
+    Import(cmd::import::Args),
     Verify(cmd::verify::Args),
     Pack(cmd::pack::Args),
     /// Lists the models that the server has

@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod forget;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod models;
 pub(crate) mod pack;

@@ -3,6 +3,7 @@
 mod cli;
 mod cmd;
 mod exit;
+mod hidden;
 mod interrupt;
 mod output;
 mod reply;
@@ -58,6 +59,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Append(args) => cmd::append::run(&session, args).await,
         Command::Tail(args) => cmd::tail::run(&session, args).await,
         Command::Forget(args) => cmd::forget::run(&session, args).await,
+        Command::Import(args) => cmd::import::run(&session, args).await,
         Command::Verify(args) => cmd::verify::run(&session, args).await,
         Command::Pack(args) => cmd::pack::run(&session, args).await,
         Command::Models => cmd::models::run(&session).await,

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sottovoce::{
-    Clock, Config, ConversationStore, EncryptionKey, Error, FileConversationStore, StoreOptions,
-    SystemClock,
+    Clock, Config, EncryptionKey, Error, FileConversationStore, StoreOptions, SystemClock,
 };
 
 use crate::exit::Failure;
@@ -41,7 +40,7 @@ impl Session {
     pub(crate) async fn store_or_empty(
         &self,
         config: &Config,
-    ) -> Result<Arc<dyn ConversationStore>, Failure> {
+    ) -> Result<Arc<FileConversationStore>, Failure> {
         match config.open_store(self.clock()).await {
             Err(Error::NoKey | Error::PlaceholderKey) => {
                 let options = StoreOptions::new(EncryptionKey::generate()?);

@@ -14,6 +14,7 @@ mod ask;
 mod chat;
 mod doctor;
 mod forget;
+mod import;
 mod interrupted;
 mod models;
 #[path = "../../../../tests/common/ollama.rs"]
