@@ -35,6 +35,8 @@ mod crashes;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod importing;
+#[cfg(test)]
 mod packing;
 
 use std::ops::{Range, RangeInclusive};

@@ -47,8 +47,15 @@ const MODULES: [(&str, &[&str]); 18] = [
 ];
 
 /// Files of the library that only its tests compile.
-const TEST_MODULES: [&str; 6] =
-    ["batches.rs", "contract.rs", "crashes.rs", "faults.rs", "fuzzing.rs", "packing.rs"];
+const TEST_MODULES: [&str; 7] = [
+    "batches.rs",
+    "contract.rs",
+    "crashes.rs",
+    "faults.rs",
+    "fuzzing.rs",
+    "importing.rs",
+    "packing.rs",
+];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

@@ -215,7 +215,7 @@ fn no_quota(path: &Path) -> Error {
     Error::io("write the file", path, rustix::io::Errno::DQUOT.into())
 }
 
-fn no_files(path: &Path) -> Error {
+pub(super) fn no_files(path: &Path) -> Error {
     Error::io("open the file", path, rustix::io::Errno::MFILE.into())
 }
 

@@ -37,17 +37,20 @@ pub(crate) fn begin(pen: &Pen<'_>) -> Result<()> {
 }
 
 /// Notes those imported messages that are about to be forgotten; before they are, so that an interruption leaves at
-/// most one noted that is still there, which does no harm. Does nothing where nothing was ever imported. Nothing that
-/// is wrong with the note keeps anything from being forgotten.
+/// most one noted that is still there, which does no harm. Does nothing where nothing was ever imported. A list that
+/// does not open keeps nothing from being forgotten.
 pub(crate) fn note(pen: &Pen<'_>, reader: &Reader, tail: &Tail, forgotten: &Erased) -> Result<()> {
     let mut noted = match document::read(pen.folder, Document::Imports) {
         Ok(None) => return Ok(()),
         Ok(Some(bytes)) => parse(&bytes).unwrap_or_default(),
         Err(Error::Damaged { .. }) => BTreeSet::new(),
-        Err(error) => {
+        Err(
+            error @ (Error::WrongKey { .. } | Error::NewerFormat { .. } | Error::NotPlain { .. }),
+        ) => {
             tracing::warn!(%error, "what is forgotten now would come back with another import");
             return Ok(());
         }
+        Err(error) => return Err(error),
     };
     let before = noted.len();
     for range in forgotten.ranges() {
