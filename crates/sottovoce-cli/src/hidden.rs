@@ -1,7 +1,7 @@
 //! Asking for what nobody may read over the shoulder.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Read, Write};
 
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
@@ -13,7 +13,6 @@ const CTRL_C: u8 = 3;
 /// The terminal itself, whatever the standard streams are, with what is typed not shown.
 pub(crate) struct Hidden {
     terminal: File,
-    lines: BufReader<File>,
     before: Termios,
 }
 
@@ -27,22 +26,24 @@ impl Hidden {
         mode.local_modes.remove(LocalModes::ISIG);
         mode.special_codes[SpecialCodeIndex::VEOL] = CTRL_C;
         tcsetattr(&terminal, OptionalActions::Flush, &mode)?;
-        let lines = BufReader::new(terminal.try_clone()?);
-        Ok(Self { terminal, lines, before })
+        Ok(Self { terminal, before })
     }
 
     /// Asks for one line. `None` where it was given up with Ctrl-C, or the terminal was closed.
     pub(crate) fn ask(&mut self, question: &str) -> io::Result<Option<Zeroizing<String>>> {
         write!(self.terminal, "{question}")?;
-        let mut line = Zeroizing::new(String::with_capacity(1024));
-        let read = self.lines.read_line(&mut line);
+        // A terminal hands over one line at a time, and none that is longer.
+        let mut bytes = Zeroizing::new([0; 4096]);
+        let read = self.terminal.read(bytes.as_mut_slice());
         writeln!(self.terminal)?;
-        if read? == 0 || line.ends_with(char::from(CTRL_C)) {
+        let line = bytes.get(..read?).unwrap_or_default();
+        if line.is_empty() || line.ends_with(&[CTRL_C]) {
             return Ok(None);
         }
-        let length = line.trim_end_matches(['\r', '\n']).len();
-        line.truncate(length);
-        Ok(Some(line))
+        let line = str::from_utf8(line).map_err(|_| {
+            io::Error::new(io::ErrorKind::InvalidData, "what was typed is not UTF-8")
+        })?;
+        Ok(Some(Zeroizing::new(line.trim_end_matches(['\r', '\n']).to_owned())))
     }
 }
 
