@@ -171,6 +171,21 @@ fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, RefusalReason> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic_and_no_change_is_believed(
+            at in 0..VECTOR.len(),
+            with in prop::collection::vec(any::<u8>(), 0..4),
+        ) {
+            let mut bytes = VECTOR.as_bytes().to_vec();
+            bytes.splice(at..=at, with);
+            if let Ok((message, _)) = read(&bytes, &keys()) {
+                prop_assert_eq!(message, taken(VECTOR).0);
+            }
+        }
+    }
 
     const NEITHER: Result<(ChatMessage, &str), RefusalReason> = Err(Undecryptable);
 
@@ -268,7 +283,7 @@ mod tests {
             "\u{feff}",
             "null",
             "{}",
-            &VECTOR[..VECTOR.len() * 2 / 3],
+            VECTOR.get(..VECTOR.len() * 2 / 3).unwrap(),
             &format!("[{BARE_USER}]"),
             &format!("{BARE_USER}{BARE_USER}"),
             &format!(r#"{{"Alg":"PLAINTEXT","Content":[{BARE_USER}]}}"#),
@@ -293,7 +308,7 @@ mod tests {
             &format!(r#"{{"Content":{deep}"#),
         ] {
             let reason = read(wrong.as_bytes(), &keys()).err();
-            assert!(matches!(reason, Some(Corrupt(_))), "{}", &wrong[..wrong.len().min(300)]);
+            assert!(matches!(reason, Some(Corrupt(_))), "{wrong:.300}");
         }
         assert!(matches!(read(b"{\"Role\":\"\xff\"}", &[]), Err(Corrupt(_))));
     }
