@@ -4,11 +4,13 @@ mod appends;
 mod disk;
 mod reads;
 
-use std::time::Instant;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
 use crate::arena::Arena;
 use crate::contender::{Kind, Outcome};
 use crate::figure::{Cell, Figure, Who};
+use crate::report::amount;
 use crate::rounds::{Entrant, Rounds};
 
 /// How many messages a prompt asks for.
@@ -37,12 +39,23 @@ pub(crate) fn all(
     for (figure, take) in order.into_iter().filter(|(figure, _)| wanted(*figure)) {
         let started = Instant::now();
         let taken = take(arena, rounds).map_err(|error| format!("{}: {error}", figure.name()))?;
-        if !taken.is_empty() {
-            println!("  {} in {:.0?}", figure.name(), started.elapsed());
-        }
+        tell(&taken, started.elapsed());
         cells.extend(taken);
     }
+    println!();
     Ok(cells)
+}
+
+/// A line for each figure, so that an interrupted run has told something.
+fn tell(cells: &[Cell], took: Duration) {
+    let mut figure = None;
+    for cell in cells {
+        if figure.replace(cell.figure) != Some(cell.figure) {
+            print!("\n  {} ({took:.0?}):", cell.figure.name());
+        }
+        print!(" {} {};", cell.who.name(), amount(cell.figure.unit(), cell.summary.median));
+    }
+    io::stdout().flush().ok();
 }
 
 fn entrants(figure: Figure, kinds: impl IntoIterator<Item = Kind>) -> Vec<Entrant> {

@@ -28,6 +28,7 @@ use std::time::Instant;
 
 use arena::Arena;
 use contender::{Outcome, crossing};
+use figure::Cell;
 use place::Place;
 use quiet::Quiet;
 use rounds::Rounds;
@@ -71,6 +72,7 @@ fn measure(arguments: &[String]) -> Outcome<()> {
         let talk = Talk { messages, per_day: settings.per_day };
         let mut arena = Arena::lay_out(place.folder().join(messages.to_string()), talk)?;
         cells.extend(figures::all(&mut arena, &mut rounds, |figure| settings.wants(figure))?);
+        keep(&settings, &cells, &conditions)?;
         arena.clear()?;
     }
     drop(place);
@@ -81,14 +83,20 @@ fn measure(arguments: &[String]) -> Outcome<()> {
     report::print_costs(&cells);
     println!();
     report::print_aims(&cells);
+    keep(&settings, &cells, &conditions)?;
+    println!("\nmeasured in {:.0?}", started.elapsed());
+    Ok(())
+}
+
+/// Writes what there is so far to the files that were asked for.
+fn keep(settings: &Settings, cells: &[Cell], conditions: &[String]) -> Outcome<()> {
     if let Some(file) = &settings.json {
-        let text = serde_json::to_string_pretty(&report::json(&cells, &conditions))?;
+        let text = serde_json::to_string_pretty(&report::json(cells, conditions))?;
         fs::write(file, text + "\n")?;
     }
     if let Some(file) = &settings.plot {
-        plot::plot(file, &cells)?;
+        plot::plot(file, cells)?;
     }
-    println!("\nmeasured in {:.0?}", started.elapsed());
     Ok(())
 }
 
