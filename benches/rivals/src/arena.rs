@@ -30,11 +30,11 @@ pub(crate) struct Seat {
 
 impl Arena {
     /// Fills every store, and waits until all of it is on the disk.
-    pub(crate) fn lay_out(folder: PathBuf, talk: Talk) -> Outcome<Self> {
+    pub(crate) fn lay_out(folder: PathBuf, talk: Talk, kinds: &[Kind]) -> Outcome<Self> {
         fs::create_dir_all(folder.join("floor"))?;
         let mut seats = Vec::new();
         print!("{} messages, written in", talk.messages);
-        for kind in Kind::ALL.into_iter().filter(|kind| talk.messages <= kind.limit()) {
+        for &kind in kinds.iter().filter(|kind| talk.messages <= kind.limit()) {
             let started = Instant::now();
             seats.push(Seat::fill(kind, folder.join(kind.code()), talk)?);
             print!(" {:.1?} ({})", started.elapsed(), kind.name());

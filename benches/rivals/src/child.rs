@@ -84,26 +84,37 @@ impl Drop for Neighbour {
     }
 }
 
-/// The most bytes that opening and the first tail take in a fresh process.
-pub(crate) fn memory_of_opening(kind: Kind, folder: &Path, talk: Talk) -> Outcome<f64> {
+/// The most bytes that opening and the first tail add to a fresh process.
+pub(crate) struct Memory {
+    /// Its own.
+    pub(crate) own: f64,
+    /// With the pages of the program and its libraries that were called for the first time, which are the page cache's.
+    pub(crate) resident: f64,
+}
+
+pub(crate) fn memory_of_opening(kind: Kind, folder: &Path, talk: Talk) -> Outcome<Memory> {
     let output = start("memory", kind, folder, talk)?.wait_with_output()?;
     if !output.status.success() {
         return Err("a child could not tell its memory".into());
     }
-    Ok(String::from_utf8(output.stdout)?.trim().parse()?)
+    let text = String::from_utf8(output.stdout)?;
+    let (own, resident) = text.trim().split_once(' ').ok_or("a child told no memory")?;
+    Ok(Memory { own: own.parse()?, resident: resident.parse()? })
 }
 
 fn tell_memory(kind: Kind, folder: &Path) -> Outcome<()> {
     // A host has its runtime and a blocking thread already.
     crossing()?;
-    let before = memory("VmRSS:")?;
+    let (before, mapped_before) = (memory("VmRSS:")?, memory("RssFile:")?);
     // What the process took at most until here counts no more.
     fs::write("/proc/self/clear_refs", "5")?;
     let mut contender = kind.open(folder)?;
     let words = contender.tail(TAIL)?;
-    let most = memory("VmHWM:")?;
+    // Of its parts the system keeps no highest marks, but mapped pages stay once they are there.
+    let resident = memory("VmHWM:")?.saturating_sub(before);
+    let own = resident.saturating_sub(memory("RssFile:")?.saturating_sub(mapped_before));
     drop(words);
-    println!("{}", most.saturating_sub(before) * 1024);
+    println!("{} {}", own * 1024, resident * 1024);
     Ok(())
 }
 

@@ -37,8 +37,8 @@ pub(crate) trait Contender {
         self.tail(n)
     }
 
-    /// Every message, opened.
-    fn all(&mut self) -> Outcome<Words>;
+    /// Every message, opened by so many threads if the store has such a choice.
+    fn all(&mut self, threads: usize) -> Outcome<Words>;
 
     /// Those of a span of time.
     fn between(&mut self, times: &Range<Timestamp>) -> Outcome<Words>;

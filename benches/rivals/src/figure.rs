@@ -1,6 +1,6 @@
 //! What is measured.
 
-use crate::contender::Kind;
+use crate::contender::{Kind, Outcome};
 use crate::stats::Summary;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,6 +10,7 @@ pub(crate) enum Figure {
     OtherAppend,
     Open,
     Memory,
+    Resident,
     Append,
     Bulk,
     Singly,
@@ -57,6 +58,13 @@ impl Who {
         Self::Store(Kind::JsonFile),
     ];
 
+    pub(crate) fn store(self) -> Outcome<Kind> {
+        match self {
+            Self::Store(kind) => Ok(kind),
+            Self::Floor => Err("the floor is no store".into()),
+        }
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Store(kind) => kind.name(),
@@ -66,12 +74,13 @@ impl Who {
 }
 
 impl Figure {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Unchanged,
         Self::OwnAppend,
         Self::OtherAppend,
         Self::Open,
         Self::Memory,
+        Self::Resident,
         Self::Append,
         Self::Bulk,
         Self::Singly,
@@ -88,6 +97,7 @@ impl Figure {
             Self::OtherAppend => "tail of 6 after another process's",
             Self::Open => "open and first tail of 6",
             Self::Memory => "memory added by that",
+            Self::Resident => "the same, program pages included",
             Self::Append => "append",
             Self::Bulk => "bulk append, all at once",
             Self::Singly => "bulk append, one at a time",
@@ -105,7 +115,7 @@ impl Figure {
             Self::OwnAppend => "own-append",
             Self::OtherAppend => "other-append",
             Self::Open => "open",
-            Self::Memory => "memory",
+            Self::Memory | Self::Resident => "memory",
             Self::Append => "append",
             Self::Bulk | Self::Singly => "bulk",
             Self::Scan | Self::ScanTwo => "scan",
@@ -116,7 +126,7 @@ impl Figure {
 
     pub(crate) fn unit(self) -> Unit {
         match self {
-            Self::Memory | Self::Disk => Unit::Bytes,
+            Self::Memory | Self::Resident | Self::Disk => Unit::Bytes,
             Self::Bulk | Self::Singly => Unit::SecondsEach,
             _ => Unit::Seconds,
         }

@@ -72,10 +72,7 @@ fn of_stores(
 ) -> Outcome<Vec<Cell>> {
     let (messages, count) = (arena.messages(), rounds.rounds);
     let entrants = entrants(figure, arena.kinds());
-    rounds.hold(messages, count, &entrants, |entrant| match entrant.who {
-        Who::Store(kind) => sample(arena.seat(kind)?),
-        Who::Floor => Err("the floor is no store".into()),
-    })
+    rounds.hold(messages, count, &entrants, |entrant| sample(arena.seat(entrant.who.store()?)?))
 }
 
 fn timed<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<(f64, T)> {

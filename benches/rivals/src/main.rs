@@ -70,7 +70,8 @@ fn measure(arguments: &[String]) -> Outcome<()> {
     let mut cells = Vec::new();
     for &messages in &settings.messages {
         let talk = Talk { messages, per_day: settings.per_day };
-        let mut arena = Arena::lay_out(place.folder().join(messages.to_string()), talk)?;
+        let mut arena =
+            Arena::lay_out(place.folder().join(messages.to_string()), talk, &settings.kinds)?;
         cells.extend(figures::all(&mut arena, &mut rounds, |figure| settings.wants(figure))?);
         keep(&settings, &cells, &conditions)?;
         arena.clear()?;

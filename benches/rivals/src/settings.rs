@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::contender::Outcome;
+use crate::contender::{Kind, Outcome};
 use crate::figure::Figure;
 
 pub(crate) const HELP: &str = "\
@@ -26,6 +26,7 @@ differ by more than a tenth, it holds them again, up to three times; what never 
 
   --messages N,N,…   conversations of so many messages [1000,10000,100000,1000000]
   --figure F,F,…     only these: unchanged own-append other-append open memory append bulk scan disk day [all]
+  --rivals R,R,…     only against these: sqlcipher redb document json-lines json-file [all]
   --per-day N        messages a day, for the figure `day` [100]
   --rounds N         rounds of each figure; appends have five times as many, bulk a fifth [40]
   --patience S       seconds to wait for a quiet machine before each figure [60]
@@ -41,6 +42,7 @@ differ by more than a tenth, it holds them again, up to three times; what never 
 pub(crate) struct Settings {
     pub(crate) messages: Vec<usize>,
     pub(crate) figures: Vec<String>,
+    pub(crate) kinds: Vec<Kind>,
     pub(crate) per_day: usize,
     pub(crate) rounds: usize,
     pub(crate) sittings: usize,
@@ -58,6 +60,7 @@ impl Settings {
         let mut settings = Self {
             messages: vec![1_000, 10_000, 100_000, 1_000_000],
             figures: Vec::new(),
+            kinds: Kind::ALL.to_vec(),
             per_day: 100,
             rounds: 40,
             sittings: 3,
@@ -74,6 +77,7 @@ impl Settings {
             match option.as_str() {
                 "--messages" => settings.messages = numbers(value()?)?,
                 "--figure" => settings.figures = figures(value()?)?,
+                "--rivals" => settings.kinds = kinds(value()?)?,
                 "--per-day" => settings.per_day = number(value()?)?,
                 "--rounds" => settings.rounds = number(value()?)?,
                 "--patience" => settings.patience = Duration::from_secs(value()?.parse()?),
@@ -125,6 +129,17 @@ fn figures(text: &str) -> Outcome<Vec<String>> {
     }
 }
 
+/// This store, and the rivals that are named.
+fn kinds(text: &str) -> Outcome<Vec<Kind>> {
+    let named = text.split(',').map(|code| {
+        Kind::by_code(code).ok_or_else(|| format!("{code} is no rival; see --help").into())
+    });
+    let named = named.collect::<Outcome<Vec<_>>>()?;
+    let mut kinds = Kind::ALL.to_vec();
+    kinds.retain(|kind| *kind == Kind::Ours || named.contains(kind));
+    Ok(kinds)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,8 +151,14 @@ mod tests {
 
     #[test]
     fn a_typing_error_measures_nothing() {
-        let wrong =
-            ["--message 100", "--messages 1e6", "--messages", "--figure tails", "--rounds 0"];
+        let wrong = [
+            "--message 100",
+            "--messages 1e6",
+            "--messages",
+            "--figure tails",
+            "--rounds 0",
+            "--rivals sqlite",
+        ];
         for line in wrong {
             assert!(parsed(line).is_err(), "{line}");
         }

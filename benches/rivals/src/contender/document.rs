@@ -37,7 +37,7 @@ impl Contender for Document {
         Ok(Words::Owned(self.files.read_tail(n)))
     }
 
-    fn all(&mut self) -> Outcome<Words> {
+    fn all(&mut self, _threads: usize) -> Outcome<Words> {
         self.tail(usize::MAX)
     }
 

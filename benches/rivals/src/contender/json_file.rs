@@ -51,7 +51,7 @@ impl Contender for JsonFile {
         Ok(Words::Owned(messages.split_off(older)))
     }
 
-    fn all(&mut self) -> Outcome<Words> {
+    fn all(&mut self, _threads: usize) -> Outcome<Words> {
         Ok(Words::Owned(self.read()?.messages))
     }
 

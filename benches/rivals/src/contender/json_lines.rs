@@ -45,7 +45,7 @@ impl Contender for JsonLines {
         Ok(Words::Owned(messages.split_off(older)))
     }
 
-    fn all(&mut self) -> Outcome<Words> {
+    fn all(&mut self, _threads: usize) -> Outcome<Words> {
         Ok(Words::Owned(self.read()?))
     }
 

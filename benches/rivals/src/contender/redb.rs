@@ -60,7 +60,7 @@ impl Contender for Redb {
         Ok(Words::Owned(messages))
     }
 
-    fn all(&mut self) -> Outcome<Words> {
+    fn all(&mut self, _threads: usize) -> Outcome<Words> {
         Ok(Words::Owned(self.read(..)?))
     }
 

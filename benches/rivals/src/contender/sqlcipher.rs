@@ -101,7 +101,7 @@ impl Contender for SqlCipher {
     }
 
     /// In the table's own order, which is the fastest.
-    fn all(&mut self) -> Outcome<Words> {
+    fn all(&mut self, _threads: usize) -> Outcome<Words> {
         Ok(Words::Owned(self.select("ORDER BY seq", [])?))
     }
 

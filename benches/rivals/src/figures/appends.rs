@@ -5,7 +5,7 @@ use sottovoce::ChatMessage;
 use super::{entrants, timed};
 use crate::ancestor::{Seals, durable_floor};
 use crate::arena::{Arena, Seat};
-use crate::contender::{Kind, Outcome};
+use crate::contender::Outcome;
 use crate::figure::{Cell, Figure, Who};
 use crate::rounds::{Entrant, Rounds};
 
@@ -50,16 +50,13 @@ fn envelope(message: ChatMessage) -> Vec<u8> {
 /// Grows each store, so that this comes last.
 pub(super) fn bulk(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
     let mut entrants = entrants(Figure::Bulk, arena.kinds());
-    for kind in [Kind::Ours, Kind::SqlCipher, Kind::Redb] {
+    for kind in arena.kinds().into_iter().filter(|kind| kind.is_durable()) {
         entrants.push(Entrant { figure: Figure::Singly, who: Who::Store(kind) });
     }
     let (messages, count) = (arena.messages(), rounds.rounds.div_ceil(FEWER));
     let at_once = messages.clamp(SINGLY, 20_000);
     rounds.hold(messages, count, &entrants, |entrant| {
-        let Who::Store(kind) = entrant.who else {
-            return Err("the floor is no store".into());
-        };
-        let seat = arena.seat(kind)?;
+        let seat = arena.seat(entrant.who.store()?)?;
         if entrant.figure == Figure::Bulk {
             let messages = seat.take(at_once)?;
             let (time, ()) = timed(|| seat.contender()?.append_all(messages))?;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use super::{TAIL, entrants, of_stores, timed};
 use crate::arena::Arena;
-use crate::child::{Neighbour, memory_of_opening};
+use crate::child::{Memory, Neighbour, memory_of_opening};
 use crate::contender::{Kind, Outcome};
 use crate::figure::{Cell, Figure, Who};
-use crate::rounds::Rounds;
+use crate::rounds::{Entrant, Rounds};
 
 /// What takes less than this is measured many times in a row.
 const SHORT: f64 = 1e-4;
@@ -46,10 +46,15 @@ pub(super) fn open(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>>
 
 pub(super) fn memory(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
     let talk = arena.talk;
-    of_stores(arena, rounds, Figure::Memory, |seat| {
-        let kind = seat.kind;
-        seat.beside(|folder| memory_of_opening(kind, folder, talk))
-    })
+    let mut opening = |figure, part: fn(Memory) -> f64| {
+        of_stores(arena, rounds, figure, |seat| {
+            let kind = seat.kind;
+            Ok(part(seat.beside(|folder| memory_of_opening(kind, folder, talk))?))
+        })
+    };
+    let mut cells = opening(Figure::Memory, |memory| memory.own)?;
+    cells.extend(opening(Figure::Resident, |memory| memory.resident)?);
+    Ok(cells)
 }
 
 pub(super) fn day(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
@@ -65,9 +70,16 @@ pub(super) fn scan(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>>
     if arena.messages() > SCANNED {
         return Ok(Vec::new());
     }
-    of_stores(arena, rounds, Figure::Scan, |seat| {
+    let mut entrants = entrants(Figure::Scan, arena.kinds());
+    if arena.kinds().contains(&Kind::Ours) {
+        entrants.push(Entrant { figure: Figure::ScanTwo, who: Who::Store(Kind::Ours) });
+    }
+    let (messages, count) = (arena.messages(), rounds.rounds);
+    rounds.hold(messages, count, &entrants, |entrant| {
+        let seat = arena.seat(entrant.who.store()?)?;
         let expected = seat.count();
-        let (time, words) = timed(|| seat.contender()?.all())?;
+        let threads = if entrant.figure == Figure::ScanTwo { 2 } else { 1 };
+        let (time, words) = timed(|| seat.contender()?.all(threads))?;
         seat.check(&words, expected)?;
         Ok(time)
     })
@@ -92,9 +104,7 @@ pub(super) fn after_anothers_append(arena: &mut Arena, rounds: &mut Rounds) -> O
     }
     let (messages, count) = (arena.messages(), rounds.rounds);
     rounds.hold(messages, count, &entrants(Figure::OtherAppend, kinds), |entrant| {
-        let Who::Store(kind) = entrant.who else {
-            return Err("the floor is no store".into());
-        };
+        let kind = entrant.who.store()?;
         let seat = arena.seat(kind)?;
         let place = seat.take_place();
         neighbours.get_mut(kind.code()).ok_or("nobody else has it open")?.append(place)?;
