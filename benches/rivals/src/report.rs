@@ -58,7 +58,7 @@ pub(crate) fn print_costs(cells: &[Cell]) {
             let mut row = vec![figure.name().to_owned(), thousands(messages as f64)];
             row.extend(columns.iter().map(|who| {
                 let cell = cells.iter().filter(mine).find(|cell| cell.who == *who);
-                cell.map_or_else(|| "–".to_owned(), |cell| shown_cell(cell))
+                cell.map_or_else(|| "–".to_owned(), shown_cell)
             }));
             rows.push(row);
         }
