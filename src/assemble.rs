@@ -19,7 +19,10 @@ use crate::render::{
     KeepAlive, ModelOptions, OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer,
     PromptRenderer,
 };
-use crate::store::{ConversationStore, FileConversationStore, StoreOptions, store_exists};
+use crate::store::{
+    ConversationStore, FileConversationStore, StoreKey, StoreOptions, keep_salt, make_vault,
+    store_exists, store_keys,
+};
 
 /// The forms of request that a prompt can be rendered to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,35 +37,50 @@ pub enum RendererKind {
 }
 
 impl Config {
-    /// The key: the configured secret's, or else the key file's.
+    /// The keys: the configured one, or else the key file's, and while the key is being changed the new key file's too.
     ///
     /// # Errors
-    /// [`Error::NoKey`] or [`Error::PlaceholderKey`] where there is neither, [`Error::KeyLost`] where a store waits
-    /// for its key file.
-    pub fn encryption_key(&self) -> Result<Arc<EncryptionKey>> {
-        if let ConfiguredKey::Secret { key, .. } = &self.key {
-            return Ok(Arc::clone(key));
-        }
+    /// [`Error::NoKey`] or [`Error::PlaceholderKey`] where there is none yet, or only a passphrase that no store was made
+    /// with; [`Error::KeyLost`] where a store waits for its key file, [`Error::PassphraseNeeded`] for its passphrase.
+    pub fn encryption_keys(&self) -> Result<Vec<Arc<EncryptionKey>>> {
+        // The new one first: it takes the other's place when the change is done, and then the other one is it.
+        let next = EncryptionKey::read_file(&self.next_key_file()?)?.map(Arc::new);
         let key_file = self.key_file()?;
-        match EncryptionKey::read_file(&key_file)? {
-            Some(key) => Ok(Arc::new(key)),
-            None => Err(self.no_key(key_file)?),
+        let first = match &self.key {
+            ConfiguredKey::Secret { key, .. } => {
+                if key.needs_salt() && !store_exists(&self.storage_root()?)? {
+                    return Err(Error::NoKey);
+                }
+                Some(Arc::clone(key))
+            }
+            _ => EncryptionKey::read_file(&key_file)?.map(Arc::new),
+        };
+        if first.is_none() {
+            match self.no_key(key_file)? {
+                Error::KeyLost { .. } if next.is_some() => {}
+                error => return Err(error),
+            }
         }
+        Ok(first.into_iter().chain(next).collect())
     }
 
-    /// Makes the key file of a first use, unless it is there already or the configuration has a secret. Says where
-    /// the key is, if it is in a file.
+    /// Makes the key file of a first use, unless it is there already or the configuration gives a key; of a passphrase,
+    /// the salt. Says where the key is, if it is in a file.
     ///
     /// # Errors
     /// [`Error::KeyLost`] where a store exists already: no new key could read it.
     pub fn make_key_file(&self) -> Result<Option<PathBuf>> {
-        if matches!(self.key, ConfiguredKey::Secret { .. }) {
+        if let ConfiguredKey::Secret { key, .. } = &self.key {
+            if key.needs_salt() {
+                make_vault(&self.storage_root()?, key, &self.salt_folder()?)?;
+            }
             return Ok(None);
         }
         let key_file = self.key_file()?;
         if EncryptionKey::read_file(&key_file)?.is_none() {
-            if let lost @ Error::KeyLost { .. } = self.no_key(key_file.clone())? {
-                return Err(lost);
+            let no_key = self.no_key(key_file.clone())?;
+            if matches!(no_key, Error::KeyLost { .. } | Error::PassphraseNeeded { .. }) {
+                return Err(no_key);
             }
             EncryptionKey::read_or_make_file(&key_file)?;
         }
@@ -72,6 +90,9 @@ impl Config {
     /// What it means that there is no key.
     fn no_key(&self, key_file: PathBuf) -> Result<Error> {
         let root = self.storage_root()?;
+        if store_keys(&root, &[])?.first().is_some_and(StoreKey::is_of_passphrase) {
+            return Ok(Error::PassphraseNeeded { root });
+        }
         Ok(match (store_exists(&root)?, &self.key) {
             (true, _) => Error::KeyLost { root, key_file },
             (false, ConfiguredKey::Absent) => Error::NoKey,
@@ -82,13 +103,34 @@ impl Config {
     /// Opens the configured store.
     ///
     /// # Errors
-    /// Those of [`encryption_key`](Self::encryption_key) and [`StoreOptions::open`].
+    /// Those of [`encryption_keys`](Self::encryption_keys) and [`StoreOptions::open`].
     pub async fn open_store(&self, clock: Arc<dyn Clock>) -> Result<FileConversationStore> {
-        let mut options = StoreOptions::new(self.encryption_key()?).clock(clock);
+        self.open_store_with(self.encryption_keys()?, clock).await
+    }
+
+    /// [`open_store`](Self::open_store) with keys that somebody was asked for.
+    ///
+    /// # Errors
+    /// [`Error::NoKey`] for no key, and those of [`StoreOptions::open`].
+    pub async fn open_store_with(
+        &self,
+        keys: Vec<Arc<EncryptionKey>>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<FileConversationStore> {
+        let has_passphrase = keys.iter().any(|key| key.needs_salt());
+        let mut keys = keys.into_iter();
+        let options = StoreOptions::new(keys.next().ok_or(Error::NoKey)?).clock(clock);
+        let mut options = keys.fold(options, StoreOptions::also_with);
         if let Some(redactor) = self.redactor()? {
             options = options.redactor(redactor);
         }
-        options.open(self.storage_root()?).await
+        let root = self.storage_root()?;
+        let store = options.open(&root).await?;
+        // A copy that was lost is no reason to be without the store.
+        if has_passphrase && let Err(error) = keep_salt(&root, &self.salt_folder()?) {
+            tracing::warn!(%error, "the passphrase's salt could not be copied");
+        }
+        Ok(store)
     }
 
     /// A conversation in the given store: the configured system prompt, the newest messages in blocks, masking if it

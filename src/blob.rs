@@ -55,6 +55,11 @@ pub(crate) trait Blobs: Debug + Send + Sync {
     /// Publishes a file whole in place of any that has the name; durable after [`sync`](Self::sync).
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()>;
 
+    /// [`replace`](Self::replace) for what must not get lost on the way, and may be too long to be held in memory: `fill`
+    /// gives the new bytes away, and once they are durable, `check` reads them back. `false`, and nothing changed, where
+    /// it finds fault.
+    fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool>;
+
     /// Changes a file's bytes in place, not made durable. It must exist and should have the same length.
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()>;
 
@@ -76,6 +81,10 @@ pub(crate) trait Blobs: Debug + Send + Sync {
 
     /// Removes a file; no error where there is none.
     fn remove(&self, name: &str) -> Result<()>;
+
+    /// Moves an entry, whatever it is, into the folder of that name in this one, durably and without replacing
+    /// anything: where the name is taken there, a number behind it keeps them apart. `false` where there is none.
+    fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool>;
 
     /// Makes every name published or removed so far durable.
     fn sync(&self) -> Result<()>;
@@ -99,6 +108,12 @@ pub(crate) type Sink<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
 
 /// Writes a file into a sink and then says what it is to be called.
 pub(crate) type Fill<'a> = dyn FnMut(&mut Sink<'_>) -> Result<Option<String>> + 'a;
+
+/// Writes a file of a known name into a sink.
+pub(crate) type Refill<'a> = dyn FnMut(&mut Sink<'_>) -> Result<()> + 'a;
+
+/// Says whether what was written is what it should be.
+pub(crate) type Check<'a> = dyn FnMut(Box<dyn Source>) -> Result<bool> + 'a;
 
 /// What came of streaming a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 
 mod keys;
 mod layer;
+mod source;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,9 @@ use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
 use keys::KEYS;
 use layer::Layer;
+use source::Sources;
+
+pub use source::{key_of_text, read_fd};
 
 /// The configuration file's name.
 pub const FILE_NAME: &str = "appsettings.json";
@@ -29,7 +33,7 @@ pub struct Config {
     pub context: ContextConfig,
     /// The section `LanguageModel`.
     pub language_model: LanguageModelConfig,
-    /// The key string of the configuration, already hashed. It is no part of any other field.
+    /// The key that the configuration gives otherwise than by a file. It is no part of any other field.
     pub key: ConfiguredKey,
     /// The file that was read, if any.
     pub file: Option<PathBuf>,
@@ -47,6 +51,10 @@ pub struct ContextConfig {
     pub storage_root: Option<PathBuf>,
     /// The key file; `key` in the user's configuration folder where `None`.
     pub key_file: Option<PathBuf>,
+    /// An open file descriptor with the key: 64 hexadecimal digits or a passphrase. It is read once, at loading.
+    pub key_fd: Option<u32>,
+    /// The name of the systemd credential with the key, read likewise; `sottovoce.key`, if there is one, where `None`.
+    pub key_credential: Option<String>,
     /// Whether card numbers, e-mail addresses and telephone numbers are masked before sealing.
     pub redact: bool,
     /// Utterances that were heard with less confidence are kept out of later prompts, 0 to 1; none where `None`.
@@ -92,12 +100,14 @@ pub enum ConfiguredKey {
     Absent,
     /// The public placeholder: the key file decides.
     Placeholder,
-    /// A secret string.
+    /// A secret string, a passphrase, or the key in a file descriptor or a credential.
     Secret {
         /// The key made of it.
         key: Arc<EncryptionKey>,
-        /// Whether the string is under 20 characters, which a patient attacker may guess.
+        /// Whether a patient attacker may guess it: a string of under 20 characters, a passphrase of under 12.
         short: bool,
+        /// The setting that gives it.
+        from: String,
     },
 }
 
@@ -124,7 +134,8 @@ impl Config {
     /// Reads the configuration from `file`, or else from its usual places, and from the process's environment.
     ///
     /// # Errors
-    /// [`Error::Config`] names the key and where it stands; [`Error::EmptyKey`] for an empty key string.
+    /// [`Error::Config`] names the key and where it stands, two of them where both give a key; [`Error::EmptyKey`] for
+    /// an empty key string.
     pub fn load(file: Option<&Path>) -> Result<Self> {
         Self::load_with(file, std::env::vars_os())
     }
@@ -134,6 +145,11 @@ impl Config {
         file: Option<&Path>,
         environment: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
     ) -> Result<Self> {
+        let environment: Vec<_> = environment.into_iter().collect();
+        let credentials_folder = environment
+            .iter()
+            .find(|(name, value)| name == "CREDENTIALS_DIRECTORY" && !value.is_empty())
+            .map(|(_, value)| value.clone());
         let file = match file {
             Some(file) => Some(file.to_owned()),
             None => usual_file(),
@@ -144,31 +160,33 @@ impl Config {
         }
         layers.extend(Layer::from_environment(environment)?);
         // The default is the placeholder too, but nobody has configured it.
-        let secret = layers.iter_mut().skip(1).rev().find_map(Layer::take_secret);
-        let key = match &secret {
-            None => ConfiguredKey::Absent,
-            Some(secret) => match EncryptionKey::from_secret(secret) {
-                Ok(key) => {
-                    ConfiguredKey::Secret { key: Arc::new(key), short: secret.chars().count() < 20 }
-                }
-                Err(Error::PlaceholderKey) => ConfiguredKey::Placeholder,
-                Err(error) => return Err(error),
-            },
-        };
+        let mut secret = |path| layers.iter_mut().skip(1).rev().find_map(|l| l.take_secret(path));
+        let (secret, passphrase) = (secret("Context.EncryptionKey"), secret("Context.Passphrase"));
         let mut builder = config::Config::builder();
         for layer in layers {
             builder = builder.add_source(layer);
         }
         let merged = builder.build().map_err(|error| unusable(&error))?;
-        let settings = KEYS.iter().map(|key| key.setting(&merged.cache)).collect();
+        let settings: Vec<Setting> = KEYS.iter().map(|key| key.setting(&merged.cache)).collect();
         let sections: Sections = merged.try_deserialize().map_err(|error| unusable(&error))?;
-        Ok(Self {
-            context: sections.context,
-            language_model: sections.language_model,
-            key,
-            file,
-            settings,
-        })
+        let context = sections.context;
+        let origin = |key: &str| {
+            let setting = settings.iter().find(|setting| setting.key == key);
+            setting.map(|setting| setting.origin.clone()).unwrap_or_default()
+        };
+        let key = Sources {
+            secret: secret.flatten().map(|text| (text, origin("Context.EncryptionKey"))),
+            passphrase: passphrase.flatten().map(|text| (text, origin("Context.Passphrase"))),
+            fd: context.key_fd.map(|fd| (fd, origin("Context.KeyFd"))),
+            credential: context
+                .key_credential
+                .as_ref()
+                .map(|name| (name.clone(), origin("Context.KeyCredential"))),
+            file: context.key_file.as_ref().map(|_| origin("Context.KeyFile")),
+            credentials_folder,
+        }
+        .resolve()?;
+        Ok(Self { context, language_model: sections.language_model, key, file, settings })
     }
 
     /// Every setting and where it comes from, in the order of the documentation.
@@ -196,6 +214,29 @@ impl Config {
             Some(file) => Ok(file.clone()),
             None => Ok(config_folder()?.join("key")),
         }
+    }
+
+    /// The key file of a change of keys that is going on, whether or not it exists.
+    ///
+    /// # Errors
+    /// Those of [`key_file`](Self::key_file).
+    pub fn next_key_file(&self) -> Result<PathBuf> {
+        let mut file = self.key_file()?.into_os_string();
+        file.push(".new");
+        Ok(file.into())
+    }
+
+    /// The folder that copies of a passphrase's salt are kept in: the key file's.
+    ///
+    /// # Errors
+    /// Those of [`key_file`](Self::key_file).
+    pub fn salt_folder(&self) -> Result<PathBuf> {
+        let mut folder = std::path::absolute(self.key_file()?).map_err(|error| Error::Config {
+            place: "Context.KeyFile".to_owned(),
+            reason: format!("its folder is not known: {error}"),
+        })?;
+        folder.pop();
+        Ok(folder)
     }
 }
 

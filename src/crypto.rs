@@ -5,10 +5,14 @@
 //! conversation or replayed under another role does not open. This module knows nothing of messages or folders.
 
 mod envelope;
+mod foreign;
 mod key;
+mod passphrase;
 
 #[cfg(any(fuzzing, test))]
 pub(crate) use envelope::line;
 pub(crate) use envelope::{Envelope, Malformed, Place};
+pub(crate) use foreign::{ForeignKey, fingerprint};
+pub(crate) use key::{Derivation, Scratch, SealingKey, hex_line, random};
 pub use key::{EncryptionKey, PLACEHOLDER_KEY};
-pub(crate) use key::{Scratch, SealingKey, random};
+pub(crate) use passphrase::{Cost, KeyBytes, Salt};

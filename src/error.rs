@@ -36,6 +36,12 @@ pub enum Error {
     /// The configured key is an empty or blank string.
     #[error("the encryption key is empty")]
     EmptyKey,
+    /// A store's key is made of a passphrase, and none was given.
+    #[error("{}: opens with a passphrase, and none was given", root.display())]
+    PassphraseNeeded {
+        /// The storage root.
+        root: PathBuf,
+    },
     /// A key file is missing, unreadable or not 64 hexadecimal digits and a newline.
     #[error("{}: not usable as a key file: {reason}", path.display())]
     KeyFile {
@@ -99,8 +105,8 @@ pub enum Error {
     /// A message's time lies more than 24 hours ahead of the clock.
     #[error("the message's time is more than 24 hours ahead of this machine's clock")]
     FromTheFuture,
-    /// A stored utterance was to be answered in a conversation that is not its own.
-    #[error("the utterance belongs to another conversation")]
+    /// A stored utterance was to be answered, or an inventory compared, in a conversation that is not its own.
+    #[error("it belongs to another conversation")]
     OtherScope,
     /// A scope id that is empty, too long, or holds control characters.
     #[error("not a scope id: {reason}")]
@@ -194,6 +200,9 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// There is not enough memory to make a key of a passphrase. Nothing was changed.
+    #[error("there is not enough memory to make the key of the passphrase")]
+    NoMemory,
     /// The operating system gave no random bytes; nothing was sealed.
     #[error("the operating system gave no randomness; nothing was sealed")]
     NoRandomness,
@@ -255,6 +264,9 @@ impl Error {
             Self::EmptyKey => {
                 "give Context.EncryptionKey a long secret, or leave it out to use a key file"
             }
+            Self::PassphraseNeeded { .. } => {
+                "give it on the terminal, with --passphrase-fd, or as Context.Passphrase, KeyFd or KeyCredential"
+            }
             Self::KeyFile { .. } => {
                 "`sottovoce doctor` tells what is wrong with it; if it is lost, restore it from your backup"
             }
@@ -265,7 +277,7 @@ impl Error {
                 "give the key that the store was made with; nothing was changed"
             }
             Self::VaultMissing { .. } => {
-                "restore `vault` from a backup; reading still works, writing waits for it"
+                "restore `vault` from a backup, for a passphrase its copy beside the key file; for other keys `sottovoce repair` makes one that fits the records"
             }
             Self::Damaged { .. } => {
                 "restore the file from a backup, and run `sottovoce verify` for the whole picture"
@@ -277,7 +289,7 @@ impl Error {
             Self::InvalidMessage { .. } | Self::InvalidScope { .. } => {
                 "correct it as the message above says"
             }
-            Self::OtherScope => "answer it in the conversation it was stored in",
+            Self::OtherScope => "use it in the conversation that it is from",
             Self::FromTheFuture => "set the machine's clock, or correct the message's time",
             Self::LockTimeout { .. } => {
                 "try again; if it persists, look for a stopped process that uses this folder"
@@ -301,7 +313,9 @@ impl Error {
             Self::Io { .. } => {
                 "check that the path exists and that this user may use it; `sottovoce doctor` looks"
             }
-            Self::Exhausted { .. } => "close files or programs and try again; nothing is damaged",
+            Self::NoMemory | Self::Exhausted { .. } => {
+                "close files or programs and try again; nothing is damaged"
+            }
             Self::NoRandomness => "try again once the system has started fully",
             Self::Host { .. } => "mend what the cause names",
             Self::Model { failure, .. } => failure.help(),

@@ -43,7 +43,7 @@ fn folder(files: &[(&str, &[u8])]) -> Folder {
 
 /// An envelope that is accepted is written the same, to the byte, and one that is sealed is accepted.
 pub fn envelope(bytes: &[u8]) {
-    let key = SealingKey::new(&key(), &[7; 32]);
+    let key = SealingKey::new(&key().unsalted(), &[7; 32]);
     let place = Place::record(&["default"], "20250824T163625123Z_0001_user.json");
     if let Ok(envelope) = Envelope::parse(bytes) {
         let mut ciphertext = Vec::new();
@@ -208,16 +208,17 @@ pub fn config(bytes: &[u8]) {
 #[test]
 fn every_saved_input_still_holds() {
     type Target = (&'static str, fn(&[u8]));
-    let targets: [Target; 6] = [
+    let targets: &[Target] = &[
         ("envelope", envelope),
         ("name", name),
         ("head", head),
         ("pack", pack),
         ("vault", vault),
+        #[cfg(feature = "config")]
         ("config", config),
     ];
     let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
-    for (target, holds) in targets {
+    for &(target, holds) in targets {
         let mut inputs = 0;
         for entry in std::fs::read_dir(corpus.join(target)).unwrap() {
             holds(&std::fs::read(entry.unwrap().path()).unwrap());

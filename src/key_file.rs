@@ -25,12 +25,46 @@ impl EncryptionKey {
         })
     }
 
+    /// Writes a key file for this key, whole and durable or not at all. `false`, and nothing changed, where something
+    /// has the name.
+    ///
+    /// # Errors
+    /// [`Error::NoKey`] for a passphrase, which has another key in each store.
+    pub fn write_file(&self, path: &Path) -> Result<bool> {
+        let (folder, name) = split(path)?;
+        let text = self.to_hex().ok_or(Error::NoKey)?;
+        let written = folder.create(&name, text.as_bytes())?;
+        folder.sync()?;
+        Ok(written)
+    }
+
+    /// Puts a key file for this key in place of any that is there, durably. At every moment the one or the other is
+    /// there.
+    ///
+    /// # Errors
+    /// [`Error::NoKey`] for a passphrase.
+    pub fn replace_file(&self, path: &Path) -> Result<()> {
+        let (folder, name) = split(path)?;
+        folder.replace(&name, self.to_hex().ok_or(Error::NoKey)?.as_bytes())?;
+        folder.sync()
+    }
+
+    /// Removes a key file, durably; no error where there is none.
+    ///
+    /// # Errors
+    /// What keeps it from being removed.
+    pub fn remove_file(path: &Path) -> Result<()> {
+        let (folder, name) = split(path)?;
+        folder.remove(&name)?;
+        folder.sync()
+    }
+
     /// Makes a new key and its file, whole and durable or not at all. Where the file exists already, or another
     /// process makes it at the same time, the key is the one in the file.
     pub fn read_or_make_file(path: &Path) -> Result<Self> {
         let (folder, name) = split(path)?;
-        let key = Self::generate()?;
-        if folder.create(&name, key.to_hex().as_bytes())? {
+        let text = Self::generate()?.to_hex().unwrap_or_default();
+        if folder.create(&name, text.as_bytes())? {
             folder.sync()?;
         }
         Self::read_file(path)?.ok_or_else(|| Error::KeyFile {

@@ -46,7 +46,9 @@
 //! | whole turns | [`Conversation`], [`Answer`], [`Sentences`], [`TurnReport`] |
 //! | models | [`LanguageModel`], [`Ollama`], [`OllamaModel`] |
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
-//! | what is wrong with a store | [`FileConversationStore::verify`], [`Finding`] |
+//! | changing the key | [`Rekey`] |
+//! | what is wrong with a store | [`FileConversationStore::verify`], [`FileConversationStore::repair`], [`Finding`] |
+//! | conversations of other systems | [`ElaraFolder`], [`Foreign`], [`ImportReport`] |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!
 //! Calls that touch files run on tokio's blocking threads and go on to their end when their future is dropped.
@@ -68,6 +70,7 @@ mod crypto;
 mod error;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+mod import;
 mod key_file;
 mod llm;
 mod message;
@@ -90,6 +93,7 @@ pub use context::{
 pub use conversation::{Answer, Conversation, Heard, Kept, Piece, Sentences, TurnReport};
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
 pub use error::{Error, ModelFailure, Result};
+pub use import::{ElaraFolder, Foreign, ForeignMessage, ImportReport, Refusal, RefusalReason};
 pub use llm::{LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
 #[cfg(feature = "ollama")]
 pub use llm::{
@@ -106,8 +110,9 @@ pub use render::{
 };
 pub use scope::Scope;
 pub use store::{
-    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Packed,
-    Progress, Reading, Report, StoreOptions, StoredMessage, store_exists,
+    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Inventory,
+    Mending, Packed, Progress, Reading, Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report,
+    StoreKey, StoreOptions, StoredMessage, keep_salt, make_vault, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

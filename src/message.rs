@@ -82,6 +82,8 @@ impl fmt::Debug for ToolCall {
 pub(crate) const TOOL: &str = "tool";
 /// The metadata of an answer that is only a part of one.
 pub(crate) const CUT_OFF: &str = "cutOff";
+/// The metadata of a message that another system wrote.
+pub(crate) const IMPORTED_FROM: &str = "importedFrom";
 
 /// A message of a conversation. `Debug` shows its shape but never its words, and dropping it wipes them from memory.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -100,7 +102,8 @@ pub struct ChatMessage {
     )]
     pub timestamp: Timestamp,
     /// The host's own notes. `speaker` is shown to the model, `confidence` (0 to 1) can keep a doubtful transcript
-    /// out of later prompts, `cutOff` marks part of an answer, and `tool` names the function of a result; `device` and `lang` are the customary others.
+    /// out of later prompts, `cutOff` marks part of an answer, `tool` names the function of a result, and `importedFrom` says which
+    /// record of which system it was; `device` and `lang` are the customary others.
     #[serde(serialize_with = "write_metadata", deserialize_with = "read_metadata", default)]
     pub metadata: BTreeMap<String, String>,
     /// Functions that an assistant message calls.

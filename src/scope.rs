@@ -62,6 +62,53 @@ impl Scope {
     }
 }
 
+/// How the folders of a scope are named, one a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScopeKind {
+    Dm,
+    Guild,
+    Named,
+}
+
+impl ScopeKind {
+    pub(crate) const ALL: [Self; 3] = [Self::Dm, Self::Guild, Self::Named];
+
+    /// The folder of a root that these scopes are in.
+    pub(crate) fn folder(self) -> &'static str {
+        let [dms, guilds, conversations] = SCOPE_FOLDERS;
+        match self {
+            Self::Dm => dms,
+            Self::Guild => guilds,
+            Self::Named => conversations,
+        }
+    }
+
+    /// How many levels are below that.
+    pub(crate) fn levels(self) -> usize {
+        match self {
+            Self::Dm | Self::Named => 1,
+            Self::Guild => 3,
+        }
+    }
+
+    /// The scope of a folder; `None` where no scope has that folder.
+    pub(crate) fn scope(self, folders: &[String]) -> Option<Scope> {
+        let ids: Option<Vec<String>> = folders.iter().map(|folder| decode(folder)).collect();
+        let scope = match (self, ids?.as_mut_slice()) {
+            (Self::Dm, [user]) => Scope::Dm { user: std::mem::take(user) },
+            (Self::Named, [id]) => Scope::Named { id: std::mem::take(id) },
+            (Self::Guild, [guild, channel, user]) => {
+                let [guild, channel, user] = [guild, channel, user].map(std::mem::take);
+                Scope::Guild { guild, channel, user }
+            }
+            _ => return None,
+        };
+        // What another spelling leads to is not where the scope is kept.
+        let kept = scope.folder().ok()?;
+        (kept.get(1..) == Some(folders)).then_some(scope)
+    }
+}
+
 /// Device names that Windows reserves in every folder, with or without an ending.
 const RESERVED: [&str; 22] = [
     "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8",
@@ -94,9 +141,45 @@ fn encode(id: &str) -> Result<String> {
     Ok(folder)
 }
 
+fn decode(folder: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(folder.len());
+    let mut rest = folder.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                let (high, low) = (digit()?, digit()?);
+                u8::try_from(high << 4 | low).ok()?
+            }
+            plain => plain,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_leads_back_to_its_scope_and_another_spelling_to_none() {
+        let id = |id: &str| id.to_owned();
+        for scope in [
+            Scope::Dm { user: id("Bob é/..") },
+            Scope::Dm { user: id("con") },
+            Scope::Named { id: id("kitchen-2_") },
+            Scope::Guild { guild: id("1"), channel: id("A b"), user: id("😀") },
+        ] {
+            let folders = scope.folder().unwrap();
+            let kind = ScopeKind::ALL.into_iter().find(|kind| kind.folder() == folders[0]).unwrap();
+            assert_eq!(folders.len(), kind.levels() + 1);
+            assert_eq!(kind.scope(&folders[1..]), Some(scope));
+        }
+        for wrong in ["%62ob", "Bob", "b%6", "%zz", "%FF", "%ff", "con", ".", "a b", "%e9", ""] {
+            assert_eq!(ScopeKind::Dm.scope(&[id(wrong)]), None, "{wrong}");
+        }
+        assert_eq!(ScopeKind::Guild.scope(&[id("1")]), None);
+    }
 
     fn dm(user: &str) -> Result<Vec<String>> {
         Scope::Dm { user: user.into() }.folder()

@@ -10,16 +10,24 @@ pub(crate) mod finding;
 pub(crate) mod folder;
 pub(crate) mod forget;
 pub(crate) mod head;
+pub(crate) mod imports;
+pub(crate) mod inventory;
+pub(crate) mod keys;
 pub(crate) mod name;
 pub(crate) mod newest;
 pub(crate) mod opener;
 pub(crate) mod options;
+pub(crate) mod origin;
 pub(crate) mod pack;
 pub(crate) mod packer;
 pub(crate) mod pen;
+pub(crate) mod quarantine;
 pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod register;
+pub(crate) mod rekey;
+pub(crate) mod remedy;
+pub(crate) mod repair;
 pub(crate) mod tail;
 pub(crate) mod vault;
 pub(crate) mod verify;
@@ -36,7 +44,13 @@ mod faults;
 #[cfg(test)]
 mod glances;
 #[cfg(test)]
+mod importing;
+#[cfg(test)]
+mod interleaving;
+#[cfg(test)]
 mod packing;
+#[cfg(test)]
+mod rekeying;
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -49,9 +63,14 @@ pub use document::Document;
 pub use file::{FileConversationStore, Packed};
 pub use finding::{Finding, FindingKind};
 pub use forget::Forgotten;
+pub use inventory::Inventory;
+pub use keys::{StoreKey, keep_salt, store_keys};
 pub use options::StoreOptions;
 pub use record::StoredMessage;
-pub use vault::store_exists;
+pub use rekey::{Rekey, Rekeyed};
+pub use remedy::{Mending, Remedy};
+pub use repair::{RepairOptions, Repaired};
+pub use vault::{make_vault, store_exists};
 pub use verify::{Progress, Report};
 
 use crate::error::Result;

@@ -1,12 +1,12 @@
 //! What a configuration may say, and how it is told when it says something else.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use sottovoce::config::ConfiguredKey;
-use sottovoce::{Config, Error};
+use sottovoce::{Config, Error, PLACEHOLDER_KEY};
 
 fn load(json: &str, environment: &[(&str, &str)]) -> Result<Config, Error> {
     let folder = tempfile::tempdir().unwrap();
@@ -134,6 +134,8 @@ fn the_key_string_shows_nowhere() {
     for config in [
         load(&json, &[]).unwrap(),
         load("{}", &[("SOTTOVOCE__CONTEXT__ENCRYPTIONKEY", SECRET)]).unwrap(),
+        load("{}", &[("SOTTOVOCE__CONTEXT__PASSPHRASE", SECRET)]).unwrap(),
+        load(&json.replace("EncryptionKey", "Passphrase"), &[]).unwrap(),
     ] {
         assert!(matches!(config.key, ConfiguredKey::Secret { short: false, .. }));
         let shown = format!("{config:?} {}", serde_json::to_string(config.settings()).unwrap());
@@ -145,11 +147,148 @@ fn the_key_string_shows_nowhere() {
 }
 
 #[test]
+fn two_keys_at_once_are_refused_by_their_names_and_places() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("sottovoce.key"), "a credential of this house\n").unwrap();
+    std::fs::write(folder.path().join("text"), "a passphrase in a file").unwrap();
+    let text = std::fs::File::open(folder.path().join("text")).unwrap();
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&text).to_string();
+    let credentials = ("CREDENTIALS_DIRECTORY", folder.path().to_str().unwrap());
+    let ways: [(&str, &[(&str, &str)]); 6] = [
+        (
+            "Context.EncryptionKey",
+            &[("SOTTOVOCE__CONTEXT__ENCRYPTIONKEY", "a secret of this house")],
+        ),
+        ("Context.Passphrase", &[("SOTTOVOCE__CONTEXT__PASSPHRASE", "a passphrase of this house")]),
+        ("Context.KeyFd", &[("SOTTOVOCE__CONTEXT__KEYFD", &fd)]),
+        ("Context.KeyCredential", &[credentials]),
+        (
+            "Context.KeyCredential",
+            &[credentials, ("SOTTOVOCE__CONTEXT__KEYCREDENTIAL", "sottovoce.key")],
+        ),
+        ("Context.KeyFile", &[("SOTTOVOCE__CONTEXT__KEYFILE", "/some/key")]),
+    ];
+    for (at, (first, variables)) in ways.iter().enumerate() {
+        let alone = load("{}", variables).unwrap();
+        let by_file = *first == "Context.KeyFile";
+        assert_eq!(matches!(alone.key, ConfiguredKey::Absent), by_file, "{first}");
+        for (second, others) in &ways[at + 1..] {
+            if first == second {
+                continue;
+            }
+            let message = refusal("{}", &[*variables, *others].concat());
+            assert!(message.contains(first) && message.contains(second), "{message}");
+        }
+    }
+    let file = r#"{"Context":{"Passphrase":"a passphrase of this house"}}"#;
+    let hidden = load(file, &[("SOTTOVOCE__CONTEXT__PASSPHRASE", "")]).unwrap();
+    assert!(matches!(hidden.key, ConfiguredKey::Absent));
+    let message = refusal(file, ways[5].1);
+    assert!(message.contains("appsettings.json") && message.contains("KEYFILE"), "{message}");
+}
+
+#[test]
+fn a_key_that_cannot_be_had_from_where_it_should_be_is_told_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    for (variables, part) in [
+        (vec![("SOTTOVOCE__CONTEXT__KEYFD", "987")], "987"),
+        (vec![("SOTTOVOCE__CONTEXT__KEYFD", "-1")], "Context.KeyFd"),
+        (vec![("SOTTOVOCE__CONTEXT__KEYCREDENTIAL", "other.key")], "CREDENTIALS_DIRECTORY"),
+        (
+            vec![
+                ("SOTTOVOCE__CONTEXT__KEYCREDENTIAL", "other.key"),
+                ("CREDENTIALS_DIRECTORY", path),
+            ],
+            "other.key",
+        ),
+        (
+            vec![("SOTTOVOCE__CONTEXT__KEYCREDENTIAL", "../key"), ("CREDENTIALS_DIRECTORY", path)],
+            "without a folder",
+        ),
+    ] {
+        let message = refusal("{}", &variables);
+        assert!(message.contains(part), "{message}");
+    }
+    std::fs::write(folder.path().join("sottovoce.key"), " \n").unwrap();
+    assert!(matches!(load("{}", &[("CREDENTIALS_DIRECTORY", path)]), Err(Error::EmptyKey)));
+    std::fs::write(folder.path().join("sottovoce.key"), vec![b'x'; 70_000]).unwrap();
+    assert!(refusal("{}", &[("CREDENTIALS_DIRECTORY", path)]).contains("64 KiB"));
+}
+
+#[tokio::test]
+async fn a_credential_is_a_key_file_or_a_passphrase() {
+    let key = sottovoce::EncryptionKey::generate().unwrap().to_hex().unwrap();
+    for (text, derivation) in [(key.as_str(), "file"), ("a passphrase of this house\n", "argon2id")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("sottovoce.key"), text).unwrap();
+        let store = folder.path().join("store");
+        let variables = [
+            ("CREDENTIALS_DIRECTORY", folder.path().to_str().unwrap()),
+            ("SOTTOVOCE__CONTEXT__STORAGEROOT", store.to_str().unwrap()),
+        ];
+        let config = load("{}", &variables).unwrap();
+        let keys = [sottovoce::EncryptionKey::generate().unwrap().into()];
+        let ConfiguredKey::Secret { key, short: false, .. } = &config.key else {
+            panic!("{config:?}")
+        };
+        let shown = format!("{config:?}");
+        assert!(!shown.contains(text.trim_end()), "{shown}");
+        let store = sottovoce::StoreOptions::new(key.clone()).open(&store).await.unwrap();
+        sottovoce::ConversationStore::append_message(
+            &store,
+            sottovoce::ChatMessage::at(
+                sottovoce::ChatRole::User,
+                "hello",
+                "2025-08-24T16:36:25Z".parse().unwrap(),
+            ),
+        )
+        .await
+        .unwrap();
+        let root = config.storage_root().unwrap();
+        let named = sottovoce::store_keys(&root, &keys).unwrap();
+        assert_eq!((named[0].derivation(), named[0].is_held()), (derivation, false));
+        let held = sottovoce::store_keys(&root, std::slice::from_ref(key)).unwrap();
+        assert!(held[0].is_held());
+        let exported = sottovoce::EncryptionKey::from_hex(&held[0].export().unwrap()).unwrap();
+        sottovoce::StoreOptions::new(exported).open(&root).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_first_use_of_a_passphrase_keeps_its_salt_beside_the_key_file_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = load(&settings(folder.path(), ""), &[]).unwrap();
+    let key = sottovoce::EncryptionKey::from_passphrase("a passphrase of this house".to_owned());
+    let key = std::sync::Arc::new(key.unwrap());
+    config.key = ConfiguredKey::Secret { key, short: false, from: "a test".to_owned() };
+    let clock = || std::sync::Arc::new(sottovoce::SystemClock);
+    assert!(matches!(config.open_store(clock()).await, Err(Error::NoKey)));
+    config.make_key_file().unwrap();
+    config.open_store(clock()).await.unwrap();
+    let root = config.storage_root().unwrap();
+    let named = sottovoce::store_keys(&root, &[]).unwrap().remove(0);
+    let copy = folder.path().join(named.copy_name());
+    assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(root.join("vault")).unwrap());
+
+    std::fs::remove_file(&copy).unwrap();
+    assert!(!named.has_copy_in(folder.path()).unwrap());
+    config.open_store(clock()).await.unwrap();
+    assert!(named.has_copy_in(folder.path()).unwrap());
+
+    let asking = load(&settings(folder.path(), ""), &[]).unwrap();
+    let needed = asking.open_store(clock()).await;
+    assert!(matches!(needed, Err(Error::PassphraseNeeded { .. })), "{needed:?}");
+    assert!(matches!(asking.make_key_file(), Err(Error::PassphraseNeeded { .. })));
+}
+
+#[test]
 fn an_empty_key_is_refused_and_the_placeholder_is_no_key() {
     let with = |key: &str| load(&format!(r#"{{"Context":{{"EncryptionKey":"{key}"}}}}"#), &[]);
     assert!(matches!(with("").unwrap_err(), Error::EmptyKey));
     assert!(matches!(with("  ").unwrap_err(), Error::EmptyKey));
-    let placeholder = with("replace-me-before-deployment").unwrap();
+    let placeholder = with(PLACEHOLDER_KEY).unwrap();
     assert!(matches!(placeholder.key, ConfiguredKey::Placeholder));
     assert!(matches!(with("short").unwrap().key, ConfiguredKey::Secret { short: true, .. }));
 }
@@ -184,10 +323,12 @@ fn a_path_that_would_not_mean_what_it_says_is_refused() {
 
 fn settings(folder: &Path, key: &str) -> String {
     let (store, file) = (folder.join("store"), folder.join("key"));
-    format!(
-        r#"{{"Context":{{"StorageRoot":{store:?},"KeyFile":{file:?}{}}}}}"#,
-        if key.is_empty() { String::new() } else { format!(r#","EncryptionKey":"{key}""#) }
-    )
+    let key = match key {
+        "" => format!(r#""KeyFile":{file:?}"#),
+        PLACEHOLDER_KEY => format!(r#""KeyFile":{file:?},"EncryptionKey":"{key}""#),
+        key => format!(r#""EncryptionKey":"{key}""#),
+    };
+    format!(r#"{{"Context":{{"StorageRoot":{store:?},{key}}}}}"#)
 }
 
 #[tokio::test]
@@ -226,7 +367,7 @@ async fn the_configured_secret_is_used_again_after_a_failed_start() {
 fn what_was_never_configured_is_told_apart_from_the_placeholder() {
     let folder = tempfile::tempdir().unwrap();
     let error =
-        |key| load(&settings(folder.path(), key), &[]).unwrap().encryption_key().unwrap_err();
+        |key| load(&settings(folder.path(), key), &[]).unwrap().encryption_keys().unwrap_err();
     assert!(matches!(error(""), Error::NoKey));
     assert!(matches!(error("replace-me-before-deployment"), Error::PlaceholderKey));
 }

@@ -20,8 +20,8 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD
 use common::*;
 use sottovoce::{
     ChatMessage, ChatRole, Context, ContextMessage, ContextRequest, Conversation,
-    ConversationStore, EncryptionKey, Error, LastNContextProvider, ModelOptions,
-    OllamaChatRenderer, PromptBuilder, PromptRenderer, StoreOptions, SystemClock,
+    ConversationStore, Document, EncryptionKey, Error, LastNContextProvider, ModelOptions,
+    OllamaChatRenderer, PromptBuilder, PromptRenderer, Scope, StoreOptions, SystemClock,
     SystemPromptProvider, ToolCall, Turn,
 };
 use tracing_subscriber::fmt::MakeWriter;
@@ -256,6 +256,34 @@ async fn sing(root: &Path) -> Texts {
     provoke("no key file", EncryptionKey::read_file(&key_file).map(|_| ())).await;
     std::fs::remove_file(key_file).unwrap();
 
+    // The same in packs, beside a document, and what is said of a pack that is damaged.
+    let packing =
+        || StoreOptions::new(canary_key()).scope(Scope::Dm { user: "42".into() }).loose_files(1);
+    let packed = packing().open(root).await.unwrap();
+    for _ in 0..9 {
+        packed.append_message(message()).await.unwrap();
+    }
+    packed.append_all(vec![message(); 9]).await.unwrap();
+    texts.shown("packed and forgotten", &packed.forget(&[2..=2, 12..=12]).await.unwrap());
+    packed.write_document(Document::Calibration, CANARY.as_bytes()).await.unwrap();
+    let folder = root.join("dms/42/packs");
+    let packs: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    assert!(packs.len() > 2);
+    for (at, pack) in packs.iter().enumerate() {
+        let mut bytes = std::fs::read(pack).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        bytes.truncate(bytes.len() - at % 2);
+        std::fs::write(pack, bytes).unwrap();
+    }
+    let packed = packing().open(root).await.unwrap();
+    texts.shown("damaged packs", &packed.read_tail(99).await.unwrap());
+    texts.shown("range of damaged packs", &packed.read_seqs(1..=99).await.unwrap());
+    texts.shown("report of damaged packs", &packed.verify(|_| {}).await.unwrap());
+    for _ in 0..9 {
+        packed.append_message(message()).await.unwrap();
+    }
+
     // A record that is cut, one that is flipped, one under another name: each is reported, without its words.
     let paths = records(root);
     let bytes = std::fs::read(&paths[0]).unwrap();
@@ -304,7 +332,7 @@ fn a_process_in_which_the_canary_sings() {
         assert!(!holds(&logged, words), "the log shows it");
     }
     // The bytes of the key are no better than the secret that they come from.
-    let digits = canary_key().to_hex();
+    let digits = canary_key().to_hex().unwrap();
     let digits = digits.trim_end();
     for (of, text) in &texts.0 {
         assert!(!text.to_lowercase().contains(digits), "{of} shows the key");
@@ -329,7 +357,7 @@ fn a_sentence_that_is_stored_is_in_no_file_name_log_error_or_debug_output() {
         assert!(files_with(folder.path(), words).is_empty());
     }
     let key: Vec<u8> = {
-        let digits = canary_key().to_hex();
+        let digits = canary_key().to_hex().unwrap();
         let pair = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
         (0..64).step_by(2).map(pair).collect()
     };

@@ -11,8 +11,10 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,7 +23,8 @@ use std::time::Duration;
 use common::*;
 use rustix::fs::{CWD, FileType, Mode};
 use sottovoce::{
-    ConversationStore, FileConversationStore, FindingKind, Reading, Report, Scope, StoreOptions,
+    ConversationStore, Error, FileConversationStore, FindingKind, Reading, Report, Scope,
+    StoreOptions,
 };
 
 /// How many messages are kept at once: enough for a pack.
@@ -485,6 +488,57 @@ async fn a_line_too_long_to_be_a_records_is_passed_over() {
 }
 
 #[tokio::test]
+async fn strange_files_among_packs_are_reported_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let store = packed(root, 9).await;
+    let name = name_of(&packs(root)[0]);
+    let strange: [&[u8]; 5] = [
+        b"\xff\xfe.pack",
+        b"line\nbreak \x1b[31m.pack",
+        b"20250824T163625123Z_0001_user.json",
+        b"notes",
+        b"99991231T235959999Z_0001_user.99991231T235959999Z_0002_user.1-2.2.pack",
+    ];
+    for name in strange {
+        fs::write(root.join("packs").join(OsStr::from_bytes(name)), "not a pack").unwrap();
+    }
+    fs::create_dir(root.join("packs/below")).unwrap();
+    fs::write(root.join("packs/below").join(name), "not a pack").unwrap();
+    let reading = reads(root, &(1..=9).collect::<Vec<_>>(), "strange files").await;
+    assert_eq!(kinds(&reading), [&FindingKind::Foreign; 6]);
+    let report = verify(root).await;
+    assert!(report.findings.iter().all(|f| !f.to_string().contains(char::is_control)));
+    for number in 10..=40 {
+        assert_eq!(store.append_message(said(number)).await.unwrap().seq, number);
+    }
+    store.forget(&[3..=3]).await.unwrap();
+    for name in strange {
+        let path = root.join("packs").join(OsStr::from_bytes(name));
+        assert_eq!(fs::read(path).unwrap(), b"not a pack");
+    }
+    assert!(root.join("packs/below").is_dir());
+}
+
+#[tokio::test]
+async fn a_whole_older_copy_that_is_put_back_is_read_as_it_was_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    packed(&root, 9).await;
+    let older = copied(&root);
+    let store = open_packing(&root).await;
+    for number in 10..=30 {
+        store.append_message(said(number)).await.unwrap();
+    }
+    fs::remove_dir_all(&root).unwrap();
+    fs::rename(older.path(), &root).unwrap();
+    // Nothing but what was noted elsewhere can tell.
+    reads(&root, &(1..=9).collect::<Vec<_>>(), "older").await;
+    assert!(verify(&root).await.findings.is_empty());
+    assert_eq!(open_packing(&root).await.append_message(said(10)).await.unwrap().seq, 10);
+}
+
+#[tokio::test]
 async fn a_pack_of_many_gigabytes_is_refused_unread() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
@@ -537,6 +591,46 @@ fn hundreds_of_planted_packs_exhaust_neither_open_files_nor_patience() {
     let output = child.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("@done"), "{text}");
+}
+
+#[tokio::test]
+async fn a_folder_of_packs_deleted_or_exchanged_while_open_is_an_error_and_not_made_again() {
+    for what in ["deleted", "exchanged", "linked"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, moved) = (folder.path().join("root"), folder.path().join("moved"));
+        let warm = packed(&root, 9).await;
+        warm.read_tail(9).await.unwrap();
+        let there = root.join("packs");
+        fs::rename(&there, &moved).unwrap();
+        match what {
+            "exchanged" => {
+                let copied = Command::new("cp").arg("-a").arg(&moved).arg(&there).status();
+                assert!(copied.unwrap().success());
+            }
+            "linked" => symlink(&moved, &there).unwrap(),
+            _ => {}
+        }
+        let before = there.exists().then(|| snapshot(&there));
+        let all = jiff::Timestamp::MIN..jiff::Timestamp::MAX;
+        // What is said meanwhile is kept, in a file of its own.
+        for number in 10..=13 {
+            assert_eq!(warm.append_message(said(number)).await.unwrap().seq, number, "{what}");
+        }
+        for refused in [
+            warm.read_seqs(1..=9).await.map(|_| ()),
+            warm.read_times(all).await.map(|_| ()),
+            warm.verify(|_| {}).await.map(|_| ()),
+        ] {
+            assert!(matches!(refused, Err(Error::FolderReplaced { .. })), "{what}: {refused:?}");
+        }
+        assert!(there.exists().then(|| snapshot(&there)) == before, "{what}");
+        // Put back, it goes on.
+        fs::remove_file(&there).or_else(|_| fs::remove_dir_all(&there)).ok();
+        fs::rename(&moved, &there).unwrap();
+        assert_eq!(warm.append_message(said(14)).await.unwrap().seq, 14, "{what}");
+        reads(&root, &(1..=14).collect::<Vec<_>>(), what).await;
+        assert!(verify(&root).await.findings.is_empty(), "{what}");
+    }
 }
 
 // Several processes

@@ -2,6 +2,7 @@
 //! time; a read lists every name, sorts them and opens the last n. No lock, no fsync, no memory between reads, and no
 //! runtime to cross, which is in its favour here.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,9 +15,12 @@ use sottovoce::ChatMessage;
 
 pub(crate) struct Ancestor {
     root: PathBuf,
-    cipher: Aes256Gcm,
+    seals: Seals,
     seq: usize,
 }
+
+/// What seals a message into its envelope, and opens that.
+pub(crate) struct Seals(Aes256Gcm);
 
 #[derive(Serialize, Deserialize)]
 struct Envelope<'a> {
@@ -34,8 +38,7 @@ impl Ancestor {
 
     /// Goes on where an earlier one stopped.
     pub(crate) fn resume(root: &Path, appended: usize) -> Self {
-        let key = Sha256::digest(b"a secret for measuring");
-        Self { root: root.into(), cipher: Aes256Gcm::new(&key), seq: appended }
+        Self { root: root.into(), seals: Seals::new(), seq: appended }
     }
 
     /// A plain write, as the document has it: it is in the page cache when this returns.
@@ -43,42 +46,59 @@ impl Ancestor {
         self.seq += 1;
         let time = message.timestamp.strftime("%Y%m%dT%H%M%S%3fZ");
         let name = format!("{time}_{:04}_{}.json", self.seq, message.role.as_str());
+        let path = self.root.join(name);
+        fs::write(&path, self.seals.seal(message)).unwrap();
+        path
+    }
+
+    pub(crate) fn read_tail(&self, n: usize) -> Vec<ChatMessage> {
+        let mut names = self.names();
+        names.sort_unstable_by(|a, b| b.cmp(a));
+        names.truncate(n);
+        names.reverse();
+        names.iter().map(|name| self.read(name)).collect()
+    }
+
+    /// Every record's name, in no order.
+    pub(crate) fn names(&self) -> Vec<OsString> {
+        fs::read_dir(&self.root)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .filter(|name| name.as_encoded_bytes().ends_with(b".json"))
+            .collect()
+    }
+
+    pub(crate) fn read(&self, name: &OsStr) -> ChatMessage {
+        self.seals.open(&fs::read(self.root.join(name)).unwrap())
+    }
+}
+
+impl Seals {
+    pub(crate) fn new() -> Self {
+        Self(Aes256Gcm::new(&Sha256::digest(b"a secret for measuring")))
+    }
+
+    pub(crate) fn seal(&self, message: &ChatMessage) -> Vec<u8> {
         let mut nonce = [0; 12];
         getrandom::fill(&mut nonce).unwrap();
         let mut bytes = serde_json::to_vec(message).unwrap();
-        let tag = self
-            .cipher
-            .encrypt_inout_detached(&nonce.into(), b"", bytes.as_mut_slice().into())
-            .unwrap();
+        let tag =
+            self.0.encrypt_inout_detached(&nonce.into(), b"", bytes.as_mut_slice().into()).unwrap();
         let envelope = Envelope {
             alg: "AES-256-GCM",
             iv: &BASE64.encode(nonce),
             ciphertext: &BASE64.encode(&bytes),
             tag: &BASE64.encode(tag),
         };
-        let path = self.root.join(name);
-        fs::write(&path, serde_json::to_vec(&envelope).unwrap()).unwrap();
-        path
+        serde_json::to_vec(&envelope).unwrap()
     }
 
-    pub(crate) fn read_tail(&self, n: usize) -> Vec<ChatMessage> {
-        let mut names: Vec<_> = fs::read_dir(&self.root)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .filter(|name| name.as_encoded_bytes().ends_with(b".json"))
-            .collect();
-        names.sort_unstable_by(|a, b| b.cmp(a));
-        names.truncate(n);
-        names.reverse();
-        names.iter().map(|name| self.open(&fs::read(self.root.join(name)).unwrap())).collect()
-    }
-
-    fn open(&self, line: &[u8]) -> ChatMessage {
+    pub(crate) fn open(&self, line: &[u8]) -> ChatMessage {
         let envelope: Envelope<'_> = serde_json::from_slice(line).unwrap();
         let iv: [u8; 12] = BASE64.decode(envelope.iv).unwrap().try_into().unwrap();
         let tag: [u8; 16] = BASE64.decode(envelope.tag).unwrap().try_into().unwrap();
         let mut bytes = BASE64.decode(envelope.ciphertext).unwrap();
-        self.cipher
+        self.0
             .decrypt_inout_detached(&iv.into(), b"", bytes.as_mut_slice().into(), &tag.into())
             .unwrap();
         serde_json::from_slice(&bytes).unwrap()

@@ -64,6 +64,101 @@ fn replace_and_overwrite_change_what_is_read_and_peeked() {
 }
 
 #[test]
+fn what_is_exchanged_is_read_back_before_it_counts() {
+    each(|blobs| {
+        blobs.replace("a", b"before").unwrap();
+        for good in [false, true] {
+            let outcome = blobs.exchange(
+                "a",
+                &mut |sink| sink(b"one ").and_then(|()| sink(b"two")),
+                &mut |written| {
+                    assert_eq!(blobs.read("a").unwrap().unwrap(), b"before");
+                    let mut bytes = vec![0; 9];
+                    assert_eq!(written.size(), 7);
+                    assert_eq!(written.read_at(0, &mut bytes).unwrap(), 7);
+                    assert_eq!(&bytes[..7], b"one two");
+                    Ok(good)
+                },
+            );
+            assert_eq!(outcome.unwrap(), good);
+            let expected: &[u8] = if good { b"one two" } else { b"before" };
+            assert_eq!(blobs.read("a").unwrap().unwrap(), expected);
+            assert_eq!(names(blobs), ["a"]);
+        }
+        let refused = Error::NoRandomness;
+        let mut refused = Some(refused);
+        let outcome = blobs.exchange("a", &mut |_| Err(refused.take().unwrap()), &mut |_| Ok(true));
+        assert!(matches!(outcome, Err(Error::NoRandomness)));
+        assert_eq!(blobs.read("a").unwrap().unwrap(), b"one two");
+        assert_eq!(names(blobs), ["a"]);
+    });
+}
+
+#[test]
+fn folders_within_folders_are_listed_once_something_is_in_them() {
+    each(|blobs| {
+        let deep = blobs.folder("a").folder("b");
+        let listed = || {
+            let mut found = Vec::new();
+            blobs.list(&mut |name, kind| found.push((name.to_vec(), kind))).unwrap();
+            found
+        };
+        assert!(listed().is_empty());
+        deep.replace("c", b"d").unwrap();
+        assert_eq!(listed(), [(b"a".to_vec(), EntryKind::Folder)]);
+    });
+}
+
+#[test]
+fn what_is_set_aside_is_in_the_folder_and_replaces_nothing_there() {
+    each(|blobs| {
+        assert!(!blobs.set_aside(b"a", "aside").unwrap());
+        for bytes in [&b"first"[..], b"second", b"third"] {
+            assert!(blobs.create("a", bytes).unwrap());
+            assert!(blobs.set_aside(b"a", "aside").unwrap());
+            assert_eq!(blobs.read("a").unwrap(), None);
+        }
+        assert!(!blobs.set_aside(b"a", "aside").unwrap());
+        let aside = blobs.folder("aside");
+        assert_eq!(names(&*aside), ["a", "a.2", "a.3"]);
+        assert_eq!(aside.read("a").unwrap().unwrap(), b"first");
+        assert_eq!(aside.read("a.3").unwrap().unwrap(), b"third");
+    });
+}
+
+#[test]
+fn links_pipes_folders_and_names_that_are_no_text_are_set_aside_as_they_are() {
+    use rustix::fs::{CWD, FileType, Mode};
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    let blobs = FsBlobs::new(&root, &[]).unwrap();
+    blobs.create("keeps the folder", b"").unwrap();
+    let victim = folder.path().join("victim");
+    std::fs::write(&victim, "untouched").unwrap();
+    std::os::unix::fs::symlink(&victim, root.join("link")).unwrap();
+    std::os::unix::fs::symlink("/nowhere", root.join("dangling")).unwrap();
+    std::fs::create_dir(root.join("folder")).unwrap();
+    std::fs::write(root.join("folder/inside"), "kept").unwrap();
+    rustix::fs::mknodat(CWD, root.join("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let no_text = std::ffi::OsStr::from_bytes(b"\xff\xfe\n");
+    std::fs::write(root.join(no_text), "kept").unwrap();
+    for name in [&b"link"[..], b"dangling", b"folder", b"pipe", no_text.as_bytes()] {
+        assert!(blobs.set_aside(name, "aside").unwrap(), "{name:?}");
+        let name = std::ffi::OsStr::from_bytes(name);
+        assert!(root.join(name).symlink_metadata().is_err(), "{name:?}");
+        assert!(root.join("aside").join(name).symlink_metadata().is_ok(), "{name:?}");
+    }
+    assert_eq!(std::fs::read(&victim).unwrap(), b"untouched");
+    assert_eq!(std::fs::read(root.join("aside/folder/inside")).unwrap(), b"kept");
+    // A link in the place of that folder is not followed.
+    std::os::unix::fs::symlink(folder.path(), root.join("elsewhere")).unwrap();
+    blobs.create("a", b"").unwrap();
+    assert!(matches!(blobs.set_aside(b"a", "elsewhere"), Err(Error::NotPlain { .. })));
+    assert!(!folder.path().join("a").exists() && root.join("a").exists());
+}
+
+#[test]
 fn the_lock_excludes_and_tells_when_its_holder_gave_up_half_way() {
     each(|blobs| {
         let held = blobs.lock(SOON).unwrap();

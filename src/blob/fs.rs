@@ -3,6 +3,7 @@
 //! Everything goes through the open folder, follows no symbolic link, and is published as: temporary file, fsync,
 //! rename without replacing, fsync of the folder. Any fewer of these steps loses acknowledged bytes in a power cut.
 
+mod aside;
 mod lock;
 mod source;
 mod stage;
@@ -20,7 +21,7 @@ use rustix::fs::{
 use rustix::io::{Errno, retry_on_intr};
 
 use self::source::FsSource;
-use super::{Blobs, EntryKind, Fill, Lock, READ_LIMIT, Source, Streamed, TEMPORARY};
+use super::{Blobs, Check, EntryKind, Fill, Lock, READ_LIMIT, Refill, Source, Streamed, TEMPORARY};
 use crate::error::{Error, Result};
 
 #[derive(Debug)]
@@ -74,7 +75,8 @@ impl FsBlobs {
     /// The folder, opened once; `None` while there is none.
     fn opened(&self) -> Result<Option<&Folder>> {
         if let Some(folder) = self.folder.get() {
-            let there = rustix::fs::statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW);
+            let there =
+                retry_on_intr(|| rustix::fs::statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW));
             return match there {
                 Ok(stat) if id(&stat) == folder.id => Ok(Some(folder)),
                 Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => {
@@ -103,7 +105,8 @@ impl FsBlobs {
             };
         }
         let Some(fd) = fd else { return Ok(None) };
-        let stat = rustix::fs::fstat(&fd).map_err(|e| self.error("look at the folder", "", e))?;
+        let stat = retry_on_intr(|| rustix::fs::fstat(&fd))
+            .map_err(|e| self.error("look at the folder", "", e))?;
         let id = id(&stat);
         Ok(Some(self.folder.get_or_init(|| Folder { fd, id })))
     }
@@ -160,7 +163,8 @@ impl FsBlobs {
             Err(Errno::NXIO | Errno::ISDIR | Errno::NODEV) => return refused("not a plain file"),
             Err(errno) => return Err(self.error("open the file", name, errno)),
         };
-        let stat = rustix::fs::fstat(&file).map_err(|e| self.error("look at the file", name, e))?;
+        let stat = retry_on_intr(|| rustix::fs::fstat(&file))
+            .map_err(|e| self.error("look at the file", name, e))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok(Some((file, stat))),
             FileType::Directory => refused("a folder"),
@@ -257,7 +261,8 @@ impl Blobs for FsBlobs {
         let mut peeked = self.peeked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = peeked.as_ref().filter(|known| known.name == name) {
             // The path still leading to the open file proves both that the folder and that the file is the same.
-            let there = rustix::fs::statat(CWD, &known.path, AtFlags::SYMLINK_NOFOLLOW);
+            let there =
+                retry_on_intr(|| rustix::fs::statat(CWD, &known.path, AtFlags::SYMLINK_NOFOLLOW));
             if let Ok(stat) = there
                 && id(&stat) == known.id
             {
@@ -289,12 +294,28 @@ impl Blobs for FsBlobs {
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let folder = self.opened_or_made()?;
-        self.stage(folder, name, bytes, |temporary| {
-            retry_on_intr(|| rustix::fs::renameat(&folder.fd, temporary, &folder.fd, name))
-                .map_err(|errno| self.error("publish the file", name, errno))?;
-            Ok(true)
-        })?;
+        self.stage(folder, name, bytes, |temporary| self.rename_over(folder, temporary, name))?;
         Ok(())
+    }
+
+    fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool> {
+        let folder = self.opened_or_made()?;
+        let write = |file: &mut File| {
+            let failed = |e| self.error("write the file", name, e);
+            let mut writer = BufWriter::with_capacity(1 << 18, file);
+            fill(&mut |bytes| writer.write_all(bytes).map_err(failed))?;
+            writer.flush().map_err(failed)
+        };
+        self.stage_with(folder, name, write, |temporary, ()| {
+            let Some((file, stat)) = self.open_file(folder, temporary, OFlags::RDONLY)? else {
+                return Ok(false);
+            };
+            // What the system still holds in memory says nothing of the disk.
+            #[cfg(target_os = "linux")]
+            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+            let written = Box::new(FsSource::new(file, &stat));
+            Ok(check(written)? && self.rename_over(folder, temporary, name)?)
+        })
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {
@@ -360,7 +381,7 @@ impl Blobs for FsBlobs {
         let Some(folder) = self.held()? else {
             return Ok(0);
         };
-        match rustix::fs::statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+        match retry_on_intr(|| rustix::fs::statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW)) {
             #[allow(clippy::useless_conversion, reason = "narrower on other machines")]
             Ok(stat) => Ok(stat.st_nlink.into()),
             Err(Errno::NOENT) => Ok(0),
@@ -376,6 +397,10 @@ impl Blobs for FsBlobs {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(self.error("remove the file", name, errno)),
         }
+    }
+
+    fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool> {
+        self.move_to(name, &Self::at(self.path.join(folder), self.own_levels + 1))
     }
 
     fn sync(&self) -> Result<()> {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Blobs, EntryKind, Fill, LOCK, Lock, Source, Streamed};
+use super::{Blobs, Check, EntryKind, Fill, LOCK, Lock, Refill, Source, Streamed};
 use crate::error::{Error, Result};
 
 #[derive(Debug, Default)]
@@ -36,6 +36,11 @@ fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl MemoryBlobs {
+    /// Whether anything was ever written in it or below.
+    fn is_made(&self) -> bool {
+        !hold(&self.files).is_empty() || hold(&self.folders).values().any(|folder| folder.is_made())
+    }
+
     fn unmark(&self) {
         self.mark.fetch_add(1, Ordering::SeqCst);
     }
@@ -49,7 +54,7 @@ impl Blobs for MemoryBlobs {
     fn list(&self, visit: &mut dyn FnMut(&[u8], EntryKind)) -> Result<()> {
         hold(&self.files).keys().for_each(|name| visit(name.as_bytes(), EntryKind::File));
         let folders = hold(&self.folders);
-        let made = folders.iter().filter(|(_, folder)| !hold(&folder.files).is_empty());
+        let made = folders.iter().filter(|(_, folder)| folder.is_made());
         made.for_each(|(name, _)| visit(name.as_bytes(), EntryKind::Folder));
         Ok(())
     }
@@ -75,6 +80,21 @@ impl Blobs for MemoryBlobs {
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.unmark();
         self.overwrite(name, bytes)
+    }
+
+    fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool> {
+        let mut bytes = Vec::new();
+        fill(&mut |more| {
+            bytes.extend_from_slice(more);
+            Ok(())
+        })?;
+        let bytes = Arc::new(bytes);
+        let good = check(Box::new(MemorySource(Arc::clone(&bytes))))?;
+        if good {
+            self.unmark();
+            hold(&self.files).insert(name.into(), bytes);
+        }
+        Ok(good)
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {
@@ -120,6 +140,22 @@ impl Blobs for MemoryBlobs {
             self.unmark();
         }
         Ok(())
+    }
+
+    fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool> {
+        let name = String::from_utf8_lossy(name).into_owned();
+        let Some(bytes) = hold(&self.files).remove(&name) else {
+            return Ok(false);
+        };
+        self.unmark();
+        let aside = self.folder(folder);
+        let mut number = 1;
+        let mut target = name.clone();
+        while !aside.create(&target, &bytes)? {
+            number += 1;
+            target = format!("{name}.{number}");
+        }
+        Ok(true)
     }
 
     fn sync(&self) -> Result<()> {

@@ -35,11 +35,14 @@ const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, 
 when read aloud. The time given with \
 the user's newest words is the current time.";
 
-pub(super) const KEYS: [Key; 18] = [
+pub(super) const KEYS: [Key; 21] = [
     key("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
     key("Context.StorageRoot", Kind::Path, Default::Null),
     key("Context.EncryptionKey", Kind::Secret, Default::Text(PLACEHOLDER_KEY)),
     key("Context.KeyFile", Kind::Path, Default::Null),
+    key("Context.Passphrase", Kind::Secret, Default::Null),
+    key("Context.KeyFd", Kind::Count { most: 65_535 }, Default::Null),
+    key("Context.KeyCredential", Kind::Text, Default::Null),
     key("Context.Redact", Kind::Flag, Default::Flag(false)),
     key("Context.MinConfidence", Kind::Number { most: 1.0 }, Default::Null),
     key("LanguageModel.BaseUrl", Kind::Text, Default::Text("http://127.0.0.1:11434")),

@@ -1,5 +1,6 @@
 //! One source of settings, checked before it is merged with the others.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -15,7 +16,8 @@ const PREFIX: &str = "SOTTOVOCE__";
 #[derive(Debug, Clone, Default)]
 pub(super) struct Layer {
     values: Map<String, Value>,
-    secret: Option<Secret>,
+    /// By the settings' paths; a secret that is null hides one of an earlier layer.
+    secrets: BTreeMap<&'static str, Option<Secret>>,
 }
 
 #[derive(Clone)]
@@ -38,8 +40,9 @@ impl Source for Layer {
 }
 
 impl Layer {
-    pub(super) fn take_secret(&mut self) -> Option<Zeroizing<String>> {
-        self.secret.take().map(|Secret(secret)| secret)
+    /// What it says of a secret setting, if anything.
+    pub(super) fn take_secret(&mut self, path: &str) -> Option<Option<Zeroizing<String>>> {
+        self.secrets.remove(path).map(|secret| secret.map(|Secret(secret)| secret))
     }
 
     pub(super) fn defaults() -> Result<Self> {
@@ -146,11 +149,16 @@ impl Layer {
         let whole = |number: &serde_json::Number| number.as_u64();
         let kind = match (key.kind, value) {
             (Kind::Secret, String(secret)) => {
-                self.secret = Some(Secret(Zeroizing::new(secret)));
+                self.secrets.insert(key.path, Some(Secret(Zeroizing::new(secret))));
                 // Shows where the key comes from, and nothing of it.
                 ValueKind::String("(redacted)".to_owned())
             }
-            (_, Null) if key.may_be_null() => ValueKind::Nil,
+            (kind, Null) if key.may_be_null() => {
+                if matches!(kind, Kind::Secret) {
+                    self.secrets.insert(key.path, None);
+                }
+                ValueKind::Nil
+            }
             (Kind::Flag, Bool(flag)) => ValueKind::Boolean(flag),
             (Kind::Text, String(text)) => ValueKind::String(text),
             (Kind::Path, String(path)) if path.is_empty() || path.starts_with('~') => {

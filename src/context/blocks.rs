@@ -27,6 +27,17 @@ pub(crate) fn border(low: u64, high: u64, block: u64) -> u64 {
     low
 }
 
+/// The numbers of messages in the order of time, none above that of a later message: what was imported has a higher
+/// number than what was here before, and yet is older.
+pub(crate) fn rising(mut seqs: Vec<u64>) -> Vec<u64> {
+    let mut next = u64::MAX;
+    for seq in seqs.iter_mut().rev() {
+        *seq = next.min(*seq);
+        next = *seq;
+    }
+    seqs
+}
+
 /// The first index from `start` on at which a history may begin: where an exchange starts. Where no exchange has a
 /// start at all, as when an assistant speaks alone, any message but a tool's result will do.
 pub(crate) fn whole_from<'a>(
@@ -63,6 +74,13 @@ mod tests {
                 last = border;
             }
         }
+    }
+
+    #[test]
+    fn numbers_rise_whatever_was_imported() {
+        assert_eq!(rising(vec![1, 2, 5]), [1, 2, 5]);
+        assert_eq!(rising(vec![7, 8, 2, 3, 9, 4, 10]), [2, 2, 2, 3, 4, 4, 10]);
+        assert!(rising(Vec::new()).is_empty());
     }
 
     #[test]

@@ -105,7 +105,8 @@ fn block_start(messages: &[Arc<StoredMessage>], utterance: u64, n: usize, most: 
     let low = n as u64;
     let block = blocks::length(n);
     let last = utterance.saturating_sub(1);
-    let first_after = |border: u64| messages.partition_point(|message| message.seq <= border);
+    let seqs = blocks::rising(messages.iter().map(|message| message.seq).collect());
+    let first_after = |border: u64| seqs.partition_point(|&seq| seq <= border);
     let high_water = low.saturating_mul(blocks::HIGH_WATER);
     let mut border =
         blocks::border(last.saturating_sub(high_water), last.saturating_sub(low), block);
@@ -119,6 +120,8 @@ fn block_start(messages: &[Arc<StoredMessage>], utterance: u64, n: usize, most: 
         }
         start = earlier;
     }
+    // Imported ones have no numbers to go by.
+    start = start.min(messages.len().saturating_sub(n));
     let starts = |stored: &Arc<StoredMessage>| stored.message.starts_exchange();
     let whole = blocks::whole_from(messages.iter().map(|stored| &stored.message), start);
     if messages.len() - whole >= (n / 2).max(1) {

@@ -9,6 +9,7 @@ pub(crate) enum Kind {
     Record,
     Head,
     Calibration,
+    Imports,
 }
 
 impl Kind {
@@ -17,6 +18,7 @@ impl Kind {
             Self::Record => "record",
             Self::Head => "head",
             Self::Calibration => "calibration",
+            Self::Imports => "imports",
         }
     }
 }
@@ -42,6 +44,11 @@ impl<'a> Place<'a> {
 
     pub(crate) fn calibration(scope: &'a [&'a str], name: &'a str) -> Self {
         let kind = Kind::Calibration;
+        Self { kind, scope, name }
+    }
+
+    pub(crate) fn imports(scope: &'a [&'a str], name: &'a str) -> Self {
+        let kind = Kind::Imports;
         Self { kind, scope, name }
     }
 
@@ -181,7 +188,7 @@ mod tests {
 
     fn sealed() -> (SealingKey, Vec<u8>) {
         let key = EncryptionKey::from_secret("a secret of the house").unwrap();
-        let key = SealingKey::new(&key, &[1; 32]);
+        let key = SealingKey::new(&key.unsalted(), &[1; 32]);
         let line = key.seal(&PLACE, b"plain words").unwrap();
         (key, line)
     }
@@ -286,6 +293,7 @@ mod tests {
         for other in [
             Place { kind: Kind::Head, ..PLACE },
             Place { kind: Kind::Calibration, ..PLACE },
+            Place { kind: Kind::Imports, ..PLACE },
             Place { scope: &["dm", "default"], ..PLACE },
             Place { scope: &["default", ""], ..PLACE },
             Place { scope: &[], ..PLACE },

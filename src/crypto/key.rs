@@ -4,19 +4,45 @@ use std::fmt;
 
 use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit};
 use hkdf::Hkdf;
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::envelope::{Envelope, Place, line};
+use super::passphrase::{Cost, KeyBytes, Passphrase, Salt, digest};
 use crate::error::{Error, Result};
 
 /// The key string of the sample configuration. It is public, so nothing is ever sealed under it.
 pub const PLACEHOLDER_KEY: &str = "replace-me-before-deployment";
 
-/// A 256-bit key. It is wiped when dropped, cannot be cloned and never shows itself.
+/// A 256-bit key, or the passphrase that one is made of. It is wiped when dropped, cannot be cloned and never shows
+/// itself.
 pub struct EncryptionKey {
-    bytes: Zeroizing<[u8; 32]>,
-    derivation: &'static str,
+    material: Material,
+}
+
+enum Material {
+    Secret(KeyBytes),
+    File(KeyBytes),
+    Passphrase(Passphrase),
+}
+
+/// How a store's vault says that its key is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Derivation {
+    Sha256,
+    File,
+    Argon2id(Cost),
+}
+
+impl Derivation {
+    /// As the vault has it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Sha256 => "sha256",
+            Self::File => "file",
+            Self::Argon2id(_) => "argon2id",
+        }
+    }
 }
 
 impl EncryptionKey {
@@ -25,17 +51,21 @@ impl EncryptionKey {
     /// # Errors
     /// [`Error::EmptyKey`] for an empty or blank string, [`Error::PlaceholderKey`] for [`PLACEHOLDER_KEY`].
     pub fn from_secret(secret: &str) -> Result<Self> {
-        match secret.trim() {
-            "" => Err(Error::EmptyKey),
-            PLACEHOLDER_KEY => Err(Error::PlaceholderKey),
-            _ => {
-                let mut digest = Sha256::digest(secret.as_bytes());
-                let bytes = Zeroizing::new(digest.into());
-                digest.as_mut_slice().zeroize();
-                let derivation = "sha256";
-                Ok(Self { bytes, derivation })
-            }
-        }
+        check_words(secret)?;
+        Ok(Self { material: Material::Secret(digest(secret)) })
+    }
+
+    /// A passphrase, of whose exact UTF-8 bytes each store makes a key of its own, with a salt of its own: Argon2id
+    /// (RFC 9106) over 64 MiB in 3 passes, a few tenths of a second each time a store is opened. Share the key among
+    /// the stores of one folder, and it is made once for all. It opens a store too that was made with the same words
+    /// as a [secret](Self::from_secret).
+    ///
+    /// # Errors
+    /// Those of [`from_secret`](Self::from_secret).
+    pub fn from_passphrase(passphrase: impl Into<Zeroizing<String>>) -> Result<Self> {
+        let passphrase = passphrase.into();
+        check_words(&passphrase)?;
+        Ok(Self { material: Material::Passphrase(Passphrase::new(passphrase)) })
     }
 
     /// The key in the text of a key file: 64 hexadecimal digits, then at most one line ending. `None` for anything
@@ -43,12 +73,11 @@ impl EncryptionKey {
     pub fn from_hex(text: &str) -> Option<Self> {
         let digits = text.strip_suffix('\n').unwrap_or(text);
         let digits = digits.strip_suffix('\r').unwrap_or(digits);
-        let mut bytes = Zeroizing::new([0; 32]);
+        let mut bytes = KeyBytes::default();
         if digits.len() != 64 || !decode_hex(digits.as_bytes(), bytes.as_mut_slice()) {
             return None;
         }
-        let derivation = "file";
-        Some(Self { bytes, derivation })
+        Some(Self { material: Material::File(bytes) })
     }
 
     /// A new key from the operating system's randomness.
@@ -56,24 +85,69 @@ impl EncryptionKey {
     /// # Errors
     /// [`Error::NoRandomness`].
     pub fn generate() -> Result<Self> {
-        let mut bytes = Zeroizing::new([0; 32]);
+        let mut bytes = KeyBytes::default();
         random(bytes.as_mut_slice())?;
-        let derivation = "file";
-        Ok(Self { bytes, derivation })
+        Ok(Self { material: Material::File(bytes) })
     }
 
-    /// The text of a key file for this key.
-    pub fn to_hex(&self) -> Zeroizing<String> {
-        let mut text = Zeroizing::new(String::with_capacity(65));
-        text.extend(self.bytes.iter().flat_map(|byte| hex_digits(*byte)));
-        text.push('\n');
-        text
+    /// The text of a key file for this key; `None` for a passphrase, which has another key in each store.
+    pub fn to_hex(&self) -> Option<Zeroizing<String>> {
+        match &self.material {
+            Material::Secret(bytes) | Material::File(bytes) => Some(hex_line(bytes)),
+            Material::Passphrase(_) => None,
+        }
     }
 
-    /// How the vault names the way this key was made.
-    pub(crate) fn derivation(&self) -> &'static str {
-        self.derivation
+    /// How the vault of a new store names the way the key is made.
+    pub(crate) fn derivation(&self) -> Derivation {
+        match self.material {
+            Material::Secret(_) => Derivation::Sha256,
+            Material::File(_) => Derivation::File,
+            Material::Passphrase(_) => Derivation::Argon2id(Cost::USUAL),
+        }
     }
+
+    /// The key that a store has whose vault says this; `None` where this cannot be it, and an error where there is not
+    /// enough memory to tell.
+    pub(crate) fn made_as(&self, derivation: Derivation, salt: &Salt) -> Result<Option<KeyBytes>> {
+        Ok(match (&self.material, derivation) {
+            (Material::Secret(bytes) | Material::File(bytes), _) => Some(bytes.clone()),
+            (Material::Passphrase(passphrase), Derivation::Argon2id(cost)) => {
+                Some(passphrase.derive(cost, salt).ok_or(Error::NoMemory)?)
+            }
+            (Material::Passphrase(passphrase), Derivation::Sha256) => Some(passphrase.digest()),
+            (Material::Passphrase(_), Derivation::File) => None,
+        })
+    }
+
+    /// The key as far as it needs no salt.
+    pub(crate) fn unsalted(&self) -> KeyBytes {
+        match &self.material {
+            Material::Secret(bytes) | Material::File(bytes) => bytes.clone(),
+            Material::Passphrase(passphrase) => passphrase.digest(),
+        }
+    }
+
+    /// Whether it takes a store's salt to know the key.
+    pub(crate) fn needs_salt(&self) -> bool {
+        matches!(self.material, Material::Passphrase(_))
+    }
+}
+
+fn check_words(words: &str) -> Result<()> {
+    match words.trim() {
+        "" => Err(Error::EmptyKey),
+        PLACEHOLDER_KEY => Err(Error::PlaceholderKey),
+        _ => Ok(()),
+    }
+}
+
+/// A key as key files have it.
+pub(crate) fn hex_line(bytes: &KeyBytes) -> Zeroizing<String> {
+    let mut text = Zeroizing::new(String::with_capacity(65));
+    text.extend(bytes.iter().flat_map(|byte| hex_digits(*byte)));
+    text.push('\n');
+    text
 }
 
 impl fmt::Debug for EncryptionKey {
@@ -103,18 +177,32 @@ pub(crate) struct SealingKey {
 }
 
 impl SealingKey {
-    pub(crate) fn new(key: &EncryptionKey, salt: &[u8; 32]) -> Self {
+    pub(crate) fn new(bytes: &KeyBytes, salt: &Salt) -> Self {
         let mut id = [0; 16];
         // 16 bytes are far below HKDF's limit of 8,160, its only error.
-        let _ = Hkdf::<Sha256>::new(Some(salt), key.bytes.as_slice())
-            .expand(b"sottovoce/v1 kid", &mut id);
+        let _ =
+            Hkdf::<Sha256>::new(Some(salt), bytes.as_slice()).expand(b"sottovoce/v1 kid", &mut id);
         let id = id.iter().flat_map(|byte| hex_digits(*byte)).collect();
-        Self::under_id(key, id)
+        Self { id, cipher: Aes256Gcm::new((&**bytes).into()), entropy: random }
     }
 
     /// The key under an id that a record claims: for reading where the salt is lost.
     pub(crate) fn under_id(key: &EncryptionKey, id: String) -> Self {
-        Self { id, cipher: Aes256Gcm::new((&*key.bytes).into()), entropy: random }
+        Self::adopted(&key.unsalted(), id)
+    }
+
+    /// The key under an id whose salt is lost, once a [proof](Self::proof) has shown that they belong together.
+    pub(crate) fn adopted(bytes: &KeyBytes, id: String) -> Self {
+        Self { id, cipher: Aes256Gcm::new((&**bytes).into()), entropy: random }
+    }
+
+    /// What only who has the key can write of it and an id that it did not get from this salt.
+    pub(crate) fn proof(bytes: &KeyBytes, salt: &Salt, id: &str) -> String {
+        let mut proof = [0; 16];
+        // As above.
+        let _ = Hkdf::<Sha256>::new(Some(salt), bytes.as_slice())
+            .expand_multi_info(&[b"sottovoce/v1 adopted ", id.as_bytes()], &mut proof);
+        proof.iter().flat_map(|byte| hex_digits(*byte)).collect()
     }
 
     /// The key's id: 32 lower-case hexadecimal digits that name both the key and the store.
@@ -222,17 +310,20 @@ mod tests {
     fn empty_blank_and_placeholder_strings_are_refused() {
         assert!(matches!(EncryptionKey::from_secret(""), Err(Error::EmptyKey)));
         assert!(matches!(EncryptionKey::from_secret(" \n"), Err(Error::EmptyKey)));
+        assert!(matches!(EncryptionKey::from_passphrase(" ".to_owned()), Err(Error::EmptyKey)));
         for placeholder in [PLACEHOLDER_KEY, " replace-me-before-deployment\n"] {
             assert!(matches!(EncryptionKey::from_secret(placeholder), Err(Error::PlaceholderKey)));
+            let passphrase = EncryptionKey::from_passphrase(placeholder.to_owned());
+            assert!(matches!(passphrase, Err(Error::PlaceholderKey)));
         }
     }
 
     #[test]
     fn a_key_file_is_64_hex_digits_and_a_newline_and_nothing_else() {
         let key = EncryptionKey::generate().unwrap();
-        let text = key.to_hex();
+        let text = key.to_hex().unwrap();
         assert_eq!(text.len(), 65);
-        assert_eq!(*EncryptionKey::from_hex(&text).unwrap().bytes, *key.bytes);
+        assert_eq!(EncryptionKey::from_hex(&text).unwrap().unsalted(), key.unsalted());
         let digits = text.trim_end();
         for wrong in [
             "",
@@ -251,7 +342,10 @@ mod tests {
     fn debug_shows_no_key() {
         let key = EncryptionKey::from_secret("a secret of the house").unwrap();
         assert_eq!(format!("{key:?}"), "EncryptionKey(redacted)");
-        let sealing = SealingKey::new(&key, &[7; 32]);
+        let passphrase = EncryptionKey::from_passphrase("canary".to_owned()).unwrap();
+        assert_eq!(format!("{passphrase:?}"), "EncryptionKey(redacted)");
+        assert!(passphrase.to_hex().is_none());
+        let sealing = SealingKey::new(&key.unsalted(), &[7; 32]);
         let shown = format!("{sealing:?}");
         assert!(shown.contains(sealing.id()) && shown.len() < 80, "{shown}");
     }
@@ -259,7 +353,7 @@ mod tests {
     #[test]
     fn without_randomness_nothing_is_sealed() {
         let key = EncryptionKey::from_secret("a secret of the house").unwrap();
-        let mut sealing = SealingKey::new(&key, &[7; 32]);
+        let mut sealing = SealingKey::new(&key.unsalted(), &[7; 32]);
         sealing.entropy = |_| Err(Error::NoRandomness);
         let place = Place::record(&["default"], "x");
         assert!(matches!(sealing.seal(&place, b"words"), Err(Error::NoRandomness)));
@@ -272,8 +366,8 @@ mod tests {
         let text = |of: &str, field: &str| vectors[of][field].as_str().unwrap().to_owned();
         let salt: [u8; 32] = std::array::from_fn(|i| u8::try_from(i).unwrap());
         let key = EncryptionKey::from_secret(&text("record", "key_string")).unwrap();
-        assert_eq!(key.to_hex().trim_end(), text("record", "key"));
-        let mut sealing = SealingKey::new(&key, &salt);
+        assert_eq!(key.to_hex().unwrap().trim_end(), text("record", "key"));
+        let mut sealing = SealingKey::new(&key.unsalted(), &salt);
         assert_eq!(sealing.id(), text("record", "kid"));
 
         // A vector's nonce is one byte repeated, or counts up from zero.
@@ -331,7 +425,7 @@ mod tests {
                 bytes
             };
             let key = EncryptionKey::from_hex(test["key"].as_str().unwrap()).unwrap();
-            let mut sealing = SealingKey::new(&key, &[7; 32]);
+            let mut sealing = SealingKey::new(&key.unsalted(), &[7; 32]);
             let nonce: [u8; 12] = bytes("iv").try_into().unwrap();
             let (tag, aad, words) = (bytes("tag").try_into().unwrap(), bytes("aad"), bytes("msg"));
             let expected = line(sealing.id(), &nonce, &bytes("ct"), &tag);
@@ -358,7 +452,7 @@ mod tests {
     #[test]
     fn a_million_seals_have_a_million_nonces() {
         let key = EncryptionKey::from_secret("a secret of the house").unwrap();
-        let sealing = SealingKey::new(&key, &[7; 32]);
+        let sealing = SealingKey::new(&key.unsalted(), &[7; 32]);
         let mut nonces = std::collections::HashSet::with_capacity(1_000_000);
         for _ in 0..999_000 {
             assert!(nonces.insert(sealing.nonce().unwrap()));

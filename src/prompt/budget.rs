@@ -58,6 +58,7 @@ fn drop_oldest_history(candidates: &mut [Candidate<'_>], room: usize, n: usize) 
             before
         })
         .collect();
+    let seqs = blocks::rising(seqs);
     let mut must_go = 0;
     for (candidate, &seq) in history.iter().zip(&seqs) {
         if excess > 0 {
@@ -86,6 +87,7 @@ mod tests {
         fn what_is_left_fits_or_is_nothing_and_starts_with_an_exchange(
             tokens in prop::collection::vec(1usize..60, 0..60),
             first in 1u64..1000,
+            imported in 0usize..60,
             room in 0usize..1500,
             n in 1usize..9,
         ) {
@@ -94,6 +96,8 @@ mod tests {
                 .zip(first..)
                 .map(|(&tokens, seq)| entry(seq, tokens, Placement::History))
                 .collect();
+            // What was imported late has the highest numbers and stands first.
+            entries.rotate_right(imported.min(tokens.len()));
             let mut candidates: Vec<_> = entries
                 .iter_mut()
                 .map(|entry| Candidate { message: said(entry.seq.unwrap() % 2 == 1), entry })

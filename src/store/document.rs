@@ -8,20 +8,23 @@ use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, unreadable};
 
 /// What a conversation keeps beside its messages, at most one of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Document {
     /// What a model's token counts have taught about the length of texts.
     Calibration,
+    /// Which imported messages were forgotten since.
+    Imports,
 }
 
 impl Document {
-    pub(crate) const ALL: [Self; 1] = [Self::Calibration];
+    pub(crate) const ALL: [Self; 2] = [Self::Calibration, Self::Imports];
 
     /// The document's file within the conversation's folder.
     pub(crate) fn file_name(self) -> &'static str {
         match self {
             Self::Calibration => "calibration",
+            Self::Imports => "imports",
         }
     }
 
@@ -32,6 +35,7 @@ impl Document {
     pub(crate) fn place<'a>(self, scope: &'a [&'a str]) -> Place<'a> {
         match self {
             Self::Calibration => Place::calibration(scope, self.file_name()),
+            Self::Imports => Place::imports(scope, self.file_name()),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tempfile::TempDir;
 
 use super::{ConversationStore, Document, FileConversationStore, FindingKind, StoreOptions};
 use crate::blob::{
-    Blobs, EntryKind, Fill, Lock, Source, Streamed, fs::FsBlobs, memory::MemoryBlobs,
+    Blobs, Check, EntryKind, Fill, Lock, Refill, Source, Streamed, fs::FsBlobs, memory::MemoryBlobs,
 };
 use crate::crypto::SealingKey;
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error, Result};
@@ -22,12 +23,14 @@ pub(super) enum Call {
     Read,
     Create,
     Replace,
+    Exchange,
     Overwrite,
     Sync,
     Lock,
     Stream,
     Flush,
     Remove,
+    SetAside,
     Peek,
     Links,
     /// Whichever comes.
@@ -46,11 +49,13 @@ struct Plan {
     failed: usize,
 }
 
-/// A backend whose calls fail as planned, without reaching the one below.
+/// A backend whose calls are counted and fail as planned, without reaching the one below.
 pub(super) struct Faulty {
     inner: Arc<dyn Blobs>,
     plan: Arc<Mutex<Option<Plan>>>,
     meddler: Meddler,
+    calls: Arc<AtomicUsize>,
+    listed: Arc<AtomicUsize>,
 }
 
 /// What others do right before a call of some kind, after so many of them.
@@ -64,7 +69,18 @@ impl std::fmt::Debug for Faulty {
 
 impl Faulty {
     pub(super) fn over(inner: Arc<dyn Blobs>) -> Arc<Self> {
-        Arc::new(Self { inner, plan: Arc::default(), meddler: Arc::default() })
+        Arc::new(Self {
+            inner,
+            plan: Arc::default(),
+            meddler: Arc::default(),
+            calls: Arc::default(),
+            listed: Arc::default(),
+        })
+    }
+
+    /// How many calls there were, and how many names these listed.
+    pub(super) fn counted(&self) -> (usize, usize) {
+        (self.calls.load(Relaxed), self.listed.load(Relaxed))
     }
 
     pub(super) fn fail(&self, call: Call, after: usize, times: usize, error: fn(&Path) -> Error) {
@@ -82,6 +98,7 @@ impl Faulty {
     }
 
     fn pass(&self, call: Call) -> Result<()> {
+        self.calls.fetch_add(1, Relaxed);
         let mut meddler = self.meddler.lock().unwrap();
         match &mut *meddler {
             Some((at, 0, _)) if *at == call => {
@@ -126,7 +143,10 @@ impl Blobs for Faulty {
 
     fn list(&self, visit: &mut dyn FnMut(&[u8], EntryKind)) -> Result<()> {
         self.pass(Call::List)?;
-        self.inner.list(visit)
+        self.inner.list(&mut |name, kind| {
+            self.listed.fetch_add(1, Relaxed);
+            visit(name, kind);
+        })
     }
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
@@ -147,6 +167,11 @@ impl Blobs for Faulty {
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.pass(Call::Replace)?;
         self.inner.replace(name, bytes)
+    }
+
+    fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool> {
+        self.pass(Call::Exchange)?;
+        self.inner.exchange(name, fill, check)
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {
@@ -174,6 +199,8 @@ impl Blobs for Faulty {
             inner: self.inner.folder(name),
             plan: Arc::clone(&self.plan),
             meddler: Arc::clone(&self.meddler),
+            calls: Arc::clone(&self.calls),
+            listed: Arc::clone(&self.listed),
         })
     }
 
@@ -185,6 +212,11 @@ impl Blobs for Faulty {
     fn remove(&self, name: &str) -> Result<()> {
         self.pass(Call::Remove)?;
         self.inner.remove(name)
+    }
+
+    fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool> {
+        self.pass(Call::SetAside)?;
+        self.inner.set_aside(name, folder)
     }
 
     fn sync(&self) -> Result<()> {
@@ -223,7 +255,7 @@ fn no_quota(path: &Path) -> Error {
     Error::io("write the file", path, rustix::io::Errno::DQUOT.into())
 }
 
-fn no_files(path: &Path) -> Error {
+pub(super) fn no_files(path: &Path) -> Error {
     Error::io("open the file", path, rustix::io::Errno::MFILE.into())
 }
 
@@ -297,7 +329,8 @@ async fn a_file_that_cannot_be_made_durable_is_not_acknowledged_and_stops_the_wr
             assert!(matches!(refused, Err(Error::Poisoned { .. })));
         }
         assert!(matches!(store.forget(&[1..=1]).await, Err(Error::Poisoned { .. })));
-        assert!(matches!(store.clone().rebuild_head().await, Err(Error::Poisoned { .. })));
+        let written = store.write_document(Document::Calibration, b"x").await;
+        assert!(matches!(written, Err(Error::Poisoned { .. })));
         assert_eq!(texts(&store).await, ["1"], "reading still works");
 
         let reopened = open(&setting.faulty).await;
@@ -681,7 +714,7 @@ async fn during_a_change_of_keys_each_record_opens_under_its_own() {
         let vault = String::from_utf8(blobs.read("vault").unwrap().unwrap()).unwrap();
         let (before, keys) = vault.split_once('[').unwrap();
         let salt = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
-        let new_key = SealingKey::new(&secret("the new key"), &[1; 32]);
+        let new_key = SealingKey::new(&secret("the new key").unsalted(), &[1; 32]);
         let entry = format!(r#"{{"kid":"{}","kdf":"sha256","salt":"{salt}"}}"#, new_key.id());
         blobs.replace("vault", format!("{before}[{entry},{keys}").as_bytes()).unwrap();
 

@@ -13,11 +13,14 @@ use crate::message::ChatMessage;
 use crate::scope::Scope;
 use crate::store::document::{self, Document};
 use crate::store::draft::Dating;
+use crate::store::finding::Finding;
 use crate::store::forget::Forgotten;
+use crate::store::inventory::{self, Inventory};
 use crate::store::pack::merge::size;
 use crate::store::packer::Step;
 use crate::store::reader::{Reader, Wanted};
 use crate::store::record::StoredMessage;
+use crate::store::repair::{self, RepairOptions, Repaired};
 use crate::store::verify::{Progress, Report, verify};
 use crate::store::writer::Writer;
 use crate::store::{ConversationStore, Reading};
@@ -71,7 +74,7 @@ impl FileConversationStore {
     /// being moved; what was moved stays moved, and nothing is ever lost by it.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where the head was lost: see [`rebuild_head`](Self::rebuild_head). Those of appending.
+    /// [`Error::Damaged`] where the head was lost: see [`repair`](Self::repair). Those of appending.
     pub async fn pack(&self, progress: impl Fn(Progress) + Send + Sync) -> Result<Packed> {
         let mut packed = Packed::default();
         for step in 0.. {
@@ -91,10 +94,60 @@ impl FileConversationStore {
         Ok(packed)
     }
 
-    /// Writes a new head from the records that are there, where it was lost; does nothing where it is sound. What the
-    /// old one said is gone then, so look at [`verify`](Self::verify) first.
-    pub async fn rebuild_head(&self) -> Result<()> {
-        self.write(Writer::rebuild_head).await
+    /// What the conversation holds now: numbers, and digests of sealed files. Kept where nobody who may put back an
+    /// old copy of the folder can write, it shows such a copy to [`compare`](Self::compare). Reads every record.
+    ///
+    /// # Errors
+    /// Only what keeps the whole folder from being read.
+    pub async fn inventory(
+        &self,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<Inventory> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || inventory::take(&reader.folder, &progress)).await
+    }
+
+    /// How the conversation falls short of what it held when the inventory was taken: everything that was there then
+    /// is to be there still, but for what was forgotten since. Reads every record.
+    ///
+    /// # Errors
+    /// [`Error::OtherScope`] for the inventory of another conversation, and what keeps the whole folder from being
+    /// read.
+    pub async fn compare(
+        &self,
+        earlier: Inventory,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<Vec<Finding>> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || inventory::compare(&reader.folder, &earlier, &progress)).await
+    }
+
+    /// Mends what can be mended, calling `progress` through the checks before and after: a head is written where it
+    /// was lost, records are put back to their names, packs that are not what they say are made anew, copies and
+    /// leftovers are removed, and a vault is made where there is none beside records. Nothing is deleted but what is
+    /// durable elsewhere to the byte, was forgotten, or was never finished. Killed at any point, it is run again.
+    ///
+    /// What a lost head told of is gone then: newest records that were taken away are no longer missed.
+    ///
+    /// # Errors
+    /// [`Error::WrongKey`] where a vault is missing and no record opens; whatever else keeps the folder from being
+    /// read or written. What cannot be mended is no error: it stands in the report.
+    pub async fn repair(
+        &self,
+        options: RepairOptions,
+        progress: impl Fn(Progress) + Send + Sync + 'static,
+    ) -> Result<Repaired> {
+        let progress = Arc::new(progress);
+        let checking = Arc::clone(&progress);
+        let before = self.verify(move |now| checking(now)).await?;
+        let plan = repair::plan(&before, options);
+        if options.dry_run || plan.is_empty() {
+            return Ok(Repaired { mended: plan, report: before });
+        }
+        let mut mended = self.write(move |writer| writer.repair(plan, options)).await?;
+        let report = self.verify(move |now| progress(now)).await?;
+        mended.retain(|mending| !report.findings.contains(&mending.finding));
+        Ok(Repaired { mended, report })
     }
 
     /// Keeps messages of another system, each at its own place in time, even if that is before messages that are here
@@ -105,6 +158,21 @@ impl FileConversationStore {
     /// Those of `append_all`; [`Error::Partial`] says how many of the first were kept.
     pub async fn import(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
         self.write(|writer| writer.append(messages, Dating::Own)).await
+    }
+
+    /// The same for one pack of an import; `None`, and nothing is kept, where something was stored after the number
+    /// `seen`.
+    pub(crate) async fn import_after(
+        &self,
+        seen: u64,
+        messages: Vec<ChatMessage>,
+    ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
+        self.write(move |writer| writer.import(messages, seen)).await
+    }
+
+    /// Which of these messages may not be stored and why, by their places in the list.
+    pub(crate) async fn refused(&self, messages: Vec<ChatMessage>) -> Result<Vec<(usize, Error)>> {
+        self.write(move |writer| Ok(writer.refused(messages))).await
     }
 
     async fn write<T: Send + 'static>(

@@ -6,6 +6,9 @@ use std::io;
 use serde::Serialize;
 use serde::ser::SerializeStruct;
 
+use crate::store::name::RecordName;
+use crate::store::pack::{self, PackName};
+
 /// One thing that a read or a check found, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -13,7 +16,7 @@ pub struct Finding {
     pub kind: FindingKind,
     /// The file's name within the conversation's folder, with anything unprintable escaped.
     pub file: Option<String>,
-    /// The first and last number concerned.
+    /// The first and last number concerned; of a file, as far as its name says.
     pub seqs: Option<(u64, u64)>,
 }
 
@@ -69,6 +72,21 @@ pub enum FindingKind {
     SecondName,
     /// What an interrupted write left behind. It is removed at the next append.
     Leftover,
+    /// Files that a repair set aside. They are never read.
+    Quarantined {
+        /// How many entries lie there.
+        files: usize,
+    },
+    /// The highest number was higher when the inventory was taken: an older copy of the folder was put back.
+    RolledBack,
+    /// There when the inventory was taken, and now neither there nor recorded as forgotten.
+    Vanished,
+    /// Recorded as forgotten when the inventory was taken, and no longer so.
+    Unforgotten,
+    /// Among these numbers are other records than when the inventory was taken.
+    Replaced,
+    /// The inventory was taken under another key, so that only numbers could be compared.
+    NotCompared,
 }
 
 impl FindingKind {
@@ -96,19 +114,33 @@ impl FindingKind {
             Self::Returned => "returned",
             Self::SecondName => "second-name",
             Self::Leftover => "leftover",
+            Self::Quarantined { .. } => "quarantined",
+            Self::RolledBack => "rolled-back",
+            Self::Vanished => "vanished",
+            Self::Unforgotten => "unforgotten",
+            Self::Replaced => "replaced",
+            Self::NotCompared => "not-compared",
         }
     }
 
     /// Whether something may be lost or tampered with, as opposed to something the store mends by itself.
     pub fn is_problem(&self) -> bool {
-        !matches!(self, Self::Returned | Self::Leftover | Self::SecondName | Self::Doubled)
+        !matches!(
+            self,
+            Self::Returned
+                | Self::Leftover
+                | Self::SecondName
+                | Self::Doubled
+                | Self::Quarantined { .. }
+        )
     }
 
     pub(crate) fn in_file(self, name: impl AsRef<[u8]>) -> Finding {
+        let name = name.as_ref();
         Finding {
             kind: self,
-            file: Some(String::from_utf8_lossy(name.as_ref()).escape_debug().collect()),
-            seqs: None,
+            file: Some(shown(name)),
+            seqs: str::from_utf8(name).ok().and_then(claimed),
         }
     }
 
@@ -117,22 +149,46 @@ impl FindingKind {
     }
 }
 
+/// A file's name as findings show it.
+pub(crate) fn shown(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).escape_debug().collect()
+}
+
+/// The numbers that the name of a record, a pack or a pack's line claims.
+fn claimed(place: &str) -> Option<(u64, u64)> {
+    let packed = place.strip_prefix(pack::FOLDER).and_then(|rest| rest.strip_prefix('/'));
+    let record = match packed {
+        None => place,
+        Some(packed) => match packed.split_once(':') {
+            Some((_, record)) => record,
+            None => return packed.parse().ok().map(|pack: PackName| (pack.lowest, pack.highest)),
+        },
+    };
+    record.parse().ok().map(|record: RecordName| (record.seq, record.seq))
+}
+
 impl fmt::Display for FindingKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::WrongKey { found } => {
-                write!(f, "sealed under key {found}, which was not given")
+                write!(f, "sealed under key {found}, which was not given, so its words cannot be read")
             }
             Self::Unopenable => f.write_str(
-                "its seal does not fit: it was changed, renamed, or brought from another conversation",
+                "its seal does not fit: it was changed, renamed, or brought from another conversation, and is never read",
             ),
             Self::Misplaced { belongs } => {
-                write!(f, "a record brought here under another name; it belongs at {belongs}")
+                write!(f, "a record brought here under another name; it is read only at {belongs}")
             }
-            Self::Damaged(reason) => write!(f, "damaged: {reason}"),
+            Self::Damaged(reason) => {
+                write!(f, "damaged, perhaps by the disk or by someone: {reason}; what does not open is never read")
+            }
             Self::BadRecord => f.write_str("its seal is good, but it holds no record this version knows"),
-            Self::Duplicate => f.write_str("another record that opens has the same number"),
-            Self::Doubled => f.write_str("holds records that are elsewhere as well; each counts once"),
+            Self::Duplicate => f.write_str(
+                "another record that opens has the same number, as after two copies of a folder were mixed; both are read",
+            ),
+            Self::Doubled => f.write_str(
+                "holds records that are elsewhere as well, as an interruption leaves them; each counts once",
+            ),
             Self::Foreign => f.write_str("not a file of this store; it is never read as a message"),
             Self::Ancestor => f.write_str(
                 "a record in the format of the older system, without authenticated place; it is never read as a message",
@@ -144,7 +200,9 @@ impl fmt::Display for FindingKind {
                 "added by a newer program; the messages in it are not read by this one",
             ),
             Self::NotPlain(found) => write!(f, "{found} where a record should be; it is not followed"),
-            Self::Unreadable(kind) => write!(f, "the operating system could not read it: {kind}"),
+            Self::Unreadable(kind) => {
+                write!(f, "the operating system could not read it ({kind}), so its words are out of reach for now")
+            }
             Self::Missing => f.write_str("neither there nor recorded as forgotten: lost or taken away"),
             Self::CutTail => f.write_str(
                 "the head says that these were written: the newest records were lost or taken away",
@@ -156,16 +214,80 @@ impl fmt::Display for FindingKind {
                 "the head does not open, so newest records that were taken away would go unnoticed",
             ),
             Self::VaultMissing => f.write_str(
-                "there is no vault beside these records: restore it from a backup before writing",
+                "there is no vault beside these records; they can be read, but nothing can be written",
             ),
             Self::Returned => f.write_str(
-                "forgotten, yet there again; it is never returned, and removed at the next append",
+                "forgotten, yet there again, as a backup brings it back; it is never returned, and removed at the next append",
             ),
             Self::SecondName => f.write_str(
                 "the same file has a second name somewhere, which forgetting does not reach",
             ),
             Self::Leftover => {
                 f.write_str("left behind by an interrupted write; removed at the next append")
+            }
+            Self::Quarantined { files: 1 } => {
+                f.write_str("1 entry lies there that was set aside; it is never read, and forgetting does not reach it")
+            }
+            Self::Quarantined { files } => write!(
+                f,
+                "{files} entries lie there that were set aside; they are never read, and forgetting does not reach them"
+            ),
+            Self::RolledBack => f.write_str(
+                "these were given when the inventory was taken, but not now: an older copy of the folder was put back",
+            ),
+            Self::Vanished => f.write_str(
+                "there when the inventory was taken, but now neither there nor recorded as forgotten",
+            ),
+            Self::Unforgotten => f.write_str(
+                "recorded as forgotten when the inventory was taken, but not now: an older copy was put back",
+            ),
+            Self::Replaced => f.write_str(
+                "other records lie here than when the inventory was taken: an older copy was put back and written to",
+            ),
+            Self::NotCompared => f.write_str(
+                "the inventory was taken under another key, so that numbers were compared and contents were not",
+            ),
+        }
+    }
+}
+
+impl Finding {
+    /// What to do about it, in one line.
+    pub fn help(&self) -> &'static str {
+        use FindingKind as Kind;
+        let packed = self.file.as_deref().is_some_and(|file| file.starts_with(pack::FOLDER));
+        match &self.kind {
+            Kind::WrongKey { .. } => "give the key that it was sealed under",
+            Kind::Misplaced { .. } => "`sottovoce repair` puts it back to its place",
+            Kind::Damaged(_) if packed => "`sottovoce repair` makes a sound pack of what opens",
+            Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord => {
+                "restore it from a backup; `sottovoce repair --quarantine` moves it out of the way"
+            }
+            Kind::Ancestor | Kind::Foreign | Kind::NotPlain(_) => {
+                "move it away if it is yours; `sottovoce repair --quarantine` does"
+            }
+            Kind::Duplicate => "read both; `sottovoce forget` takes both away",
+            Kind::NewerFormat(_) | Kind::Unsupported => "use the newer program that wrote it",
+            Kind::Unreadable(_) => "check the disk and the file's mode, then look again",
+            Kind::Missing | Kind::CutTail | Kind::Vanished => {
+                "restore them from a backup, or record each as gone: `sottovoce forget NUMBER`"
+            }
+            Kind::HeadMissing | Kind::HeadDamaged => {
+                "`sottovoce repair` writes a new one from the records that are there"
+            }
+            Kind::VaultMissing => {
+                "restore `vault` from a backup, or have `sottovoce repair` make one that fits the records"
+            }
+            Kind::Returned | Kind::Leftover | Kind::Doubled => {
+                "`sottovoce repair` tidies up at once"
+            }
+            Kind::SecondName => "find the other name and remove it: `find / -samefile FILE`",
+            Kind::RolledBack | Kind::Unforgotten | Kind::Replaced => {
+                "look for the newer folder before anything more is written: `sottovoce forget` and appends go on from here"
+            }
+            Kind::NotCompared => "take a new one: `sottovoce verify --save FILE`",
+            Kind::Quarantined { .. } => {
+                "look through it and delete it when nothing in it is wanted"
             }
         }
     }
@@ -183,14 +305,16 @@ impl fmt::Display for Finding {
     }
 }
 
+/// `finding`, `file`, `seqs`, `problem`, `meaning` and `help`, for machines.
 impl Serialize for Finding {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut fields = to.serialize_struct("Finding", 5)?;
+        let mut fields = to.serialize_struct("Finding", 6)?;
         fields.serialize_field("finding", self.kind.code())?;
         fields.serialize_field("file", &self.file)?;
         fields.serialize_field("seqs", &self.seqs)?;
         fields.serialize_field("problem", &self.kind.is_problem())?;
         fields.serialize_field("meaning", &self.kind.to_string())?;
+        fields.serialize_field("help", &self.help())?;
         fields.end()
     }
 }

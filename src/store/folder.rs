@@ -1,6 +1,6 @@
 //! One conversation's sealed files: listing, opening and sealing them. Remembers only the vault.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use zeroize::Zeroizing;
@@ -15,8 +15,10 @@ use crate::store::finding::{Finding, FindingKind};
 use crate::store::head::{self, Head};
 use crate::store::name::RecordName;
 use crate::store::pack::{self, PackName};
+use crate::store::quarantine;
 use crate::store::record::{self, StoredMessage};
-use crate::store::vault::Vault;
+use crate::store::vault::held::HeldVault;
+use crate::store::vault::{Vault, holds_records};
 
 /// Files that belong to a conversation but are neither records nor documents.
 const SIDECARS: [&[u8]; 7] =
@@ -29,10 +31,9 @@ const SETTLING: Duration = Duration::from_secs(1);
 pub(crate) struct Folder {
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) packs: Arc<dyn Blobs>,
-    root: Arc<dyn Blobs>,
+    pub(crate) root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
-    keys: Vec<Arc<EncryptionKey>>,
-    vault: OnceLock<Vault>,
+    vault: HeldVault,
     /// How many threads read packs.
     pub(crate) threads: usize,
 }
@@ -113,8 +114,8 @@ impl Folder {
         keys: Vec<Arc<EncryptionKey>>,
     ) -> Self {
         let packs = blobs.folder(pack::FOLDER);
-        let vault = OnceLock::new();
-        Self { blobs, packs, root, scope: Arc::new(scope), keys, vault, threads: 1 }
+        let vault = HeldVault::new(keys);
+        Self { blobs, packs, root, scope: Arc::new(scope), vault, threads: 1 }
     }
 
     /// The same, read by so many threads.
@@ -122,26 +123,47 @@ impl Folder {
         Self { threads, ..self }
     }
 
-    /// The vault; `None` while there is none.
+    /// The vault as it was last seen; `None` while there is none.
     pub(crate) fn vault(&self) -> Result<Option<&Vault>> {
-        if self.vault.get().is_none()
-            && let Some(vault) = Vault::read(&*self.root, &self.keys)?
-        {
-            let _ = self.vault.set(vault);
-        }
-        Ok(self.vault.get())
+        self.vault.get(&*self.root)
     }
 
-    /// The key that seals, making the vault of an empty store.
+    /// Whether there are records, in whatever conversation, and no vault.
+    pub(crate) fn lacks_vault(&self) -> Result<bool> {
+        Ok(self.vault()?.is_none() && holds_records(&*self.root)? && self.vault()?.is_none())
+    }
+
+    /// The keys at hand, whether or not the vault names them.
+    pub(crate) fn keys(&self) -> &[Arc<EncryptionKey>] {
+        self.vault.keys()
+    }
+
+    /// Whether the folder can be read with the keys at hand.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.vault.keys().iter().all(|key| key.needs_salt()) && self.lacks_vault()? {
+            return Err(Error::VaultMissing { path: self.root.path().into() });
+        }
+        self.head().map(drop)
+    }
+
+    /// Makes the vault of an empty store.
     ///
     /// # Errors
     /// [`Error::VaultMissing`] where the vault is missing beside records, before anything is touched.
-    pub(crate) fn writing_key(&self, timeout: Duration) -> Result<&SealingKey> {
+    pub(crate) fn make_vault(&self, timeout: Duration) -> Result<()> {
         if self.vault()?.is_none() {
-            let vault = Vault::read_or_make(&*self.root, &self.keys, timeout)?;
-            let _ = self.vault.set(vault);
+            self.vault.put(Vault::read_or_make(&*self.root, self.vault.keys(), timeout)?);
         }
-        self.vault.get().and_then(Vault::writer).ok_or(Error::NoKey)
+        Ok(())
+    }
+
+    /// The key that seals. A change of keys takes every conversation's lock once after it has replaced the vault, so
+    /// that what the lock's holder seals under this key is not overlooked.
+    ///
+    /// # Errors
+    /// [`Error::WrongKey`] where the store's key was changed to one that is not at hand.
+    pub(crate) fn writing_key(&self) -> Result<&SealingKey> {
+        self.vault.look(&*self.root)?.and_then(Vault::writer).ok_or(Error::NoKey)
     }
 
     /// Runs `work` while nobody writes; `None` where writers do not stop. Where this process may not lock, it can at
@@ -190,6 +212,7 @@ impl Folder {
                     _ if name.starts_with(TEMPORARY.as_bytes()) => {
                         leftovers.push(FindingKind::Leftover.in_file(place));
                     }
+                    _ if name == quarantine::FOLDER.as_bytes() => {}
                     _ => strange.push(FindingKind::Foreign.in_file(place)),
                 }
             });
@@ -222,6 +245,7 @@ impl Folder {
                 (Some(record), EntryKind::File) => listing.names.push(record),
                 (Some(_), _) => listing.strange.push(no_file(kind).in_file(name)),
                 _ if name == pack::FOLDER.as_bytes() => {}
+                _ if name == quarantine::FOLDER.as_bytes() => {}
                 _ if SIDECARS.contains(&name) || Document::is_name(name) => {}
                 _ if at_root && SCOPE_FOLDERS.iter().any(|other| other.as_bytes() == name) => {}
                 _ if name.starts_with(TEMPORARY.as_bytes()) => {
@@ -279,17 +303,19 @@ impl Folder {
         let key = match self.vault()? {
             Some(vault) => match vault.find(id) {
                 Some(key) => key,
-                None => {
-                    return Ok(Err(FindingKind::WrongKey { found: id.into() }));
-                }
+                // The keys may have been changed since the vault was read.
+                None => match self.vault.look(&*self.root)?.and_then(|vault| vault.find(id)) {
+                    Some(key) => key,
+                    None => return Ok(Err(FindingKind::WrongKey { found: id.into() })),
+                },
             },
             // Without the salt a key's id cannot be told, but whether it opens a record can.
             None => {
                 let opens = |key: &SealingKey| {
                     key.open(place, &envelope, &mut Scratch::default()).is_some()
                 };
-                let mut keys = self.keys.iter().map(|key| SealingKey::under_id(key, id.into()));
-                match keys.find(opens) {
+                let keys = self.vault.keys().iter();
+                match keys.map(|key| SealingKey::under_id(key, id.into())).find(opens) {
                     Some(key) => &{ key },
                     None => return Ok(Err(FindingKind::Unopenable)),
                 }

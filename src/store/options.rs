@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::draft::Limits;
-use crate::store::file::FileConversationStore;
+use crate::store::file::{FileConversationStore, blocking};
 use crate::store::folder::Folder;
 use crate::store::packer::Packer;
 use crate::store::reader::Reader;
@@ -113,10 +113,8 @@ impl StoreOptions {
     pub async fn open(self, root: impl AsRef<Path>) -> Result<FileConversationStore> {
         let below = self.scope.folder()?;
         let root_blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
-        let blobs = match below.as_slice() {
-            [] => Arc::clone(&root_blobs),
-            below => Arc::new(FsBlobs::new(root.as_ref(), below)?),
-        };
+        // Two views even of one folder: each remembers the file that it is asked for again and again.
+        let blobs = Arc::new(FsBlobs::new(root.as_ref(), &below)?);
         self.open_blobs(root_blobs, blobs).await
     }
 
@@ -135,6 +133,24 @@ impl StoreOptions {
         root: Arc<dyn Blobs>,
         blobs: Arc<dyn Blobs>,
     ) -> Result<FileConversationStore> {
+        let slow = self.keys.iter().any(|key| key.needs_salt());
+        let (reader, writer) = self.assemble(root, blobs);
+        if slow {
+            let reader = Arc::clone(&reader);
+            blocking(move || reader.check()).await?;
+        } else {
+            // Two small files: a crossing to another thread would take several times as long.
+            reader.check()?;
+        }
+        Ok(FileConversationStore::new(reader, writer))
+    }
+
+    /// The parts of a store, before anything was looked at.
+    pub(crate) fn assemble(
+        self,
+        root: Arc<dyn Blobs>,
+        blobs: Arc<dyn Blobs>,
+    ) -> (Arc<Reader>, Writer) {
         let folder = Folder::new(root, blobs, self.scope, self.keys).read_by(self.threads);
         let reader = Arc::new(Reader::new(folder));
         let writer = Writer::new(
@@ -147,8 +163,6 @@ impl StoreOptions {
             },
             Packer::keeping(self.loose_files),
         );
-        // Two small files: a crossing to another thread would take several times as long.
-        reader.check()?;
-        Ok(FileConversationStore::new(reader, writer))
+        (reader, writer)
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod crew;
 pub(crate) mod lines;
 pub(crate) mod merge;
 pub(crate) mod pieces;
+pub(crate) mod reseal;
 pub(crate) mod weed;
 
 use std::collections::HashMap;
@@ -190,7 +191,7 @@ impl Pack {
     }
 
     /// Gives a part of its bytes away as they are.
-    fn copy(&self, span: std::ops::Range<u64>, sink: &mut Sink<'_>) -> Result<()> {
+    pub(crate) fn copy(&self, span: std::ops::Range<u64>, sink: &mut Sink<'_>) -> Result<()> {
         let mut chunk = vec![0; 1 << 16];
         let mut at = span.start;
         while at < span.end {

@@ -143,6 +143,8 @@ impl Packer {
             for name in &moved {
                 folder.blobs.remove(&name.to_string())?;
             }
+            // Without a journal, a name that comes back after a power cut may lead to what was written since.
+            folder.blobs.sync()?;
             tail.loose = tail.loose.saturating_sub(moved.len());
             tracing::debug!(records = moved.len(), "packed");
             step.moved = moved.len();
@@ -203,6 +205,7 @@ impl Packer {
             for pack in chosen.iter().filter(|pack| **pack != merged) {
                 folder.packs.remove(&pack.to_string())?;
             }
+            folder.packs.sync()?;
             packs.push(merged);
             tracing::debug!(records = merged.count, "merged packs");
         }

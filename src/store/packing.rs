@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::faults::{Call, Faulty, broken, no_space, not_durable, said};
-use super::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
+use super::{ConversationStore, FileConversationStore, FindingKind, RepairOptions, StoreOptions};
 use crate::blob::{Blobs, Streamed, memory::MemoryBlobs};
 use crate::clock::ManualClock;
 use crate::store::pack::PackName;
@@ -74,6 +74,43 @@ async fn a_long_conversation_lies_in_a_few_files_and_reads_the_same() {
             assert!(reading.messages.iter().map(|m| m.seq).eq(1_501 - n as u64..=1_500));
         }
     }
+}
+
+/// What a tail costs, in calls and names listed: after opening, after another process's append, and unchanged.
+async fn cost_of_tails(messages: u64) -> [(usize, usize); 3] {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let writer = open(&blobs, 64).await;
+    for batch in 0..messages / 500 {
+        let said = (1..=500).map(|number| said(batch * 500 + number)).collect();
+        writer.append_all(said).await.unwrap();
+    }
+    for number in 1..=128 {
+        writer.append_message(said(messages + number)).await.unwrap();
+    }
+    let counting = Faulty::over(blobs.clone());
+    let mut before = (0, 0);
+    let mut costs = [(0, 0); 3];
+    let store = open(&counting, 64).await;
+    for (at, cost) in costs.iter_mut().enumerate() {
+        if at == 1 {
+            writer.append_message(said(messages + 129)).await.unwrap();
+        }
+        assert_eq!(store.read_tail(6).await.unwrap().messages.len(), 6);
+        let after = counting.counted();
+        *cost = (after.0 - before.0, after.1 - before.1);
+        before = after;
+    }
+    costs
+}
+
+#[tokio::test]
+async fn a_tail_costs_the_same_after_many_messages_as_after_few() {
+    let (few, many) = (cost_of_tails(500).await, cost_of_tails(20_000).await);
+    for (few, many) in few.into_iter().zip(many) {
+        assert_eq!(few.0, many.0, "calls");
+        assert!(many.1 <= few.1 + 80, "{} names listed instead of {}", many.1, few.1);
+    }
+    assert!(many[2].0 <= 2 && many[2].1 == 0, "{:?}", many[2]);
 }
 
 #[tokio::test]
@@ -337,7 +374,7 @@ async fn a_lost_head_takes_the_next_number_from_packs_that_open_and_not_from_nam
     let reading = store.read_tail(99).await.unwrap();
     assert_eq!(reading.last_seq, last);
     assert!(reading.messages.iter().map(|m| m.seq).eq(1..=last));
-    store.rebuild_head().await.unwrap();
+    store.repair(RepairOptions::default(), |_| {}).await.unwrap();
     assert_eq!(store.append_message(said("next")).await.unwrap().seq, last + 1);
 }
 

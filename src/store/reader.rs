@@ -113,9 +113,7 @@ impl Reader {
 
     /// Whether the folder can be read with the keys at hand.
     pub(crate) fn check(&self) -> Result<()> {
-        self.folder.vault()?;
-        self.folder.head()?;
-        Ok(())
+        self.folder.check()
     }
 
     /// What is remembered, current or not.
@@ -200,7 +198,7 @@ impl Reader {
     }
 
     /// `None` where a file vanished between being listed and being read.
-    fn read_once(&self, tail: &Tail, wanted: &Wanted) -> Result<Option<Reading>> {
+    pub(crate) fn read_once(&self, tail: &Tail, wanted: &Wanted) -> Result<Option<Reading>> {
         let listing = self.folder.list()?;
         let mut loose = Found::of(tail);
         for name in listing.names.into_iter().filter(|name| !name.is_forget()) {

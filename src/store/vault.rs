@@ -1,48 +1,30 @@
 //! The one plain file of a store: which keys it was written under.
 
+pub(crate) mod copy;
+pub(crate) mod entry;
+pub(crate) mod held;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use serde::{Deserialize, Serialize};
-
 use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
-use crate::crypto::{EncryptionKey, Envelope, Malformed, SealingKey, random};
+use crate::crypto::{EncryptionKey, Envelope, Malformed, SealingKey};
 use crate::error::{Error, Result};
 use crate::scope::SCOPE_FOLDERS;
 use crate::store::document::Document;
 use crate::store::head;
 use crate::store::name::RecordName;
 use crate::store::pack;
-use crate::store::record::object;
+use crate::store::vault::entry::Entry;
 
-const NAME: &str = "vault";
+pub(crate) const NAME: &str = "vault";
 
 /// The keys of an existing store that the caller holds, the one that writes first.
 #[derive(Debug)]
 pub(crate) struct Vault {
+    bytes: Vec<u8>,
     keys: Vec<SealingKey>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    v: u64,
-    keys: Vec<Entry>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Entry {
-    kid: String,
-    kdf: String,
-    salt: String,
-}
-
-#[derive(Deserialize)]
-struct Version {
-    v: u64,
 }
 
 impl Vault {
@@ -51,52 +33,26 @@ impl Vault {
     /// # Errors
     /// [`Error::WrongKey`] unless one of the keys given is the one that the store is written under.
     pub(crate) fn read(root: &dyn Blobs, keys: &[Arc<EncryptionKey>]) -> Result<Option<Self>> {
-        let Some(bytes) = root.read(NAME)? else {
-            return Ok(None);
-        };
-        let place = || root.path().join(NAME).display().to_string();
-        let damaged = |reason| Error::Damaged { place: place(), reason };
-        let Some(Version { v }) = object(&bytes) else {
-            return Err(damaged("it is not a vault"));
-        };
-        if v > 1 {
-            return Err(Error::NewerFormat { place: place(), version: v });
-        }
-        let Some(file) = object::<File>(&bytes) else {
-            return Err(damaged("it is not a vault of version 1"));
-        };
-        let mut vault = Self { keys: Vec::new() };
-        for (position, entry) in file.keys.iter().enumerate() {
-            if entry.kid.len() != 32 || !entry.kid.bytes().all(|b| b.is_ascii_hexdigit()) {
-                return Err(damaged("a key id is not 32 hexadecimal digits"));
-            }
-            if !matches!(entry.kdf.as_str(), "sha256" | "file") {
-                return Err(Error::NewerFormat {
-                    place: format!("{} (key derivation {:?})", place(), entry.kdf),
-                    version: v,
-                });
-            }
-            let salt: [u8; 32] = BASE64
-                .decode(&entry.salt)
-                .ok()
-                .and_then(|salt| salt.try_into().ok())
-                .ok_or_else(|| damaged("a salt is not 32 bytes of base64"))?;
-            let matching = keys
-                .iter()
-                .map(|key| SealingKey::new(key, &salt))
-                .find(|key| key.id() == entry.kid);
-            match matching {
-                Some(key) => vault.keys.push(key),
+        root.read(NAME)?.map(|bytes| Self::parse(bytes, root, keys)).transpose()
+    }
+
+    fn parse(bytes: Vec<u8>, root: &dyn Blobs, keys: &[Arc<EncryptionKey>]) -> Result<Self> {
+        let path = root.path().join(NAME);
+        let entries = entry::parse(&bytes, &path)?;
+        let mut vault = Self { bytes, keys: Vec::with_capacity(entries.len()) };
+        for (position, entry) in entries.into_iter().enumerate() {
+            match entry.find(keys)? {
+                Some(bytes) => vault.keys.push(entry.sealing_key(&bytes)),
                 None if position == 0 => {
-                    return Err(Error::WrongKey { place: place(), found: entry.kid.clone() });
+                    return Err(Error::WrongKey {
+                        place: path.display().to_string(),
+                        found: entry.kid,
+                    });
                 }
                 None => {}
             }
         }
-        if vault.keys.is_empty() {
-            return Err(damaged("it names no key"));
-        }
-        Ok(Some(vault))
+        Ok(vault)
     }
 
     /// Reads the vault, or makes one for an empty store. Of two that do so at once, both get the same.
@@ -113,26 +69,19 @@ impl Vault {
             let missing = || Error::VaultMissing { path: root.path().into() };
             return Self::read(root, keys)?.ok_or_else(missing);
         }
-        let key = keys.first().ok_or(Error::NoKey)?;
-        let mut salt = [0; 32];
-        random(&mut salt)?;
-        let file = File {
-            v: 1,
-            keys: vec![Entry {
-                kid: SealingKey::new(key, &salt).id().to_owned(),
-                kdf: key.derivation().to_owned(),
-                salt: BASE64.encode(salt),
-            }],
-        };
-        let unwritable =
-            |_| Error::InvalidMessage { reason: "the vault could not be written as JSON" };
-        let line = serde_json::to_string(&file).map_err(unwritable)? + "\n";
+        Self::publish(root, &[Entry::new(keys.first().ok_or(Error::NoKey)?)?], timeout)?;
+        Self::read(root, keys)?.ok_or_else(|| Error::FolderReplaced { path: root.path().into() })
+    }
+
+    /// Writes a vault where there is none, unless another process has.
+    pub(crate) fn publish(root: &dyn Blobs, entries: &[Entry], timeout: Duration) -> Result<()> {
+        let bytes = entry::to_bytes(entries)?;
         // Whoever holds the lock may sweep up what is being published without it.
         let lock = root.lock(timeout)?;
-        root.create(NAME, line.as_bytes())?;
+        root.create(NAME, &bytes)?;
         root.sync()?;
         lock.finish();
-        Self::read(root, keys)?.ok_or_else(|| Error::FolderReplaced { path: root.path().into() })
+        Ok(())
     }
 
     /// The key that seals.
@@ -146,6 +95,28 @@ impl Vault {
     }
 }
 
+/// Makes the vault of an empty store whose key is a passphrase, with a copy in another folder: without the salt in it
+/// the passphrase opens nothing. Derives the key, some tenths of a second. Where there is a vault already, it stays.
+///
+/// # Errors
+/// [`Error::VaultMissing`] where there are records without their vault.
+pub fn make_vault(root: &Path, key: &EncryptionKey, copies: &Path) -> Result<()> {
+    let root = FsBlobs::new(root, &[])?;
+    if entry::read(&root)?.is_none() {
+        if holds_records(&root)? {
+            return Err(Error::VaultMissing { path: root.path().into() });
+        }
+        let entry = Entry::new(key)?;
+        copy::keep(std::slice::from_ref(&entry), copies)?;
+        Vault::publish(&root, &[entry], LOCK_TIMEOUT)?;
+    }
+    // It may be another process's.
+    copy::keep(&entry::read(&root)?.unwrap_or_default(), copies)
+}
+
+/// How long making a vault waits for others.
+pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Whether there is a store below a folder, whatever its key.
 ///
 /// # Errors
@@ -156,7 +127,7 @@ pub fn store_exists(root: &Path) -> Result<bool> {
 }
 
 /// Whether a root holds anything that a store sealed, so that its missing vault is a loss and not a beginning.
-fn holds_records(root: &dyn Blobs) -> Result<bool> {
+pub(crate) fn holds_records(root: &dyn Blobs) -> Result<bool> {
     let (mut folders, mut sealed) = (Vec::<&str>::new(), Vec::<String>::new());
     root.list(&mut |name, kind| {
         let Ok(name) = str::from_utf8(name) else { return };

@@ -9,6 +9,7 @@ use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, HeadState};
 use crate::store::name::RecordName;
 use crate::store::pack::{OpenedPack, Pack, PackName};
+use crate::store::quarantine;
 
 /// How far a check, or packing, has come, in records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     census.findings.append(&mut listing.strange);
     census.findings.append(&mut listing.leftovers);
     census.findings.append(&mut document::verify(folder)?);
+    census.findings.append(&mut quarantine::verify(folder)?);
     let mut done = 0;
     let mut count = |more: usize| {
         // Each record is announced, as if they were read one by one.
@@ -69,7 +71,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     }
     census.count_packs(folder, &listing.packs, &mut count)?;
     progress(Progress { done, total: done });
-    if total > 0 && folder.vault()?.is_none() {
+    if folder.lacks_vault()? {
         census.findings.push(FindingKind::VaultMissing.in_file("vault"));
     }
     // What was packed or merged under this check is somewhere else now.

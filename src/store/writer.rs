@@ -9,14 +9,17 @@ use crate::message::ChatMessage;
 use crate::store::bulk::Batch;
 use crate::store::document::{self, Document};
 use crate::store::draft::{Dating, Draft, Limits};
-use crate::store::folder::{HeadState, Listing};
+use crate::store::folder::Listing;
 use crate::store::forget::{Forgotten, remove_erased, remove_packed};
+use crate::store::imports;
 use crate::store::name::{NameTime, RecordKind};
 use crate::store::packer::mend::{Before, make_durable};
 use crate::store::packer::{Packer, Step};
 use crate::store::pen::Pen;
 use crate::store::reader::Reader;
 use crate::store::record::StoredMessage;
+use crate::store::remedy::{Mending, Remedy};
+use crate::store::repair::{self, RepairOptions, adopt};
 use crate::store::tail::Tail;
 
 pub(crate) struct Writer {
@@ -102,9 +105,39 @@ impl Writer {
         }
     }
 
+    /// Keeps the first messages of an import, as many as one pack holds, each at its own place in time. `None`, and
+    /// nothing is kept, where something was stored after the number `seen`.
+    pub(crate) fn import(
+        &mut self,
+        messages: Vec<ChatMessage>,
+        seen: u64,
+    ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
+        let drafts = messages.into_iter().map(|message| Draft::new(message, &self.limits));
+        let drafts: Vec<Draft> = drafts.collect::<Result<_>>()?;
+        let Some(batch) = Batch::next(&mut drafts.into_iter(), self.packer.largest())? else {
+            return Ok(Some(Vec::new()));
+        };
+        self.locked(|pen, tail, packer| {
+            if tail.last_seq != seen {
+                return Ok(None);
+            }
+            imports::begin(pen)?;
+            let kept = batch.publish(pen, tail, Dating::Own)?;
+            packer.tidy(pen);
+            Ok(Some(kept))
+        })
+    }
+
+    /// Which of these messages may not be stored and why, by their places in the list.
+    pub(crate) fn refused(&self, messages: Vec<ChatMessage>) -> Vec<(usize, Error)> {
+        let drafts = messages.into_iter().map(|message| Draft::new(message, &self.limits));
+        drafts.enumerate().filter_map(|(at, draft)| Some((at, draft.err()?))).collect()
+    }
+
     /// Records numbers as forgotten, then removes their files.
     pub(crate) fn forget(&mut self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
         let now = NameTime::try_from(self.limits.clock.now().timestamp())?;
+        let reader = Arc::clone(&self.reader);
         self.locked(|pen, tail, _| {
             let mut erased = tail.erased.clone();
             let last = tail.last_seq;
@@ -117,6 +150,7 @@ impl Writer {
             }
             let numbers = erased.count() - tail.erased.count();
             let newly = erased.without(&tail.erased);
+            imports::note(pen, &reader, tail, &newly)?;
             // The new record speaks for the earlier ones, which go with what they erased.
             erased.extend(tail.forgets.iter().map(|name| name.seq..=name.seq));
             let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
@@ -156,16 +190,23 @@ impl Writer {
         self.locked(|pen, _, _| pen.replace(document, plaintext))
     }
 
-    /// Writes a new head where it was lost.
-    pub(crate) fn rebuild_head(&mut self) -> Result<()> {
-        self.locked(|pen, tail, _| match tail.head {
-            HeadState::Known(_) => Ok(()),
-            HeadState::Absent | HeadState::Damaged => pen.make_head(tail),
-        })
+    /// Does what was planned about findings; what came of the plan.
+    pub(crate) fn repair(
+        &mut self,
+        mut plan: Vec<Mending>,
+        options: RepairOptions,
+    ) -> Result<Vec<Mending>> {
+        if plan.iter().any(|mending| mending.remedy == Remedy::AdoptVault) {
+            adopt::adopt(&self.reader.folder, self.limits.lock_timeout)?;
+        }
+        // As whoever writes first: that one sweeps and tidies up.
+        self.swept = false;
+        self.locked(|pen, tail, _| repair::mend(pen, tail, &mut plan, options))?;
+        Ok(plan)
     }
 
     /// Runs `work` as the folder's only writer, with the tail as it is now.
-    fn locked<T>(
+    pub(crate) fn locked<T>(
         &mut self,
         work: impl FnOnce(&Pen<'_>, &mut Tail, &mut Packer) -> Result<T>,
     ) -> Result<T> {
@@ -175,8 +216,18 @@ impl Writer {
             return Err(Error::Poisoned { path: folder.blobs.path().into() });
         }
         // The vault comes before anything else, so that whatever stands without one has lost it.
-        let key = folder.writing_key(self.limits.lock_timeout)?;
+        folder.make_vault(self.limits.lock_timeout)?;
         let lock = folder.blobs.lock(self.limits.lock_timeout)?;
+        let key = match folder.writing_key() {
+            Ok(key) => key,
+            Err(error) => {
+                // Nothing was begun; what the holder before may have left half done, the next one is to find.
+                if !lock.abandoned() {
+                    lock.finish();
+                }
+                return Err(error);
+            }
+        };
         if lock.abandoned() {
             tracing::warn!("the writer before was interrupted; looking at the folder itself");
         }

@@ -41,6 +41,10 @@ pub(crate) struct Cli {
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
 
+    /// Reads the passphrase from this open file descriptor instead of asking for it on the terminal
+    #[arg(long, global = true, value_name = "FD")]
+    pub(crate) passphrase_fd: Option<u32>,
+
     #[command(flatten)]
     pub(crate) color: Color,
 
@@ -56,17 +60,17 @@ pub(crate) enum Command {
     Append(cmd::append::Args),
     Tail(cmd::tail::Args),
     Forget(cmd::forget::Args),
+    Import(cmd::import::Args),
     Verify(cmd::verify::Args),
     Pack(cmd::pack::Args),
+    Repair(cmd::repair::Args),
     /// Lists the models that the server has
     ///
     /// The configured one is marked with a star.
     Models,
-    /// Makes the key file, if there is none yet, and says where it is
-    ///
-    /// Without it nothing that was stored can ever be read again: keep a copy in a safe place that is not this
-    /// machine.
-    Init,
+    Init(cmd::init::Args),
+    Key(cmd::key::Args),
+    Rekey(cmd::rekey::Args),
     /// Checks the set-up, and says for each thing that is wrong which command mends it
     #[command(after_help = DOCTOR_AFTER_HELP)]
     Doctor,

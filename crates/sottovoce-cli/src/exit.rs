@@ -37,6 +37,8 @@ pub(crate) enum Failure {
     Nothing {
         folder: PathBuf,
     },
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
     /// What is wrong with the input, and what to do.
     Input {
         what: String,
@@ -54,6 +56,7 @@ impl Failure {
             Self::Library(error) => code(error),
             Self::Nothing { .. } => Exit::Done,
             Self::Input { .. } => Exit::Misused,
+            Self::Interrupted => Exit::Interrupted,
             Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
             Self::Io(_) => Exit::Failed,
         }
@@ -66,6 +69,7 @@ impl Failure {
             Self::Nothing { folder } => {
                 output::note(&format!("nothing is remembered yet in {}", folder.display()));
             }
+            Self::Interrupted => {}
             // Whoever read the output has had enough of it.
             Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Self::Io(error) => output::error(&error.to_string(), "check the terminal or the pipe"),
@@ -77,12 +81,17 @@ impl Failure {
 /// The exit code of a command that an error ends.
 pub(crate) fn code(error: &sottovoce::Error) -> Exit {
     use sottovoce::Error::{
-        Config, EmptyKey, KeyFile, KeyLost, Model, NoKey, PlaceholderKey, WrongKey,
+        Config, EmptyKey, KeyFile, KeyLost, Model, NoKey, PassphraseNeeded, PlaceholderKey,
+        WrongKey,
     };
     match error {
-        NoKey | PlaceholderKey | EmptyKey | KeyFile { .. } | KeyLost { .. } | WrongKey { .. } => {
-            Exit::Key
-        }
+        NoKey
+        | PlaceholderKey
+        | EmptyKey
+        | KeyFile { .. }
+        | KeyLost { .. }
+        | PassphraseNeeded { .. }
+        | WrongKey { .. } => Exit::Key,
         Config { .. } => Exit::Config,
         Model { .. } => Exit::Model,
         _ => Exit::Failed,

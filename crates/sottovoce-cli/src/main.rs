@@ -3,8 +3,10 @@
 mod cli;
 mod cmd;
 mod exit;
+mod hidden;
 mod interrupt;
 mod output;
+mod passphrase;
 mod reply;
 mod session;
 
@@ -50,7 +52,8 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> Outcome {
-    let session = Session { config_file: cli.config, json: cli.json };
+    let session =
+        Session { config_file: cli.config, json: cli.json, passphrase_fd: cli.passphrase_fd };
     match cli.command {
         Command::Ask(args) => cmd::ask::run(&session, args).await,
         Command::Chat(args) => cmd::chat::run(&session, args).await,
@@ -58,10 +61,14 @@ async fn run(cli: Cli) -> Outcome {
         Command::Append(args) => cmd::append::run(&session, args).await,
         Command::Tail(args) => cmd::tail::run(&session, args).await,
         Command::Forget(args) => cmd::forget::run(&session, args).await,
+        Command::Import(args) => cmd::import::run(&session, args).await,
         Command::Verify(args) => cmd::verify::run(&session, args).await,
         Command::Pack(args) => cmd::pack::run(&session, args).await,
+        Command::Repair(args) => cmd::repair::run(&session, args).await,
         Command::Models => cmd::models::run(&session).await,
-        Command::Init => cmd::init::run(&session),
+        Command::Init(args) => cmd::init::run(&session, &args),
+        Command::Key(args) => cmd::key::run(&session, args),
+        Command::Rekey(args) => cmd::rekey::run(&session, args).await,
         Command::Doctor => cmd::doctor::run(&session).await,
         Command::Config => cmd::config::run(&session),
         Command::Completions(args) => cmd::completions::run(&args),

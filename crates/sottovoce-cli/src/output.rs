@@ -1,6 +1,7 @@
 //! What people and machines are shown.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
@@ -87,6 +88,33 @@ pub(crate) fn skipped(findings: &[Finding]) {
     if let Some(more) = findings.len().checked_sub(LISTED).filter(|more| *more > 0) {
         warning(&format!("and {more} more; `sottovoce verify` lists them all"));
     }
+}
+
+/// Lists what a check has found, and for each kind once what to do.
+pub(crate) fn findings(findings: &[Finding]) -> io::Result<()> {
+    let mut helped = HashSet::new();
+    for finding in findings {
+        let style = if finding.kind.is_problem() { BAD } else { WARN };
+        line(format!(
+            "{style}{}{style:#}  {}",
+            finding.kind.code(),
+            printable(&finding.to_string())
+        ))?;
+        if helped.insert(finding.help()) {
+            line(format!("    {DIM}→ {}{DIM:#}", finding.help()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks a question on standard error; anything but a yes is a no.
+pub(crate) fn confirmed(question: &str) -> io::Result<bool> {
+    let mut out = anstream::stderr();
+    write!(out, "{BOLD}{question} [y/N]{BOLD:#} ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 /// A stored message as machines read it: the record's fields, and its number.

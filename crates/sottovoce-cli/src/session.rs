@@ -4,23 +4,60 @@ use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use sottovoce::config::{ConfiguredKey, read_fd};
 use sottovoce::{
-    Clock, Config, ConversationStore, EncryptionKey, Error, FileConversationStore, StoreOptions,
-    SystemClock,
+    Clock, Config, EncryptionKey, Error, FileConversationStore, StoreOptions, SystemClock,
 };
+use zeroize::Zeroizing;
 
 use crate::exit::Failure;
 use crate::output;
+use crate::passphrase;
 
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) config_file: Option<PathBuf>,
     pub(crate) json: bool,
+    pub(crate) passphrase_fd: Option<u32>,
 }
 
 impl Session {
     pub(crate) fn config(&self) -> Result<Config, Failure> {
-        Ok(Config::load(self.config_file.as_deref())?)
+        Ok(self.load()?)
+    }
+
+    pub(crate) fn load(&self) -> sottovoce::Result<Config> {
+        let mut config = Config::load(self.config_file.as_deref())?;
+        let Some(fd) = self.passphrase_fd else {
+            return Ok(config);
+        };
+        let option = "--passphrase-fd";
+        if let ConfiguredKey::Secret { from, .. } = &config.key {
+            let reason = format!("gives a key, and so does {from}; keep one of them");
+            return Err(Error::Config { place: option.to_owned(), reason });
+        }
+        let key = EncryptionKey::from_passphrase(without_line_end(&read_fd(fd)?))?;
+        config.key =
+            ConfiguredKey::Secret { key: Arc::new(key), short: false, from: option.to_owned() };
+        Ok(config)
+    }
+
+    /// The keys, asking for a passphrase where the store needs one.
+    pub(crate) fn keys(&self, config: &Config) -> Result<Vec<Arc<EncryptionKey>>, Failure> {
+        match config.encryption_keys() {
+            Err(needed @ Error::PassphraseNeeded { .. }) => {
+                let what = format!("Passphrase of {}", config.storage_root()?.display());
+                let key = EncryptionKey::from_passphrase(passphrase::ask(&what)?.ok_or(needed)?)?;
+                let next = EncryptionKey::read_file(&config.next_key_file()?)?;
+                Ok([Some(key), next].into_iter().flatten().map(Arc::new).collect())
+            }
+            keys => Ok(keys?),
+        }
+    }
+
+    /// Opens the store with the keys that there are.
+    pub(crate) async fn open(&self, config: &Config) -> Result<FileConversationStore, Failure> {
+        Ok(config.open_store_with(self.keys(config)?, self.clock()).await?)
     }
 
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {
@@ -29,11 +66,11 @@ impl Session {
 
     /// The store for reading; never makes a key.
     pub(crate) async fn store(&self, config: &Config) -> Result<FileConversationStore, Failure> {
-        match config.open_store(self.clock()).await {
-            Err(Error::NoKey | Error::PlaceholderKey) => {
+        match self.open(config).await {
+            Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => {
                 Err(Failure::Nothing { folder: config.storage_root()? })
             }
-            other => Ok(other?),
+            other => other,
         }
     }
 
@@ -41,9 +78,9 @@ impl Session {
     pub(crate) async fn store_or_empty(
         &self,
         config: &Config,
-    ) -> Result<Arc<dyn ConversationStore>, Failure> {
-        match config.open_store(self.clock()).await {
-            Err(Error::NoKey | Error::PlaceholderKey) => {
+    ) -> Result<Arc<FileConversationStore>, Failure> {
+        match self.open(config).await {
+            Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => {
                 let options = StoreOptions::new(EncryptionKey::generate()?);
                 Ok(Arc::new(options.open_in_memory().await?))
             }
@@ -56,14 +93,15 @@ impl Session {
         &self,
         config: &Config,
     ) -> Result<FileConversationStore, Failure> {
-        match config.open_store(self.clock()).await {
-            Err(Error::NoKey | Error::PlaceholderKey) => {
-                if let Some(file) = config.make_key_file()? {
-                    announce_key(&file);
+        match self.open(config).await {
+            Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => {
+                match config.make_key_file()? {
+                    Some(file) => announce_key(&file),
+                    None => announce_salt(&config.salt_folder()?),
                 }
                 self.store(config).await
             }
-            other => Ok(other?),
+            other => other,
         }
     }
 }
@@ -71,6 +109,17 @@ impl Session {
 pub(crate) fn announce_key(file: &std::path::Path) {
     output::note(&format!("made the key file {}", file.display()));
     output::note("back it up somewhere safe: without it nobody can read what is stored");
+}
+
+pub(crate) fn announce_salt(folder: &std::path::Path) {
+    output::note("the store's key is made of the passphrase and of a salt in its file `vault`");
+    output::note(&format!("a copy of the salt is in {}: back it up too", folder.display()));
+}
+
+/// A line without its end, as files and pipes hold it.
+pub(crate) fn without_line_end(text: &str) -> Zeroizing<String> {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    Zeroizing::new(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }
 
 /// The words of a command: its arguments, or standard input where there are none and it is a pipe. Never blank.

@@ -44,7 +44,7 @@ pub(super) fn take(folder: &File, path: &Path, timeout: Duration) -> Result<FsLo
             }
         }
         // Whoever locked a file that has lost its name holds nothing.
-        let named = rustix::fs::statat(folder, NAME, AtFlags::SYMLINK_NOFOLLOW);
+        let named = retry_on_intr(|| rustix::fs::statat(folder, NAME, AtFlags::SYMLINK_NOFOLLOW));
         if named.is_ok_and(|named| id(&named) == id(&stat)) {
             return FsLock::begin(file).map_err(|error| Error::io("mark the lock", path, error));
         }
@@ -60,7 +60,7 @@ fn open(folder: &File, path: &Path) -> Result<(File, Stat)> {
         Errno::LOOP | Errno::NXIO | Errno::ISDIR => refused(),
         _ => Error::io("open the lock", path, errno.into()),
     })?;
-    let stat = rustix::fs::fstat(&file)
+    let stat = retry_on_intr(|| rustix::fs::fstat(&file))
         .map_err(|errno| Error::io("look at the lock", path, errno.into()))?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok((file, stat)),

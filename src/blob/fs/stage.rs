@@ -32,6 +32,13 @@ impl FsBlobs {
         }
     }
 
+    /// Moves a temporary file to a name that may be taken.
+    pub(super) fn rename_over(&self, folder: &Folder, temporary: &str, name: &str) -> Result<bool> {
+        retry_on_intr(|| rustix::fs::renameat(&folder.fd, temporary, &folder.fd, name))
+            .map_err(|errno| self.error("publish the file", name, errno))?;
+        Ok(true)
+    }
+
     /// Writes a temporary file durably and moves it to its name with `publish`; removes it where either fails.
     pub(super) fn stage(
         &self,

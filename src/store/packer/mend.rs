@@ -68,6 +68,7 @@ impl Packer {
                 if holds_all_of(folder, outer, inner)? {
                     make_durable(folder, outer)?;
                     folder.packs.remove(&inner.to_string())?;
+                    folder.packs.sync()?;
                     break;
                 }
             }
@@ -121,6 +122,7 @@ impl Packer {
                     self.stubborn.insert(name);
                 }
             }
+            folder.blobs.sync()?;
             names.retain(|name| !doubled.contains(name));
             tail.loose = tail.loose.saturating_sub(doubled.len());
         }

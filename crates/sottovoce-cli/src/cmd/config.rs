@@ -30,7 +30,8 @@ pub(crate) fn run(session: &Session) -> Outcome {
 /// The setting as anyone may see it.
 fn shown(setting: &Setting, key: &ConfiguredKey) -> Setting {
     let mut shown = setting.clone();
-    let is_secret = matches!(key, ConfiguredKey::Secret { .. });
+    let is_secret =
+        matches!(key, ConfiguredKey::Secret { from, .. } if from == "Context.EncryptionKey");
     match (setting.key, &setting.value) {
         // The placeholder is no secret, and whoever sees it redacted believes to have set one.
         ("Context.EncryptionKey", _) if !is_secret => {

@@ -8,11 +8,12 @@ use serde::Serialize;
 use sottovoce::config::ConfiguredKey;
 use sottovoce::{Config, ConversationStore, EncryptionKey, Error, store_exists};
 
-use crate::exit::{Exit, Outcome, with_causes};
+use crate::exit::{Exit, Failure, Outcome, with_causes};
 use crate::output::{self, BAD, DIM, GOOD, WARN};
 use crate::session::Session;
 
 mod folder;
+mod key;
 mod model;
 
 use folder::quoted;
@@ -61,7 +62,7 @@ impl Report {
 
 pub(crate) async fn run(session: &Session) -> Outcome {
     let mut report = Report::default();
-    match Config::load(session.config_file.as_deref()) {
+    match session.load() {
         Err(error) => report.error("config", &error),
         Ok(config) => {
             match &config.file {
@@ -72,6 +73,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
             match (config.storage_root(), config.key_file()) {
                 (Ok(root), Ok(key_file)) => {
                     key(&mut report, &config, &key_file, &root);
+                    key::changes(&mut report, &config, &root);
                     folder::usable(&mut report, &root);
                     folder::lasting(&mut report, &config, &root);
                     store(&mut report, session, &config, &root).await;
@@ -109,12 +111,12 @@ fn show(session: &Session, report: &Report) -> std::io::Result<()> {
 fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
     let path = file.display();
     match &config.key {
-        ConfiguredKey::Secret { short: true, .. } => report.warn(
+        ConfiguredKey::Secret { short: true, from, .. } => report.warn(
             "key",
-            "the key string has fewer than 20 characters and may be guessed from a stolen disk",
-            "use a long random one for a new store, or no string at all and `sottovoce init`",
+            format!("{from} is so short that it may be guessed from a stolen disk"),
+            "sottovoce rekey",
         ),
-        ConfiguredKey::Secret { .. } => report.good("key", "from the configuration"),
+        ConfiguredKey::Secret { from, .. } => report.good("key", format!("given by {from}")),
         _ => match EncryptionKey::read_file(file) {
             Ok(Some(_)) => match mode(file) {
                 Some(mode) if mode & 0o077 != 0 => report.bad(
@@ -124,6 +126,7 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
                 ),
                 _ => report.good("key", format!("{path}; keep a copy away from this machine")),
             },
+            Ok(None) if key::asks(root) => report.good("key", "a passphrase, which is asked for"),
             Ok(None) if store_exists(root).unwrap_or(true) => report.bad(
                 "key",
                 format!("the store in {} has lost its key file {path}", root.display()),
@@ -145,19 +148,33 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
             return report.error("store", &error);
         }
     }
-    let newest = match config.open_store(session.clock()).await {
+    let newest = match session.open(config).await {
         Ok(store) => store.read_tail(1).await,
-        Err(error) => Err(error),
+        Err(Failure::Library(error)) => Err(error),
+        Err(_) => {
+            clock(report, now, None);
+            return report.warn("store", "not looked into", "sottovoce doctor");
+        }
     };
     match newest {
         Ok(newest) => {
             clock(report, now, newest.messages.first().map(|newest| newest.ordered_at()));
             match newest.skipped.first() {
+                // Whatever has that name: reading it went well.
+                None if root.join("vault").symlink_metadata().is_err() => report.bad(
+                    "store",
+                    "there is no vault beside the records, so nothing can be written",
+                    "sottovoce repair",
+                ),
                 None => report.good("store", "the newest end is sound"),
                 Some(first) => report.bad(
                     "store",
                     format!("{} findings; the first: {first}", newest.skipped.len()),
-                    "sottovoce verify",
+                    if newest.skipped.iter().any(|finding| finding.remedy().is_some()) {
+                        "sottovoce repair"
+                    } else {
+                        "sottovoce verify"
+                    },
                 ),
             }
         }

@@ -1,7 +1,7 @@
 //! `sottovoce forget`
 
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use sottovoce::{ConversationStore, FileConversationStore, Finding, StoredMessage};
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, BOLD};
+use crate::output;
 use crate::session::Session;
 
 /// Deletes messages for ever
@@ -80,7 +80,7 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
         for stored in &wanted.messages {
             output::message(stored, false)?;
         }
-        if !confirmed(&wanted.in_words())? {
+        if !output::confirmed(&format!("Really {} for ever?", wanted.in_words()))? {
             output::note("nothing was deleted");
             return Ok(Exit::Done);
         }
@@ -176,15 +176,6 @@ fn merged(mut ranges: Vec<RangeInclusive<u64>>) -> Vec<RangeInclusive<u64>> {
         }
     }
     merged
-}
-
-fn confirmed(what: &str) -> io::Result<bool> {
-    let mut out = anstream::stderr();
-    write!(out, "{BOLD}Really {what} for ever? [y/N]{BOLD:#} ")?;
-    out.flush()?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 #[cfg(test)]

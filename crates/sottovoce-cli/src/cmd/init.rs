@@ -1,36 +1,96 @@
 //! `sottovoce init`
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use sottovoce::config::ConfiguredKey;
+use sottovoce::{Config, EncryptionKey, store_exists};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
-use crate::session::{Session, announce_key};
+use crate::passphrase;
+use crate::session::{Session, announce_key, announce_salt};
+
+/// Makes the key of a new store, if there is none yet, and says where it is
+///
+/// Without it nothing that was stored can ever be read again: keep a copy in a safe place that is not this
+/// machine.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Makes it of a passphrase, which is asked for, instead of a key file
+    #[arg(long)]
+    passphrase: bool,
+}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Made<'a> {
-    key_file: &'a std::path::Path,
+    key_file: Option<&'a std::path::Path>,
     made: bool,
 }
 
-pub(crate) fn run(session: &Session) -> Outcome {
-    let config = session.config()?;
-    if matches!(config.key, ConfiguredKey::Secret { .. }) {
+pub(crate) fn run(session: &Session, args: &Args) -> Outcome {
+    let mut config = session.config()?;
+    if args.passphrase {
+        return of_passphrase(session, &mut config);
+    }
+    if let ConfiguredKey::Secret { from, .. } = &config.key {
         return Err(Failure::input(
-            "the configuration has a key string, so no key file is needed",
-            "remove Context.EncryptionKey first if you want a key file for a new store",
+            format!("the key is given by {from}, so no key file is needed"),
+            "take it out first if you want a key file for a new store",
         ));
     }
     let key_file = config.key_file()?;
     let made = !key_file.exists();
     config.make_key_file()?;
     if session.json {
-        output::json(&Made { key_file: &key_file, made })?;
+        output::json(&Made { key_file: Some(&key_file), made })?;
     } else if made {
         announce_key(&key_file);
     } else {
         output::note(&format!("the key file is there already: {}", key_file.display()));
+    }
+    Ok(Exit::Done)
+}
+
+fn of_passphrase(session: &Session, config: &mut Config) -> Outcome {
+    let root = config.storage_root()?;
+    if store_exists(&root)? {
+        return Err(Failure::input(
+            format!("there is a store already in {}", root.display()),
+            "`sottovoce rekey --to-passphrase` changes its key",
+        ));
+    }
+    if EncryptionKey::read_file(&config.key_file()?)?.is_some() {
+        return Err(Failure::input(
+            format!("there is a key file already: {}", config.key_file()?.display()),
+            "move it away first",
+        ));
+    }
+    if !matches!(config.key, ConfiguredKey::Secret { .. }) {
+        let text = passphrase::ask_new()?.ok_or_else(|| {
+            Failure::input(
+                "there is no terminal to ask on",
+                "give the passphrase with --passphrase-fd",
+            )
+        })?;
+        config.key = ConfiguredKey::Secret {
+            key: Arc::new(EncryptionKey::from_passphrase(text)?),
+            short: false,
+            from: "the terminal".to_owned(),
+        };
+    }
+    config.make_key_file()?;
+    if !store_exists(&root)? {
+        return Err(Failure::input(
+            "the key that is configured is no passphrase",
+            "take it out, or run `sottovoce init` without --passphrase",
+        ));
+    }
+    if session.json {
+        output::json(&Made { key_file: None, made: true })?;
+    } else {
+        announce_salt(&config.salt_folder()?);
     }
     Ok(Exit::Done)
 }

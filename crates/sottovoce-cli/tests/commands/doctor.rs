@@ -42,6 +42,57 @@ fn a_folder_that_its_user_cannot_write_is_bad() {
 }
 
 #[test]
+fn a_folder_or_key_that_others_may_look_into_is_bad() {
+    let home = Home::new();
+    home.run(&["init"]);
+    home.keep(&["one"]);
+    for (path, matter, private) in [(home.store(), "folder", 0o700), (home.key(), "key", 0o600)] {
+        for lax in [private | 0o040, private | 0o004, private | 0o077] {
+            allow(&path, lax);
+            let said = &about(&home, matter)[0];
+            assert_eq!(said["state"], "bad", "{lax:o}: {said}");
+            let mend = format!("chmod {private:o} '{}'", path.display());
+            assert_eq!(said["mend"], mend);
+        }
+        allow(&path, private);
+        assert_eq!(about(&home, matter)[0]["state"], "good");
+    }
+}
+
+#[test]
+fn a_folder_that_belongs_to_another_user_is_told() {
+    let home = Home::new();
+    home.keep(&["one"]);
+    if std::os::unix::fs::chown(home.store(), Some(65_534), None).is_err() {
+        eprintln!("SKIPPED: only root can give a folder away");
+        return;
+    }
+    let said = &about(&home, "folder")[0];
+    assert_eq!(said["state"], "warn", "{said}");
+    assert!(said["what"].as_str().unwrap().contains("another user"), "{said}");
+    assert!(said["mend"].as_str().unwrap().starts_with("chown "), "{said}");
+}
+
+#[test]
+fn what_a_repair_mends_is_said_to_be_for_it() {
+    let home = Home::new();
+    home.keep(&["one", "two"]);
+    for lost in ["head", "vault"] {
+        let file = home.store().join(lost);
+        let bytes = std::fs::read(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let said = &about(&home, "store")[0];
+        assert_eq!((&said["state"], &said["mend"]), (&"bad".into(), &"sottovoce repair".into()));
+        let mended = home.run(&["repair", "--yes"]);
+        assert_eq!(code(&mended), 0, "{lost}: {}", err(&mended));
+        assert_eq!(about(&home, "store")[0]["state"], "good", "{lost}");
+        std::fs::write(&file, bytes).unwrap();
+    }
+    std::fs::remove_file(&home.records()[1]).unwrap();
+    assert_eq!(about(&home, "store")[0]["mend"], "sottovoce verify");
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_bad() {
     let home = Home::new();
     let above = home.path().join("it's mine");

@@ -14,16 +14,20 @@ mod ask;
 mod chat;
 mod doctor;
 mod forget;
+mod import;
 mod interrupted;
+mod keys;
 mod models;
 #[path = "../../../../tests/common/ollama.rs"]
 mod ollama;
 mod pack;
+mod repair;
 mod settings;
 mod shown;
 mod tail;
 mod talk;
 mod terminal;
+mod verify;
 
 /// A home folder of its own, so that nothing of the user's is read or written.
 struct Home(tempfile::TempDir);
@@ -142,6 +146,11 @@ fn code(output: &Output) -> i32 {
 
 fn rows(output: &Output) -> Vec<Value> {
     assert_eq!(code(output), 0, "{}", err(output));
+    parsed(output)
+}
+
+/// The lines of a command that found something.
+fn parsed(output: &Output) -> Vec<Value> {
     out(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

@@ -61,7 +61,7 @@ fn a_lost_head_is_to_be_rebuilt_before_anything_is_packed() {
         err(&refused)
     );
     assert_eq!(loose(&home), 70);
-    assert_eq!(code(&home.run(&["verify", "--rebuild-head"])), 0);
+    assert_eq!(code(&home.run(&["repair", "--yes"])), 0);
     assert_eq!(code(&home.run(&["pack"])), 0);
     assert_eq!((loose(&home), home.words().len()), (64, 70));
 }

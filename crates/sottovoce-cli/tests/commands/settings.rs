@@ -1,33 +1,6 @@
 use super::*;
 
 #[test]
-fn a_lost_head_is_rebuilt_on_request_and_the_second_check_counts() {
-    let home = Home::new();
-    home.keep(&["one", "two"]);
-    let kept = home.run(&["verify", "--rebuild-head"]);
-    assert_eq!(code(&kept), 0);
-    assert!(!err(&kept).contains("rebuilt"), "{}", err(&kept));
-    std::fs::remove_file(home.store().join("head")).unwrap();
-    assert_eq!(code(&home.run(&["verify"])), 3);
-    let rebuilt = home.run(&["verify", "--rebuild-head", "--json"]);
-    assert_eq!(code(&rebuilt), 0, "{}", err(&rebuilt));
-    assert!(err(&rebuilt).contains("rebuilt the head"), "{}", err(&rebuilt));
-    assert_eq!(rows(&rebuilt)[0]["rebuiltHead"], true);
-    assert_eq!(code(&home.run(&["verify"])), 0);
-}
-
-#[test]
-fn a_rebuilt_head_does_not_excuse_what_else_is_wrong() {
-    let home = Home::new();
-    home.keep(&["one", "two", "three"]);
-    std::fs::remove_file(home.store().join("head")).unwrap();
-    std::fs::remove_file(&home.records()[1]).unwrap();
-    let rebuilt = home.run(&["verify", "--rebuild-head"]);
-    assert_eq!(code(&rebuilt), 3);
-    assert!(!out(&rebuilt).contains("head-missing") && out(&rebuilt).contains("missing"));
-}
-
-#[test]
 fn init_speaks_as_the_other_commands_do() {
     let home = Home::new();
     let made = &rows(&home.run(&["init", "--json"]))[0];
@@ -66,23 +39,6 @@ fn a_preview_recalls_at_most_ten_thousand() {
     let home = Home::new();
     assert_eq!(code(&home.run(&["prompt", "-n", "10000", "x"])), 0);
     assert_eq!(code(&home.run(&["prompt", "-n", "10001", "x"])), 2);
-}
-
-#[test]
-fn verify_tells_by_its_exit_code_and_names_what_it_found() {
-    let home = Home::new();
-    for text in ["one", "two", "three"] {
-        home.run(&["append", "--role", "user", text]);
-    }
-    assert_eq!(code(&home.run(&["verify"])), 0);
-    std::fs::remove_file(&home.records()[1]).unwrap();
-    let found = home.run(&["verify", "--json"]);
-    assert_eq!(code(&found), 3);
-    let rows: Vec<Value> =
-        out(&found).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(rows[0]["finding"], "missing");
-    assert_eq!(rows[0]["seqs"], serde_json::json!([2, 2]));
-    assert_eq!(rows.last().unwrap()["sound"], false);
 }
 
 #[test]

@@ -26,6 +26,12 @@ struct Terminal {
 impl Terminal {
     /// `None` where the program that gives a terminal to another is missing.
     fn chat(talk: &Talk, arguments: &[&str]) -> Option<Self> {
+        let mut terminal = Self::running(&talk.command(arguments))?;
+        terminal.prompt();
+        Some(terminal)
+    }
+
+    fn running(plain: &Command) -> Option<Self> {
         let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&own).unwrap();
         unlockpt(&own).unwrap();
@@ -34,12 +40,11 @@ impl Terminal {
             rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())
                 .unwrap();
         let before = tcgetattr(&line).unwrap();
-        let plain = talk.command(arguments);
         let mut command = Command::new("setsid");
         command
             .args(["--ctty", env!("CARGO_BIN_EXE_sottovoce")])
             .args(plain.get_args())
-            .current_dir(talk.home.path())
+            .current_dir(plain.get_current_dir().unwrap())
             .env_clear()
             .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
             .env("TERM", "xterm")
@@ -56,9 +61,7 @@ impl Terminal {
         };
         let keys = File::from(own);
         let screen = Pipe::new(keys.try_clone().unwrap());
-        let mut terminal = Self { keys, line, screen, child, before };
-        terminal.prompt();
-        Some(terminal)
+        Some(Self { keys, line, screen, child, before })
     }
 
     fn press(&mut self, keys: &str) {
@@ -91,6 +94,39 @@ impl Terminal {
         assert_eq!(after.input_modes, self.before.input_modes);
         assert_eq!(after.output_modes, self.before.output_modes);
         code(&ended)
+    }
+}
+
+#[test]
+fn a_passphrase_is_asked_for_without_being_shown() {
+    const WORDS: &str = "canary of this house";
+    let home = Home::new();
+    let start = |arguments: &[&str]| Terminal::running(&home.command(arguments));
+    let Some(mut init) = start(&["init", "--passphrase"]) else { return };
+    init.screen.until("New passphrase: ");
+    init.press(&format!("{WORDS}\r"));
+    init.screen.until("The same again: ");
+    init.press("something else\r");
+    init.screen.until("not the same");
+    assert_eq!(init.ended(), 2);
+    assert!(!home.store().exists());
+
+    let mut init = start(&["init", "--passphrase"]).unwrap();
+    for question in ["New passphrase: ", "The same again: "] {
+        init.screen.until(question);
+        init.press(&format!("{WORDS}\r"));
+    }
+    let shown = init.screen.until("back it up");
+    assert!(!shown.contains("canary"), "{shown}");
+    assert_eq!(init.ended(), 0);
+
+    for (typed, code) in [(format!("{WORDS}\r"), 0), ("wrong\r".into(), 4), (CTRL_C.into(), 130)] {
+        let mut tail = start(&["tail"]).unwrap();
+        tail.screen.until("Passphrase of ");
+        tail.screen.until(": ");
+        tail.press(&typed);
+        // The terminal must be as it was, even after Ctrl-C.
+        assert_eq!(tail.ended(), code, "{typed:?}");
     }
 }
 
@@ -229,4 +265,36 @@ fn forgetting_shows_what_goes_and_asks() {
     chat.press(CTRL_D);
     assert_eq!(chat.ended(), 0);
     assert!(talk.home.words().is_empty());
+}
+
+/// An import that asks for keys on a terminal.
+fn import(home: &Home) -> Option<Terminal> {
+    let folder = format!("{}/../../tests/fixtures/elara/mixed", env!("CARGO_MANIFEST_DIR"));
+    let mut terminal =
+        Terminal::running(&home.command(&["import", "elara", &folder, "--ask-key"]))?;
+    terminal.screen.until("): ");
+    Some(terminal)
+}
+
+#[test]
+fn keys_that_are_asked_for_are_not_shown() {
+    let home = Home::new();
+    let Some(mut terminal) = import(&home) else { return };
+    for key in ["test-key", "kitchen-hub-2"] {
+        terminal.press(&format!("{key}\n"));
+        assert!(!terminal.screen.until("): ").contains(key));
+    }
+    terminal.press("\n");
+    assert!(terminal.screen.until("forms").contains("took 11 messages"));
+    assert_eq!(terminal.ended(), 3);
+}
+
+#[test]
+fn giving_up_at_a_key_leaves_the_terminal_as_it_was() {
+    let home = Home::new();
+    let Some(mut terminal) = import(&home) else { return };
+    terminal.press("test");
+    terminal.press(CTRL_C);
+    assert_eq!(terminal.ended(), 130);
+    assert!(!home.store().exists());
 }

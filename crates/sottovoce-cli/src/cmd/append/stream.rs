@@ -42,7 +42,14 @@ impl<'a> Stream<'a> {
         self.bytes += rows.bytes;
         self.waiting.append(&mut rows.messages);
         let full = self.waiting.len() >= BATCH || self.bytes >= BATCH_BYTES;
-        if self.json || full { self.flush().await } else { Ok(()) }
+        if !self.json && !full {
+            return Ok(());
+        }
+        // What does not go into this pack starts the next one.
+        let rest = self.waiting.split_off(self.waiting.len().min(BATCH));
+        self.flush().await?;
+        self.waiting = rest;
+        Ok(())
     }
 
     pub(super) async fn flush(&mut self) -> Result<(), Failure> {

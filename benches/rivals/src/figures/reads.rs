@@ -1,0 +1,115 @@
+//! Figures of reading.
+
+use std::collections::HashMap;
+
+use super::{TAIL, entrants, of_stores, timed};
+use crate::arena::Arena;
+use crate::child::{Memory, Neighbour, memory_of_opening};
+use crate::contender::{Kind, Outcome};
+use crate::figure::{Cell, Figure, Who};
+use crate::rounds::{Entrant, Rounds};
+
+/// What takes less than this is measured many times in a row.
+const SHORT: f64 = 1e-4;
+const IN_A_ROW: usize = 200;
+/// More are not scanned: all of them are in memory then.
+const SCANNED: usize = 100_000;
+
+pub(super) fn unchanged(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
+    of_stores(arena, rounds, Figure::Unchanged, |seat| {
+        let (once, words) = timed(|| seat.contender()?.tail(TAIL))?;
+        seat.check(&words, TAIL)?;
+        if once > SHORT {
+            return Ok(once);
+        }
+        let (all, _) = timed(|| seat.contender()?.tails(TAIL, IN_A_ROW))?;
+        Ok(all / IN_A_ROW as f64)
+    })
+}
+
+/// A second opening in a process that has the store open already, which spares SQLite making its shared memory.
+pub(super) fn open(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
+    of_stores(arena, rounds, Figure::Open, |seat| {
+        let kind = seat.kind;
+        let (time, words) = seat.beside(|folder| {
+            let (time, (_, words)) = timed(|| {
+                let mut contender = kind.open(folder)?;
+                let words = contender.tail(TAIL)?;
+                Ok((contender, words))
+            })?;
+            Ok((time, words))
+        })?;
+        seat.check(&words, TAIL)?;
+        Ok(time)
+    })
+}
+
+pub(super) fn memory(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
+    let talk = arena.talk;
+    let mut opening = |figure, part: fn(Memory) -> f64| {
+        of_stores(arena, rounds, figure, |seat| {
+            let kind = seat.kind;
+            Ok(part(seat.beside(|folder| memory_of_opening(kind, folder, talk))?))
+        })
+    };
+    let mut cells = opening(Figure::Memory, |memory| memory.own)?;
+    cells.extend(opening(Figure::Resident, |memory| memory.resident)?);
+    Ok(cells)
+}
+
+pub(super) fn day(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
+    let (day, expected) = (arena.talk.day()?, arena.talk.of_a_day());
+    of_stores(arena, rounds, Figure::Day, |seat| {
+        let (time, words) = timed(|| seat.contender()?.between(&day))?;
+        seat.check_count(&words, expected)?;
+        Ok(time)
+    })
+}
+
+pub(super) fn scan(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
+    if arena.messages() > SCANNED {
+        return Ok(Vec::new());
+    }
+    let mut entrants = entrants(Figure::Scan, arena.kinds());
+    if arena.kinds().contains(&Kind::Ours) {
+        entrants.push(Entrant { figure: Figure::ScanTwo, who: Who::Store(Kind::Ours) });
+    }
+    let (messages, count) = (arena.messages(), rounds.rounds);
+    rounds.hold(messages, count, &entrants, |entrant| {
+        let seat = arena.seat(entrant.who.store()?)?;
+        let expected = seat.count();
+        let threads = if entrant.figure == Figure::ScanTwo { 2 } else { 1 };
+        let (time, words) = timed(|| seat.contender()?.all(threads))?;
+        seat.check(&words, expected)?;
+        Ok(time)
+    })
+}
+
+pub(super) fn after_own_append(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
+    of_stores(arena, rounds, Figure::OwnAppend, |seat| {
+        let message = seat.take_one()?;
+        seat.contender()?.append(message)?;
+        let (time, words) = timed(|| seat.contender()?.tail(TAIL))?;
+        seat.check(&words, TAIL)?;
+        Ok(time)
+    })
+}
+
+pub(super) fn after_anothers_append(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
+    let (talk, mut neighbours) = (arena.talk, HashMap::new());
+    let kinds: Vec<Kind> = arena.kinds().into_iter().filter(|kind| !kind.is_exclusive()).collect();
+    for &kind in &kinds {
+        let neighbour = Neighbour::start(kind, &arena.seat(kind)?.folder, talk)?;
+        neighbours.insert(kind.code(), neighbour);
+    }
+    let (messages, count) = (arena.messages(), rounds.rounds);
+    rounds.hold(messages, count, &entrants(Figure::OtherAppend, kinds), |entrant| {
+        let kind = entrant.who.store()?;
+        let seat = arena.seat(kind)?;
+        let place = seat.take_place();
+        neighbours.get_mut(kind.code()).ok_or("nobody else has it open")?.append(place)?;
+        let (time, words) = timed(|| seat.contender()?.tail(TAIL))?;
+        seat.check(&words, TAIL)?;
+        Ok(time)
+    })
+}

@@ -1,0 +1,143 @@
+//! `sottovoce import`
+
+use clap::Subcommand;
+use serde::Serialize;
+use sottovoce::{Foreign, ImportReport, Progress, Refusal};
+
+use crate::exit::{Exit, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::{self, BOLD, WARN};
+use crate::session::Session;
+
+mod elara;
+mod keys;
+
+/// How many refused files people are shown; `--json` lists them all.
+const LISTED: usize = 20;
+
+/// Takes over conversations that another program wrote
+///
+/// The other program's files are only read. What was taken before, or was forgotten since, is not taken again, so that
+/// an import can be interrupted and repeated at will. Every message keeps its time, and takes its place in the
+/// conversation by it.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    system: System,
+}
+
+#[derive(Subcommand)]
+enum System {
+    Elara(elara::Args),
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    match args.system {
+        System::Elara(args) => elara::run(session, args).await,
+    }
+}
+
+#[derive(Serialize)]
+struct RefusedRow<'a> {
+    refused: &'a str,
+    reason: &'static str,
+    why: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary<'a> {
+    system: &'static str,
+    dry_run: bool,
+    taken: usize,
+    already_there: usize,
+    forgotten: usize,
+    refused: usize,
+    passed_over: usize,
+    forms: &'a std::collections::BTreeMap<&'static str, usize>,
+}
+
+/// Puts what was read into the configured store, and tells what came of it.
+async fn keep(session: &Session, foreign: Foreign, dry_run: bool) -> Outcome {
+    let config = session.config()?;
+    let system = foreign.system;
+    let report = if dry_run {
+        let store = session.store_or_empty(&config).await?;
+        foreign.preview(&store).await?
+    } else {
+        let store = session.store_or_make(&config).await?;
+        let bar = output::progress(Some(0), "keeping");
+        let shown = |progress| advance(&bar, progress);
+        let mut interrupt = Interrupt::listen()?;
+        let report = tokio::select! {
+            report = foreign.import_into(&store, shown) => Some(report),
+            _ = interrupt.heard() => None,
+        };
+        bar.finish_and_clear();
+        let Some(report) = report else {
+            output::note(
+                "interrupted; what was taken is kept, and the same command goes on from there",
+            );
+            return Ok(Exit::Interrupted);
+        };
+        report?
+    };
+    tell(session, system, &report, dry_run)
+}
+
+fn advance(bar: &indicatif::ProgressBar, progress: Progress) {
+    bar.set_length(progress.total as u64);
+    bar.set_position(progress.done as u64);
+}
+
+fn tell(session: &Session, system: &'static str, report: &ImportReport, dry_run: bool) -> Outcome {
+    let refused = &report.refused;
+    if session.json {
+        refused.iter().try_for_each(|refusal| output::json(&row(refusal)))?;
+        output::json(&Summary {
+            system,
+            dry_run,
+            taken: report.taken,
+            already_there: report.already_there,
+            forgotten: report.forgotten,
+            refused: refused.len(),
+            passed_over: report.passed_over,
+            forms: &report.forms,
+        })?;
+    } else {
+        for refusal in refused.iter().take(LISTED) {
+            output::line(format!("{WARN}refused{WARN:#}  {refusal}"))?;
+        }
+        if let Some(more) = refused.len().checked_sub(LISTED).filter(|more| *more > 0) {
+            output::line(format!("{WARN}refused{WARN:#}  and {more} more; --json lists them all"))?;
+        }
+        output::line(in_words(report, dry_run))?;
+    }
+    Ok(if refused.is_empty() { Exit::Done } else { Exit::Found })
+}
+
+fn row(refusal: &Refusal) -> RefusedRow<'_> {
+    let (reason, why) = (refusal.reason.code(), refusal.reason.to_string());
+    RefusedRow { refused: &refusal.file, reason, why }
+}
+
+fn in_words(report: &ImportReport, dry_run: bool) -> String {
+    let verb = if dry_run { "would take" } else { "took" };
+    let mut words = format!("{BOLD}{verb} {}{BOLD:#}", output::messages(report.taken));
+    for (number, what) in [
+        (report.already_there, "already there"),
+        (report.forgotten, "forgotten since they were taken"),
+        (report.refused.len(), "refused"),
+        (report.passed_over, "other files passed over"),
+    ] {
+        if number > 0 {
+            words.push_str(&format!(", {number} {what}"));
+        }
+    }
+    let forms: Vec<_> =
+        report.forms.iter().map(|(form, number)| format!("{number} {form}")).collect();
+    if !forms.is_empty() {
+        words.push_str(&format!("; forms: {}", forms.join(", ")));
+    }
+    words
+}

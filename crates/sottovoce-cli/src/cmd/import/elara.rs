@@ -1,0 +1,67 @@
+//! `sottovoce import elara`
+
+use std::path::PathBuf;
+
+use sottovoce::ElaraFolder;
+
+use super::keys::Sources;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce import elara --dry-run                 what is in Elara's usual folder?
+  sottovoce import elara ~/old --ask-key           types the keys, unseen
+  ELARA_KEY=… sottovoce import elara --key-env ELARA_KEY
+
+Exit codes:
+  0  all is taken                  3  some files were refused; the rest is taken
+  1  failed; see the message     130  interrupted; the same command goes on from there";
+
+/// Takes over a folder of Elara, the voice assistant in C#
+///
+/// Reads every form that its versions wrote, several keys and plain text in one folder alike. Most such folders are
+/// plain text, since Elara's key is empty unless it was set. A key that is wrong and a file that is damaged look the
+/// same: both are refused as \"wrong key or damaged\", and can be taken by another run with the right key. The folder
+/// stays as it is; what is plain text in it stays so until you delete it.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The folder; Elara's usual one if left out
+    dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    keys: Sources,
+
+    /// Only tells what would be taken
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) async fn run(session: &Session, args: Args) -> Outcome {
+    let path = match args.dir {
+        Some(path) => path,
+        None => usual()?,
+    };
+    let mut folder = ElaraFolder::new(path);
+    let Some(keys) = args.keys.read()? else {
+        return Ok(Exit::Interrupted);
+    };
+    for key in keys {
+        folder = folder.key(&key);
+    }
+    let bar = output::progress(Some(0), "reading");
+    let shown = bar.clone();
+    let foreign = folder.read(move |progress| super::advance(&shown, progress)).await;
+    bar.finish_and_clear();
+    super::keep(session, foreign?, args.dry_run).await
+}
+
+fn usual() -> Result<PathBuf, Failure> {
+    let path = ElaraFolder::usual_path().ok_or_else(|| {
+        Failure::input("there is no home folder to look for Elara's in", "name the folder")
+    })?;
+    output::note(&format!("reading Elara's usual folder {}", path.display()));
+    Ok(path)
+}

@@ -1,0 +1,159 @@
+//! `sottovoce rekey`
+
+mod target;
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+use sottovoce::{Rekey, Rekeyed, store_exists};
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::{self, WARN};
+use crate::session::Session;
+use target::Target;
+
+const AFTER_HELP: &str = "\
+Without options a new key file is made and takes the old one's place; the old one stays beside it, named
+after its id and `.old`, since older backups of the store need it. Other programs may go on using the store
+meanwhile once they know both keys: those that are started during the change with this configuration do, those
+that know only the old key can no longer write. Broken off at any moment, by whatever, nothing is lost: the
+same command goes on from there.
+
+Exit codes:
+  0  done                          4  no key, or the wrong one
+  1  failed; see the message     130  stopped half-way; run it again
+  3  something does not open, so the old key stays valid";
+
+/// Changes the key: seals everything anew, in all conversations, and then refuses the old key
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Changes to the key in this file, which is made where it is missing
+    #[arg(long, value_name = "FILE", conflicts_with = "to_passphrase")]
+    to_key_file: Option<PathBuf>,
+
+    /// Changes to a passphrase, which is asked for
+    #[arg(long)]
+    to_passphrase: bool,
+
+    /// Reads the new passphrase from this file descriptor instead of asking
+    #[arg(long, value_name = "FD", requires = "to_passphrase")]
+    new_passphrase_fd: Option<u32>,
+
+    /// Retires the old key even where something opens under no key at hand
+    #[arg(long)]
+    leave_unreadable: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary<'a> {
+    done: bool,
+    id: &'a str,
+    files: usize,
+    records: usize,
+    retired: &'a [String],
+    kept: &'a [String],
+    left: usize,
+    key_file: Option<&'a std::path::Path>,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    let root = config.storage_root()?;
+    if !store_exists(&root)? {
+        return Err(Failure::Nothing { folder: root });
+    }
+    let leave = args.leave_unreadable;
+    let target = Target::prepare(session, &config, args)?;
+    let mut from = target.from.iter().cloned();
+    let Some(first) = from.next() else {
+        return Err(sottovoce::Error::NoKey.into());
+    };
+    let rekey = Rekey::new(first, Arc::clone(&target.to));
+    let rekey = from.fold(rekey, Rekey::also_from);
+    let rekey = rekey.keep_salt_in(config.salt_folder()?).leave_unreadable(leave);
+    let (rekeyed, stopped) = watched(rekey, root).await?;
+    let done = !stopped && rekeyed.kept.is_empty();
+    if done {
+        target.settle(&config)?;
+    }
+    if session.json {
+        rekeyed.left.iter().try_for_each(output::json)?;
+        output::json(&Summary {
+            done,
+            id: &rekeyed.id,
+            files: rekeyed.files,
+            records: rekeyed.records,
+            retired: &rekeyed.retired,
+            kept: &rekeyed.kept,
+            left: rekeyed.left.len(),
+            key_file: target.file.as_deref(),
+        })?;
+    } else {
+        tell(&rekeyed, done)?;
+        if done {
+            target.tell(&config);
+        }
+    }
+    Ok(match (done, stopped) {
+        (true, _) => Exit::Done,
+        (false, true) => {
+            output::note("stopped half-way; nothing is lost, run the same command to go on");
+            Exit::Interrupted
+        }
+        (false, false) => {
+            output::warning("the old key stays valid, since what is named above may open with it");
+            output::note(
+                "`sottovoce verify` says more; --leave-unreadable retires the old key all the same",
+            );
+            Exit::Found
+        }
+    })
+}
+
+/// Runs it with a progress bar; whether Ctrl-C stopped it.
+async fn watched(rekey: Rekey, root: PathBuf) -> Result<(Rekeyed, bool), Failure> {
+    let bar = output::progress(Some(0), "sealing anew");
+    let stop = Arc::new(AtomicBool::new(false));
+    let (shown, stopped) = (bar.clone(), Arc::clone(&stop));
+    let mut running = std::pin::pin!(rekey.run(root, move |progress| {
+        shown.set_length(progress.total as u64);
+        shown.set_position(progress.done as u64);
+        match stopped.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }));
+    let mut interrupt = Interrupt::listen()?;
+    let rekeyed = tokio::select! {
+        rekeyed = &mut running => rekeyed,
+        _ = interrupt.heard() => {
+            // It ends after the files at hand.
+            stop.store(true, Ordering::Relaxed);
+            running.await
+        }
+    };
+    bar.finish_and_clear();
+    let rekeyed = rekeyed?;
+    // One that was at its end anyway was not stopped.
+    let stopped = stop.load(Ordering::Relaxed) && !rekeyed.kept.is_empty();
+    Ok((rekeyed, stopped))
+}
+
+fn tell(rekeyed: &Rekeyed, done: bool) -> std::io::Result<()> {
+    for finding in &rekeyed.left {
+        output::line(format!("{WARN}{}{WARN:#}  {finding}", finding.kind.code()))?;
+    }
+    output::note(&format!("{} files were sealed under key {}", rekeyed.files, rekeyed.id));
+    if done {
+        for id in &rekeyed.retired {
+            output::note(&format!("key {id} is refused from now on"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! What must be true of a store whose writer is gone.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use sottovoce::{ConversationStore, Document, EncryptionKey, FileConversationStore, FindingKind};
+
+use crate::Result;
+use crate::crash::house::{append, block_on, open, open_of, text};
+use crate::crash::step::Told;
+
+/// What a step may have done to a conversation.
+#[derive(Default)]
+pub(crate) struct Expected {
+    /// Whose it is.
+    pub(crate) user: Option<&'static str>,
+    /// How many messages there were before.
+    pub(crate) before: u64,
+    /// How many may be there beyond what was acknowledged.
+    pub(crate) more: u64,
+    /// The numbers that are forgotten together.
+    pub(crate) forgets: &'static [u64],
+}
+
+impl Expected {
+    /// One message after the other was appended.
+    pub(crate) fn one_more_than(before: u64) -> Self {
+        Self { before, more: 1, ..Self::default() }
+    }
+}
+
+macro_rules! ensure {
+    ($true:expr, $($otherwise:tt)+) => {
+        if !$true {
+            return Err(format!($($otherwise)+).into());
+        }
+    };
+}
+pub(crate) use ensure;
+
+/// Everything acknowledged is there, at most so much more, in order and once; checking finds nothing wrong; and the
+/// next append goes on where the last one stopped and mends what is left to mend.
+pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Result<()> {
+    block_on(async {
+        let store = open_of(expected.user, root, 1).await?;
+        let (seqs, last) = read(&store).await?;
+        let kept = told.kept.unwrap_or(expected.before);
+        let forgot = seqs.iter().all(|seq| !expected.forgets.contains(seq))
+            && !expected.forgets.is_empty()
+            && last > kept;
+        ensure!(forgot || !told.forgot, "what was forgotten is back: {seqs:?}");
+        // Forgetting takes a number for itself.
+        let most = last - u64::from(forgot);
+        let all: BTreeSet<u64> =
+            (1..=most).filter(|seq| !forgot || !expected.forgets.contains(seq)).collect();
+        ensure!(seqs == all, "a gap: {seqs:?} of {last}");
+        ensure!(most >= kept, "{most} messages, though {kept} were acknowledged");
+        ensure!(most <= kept + expected.more, "{most} messages, {kept} acknowledged");
+        let report = store.verify(|_| {}).await?;
+        ensure!(report.is_sound(), "not sound: {:?}", report.findings);
+        let came_back = report.findings.iter().any(|f| f.kind == FindingKind::Returned);
+        ensure!(!(told.forgot && came_back), "the bytes of what was forgotten are on the disk");
+        ensure!(report.messages == all.len(), "checking counts {} messages", report.messages);
+
+        append(&store, last + 1).await?;
+        for store in [store, open_of(expected.user, root, 1).await?] {
+            let report = store.verify(|_| {}).await?;
+            ensure!(report.findings.is_empty(), "not mended: {:?}", report.findings);
+            let (seqs, now) = read(&store).await?;
+            ensure!(now == last + 1 && seqs.len() == all.len() + 1, "after an append: {seqs:?}");
+        }
+        Ok(())
+    })
+}
+
+/// The numbers there are, by every way of reading, and the last one given.
+pub(crate) async fn read(store: &FileConversationStore) -> Result<(BTreeSet<u64>, u64)> {
+    let reading = store.read_tail(usize::MAX).await?;
+    ensure!(reading.skipped.is_empty(), "passed over: {:?}", reading.skipped);
+    let ranged = store.read_seqs(0..=u64::MAX).await?;
+    ensure!(reading.messages == ranged.messages, "the tail and the range of all numbers differ");
+    let places = reading.messages.iter().map(|stored| (stored.ordered_at(), stored.seq));
+    ensure!(places.is_sorted_by(|a, b| a < b), "not in order or not once");
+    for stored in &reading.messages {
+        ensure!(stored.message.content == text(stored.seq), "{} holds other words", stored.seq);
+    }
+    Ok((reading.messages.iter().map(|stored| stored.seq).collect(), reading.last_seq))
+}
+
+/// A document long enough that half of one would show.
+pub(crate) fn document_of(number: u64) -> String {
+    format!("{number} ").repeat(2000)
+}
+
+/// The document is the last one acknowledged or the one after it, and whole.
+pub(crate) fn document(root: &Path, told: &Told, before: u64) -> Result<()> {
+    block_on(async {
+        let bytes = open(root, 1).await?.read_document(Document::Calibration).await?;
+        let found = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let last = told.document.unwrap_or(before);
+        let whole = [last, last + 1].iter().any(|n| found.as_ref() == Some(&document_of(*n)));
+        ensure!(whole, "the document is neither the last one nor the next");
+        Ok(())
+    })
+}
+
+/// There is a whole key or none, one that was told is there, and a key can be made where there is none.
+pub(crate) fn key(root: &Path, told: &Told) -> Result<()> {
+    let path = key_path(root);
+    if let Some(told) = &told.key {
+        let key = EncryptionKey::read_file(&path)?.ok_or("the key is gone")?;
+        ensure!(print(&key) == *told, "it is another key");
+    }
+    let made = print(&EncryptionKey::read_or_make_file(&path)?);
+    let again = EncryptionKey::read_file(&path)?.ok_or("the key is gone again")?;
+    ensure!(print(&again) == made, "the key has changed");
+    Ok(())
+}
+
+pub(crate) fn key_path(root: &Path) -> PathBuf {
+    root.join("config/key")
+}
+
+/// The key itself: nothing is sealed under it.
+pub(crate) fn print(key: &EncryptionKey) -> String {
+    key.to_hex().map(|hex| hex.trim().to_owned()).unwrap_or_default()
+}

@@ -1,0 +1,129 @@
+//! A small disk in a file: what is in the file is what a power cut leaves.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Result;
+
+/// Bytes of a disk: enough for every step and quickly copied.
+const SIZE: u64 = 8 << 20;
+const BLOCK: usize = 4096;
+
+/// What kind of file system is on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// With a journal, in which changes of names become durable in the order in which they were made.
+    Ext4,
+    /// Without one: each folder and file is written when it is synced, or by chance, whatever came first.
+    Ext2,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 2] = [Self::Ext4, Self::Ext2];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Ext2 => "ext2",
+        }
+    }
+
+    fn features(self) -> [&'static str; 2] {
+        match self {
+            Self::Ext4 => ["-J", "size=1"],
+            Self::Ext2 => ["-O", "^has_journal"],
+        }
+    }
+
+    /// With none of ext4's own precautions, which would hide a missing fsync: it commits every few seconds, and writes
+    /// out what is renamed over another file.
+    fn options(self) -> &'static str {
+        match self {
+            Self::Ext4 => "loop,commit=600,noauto_da_alloc",
+            Self::Ext2 => "loop,noauto_da_alloc",
+        }
+    }
+}
+
+/// Makes an empty disk.
+pub(crate) fn make(image: &Path, kind: Kind) -> Result<()> {
+    fs::File::create(image)?.set_len(SIZE)?;
+    let mut command = Command::new("mkfs.ext4");
+    run(command.args(["-q", "-F", "-b", "1024"]).args(kind.features()).arg(image))
+}
+
+/// A mounted disk, until it is dropped.
+pub(crate) struct Mounted {
+    at: PathBuf,
+    kind: Kind,
+}
+
+impl Mounted {
+    /// Mounts a disk, after what is done to one whose power was cut.
+    pub(crate) fn new(image: &Path, kind: Kind, at: &Path) -> Result<Self> {
+        if kind == Kind::Ext2 {
+            let checked = Command::new("e2fsck").args(["-f", "-y"]).arg(image).output()?;
+            if checked.status.code().is_none_or(|code| code >= 4) {
+                let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+                return Err(format!("e2fsck cannot mend the disk: {said}").into());
+            }
+        }
+        fs::create_dir_all(at)?;
+        run(Command::new("mount").args(["-t", "ext4", "-o", kind.options()]).arg(image).arg(at))?;
+        Ok(Self { at: at.to_owned(), kind })
+    }
+
+    /// Writes what may be written by chance at any time: ext4's journal, so that all changes of names become durable
+    /// while bytes that nobody synced do not; or one folder before all others.
+    pub(crate) fn write_by_chance(&self, folder: &Path) -> Result<()> {
+        match self.kind {
+            Kind::Ext4 => fs::File::create(self.at.join("something else"))?.sync_all()?,
+            Kind::Ext2 if folder.exists() => fs::File::open(folder)?.sync_all()?,
+            Kind::Ext2 => {}
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let umount = |lazily: &[&str]| run(Command::new("umount").args(lazily).arg(&self.at));
+        if umount(&[]).or_else(|_| umount(&["--lazy"])).is_err() {
+            eprintln!("cannot unmount {}", self.at.display());
+        }
+    }
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{command:?}: {}", said.trim()).into())
+}
+
+/// What of a disk differs from the one that a step begins with.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Change(Vec<(usize, Vec<u8>)>);
+
+impl Change {
+    pub(crate) fn between(seed: &[u8], image: &Path) -> Result<Self> {
+        let now = fs::read(image)?;
+        let blocks = seed.chunks(BLOCK).zip(now.chunks(BLOCK)).enumerate();
+        let changed = blocks.filter(|(_, (before, after))| before != after);
+        Ok(Self(changed.map(|(at, (_, after))| (at * BLOCK, after.to_vec())).collect()))
+    }
+
+    /// Writes the changed disk to a file.
+    pub(crate) fn apply(&self, seed: &[u8], image: &Path) -> Result<()> {
+        let mut bytes = seed.to_vec();
+        for (at, block) in &self.0 {
+            if let Some(place) = bytes.get_mut(*at..*at + block.len()) {
+                place.copy_from_slice(block);
+            }
+        }
+        Ok(fs::write(image, bytes)?)
+    }
+}

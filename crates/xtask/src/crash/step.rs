@@ -1,0 +1,286 @@
+//! What a store does while it is killed: each step with the state it begins from and what must be true whenever it
+//! ends.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use sottovoce::{ConversationStore, Document, EncryptionKey, RepairOptions};
+
+use crate::Result;
+use crate::crash::check::{self, Expected};
+use crate::crash::house::{append, block_on, open, open_of, said, say, text};
+
+/// What a process has been told, as it repeats it on its output.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// The highest number that was acknowledged.
+    pub(crate) kept: Option<u64>,
+    pub(crate) forgot: bool,
+    pub(crate) document: Option<u64>,
+    pub(crate) key: Option<String>,
+    pub(crate) done: bool,
+}
+
+impl Told {
+    /// Hears what was said, also within a line of a trace; whether anything was.
+    pub(crate) fn hear(&mut self, line: &str) -> bool {
+        let Some((_, what)) = line.split_once('@') else {
+            return false;
+        };
+        let what = what.split(['\\', '"', '\n']).next().unwrap_or_default();
+        match what.split_once(' ').unwrap_or((what, "")) {
+            ("kept", seq) => self.kept = seq.parse().ok(),
+            ("forgot", _) => self.forgot = true,
+            ("document", number) => self.document = number.parse().ok(),
+            ("key", key) => self.key = Some(key.to_owned()),
+            ("done", _) => self.done = true,
+            _ => return false,
+        }
+        true
+    }
+}
+
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    /// Long steps have none of their fsyncs removed when there is little time.
+    pub(crate) is_long: bool,
+    /// Makes the state that it begins from.
+    pub(crate) seed: fn(&Path) -> Result<()>,
+    /// Does it, in a process that may end at any moment.
+    pub(crate) work: fn(&Path) -> Result<()>,
+    /// Finds the state that it was left in as it must be, and goes on from there.
+    pub(crate) check: fn(&Path, &Told) -> Result<()>,
+}
+
+/// The number of files that stay loose, so that packing begins early.
+const LOOSE: usize = 64;
+
+pub(crate) const STEPS: [Step; 13] = [
+    Step {
+        name: "first-append",
+        is_long: false,
+        seed: |_| Ok(()),
+        work: |root| appends(root, LOOSE, 2),
+        check: |root, told| check::conversation(root, told, &Expected::one_more_than(0)),
+    },
+    // The vault lies in another folder than the message.
+    Step {
+        name: "first-of-user",
+        is_long: false,
+        seed: |_| Ok(()),
+        work: |root| {
+            block_on(async {
+                append(&open_of(Some("bob"), root, LOOSE).await?, 1).await?;
+                say("kept 1");
+                Ok(())
+            })
+        },
+        check: |root, told| {
+            let user = Some("bob");
+            check::conversation(root, told, &Expected { user, ..Expected::one_more_than(0) })
+        },
+    },
+    Step {
+        name: "append",
+        is_long: false,
+        seed: |root| filled(root, LOOSE, 3),
+        work: |root| appends(root, LOOSE, 2),
+        check: |root, told| check::conversation(root, told, &Expected::one_more_than(3)),
+    },
+    Step {
+        name: "bulk",
+        is_long: true,
+        seed: |root| filled(root, 2, 3),
+        work: |root| {
+            block_on(async {
+                let store = open(root, 2).await?;
+                let stored = store
+                    .append_all((4..=15).map(|seq| said(text(seq))).collect::<Result<_>>()?)
+                    .await?;
+                say(&format!("kept {}", stored.last().ok_or("nothing was stored")?.seq));
+                Ok(())
+            })
+        },
+        check: |root, told| {
+            check::conversation(
+                root,
+                told,
+                &Expected { before: 3, more: 12, ..Expected::default() },
+            )
+        },
+    },
+    // As many as go straight into a pack, older than those that are there.
+    Step {
+        name: "import",
+        is_long: true,
+        seed: |root| filled(root, 2, 3),
+        work: |root| imports(root, 2, 12),
+        check: |root, told| {
+            let expected = Expected { before: 3, more: 12, ..Expected::default() };
+            check::conversation(root, told, &expected)
+        },
+    },
+    // One that is older, and so is packed before those that came earlier.
+    Step {
+        name: "import-one",
+        is_long: true,
+        seed: |root| filled(root, 1, 2),
+        work: |root| imports(root, 1, 1),
+        check: |root, told| check::conversation(root, told, &Expected::one_more_than(2)),
+    },
+    // The third message makes the first pack.
+    Step {
+        name: "pack",
+        is_long: false,
+        seed: |root| filled(root, 1, 2),
+        work: |root| appends(root, 1, 2),
+        check: |root, told| check::conversation(root, told, &Expected::one_more_than(2)),
+    },
+    // The seventeenth makes the eighth, so that they become one.
+    Step {
+        name: "merge",
+        is_long: true,
+        seed: |root| filled(root, 1, 16),
+        work: |root| appends(root, 1, 2),
+        check: |root, told| check::conversation(root, told, &Expected::one_more_than(16)),
+    },
+    Step {
+        name: "forget",
+        is_long: false,
+        seed: |root| filled(root, LOOSE, 6),
+        work: |root| forgets(root, LOOSE),
+        check: |root, told| {
+            check::conversation(
+                root,
+                told,
+                &Expected { before: 6, more: 0, forgets: &[2, 3, 5], ..Expected::default() },
+            )
+        },
+    },
+    Step {
+        name: "forget-packed",
+        is_long: true,
+        seed: |root| filled(root, 1, 9),
+        work: |root| forgets(root, 1),
+        check: |root, told| {
+            check::conversation(
+                root,
+                told,
+                &Expected { before: 9, more: 0, forgets: &[2, 3, 5], ..Expected::default() },
+            )
+        },
+    },
+    Step {
+        name: "document",
+        is_long: false,
+        seed: |root| {
+            filled(root, LOOSE, 1)?;
+            writes(root, 1..=1)
+        },
+        work: |root| writes(root, 2..=3),
+        check: |root, told| {
+            check::document(root, told, 1)?;
+            check::conversation(root, told, &Expected { before: 1, more: 0, ..Expected::default() })
+        },
+    },
+    Step {
+        name: "repair",
+        is_long: false,
+        seed: |root| {
+            filled(root, LOOSE, 3)?;
+            Ok(std::fs::remove_file(root.join("head"))?)
+        },
+        work: repair,
+        check: |root, told| {
+            // Whoever was not told has to ask again.
+            if !told.done {
+                repair(root)?;
+            }
+            check::conversation(root, told, &Expected { before: 3, more: 0, ..Expected::default() })
+        },
+    },
+    Step {
+        name: "key-file",
+        is_long: false,
+        seed: |_| Ok(()),
+        work: |root| {
+            let key = EncryptionKey::read_or_make_file(&check::key_path(root))?;
+            say(&format!("key {}", check::print(&key)));
+            Ok(())
+        },
+        check: check::key,
+    },
+];
+
+/// Does a step's work, and says when it is done.
+pub(crate) fn work(name: &str, root: &Path) -> Result<()> {
+    let step = STEPS.iter().find(|step| step.name == name);
+    (step.ok_or("no such step")?.work)(root)?;
+    say("done");
+    Ok(())
+}
+
+fn filled(root: &Path, loose: usize, messages: u64) -> Result<()> {
+    block_on(async {
+        let store = open(root, loose).await?;
+        for seq in 1..=messages {
+            append(&store, seq).await?;
+        }
+        Ok(())
+    })
+}
+
+fn appends(root: &Path, loose: usize, messages: u64) -> Result<()> {
+    block_on(async {
+        let store = open(root, loose).await?;
+        let there = store.read_tail(1).await?.last_seq;
+        for seq in there + 1..=there + messages {
+            append(&store, seq).await?;
+            say(&format!("kept {seq}"));
+        }
+        Ok(())
+    })
+}
+
+fn imports(root: &Path, loose: usize, messages: u64) -> Result<()> {
+    block_on(async {
+        let store = open(root, loose).await?;
+        let there = store.read_tail(1).await?.last_seq;
+        let last = there + messages;
+        let messages = (there + 1..=last).map(|seq| {
+            let mut message = said(text(seq))?;
+            message.timestamp = "2020-01-01T00:00:00Z".parse()?;
+            Ok(message)
+        });
+        store.import(messages.collect::<Result<_>>()?).await?;
+        say(&format!("kept {last}"));
+        Ok(())
+    })
+}
+
+fn forgets(root: &Path, loose: usize) -> Result<()> {
+    block_on(async {
+        open(root, loose).await?.forget(&[2..=3, 5..=5]).await?;
+        say("forgot");
+        Ok(())
+    })
+}
+
+fn repair(root: &Path) -> Result<()> {
+    block_on(async {
+        open(root, LOOSE).await?.repair(RepairOptions::default(), |_| {}).await?;
+        Ok(())
+    })
+}
+
+fn writes(root: &Path, numbers: RangeInclusive<u64>) -> Result<()> {
+    block_on(async {
+        let store = open(root, LOOSE).await?;
+        for number in numbers {
+            let text = check::document_of(number);
+            store.write_document(Document::Calibration, text.as_bytes()).await?;
+            say(&format!("document {number}"));
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,150 @@
+//! A process that stops after each of its system calls that changes something on disk.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::Result;
+use crate::crash::step::Told;
+
+/// The calls that change what is on disk, and by `write` those that acknowledge. Not every machine has all of them.
+const CALLS: &str = "?mkdir,mkdirat,openat,write,writev,pwrite64,ftruncate,fallocate,?rename,renameat,renameat2,?link,\
+     linkat,?unlink,unlinkat,copy_file_range";
+const SYNCS: &str = "fsync,fdatasync";
+
+pub(crate) fn is_possible() -> bool {
+    let tried = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
+    tried.is_ok_and(|tried| tried.status.success())
+}
+
+pub(crate) struct Trace {
+    strace: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+    folder: String,
+    /// What each thread called last.
+    calls: HashMap<String, String>,
+    /// The thread whose call has it stopped.
+    stopping: Option<String>,
+    stopped: Option<Pid>,
+    process: Option<Pid>,
+    pub(crate) told: Told,
+    /// What it said that was no trace.
+    said: Vec<String>,
+}
+
+impl Trace {
+    /// Starts the process that does a step on a root, and stops at what it changes below a folder. With `lie`, its fsync of that number, from 1, does nothing and says that it did.
+    pub(crate) fn start(
+        step: &str,
+        root: &Path,
+        folder: &Path,
+        lie: Option<usize>,
+    ) -> Result<Self> {
+        let mut command = Command::new("strace");
+        command.args(["-f", "-y", "-s", "200", "-o", "/dev/stderr"]);
+        command.arg(format!("--trace={CALLS},{SYNCS}"));
+        command.arg(format!("--inject={CALLS}:signal=SIGSTOP"));
+        match lie {
+            None => command.arg(format!("--inject={SYNCS}:signal=SIGSTOP")),
+            Some(when) => {
+                command.arg(format!("--inject={SYNCS}:retval=0:signal=SIGSTOP:when={when}"))
+            }
+        };
+        command.arg(std::env::current_exe()?).args([super::WORK, step]).arg(root);
+        let mut strace = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("strace: {error}"))?;
+        let lines = strace.stderr.take().ok_or("strace has no output")?;
+        Ok(Self {
+            strace,
+            lines: BufReader::new(lines).lines(),
+            folder: folder.display().to_string(),
+            calls: HashMap::new(),
+            stopping: None,
+            stopped: None,
+            process: None,
+            told: Told::default(),
+            said: Vec::new(),
+        })
+    }
+
+    /// Lets it go on to the next call that changes something below the folder or acknowledges something; `None` at
+    /// its end.
+    pub(crate) fn next(&mut self) -> Result<Option<String>> {
+        loop {
+            if let Some(stopped) = self.stopped.take() {
+                kill_process(stopped, Signal::CONT)?;
+            }
+            let Some(line) = self.lines.next().transpose()? else {
+                return Ok(None);
+            };
+            let Some(call) = self.hear(&line)? else {
+                continue;
+            };
+            let acknowledged = self.told.hear(&call);
+            let creates = !call.starts_with("openat(") || call.contains("O_CREAT");
+            if acknowledged || call.contains(&self.folder) && creates {
+                return Ok(Some(shortened(&call.replace(&self.folder, ""))));
+            }
+        }
+    }
+
+    /// The call after which it has stopped.
+    fn hear(&mut self, line: &str) -> Result<Option<String>> {
+        let (thread, what) = line.split_once(' ').unwrap_or_default();
+        let (thread, what) = (thread.to_owned(), what.trim_start());
+        if !thread.starts_with(|c: char| c.is_ascii_digit()) {
+            self.said.push(line.to_owned());
+            return Ok(None);
+        }
+        if self.process.is_none() {
+            self.process = Pid::from_raw(thread.parse()?);
+        }
+        if what.starts_with("--- SIGSTOP ") {
+            self.stopping = Some(thread);
+        } else if what.starts_with("--- stopped by SIGSTOP") {
+            if self.stopping.as_ref() == Some(&thread) {
+                self.stopping = None;
+                self.stopped = Pid::from_raw(thread.parse()?);
+                return Ok(self.calls.get(&thread).cloned());
+            }
+        } else if let Some(rest) = what.strip_prefix("<... ") {
+            let begun = self.calls.entry(thread).or_default();
+            begun.push_str(rest.split_once('>').map_or("", |(_, rest)| rest));
+        } else if !what.starts_with("---") && !what.starts_with("+++") {
+            self.calls.insert(thread, what.to_owned());
+        }
+        Ok(None)
+    }
+
+    /// Waits for its end, which must not have come too early.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        while self.next()?.is_some() {}
+        let status = self.strace.wait()?;
+        if self.told.done {
+            return Ok(());
+        }
+        Err(format!("the process ended with {status}: {}", self.said.join("\n")).into())
+    }
+}
+
+/// A call without the bytes it wrote, which nobody can read.
+fn shortened(call: &str) -> String {
+    let Some((before, rest)) = call.split_once("\"{") else { return call.to_owned() };
+    format!("{before}…{}", rest.rsplit_once('"').map_or("", |(_, after)| after))
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        if let Some(process) = self.process {
+            let _ = kill_process(process, Signal::KILL);
+        }
+        let _ = self.strace.wait();
+    }
+}

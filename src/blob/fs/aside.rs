@@ -1,0 +1,60 @@
+//! Moving an entry out of the way, whatever it is, without replacing anything.
+
+use rustix::fs::{AtFlags, RenameFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::{FsBlobs, durable};
+use crate::error::{Error, Result};
+
+/// How many entries of one name are kept apart by a number behind it.
+const NAMESAKES: usize = 1000;
+
+impl FsBlobs {
+    /// Moves an entry to another folder, durably; a link itself, not what it leads to. `false` where there is none.
+    pub(super) fn move_to(&self, name: &[u8], other: &Self) -> Result<bool> {
+        let shown = String::from_utf8_lossy(name);
+        let failed = |errno: Errno| self.error("move the file aside", &shown, errno);
+        let Some(from) = self.opened()? else {
+            return Ok(false);
+        };
+        // So that no folder is made for nothing.
+        match rustix::fs::statat(&from.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(false),
+            looked => looked.map_err(failed)?,
+        };
+        let to = other.opened_or_made()?;
+        for number in 1..=NAMESAKES {
+            let suffix = if number == 1 { String::new() } else { format!(".{number}") };
+            let target = [name, suffix.as_bytes()].concat();
+            let moved = retry_on_intr(|| {
+                rustix::fs::renameat_with(&from.fd, name, &to.fd, &*target, RenameFlags::NOREPLACE)
+            });
+            let moved = match moved {
+                // File systems without that flag can still link without replacing.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => retry_on_intr(|| {
+                    rustix::fs::linkat(&from.fd, name, &to.fd, &*target, AtFlags::empty())
+                })
+                .and_then(|()| {
+                    // The new name is durable before the old one goes.
+                    to.fd.sync_all().map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+                    rustix::fs::unlinkat(&from.fd, name, AtFlags::empty())
+                }),
+                moved => moved,
+            };
+            match moved {
+                Ok(()) => {
+                    durable(&to.fd, &other.path)?;
+                    durable(&from.fd, &self.path)?;
+                    return Ok(true);
+                }
+                Err(Errno::EXIST | Errno::NOTEMPTY) => {}
+                Err(Errno::NOENT) => return Ok(false),
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+        Err(Error::Damaged {
+            place: other.path.display().to_string(),
+            reason: "it holds a thousand files of one name already",
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Conversations that other systems wrote: read into [`Foreign`], one file a system, and from there into a store.
+//!
+//! A source is only ever read. What cannot be taken is a [`Refusal`] with its reason; what was taken before, or was
+//! forgotten since, is not taken again.
+
+mod elara;
+mod keep;
+mod known;
+mod refusal;
+
+use std::collections::BTreeMap;
+
+pub use elara::ElaraFolder;
+pub use refusal::{Refusal, RefusalReason};
+
+use crate::message::ChatMessage;
+use crate::store::origin::Origin;
+
+/// What was read of another system: one conversation, in order.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Foreign {
+    /// The system's short name.
+    pub system: &'static str,
+    /// What can be taken, oldest first.
+    pub messages: Vec<ForeignMessage>,
+    /// What cannot.
+    pub refused: Vec<Refusal>,
+    /// How many entries lie beside the records that are none, and were not looked into.
+    pub passed_over: usize,
+}
+
+impl Foreign {
+    pub(crate) fn new(system: &'static str) -> Self {
+        Self { system, messages: Vec::new(), refused: Vec::new(), passed_over: 0 }
+    }
+}
+
+/// A message as another system has it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ForeignMessage {
+    /// What was said, exactly. In the store its metadata also says `importedFrom`.
+    pub message: ChatMessage,
+    /// The file or record it was read from.
+    pub file: String,
+    /// Which of the system's forms that has.
+    pub form: &'static str,
+    origin: Origin,
+}
+
+impl ForeignMessage {
+    /// `name` is what the system itself tells its records apart by.
+    pub(crate) fn new(
+        system: &str,
+        name: &str,
+        form: &'static str,
+        message: ChatMessage,
+    ) -> Result<Self, RefusalReason> {
+        let unwritable = |_| RefusalReason::Unstorable("it cannot be written as JSON");
+        let origin = Origin::new(system, name, &message).map_err(unwritable)?;
+        Ok(Self { message, file: name.to_owned(), form, origin })
+    }
+}
+
+/// What an import came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportReport {
+    /// How many messages were stored.
+    pub taken: usize,
+    /// How many an earlier import had stored.
+    pub already_there: usize,
+    /// How many an earlier import had stored and were forgotten since; they stay forgotten.
+    pub forgotten: usize,
+    /// What was not taken, sorted by name.
+    pub refused: Vec<Refusal>,
+    /// How many entries beside the records were not looked into.
+    pub passed_over: usize,
+    /// How many messages could be read in each of the system's forms.
+    pub forms: BTreeMap<&'static str, usize>,
+}

@@ -1,0 +1,150 @@
+//! From another system's messages to a store's.
+
+use std::collections::VecDeque;
+
+use crate::error::{Error, Result};
+use crate::import::known::Known;
+use crate::import::{Foreign, ForeignMessage, ImportReport, Refusal, RefusalReason};
+use crate::message::ChatMessage;
+use crate::store::{FileConversationStore, Progress};
+
+/// How many messages are handed to the store at a time: those of one pack.
+const BATCH: usize = 32_768;
+/// How many bytes of words are.
+const BATCH_BYTES: usize = 32 << 20;
+
+impl Foreign {
+    /// What [`import_into`](Self::import_into) would come to. Changes nothing.
+    ///
+    /// # Errors
+    /// Those of reading the store; [`Error::WrongKey`] where some of its messages cannot be read with the keys at
+    /// hand, since they might be the same.
+    pub async fn preview(self, store: &FileConversationStore) -> Result<ImportReport> {
+        let system = self.system;
+        let (mut report, mut rest) = self.begin();
+        let mut known = Known::default();
+        known.catch_up(store).await?;
+        sift(&mut rest, &known, &mut report);
+        let messages = marked(rest.iter(), system);
+        refuse(&mut rest, store.refused(messages).await?, &mut report);
+        report.taken = rest.len();
+        Ok(report.sorted())
+    }
+
+    /// Stores the messages that the store has not had yet, each at its own place in time, calling `progress` as it
+    /// goes. An import that was interrupted, or whose future was dropped, is gone on with by importing again.
+    ///
+    /// # Errors
+    /// Those of appending; what was stored before stays. [`Error::WrongKey`] where some of the store's messages cannot be
+    /// read with the keys at hand, since they might be the same.
+    pub async fn import_into(
+        self,
+        store: &FileConversationStore,
+        progress: impl Fn(Progress) + Send,
+    ) -> Result<ImportReport> {
+        let system = self.system;
+        let (mut report, mut rest) = self.begin();
+        let total = rest.len();
+        let mut known = Known::default();
+        known.catch_up(store).await?;
+        sift(&mut rest, &known, &mut report);
+        loop {
+            progress(Progress { done: total - rest.len(), total });
+            let batch = next_batch(&rest, system);
+            if batch.is_empty() {
+                return Ok(report.sorted());
+            }
+            match store.import_after(known.seen, batch.clone()).await {
+                Ok(Some(stored)) => {
+                    report.taken += stored.len();
+                    let last = stored.last().map_or(known.seen, |stored| stored.seq);
+                    let taken = rest.drain(..stored.len().min(rest.len()));
+                    known.note(taken.map(|foreign| foreign.origin), last);
+                }
+                // Somebody else wrote meanwhile, perhaps the same messages.
+                Ok(None) => {
+                    known.catch_up(store).await?;
+                    sift(&mut rest, &known, &mut report);
+                }
+                Err(error) if RefusalReason::of(&error).is_some() => {
+                    let refused = store.refused(batch).await?;
+                    if refused.is_empty() {
+                        return Err(error);
+                    }
+                    refuse(&mut rest, refused, &mut report);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn begin(self) -> (ImportReport, VecDeque<ForeignMessage>) {
+        let Self { messages, refused, passed_over, .. } = self;
+        let mut report = ImportReport { refused, passed_over, ..ImportReport::default() };
+        for foreign in &messages {
+            *report.forms.entry(foreign.form).or_default() += 1;
+        }
+        (report, messages.into())
+    }
+}
+
+impl ImportReport {
+    fn sorted(mut self) -> Self {
+        self.refused.sort_by(|a, b| a.file.cmp(&b.file));
+        self
+    }
+}
+
+/// Leaves out what the store has or had.
+fn sift(rest: &mut VecDeque<ForeignMessage>, known: &Known, report: &mut ImportReport) {
+    rest.retain(|foreign| {
+        let is_there = known.has(foreign.origin);
+        let is_forgotten = !is_there && known.has_forgotten(foreign.origin);
+        report.already_there += usize::from(is_there);
+        report.forgotten += usize::from(is_forgotten);
+        !is_there && !is_forgotten
+    });
+}
+
+/// Leaves out what the store refused, by its place in the list.
+fn refuse(
+    rest: &mut VecDeque<ForeignMessage>,
+    refused: Vec<(usize, Error)>,
+    report: &mut ImportReport,
+) {
+    let mut refused = refused.into_iter().peekable();
+    let mut at = 0;
+    rest.retain(|foreign| {
+        let reason = refused.next_if(|(place, _)| *place == at);
+        at += 1;
+        let Some(reason) = reason.and_then(|(_, error)| RefusalReason::of(&error)) else {
+            return true;
+        };
+        report.refused.push(Refusal::new(&foreign.file, reason));
+        false
+    });
+}
+
+/// The first messages, as many as are handed over at a time.
+fn next_batch(rest: &VecDeque<ForeignMessage>, system: &str) -> Vec<ChatMessage> {
+    let mut bytes = 0;
+    let fits = |foreign: &&ForeignMessage| {
+        let fits = bytes < BATCH_BYTES;
+        bytes += foreign.message.content.len();
+        fits
+    };
+    marked(rest.iter().take(BATCH).take_while(fits), system)
+}
+
+/// The messages as they are stored: each says where it comes from.
+fn marked<'a>(
+    messages: impl Iterator<Item = &'a ForeignMessage>,
+    system: &str,
+) -> Vec<ChatMessage> {
+    let mark = |foreign: &ForeignMessage| {
+        let mut message = foreign.message.clone();
+        foreign.origin.mark(&mut message, system);
+        message
+    };
+    messages.map(mark).collect()
+}

@@ -1,0 +1,64 @@
+//! What a store already has of another system, or had.
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::error::{Error, Result};
+use crate::store::origin::Origin;
+use crate::store::{ConversationStore, Document, FileConversationStore, FindingKind, imports};
+
+/// How many numbers are read at a time.
+const STRETCH: u64 = 16_384;
+
+/// The origins of a store's messages up to a number, and of those that were forgotten.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    there: HashSet<Origin>,
+    forgotten: BTreeSet<Origin>,
+    /// Nothing is known of what has a higher number.
+    pub(super) seen: u64,
+}
+
+impl Known {
+    /// Reads what was stored since the last time.
+    pub(super) async fn catch_up(&mut self, store: &FileConversationStore) -> Result<()> {
+        loop {
+            let reading =
+                store.read_seqs(self.seen + 1..=self.seen.saturating_add(STRETCH)).await?;
+            for finding in reading.skipped {
+                // It might be one of those that are to be imported. What is damaged can be, and so is mended.
+                if let FindingKind::WrongKey { found } = finding.kind {
+                    let place = finding.file.unwrap_or_default();
+                    return Err(Error::WrongKey { place, found });
+                }
+            }
+            self.there.extend(reading.messages.iter().filter_map(|m| Origin::of(&m.message)));
+            let end = self.seen.saturating_add(STRETCH);
+            self.seen = end.min(reading.last_seq);
+            if reading.last_seq <= end {
+                break;
+            }
+        }
+        // Only now: what is forgotten meanwhile is noted first, so that it is in one of the two at least.
+        self.forgotten = match store.read_document(Document::Imports).await? {
+            None => BTreeSet::new(),
+            Some(bytes) => imports::parse(&bytes).ok_or_else(|| Error::Damaged {
+                place: Document::Imports.file_name().to_owned(),
+                reason: "it is not a list of forgotten imports",
+            })?,
+        };
+        Ok(())
+    }
+
+    pub(super) fn note(&mut self, origins: impl IntoIterator<Item = Origin>, last_seq: u64) {
+        self.there.extend(origins);
+        self.seen = last_seq;
+    }
+
+    pub(super) fn has(&self, origin: Origin) -> bool {
+        self.there.contains(&origin)
+    }
+
+    pub(super) fn has_forgotten(&self, origin: Origin) -> bool {
+        self.forgotten.contains(&origin)
+    }
+}

@@ -1,0 +1,96 @@
+//! Why something of another system was not taken.
+
+use std::fmt;
+use std::io;
+
+use crate::error::Error;
+
+/// A file or record of another system that was not taken. It stays where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// Its name, with anything unprintable escaped.
+    pub file: String,
+    /// Why it was not taken.
+    pub reason: RefusalReason,
+}
+
+impl Refusal {
+    pub(crate) fn new(name: impl AsRef<[u8]>, reason: RefusalReason) -> Self {
+        let file = String::from_utf8_lossy(name.as_ref()).escape_debug().collect();
+        Self { file, reason }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file, self.reason)
+    }
+}
+
+/// Reasons for a refusal. `Display` gives the meaning in a few words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RefusalReason {
+    /// No key that was given opens it, or it was changed: seals without a key's name do not tell which.
+    Undecryptable,
+    /// It is not in a form of that system.
+    Corrupt(&'static str),
+    /// It is no plain file, or too large for one.
+    NotPlain(&'static str),
+    /// The operating system could not read it.
+    Unreadable(io::ErrorKind),
+    /// Its time lies more than 24 hours ahead of the clock.
+    FromTheFuture,
+    /// Its record would be over the store's limit.
+    TooLarge {
+        /// Bytes of the record, as JSON.
+        size: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The store cannot represent it.
+    Unstorable(&'static str),
+}
+
+impl RefusalReason {
+    /// Why a store refuses a message; `None` for errors that concern more than it.
+    pub(crate) fn of(error: &Error) -> Option<Self> {
+        match error {
+            Error::FromTheFuture => Some(Self::FromTheFuture),
+            Error::TooLarge { size, limit } => Some(Self::TooLarge { size: *size, limit: *limit }),
+            Error::InvalidMessage { reason } => Some(Self::Unstorable(reason)),
+            _ => None,
+        }
+    }
+
+    /// A short name for machines.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Undecryptable => "undecryptable",
+            Self::Corrupt(_) => "corrupt",
+            Self::NotPlain(_) => "not-plain",
+            Self::Unreadable(_) => "unreadable",
+            Self::FromTheFuture => "from-the-future",
+            Self::TooLarge { .. } => "too-large",
+            Self::Unstorable(_) => "unstorable",
+        }
+    }
+}
+
+impl fmt::Display for RefusalReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Undecryptable => f.write_str("wrong key or damaged"),
+            Self::Corrupt(reason) | Self::Unstorable(reason) => f.write_str(reason),
+            Self::NotPlain(found) => write!(f, "{found}; it is not followed"),
+            Self::Unreadable(kind) => write!(f, "the operating system could not read it: {kind}"),
+            Self::FromTheFuture => {
+                f.write_str("its time is more than 24 hours ahead of this machine's clock")
+            }
+            Self::TooLarge { size, limit } => {
+                write!(f, "its record would take {size} bytes; the limit is {limit}")
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Importing and forgetting what was imported, where the storage below fails at any step.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::faults::{Call, Faulty, no_files, no_space, not_durable, said};
+use super::imports;
+use super::origin::Origin;
+use super::{ConversationStore, Document, FileConversationStore, StoreOptions};
+use crate::blob::{Blobs, memory::MemoryBlobs};
+use crate::{ChatMessage, EncryptionKey, Error};
+
+const ERRORS: [fn(&Path) -> Error; 3] = [no_space, not_durable, no_files];
+
+async fn open(blobs: &Arc<impl Blobs + 'static>) -> FileConversationStore {
+    let blobs: Arc<dyn Blobs> = Arc::clone(blobs) as Arc<dyn Blobs>;
+    let key = EncryptionKey::from_secret("a secret of the house").unwrap();
+    StoreOptions::new(key).open_blobs(Arc::clone(&blobs), blobs).await.unwrap()
+}
+
+/// Ten messages of another system.
+fn foreign() -> Vec<ChatMessage> {
+    let mark = |n: u64| {
+        let mut message = said(n);
+        Origin::new("elara", &n.to_string(), &message).unwrap().mark(&mut message, "elara");
+        message
+    };
+    (1..=10).map(mark).collect()
+}
+
+async fn there(store: &FileConversationStore) -> Vec<Origin> {
+    let messages = store.read_seqs(1..=u64::MAX).await.unwrap().messages;
+    messages.iter().filter_map(|stored| Origin::of(&stored.message)).collect()
+}
+
+async fn noted(store: &FileConversationStore) -> BTreeSet<Origin> {
+    let list = store.read_document(Document::Imports).await.unwrap();
+    list.map_or_else(BTreeSet::new, |bytes| imports::parse(&bytes).unwrap())
+}
+
+#[tokio::test]
+async fn an_import_that_fails_at_any_step_stores_all_of_a_pack_or_none_and_is_gone_on_with() {
+    for error in ERRORS {
+        let mut stored_anyway = BTreeSet::new();
+        for after in 0.. {
+            let faulty = Faulty::over(Arc::new(MemoryBlobs::default()));
+            let store = open(&faulty).await;
+            store.append_message(said("own")).await.unwrap();
+            faulty.fail(Call::Any, after, 1, error);
+            let imported = store.import_after(1, foreign()).await;
+            if !faulty.was_reached() {
+                assert_eq!(imported.unwrap().unwrap().len(), 10);
+                break;
+            }
+            // Whoever comes after looks at what is there.
+            let store = open(&faulty).await;
+            let stored = there(&store).await.len();
+            assert!(stored == 0 || stored == 10, "{stored} after {after} calls");
+            stored_anyway.insert(stored);
+            if stored == 0 {
+                let seen = store.read_tail(0).await.unwrap().last_seq;
+                assert_eq!(store.import_after(seen, foreign()).await.unwrap().unwrap().len(), 10);
+            }
+            assert_eq!(there(&store).await.len(), 10);
+            assert!(store.verify(|_| {}).await.unwrap().is_sound());
+        }
+        assert_eq!(stored_anyway, BTreeSet::from([0, 10]));
+    }
+}
+
+#[tokio::test]
+async fn a_forgetting_that_fails_at_any_step_leaves_every_import_there_or_noted() {
+    for error in ERRORS {
+        for after in 0.. {
+            let faulty = Faulty::over(Arc::new(MemoryBlobs::default()));
+            let store = open(&faulty).await;
+            store.import_after(0, foreign()).await.unwrap().unwrap();
+            let all: BTreeSet<_> = there(&store).await.into_iter().collect();
+            faulty.fail(Call::Any, after, 1, error);
+            let forgotten = store.forget(&[2..=4, 9..=9]).await;
+            if !faulty.was_reached() {
+                forgotten.unwrap();
+                faulty.fail(Call::Any, 0, 0, error);
+                assert_eq!((there(&store).await.len(), noted(&store).await.len()), (6, 4));
+                break;
+            }
+            let store = open(&faulty).await;
+            let mut accounted = noted(&store).await;
+            accounted.extend(there(&store).await);
+            assert_eq!(accounted, all, "after {after} calls");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_import_into_a_store_that_has_changed_stores_nothing() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs).await;
+    open(&blobs).await.append_message(said("meanwhile")).await.unwrap();
+    assert!(store.import_after(0, foreign()).await.unwrap().is_none());
+    assert!(store.import_after(2, foreign()).await.unwrap().is_none());
+    assert_eq!(there(&store).await.len(), 0);
+    assert!(store.import_after(1, foreign()).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_list_that_is_damaged_keeps_nothing_from_being_forgotten() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs).await;
+    store.import_after(0, foreign()).await.unwrap();
+    store.forget(&[1..=1]).await.unwrap();
+    blobs.replace("imports", b"damaged").unwrap();
+    assert!(store.read_document(Document::Imports).await.is_err());
+    store.forget(&[2..=3]).await.unwrap();
+    assert_eq!(noted(&store).await.len(), 2);
+    assert_eq!(there(&store).await.len(), 7);
+}
+
+#[test]
+fn only_a_sorted_list_of_whole_origins_is_one() {
+    let origins: BTreeSet<_> = (0u8..5).map(|n| Origin::from_bytes([n; 16])).collect();
+    let bytes = imports::write(&origins);
+    assert_eq!(imports::parse(&bytes), Some(origins));
+    assert_eq!(imports::parse(&[]), Some(BTreeSet::new()));
+    assert_eq!(imports::parse(&bytes[..79]), None);
+    assert_eq!(imports::parse(&[&bytes[16..], &bytes[..16]].concat()), None);
+    assert_eq!(imports::parse(&[&bytes[..16], &bytes[..16]].concat()), None);
+}

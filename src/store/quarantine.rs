@@ -1,0 +1,26 @@
+//! Where repair puts what is no part of the conversation, instead of deleting it.
+
+use crate::error::{Error, Result};
+use crate::store::finding::{Finding, FindingKind};
+use crate::store::folder::{Folder, unreadable};
+use crate::store::pack;
+
+/// The name of the folder, beside what lay there: one in the conversation's folder, one in that of packs.
+pub(crate) const FOLDER: &str = "quarantine";
+
+/// How much lies there.
+pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let packs = format!("{}/{FOLDER}", pack::FOLDER);
+    for (blobs, place) in [(&folder.blobs, FOLDER), (&folder.packs, &packs)] {
+        let mut files = 0;
+        match blobs.folder(FOLDER).list(&mut |_, _| files += 1) {
+            Ok(()) if files == 0 => {}
+            Ok(()) => findings.push(FindingKind::Quarantined { files }.in_file(place)),
+            // What stands in the place of the folder around it is reported for itself.
+            Err(Error::NotPlain { path, .. }) if !path.ends_with(FOLDER) => {}
+            Err(error) => findings.push(unreadable(error)?.in_file(place)),
+        }
+    }
+    Ok(findings)
+}

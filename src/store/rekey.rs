@@ -1,0 +1,276 @@
+//! Changing a store's key, while it goes on being used.
+//!
+//! The vault first names both keys, the new one as the one that writes; whoever writes looks at it under the lock of
+//! the conversation. Then every file is sealed anew, a few at a time under that lock. When nothing under the old key
+//! is left, the vault names the new one alone. Broken off anywhere, it goes on from there.
+
+mod conversation;
+pub(crate) mod reseal;
+pub(crate) mod scopes;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::blob::{Blobs, fs::FsBlobs};
+use crate::crypto::EncryptionKey;
+use crate::error::{Error, Result};
+use crate::scope::Scope;
+use crate::store::file::blocking;
+use crate::store::finding::Finding;
+use crate::store::options::StoreOptions;
+use crate::store::vault::entry::{self, Entry};
+use crate::store::vault::{LOCK_TIMEOUT, NAME, copy, holds_records};
+use crate::store::verify::Progress;
+use conversation::Conversation;
+use scopes::Place;
+
+/// How often all conversations are gone through before it is given up that nothing more is found in one.
+const ROUNDS: usize = 20;
+
+/// How long others have for taking a conversation's lock between two slices: a little longer than they sleep.
+const PAUSE: Duration = Duration::from_millis(25);
+
+/// A change of a store's key, in all its conversations.
+///
+/// While it goes on, whoever has both keys reads and writes as ever ([`StoreOptions::also_with`]); a program that has
+/// the old key alone gets [`Error::WrongKey`] when it writes, and keeps nothing. Broken off at any moment, by whatever,
+/// nothing is lost, and the next run with the same keys goes on from there.
+#[derive(Debug)]
+pub struct Rekey {
+    to: Arc<EncryptionKey>,
+    from: Vec<Arc<EncryptionKey>>,
+    lock_timeout: Duration,
+    copies: Option<PathBuf>,
+    leave_unreadable: bool,
+}
+
+/// What came of a change of keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rekeyed {
+    /// Id of the key that writes now.
+    pub id: String,
+    /// Files that were sealed anew, each pack counting as one.
+    pub files: usize,
+    /// Records looked at.
+    pub records: usize,
+    /// Ids of the keys that are refused from now on.
+    pub retired: Vec<String>,
+    /// Ids of the keys that are valid still: it was stopped, or what opens under no key would be hidden for ever.
+    pub kept: Vec<String>,
+    /// What does not open and was left as it is, by its path below the root.
+    pub left: Vec<Finding>,
+}
+
+impl Rekey {
+    /// From one key to another.
+    pub fn new(from: impl Into<Arc<EncryptionKey>>, to: impl Into<Arc<EncryptionKey>>) -> Self {
+        Self {
+            to: to.into(),
+            from: vec![from.into()],
+            lock_timeout: LOCK_TIMEOUT,
+            copies: None,
+            leave_unreadable: false,
+        }
+    }
+
+    /// Another key that the store was written under.
+    #[must_use]
+    pub fn also_from(mut self, key: impl Into<Arc<EncryptionKey>>) -> Self {
+        self.from.push(key.into());
+        self
+    }
+
+    /// How long it waits for a conversation's writer; 5 seconds unless told otherwise.
+    #[must_use]
+    pub fn lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = timeout;
+        self
+    }
+
+    /// Keeps a copy of a passphrase's salt in that folder too, before anything is sealed under it.
+    #[must_use]
+    pub fn keep_salt_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.copies = Some(folder.into());
+        self
+    }
+
+    /// Retires the old key even where something was left as it is, which then opens with the old key only, and only
+    /// once the vault as it was before is put back.
+    #[must_use]
+    pub fn leave_unreadable(mut self, leave: bool) -> Self {
+        self.leave_unreadable = leave;
+        self
+    }
+
+    /// Changes the key of the store below a folder, calling `progress` after each slice of files; it stops early where
+    /// that says so. A folder without a store is left alone.
+    ///
+    /// # Errors
+    /// [`Error::WrongKey`] where none of the old keys is the store's, before anything is touched.
+    /// [`Error::LockTimeout`] and whatever else keeps a conversation from being written; nothing is lost then either.
+    pub async fn run(
+        self,
+        root: impl AsRef<Path>,
+        progress: impl FnMut(Progress) -> ControlFlow<()> + Send + 'static,
+    ) -> Result<Rekeyed> {
+        let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
+        blocking(move || self.run_on(&root, progress)).await
+    }
+
+    pub(crate) fn run_on(
+        self,
+        root: &Arc<dyn Blobs>,
+        mut progress: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Rekeyed> {
+        let Some(entries) = self.begin(&**root)? else {
+            return Ok(Rekeyed::default());
+        };
+        let mut ids = entries.into_iter().map(|entry| entry.kid);
+        let mut rekeyed = Rekeyed { id: ids.next().unwrap_or_default(), ..Rekeyed::default() };
+        rekeyed.kept = ids.collect();
+        for _ in 0..ROUNDS {
+            let Some(changed) = self.go_round(root, &mut rekeyed, &mut progress)? else {
+                return Ok(rekeyed);
+            };
+            // A round in which nothing was found under an old key is the proof that nothing is.
+            if changed == 0 {
+                if rekeyed.left.is_empty() || self.leave_unreadable {
+                    self.retire(&**root)?;
+                    rekeyed.retired = std::mem::take(&mut rekeyed.kept);
+                }
+                return Ok(rekeyed);
+            }
+        }
+        Err(Error::Damaged {
+            place: root.path().display().to_string(),
+            reason: "files under the old key keep appearing",
+        })
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &Arc<EncryptionKey>> {
+        std::iter::once(&self.to).chain(&self.from)
+    }
+
+    /// Names the new key in the vault as the one that writes, durably. `None` where there is no store.
+    fn begin(&self, root: &dyn Blobs) -> Result<Option<Vec<Entry>>> {
+        let Some(entries) = entry::read(root)? else {
+            return match holds_records(root)? {
+                true => Err(Error::VaultMissing { path: root.path().into() }),
+                false => Ok(None),
+            };
+        };
+        // Deriving takes its time, so not under the lock.
+        let keys: Vec<_> = self.keys().cloned().collect();
+        let to = std::slice::from_ref(&self.to);
+        if let Some(copies) = &self.copies {
+            copy::keep(&entries, copies)?;
+        }
+        let mut known = None;
+        for entry in &entries {
+            if entry.find(to)?.is_some() {
+                known = Some(entry.clone());
+            }
+        }
+        let (new, writing) = match (known, entries.first()) {
+            (Some(known), Some(first)) if known == *first => return Ok(Some(entries)),
+            (known, Some(first)) => (known, first),
+            (_, None) => return Ok(None),
+        };
+        if writing.find(&keys)?.is_none() {
+            let place = root.path().join(NAME).display().to_string();
+            return Err(Error::WrongKey { place, found: writing.kid.clone() });
+        }
+        let new = new.map_or_else(|| Entry::new(&self.to), Ok)?;
+        if let Some(copies) = &self.copies {
+            copy::keep(std::slice::from_ref(&new), copies)?;
+        }
+        let mut begun = vec![new.clone()];
+        begun.extend(entries.iter().filter(|entry| **entry != new).cloned());
+        self.replace(root, &entries, &begun)?;
+        Ok(Some(begun))
+    }
+
+    /// Seals everything anew once, conversation by conversation; how many files that were. `None` where it was
+    /// stopped.
+    fn go_round(
+        &self,
+        root: &Arc<dyn Blobs>,
+        rekeyed: &mut Rekeyed,
+        progress: &mut impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Option<usize>> {
+        let mut left = Vec::new();
+        let (mut conversations, mut total) = (Vec::new(), 0usize);
+        for place in scopes::places(root, &mut left)? {
+            let (reader, writer) = self
+                .options(place.scope.clone())
+                .assemble(Arc::clone(root), Arc::clone(&place.blobs));
+            if let Some(size) = conversation::size(&reader.folder)? {
+                total = total.saturating_add(size);
+                conversations.push((place, Conversation::new(writer)));
+            }
+        }
+        let (mut files, mut records) = (0, 0);
+        for (Place { below, .. }, mut conversation) in conversations {
+            loop {
+                let more = conversation.go_on()?;
+                let done = records + conversation.tally.records;
+                if progress(Progress { done, total: total.max(done) }).is_break() {
+                    rekeyed.files += files + conversation.tally.files;
+                    return Ok(None);
+                }
+                if !more {
+                    break;
+                }
+                std::thread::sleep(PAUSE);
+            }
+            files += conversation.tally.files;
+            records += conversation.tally.records;
+            left.extend(conversation.tally.left.into_iter().map(|mut finding| {
+                finding.file = finding.file.map(|file| format!("{below}{file}"));
+                finding
+            }));
+        }
+        rekeyed.files += files;
+        rekeyed.records = records;
+        rekeyed.left = left;
+        Ok(Some(files))
+    }
+
+    fn options(&self, scope: Scope) -> StoreOptions {
+        let options = StoreOptions::new(Arc::clone(&self.to));
+        let options = self.from.iter().cloned().fold(options, StoreOptions::also_with);
+        options.scope(scope).lock_timeout(self.lock_timeout)
+    }
+
+    /// Names the new key alone.
+    fn retire(&self, root: &dyn Blobs) -> Result<()> {
+        let entries = entry::read(root)?.unwrap_or_default();
+        match entries.split_first() {
+            Some((_, [])) | None => Ok(()),
+            Some((first, _)) => self.replace(root, &entries, std::slice::from_ref(first)),
+        }
+    }
+
+    /// Puts a vault in place of the one that was read, durably.
+    fn replace(&self, root: &dyn Blobs, before: &[Entry], after: &[Entry]) -> Result<()> {
+        let bytes = entry::to_bytes(after)?;
+        let lock = root.lock(self.lock_timeout)?;
+        let same = entry::read(root).map(|now| now.as_deref() == Some(before));
+        let replaced = match same {
+            Ok(true) => root.replace(NAME, &bytes).and_then(|()| root.sync()),
+            Ok(false) => Err(Error::Damaged {
+                place: root.path().join(NAME).display().to_string(),
+                reason: "another change of keys is going on; let it end, then try again",
+            }),
+            Err(error) => Err(error),
+        };
+        // A mark that an interrupted writer has left is for the next writer to find.
+        if !lock.abandoned() {
+            lock.finish();
+        }
+        replaced
+    }
+}

@@ -1,0 +1,172 @@
+//! One conversation's files on their way from key to key.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::blob::EntryKind;
+use crate::crypto::Place as Seal;
+use crate::error::Result;
+use crate::store::document::Document;
+use crate::store::finding::{Finding, FindingKind};
+use crate::store::folder::Folder;
+use crate::store::head;
+use crate::store::name::RecordName;
+use crate::store::pack::{PackName, reseal};
+use crate::store::pen::Pen;
+use crate::store::rekey::reseal::Resealed;
+use crate::store::writer::Writer;
+
+/// The most files that are sealed anew under one lock, each with an fsync. Others wait meanwhile.
+const SLICE: usize = 32;
+/// How many of a pack's records take about as long as a file of its own.
+const PACKED: usize = 1024;
+/// The most files that are looked at under one lock.
+const LOOKS: usize = 4096;
+
+/// What a newer program may keep beside the messages.
+const NOT_KNOWN: [&str; 4] = ["profile", "artifacts", "snapshots", "presets"];
+
+/// Something sealed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Item {
+    Head,
+    Document(Document),
+    Record(RecordName),
+    Pack(PackName),
+}
+
+impl Item {
+    /// How many records it holds, as far as its name can be believed.
+    fn records(self) -> usize {
+        match self {
+            Self::Head | Self::Document(_) => 0,
+            Self::Record(_) => 1,
+            Self::Pack(name) => usize::try_from(name.count.min(1 << 20)).unwrap_or(0),
+        }
+    }
+}
+
+/// What came of a conversation so far.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Records looked at.
+    pub(crate) records: usize,
+    /// Files sealed anew.
+    pub(crate) files: usize,
+    pub(crate) left: Vec<Finding>,
+}
+
+/// The work on one conversation.
+pub(crate) struct Conversation {
+    writer: Writer,
+    todo: VecDeque<Item>,
+    /// What is under the new key, or cannot be: from a list that was made under the lock after the vault had been
+    /// replaced, so that nothing is added to it under an old key.
+    seen: HashSet<Item>,
+    pub(crate) tally: Tally,
+}
+
+impl Conversation {
+    pub(crate) fn new(writer: Writer) -> Self {
+        Self { writer, todo: VecDeque::new(), seen: HashSet::new(), tally: Tally::default() }
+    }
+
+    /// Goes on for a while under the lock. Whether there may be more to do.
+    pub(crate) fn go_on(&mut self) -> Result<bool> {
+        let Self { writer, todo, seen, tally } = self;
+        writer.locked(|pen, _, _| {
+            let (mut changed, mut looked_at, mut packs) = (0, 0, false);
+            let mut more = true;
+            while more && changed < SLICE && looked_at < LOOKS {
+                let Some(item) = todo.pop_front() else {
+                    todo.extend(items(pen.folder)?.into_iter().filter(|item| !seen.contains(item)));
+                    more = !todo.is_empty();
+                    continue;
+                };
+                let anew = tally.take(pen, item)?;
+                packs |= matches!(item, Item::Pack(_));
+                changed += match item {
+                    Item::Pack(_) if anew => 1 + item.records() / PACKED,
+                    _ => usize::from(anew),
+                };
+                looked_at += item.records() + 1;
+                seen.insert(item);
+            }
+            // Those of an interrupted change may not be durable yet, so not only what was changed now.
+            pen.folder.blobs.sync()?;
+            if packs {
+                pen.folder.packs.sync()?;
+            }
+            if !more {
+                tally.left.append(&mut beyond(pen.folder)?);
+            }
+            Ok(more)
+        })
+    }
+}
+
+impl Tally {
+    /// Whether it was sealed anew.
+    fn take(&mut self, pen: &Pen<'_>, item: Item) -> Result<bool> {
+        let scope = pen.folder.scope.parts();
+        let (resealed, place) = match item {
+            Item::Head => (pen.reseal_file(&Seal::head(&scope))?, head::NAME.to_owned()),
+            Item::Document(document) => {
+                (pen.reseal_file(&document.place(&scope))?, document.file_name().to_owned())
+            }
+            Item::Record(name) => {
+                let name = name.to_string();
+                (pen.reseal_file(&Seal::record(&scope, &name))?, name)
+            }
+            Item::Pack(name) => (reseal::reseal(pen, name, &mut self.left)?, name.place()),
+        };
+        self.records += item.records();
+        match resealed {
+            Resealed::Already | Resealed::Gone => Ok(false),
+            Resealed::Left(kind) => {
+                self.left.push(kind.in_file(place));
+                Ok(false)
+            }
+            Resealed::Anew => {
+                self.files += 1;
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// How many records a folder holds, as far as names tell; `None` where nothing in it is sealed.
+pub(crate) fn size(folder: &Folder) -> Result<Option<usize>> {
+    let items = items(folder)?;
+    let sum = items.iter().fold(0, |sum: usize, item| sum.saturating_add(item.records()));
+    Ok((!items.is_empty()).then_some(sum))
+}
+
+/// Everything that is sealed in a folder: the head first, so that readers see at once that something has changed.
+fn items(folder: &Folder) -> Result<Vec<Item>> {
+    let listing = folder.list()?;
+    let mut items = Vec::with_capacity(listing.names.len() + listing.packs.len() + 2);
+    if folder.blobs.links(head::NAME)? > 0 {
+        items.push(Item::Head);
+    }
+    for document in Document::ALL {
+        if folder.blobs.links(document.file_name())? > 0 {
+            items.push(Item::Document(document));
+        }
+    }
+    items.extend(listing.names.into_iter().map(Item::Record));
+    items.extend(listing.packs.into_iter().map(Item::Pack));
+    Ok(items)
+}
+
+/// What a folder holds that may be sealed and is nothing that this program can seal anew.
+fn beyond(folder: &Folder) -> Result<Vec<Finding>> {
+    let mut found = folder.list()?.strange;
+    found.retain(|finding| matches!(finding.kind, FindingKind::NotPlain(_)));
+    folder.blobs.list(&mut |name, kind| {
+        let is_unknown = NOT_KNOWN.iter().any(|unknown| unknown.as_bytes() == name);
+        if is_unknown && kind != EntryKind::Other {
+            found.push(FindingKind::Unsupported.in_file(name));
+        }
+    })?;
+    Ok(found)
+}

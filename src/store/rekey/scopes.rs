@@ -1,0 +1,67 @@
+//! Every conversation that a root holds.
+
+use std::sync::Arc;
+
+use crate::blob::{Blobs, EntryKind};
+use crate::error::Result;
+use crate::scope::{Scope, ScopeKind};
+use crate::store::finding::{Finding, FindingKind};
+
+/// A conversation's folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) scope: Scope,
+    pub(crate) blobs: Arc<dyn Blobs>,
+    /// Its path below the root with a slash at its end, for findings; empty for the root itself.
+    pub(crate) below: String,
+}
+
+/// The folders that are conversations' by their names, whatever is in them. What is in the way of looking is added to
+/// the findings.
+pub(crate) fn places(root: &Arc<dyn Blobs>, findings: &mut Vec<Finding>) -> Result<Vec<Place>> {
+    let mut places =
+        vec![Place { scope: Scope::Default, blobs: Arc::clone(root), below: String::new() }];
+    let mut strange = Vec::new();
+    let tops = folders(&**root, "", &mut strange)?;
+    // A link in the place of conversations is in the way; one beside them is nobody's.
+    let is_top = |name: &str| ScopeKind::ALL.iter().any(|kind| kind.folder() == name);
+    findings.extend(strange.into_iter().filter(|found| found.file.as_deref().is_some_and(is_top)));
+    for kind in ScopeKind::ALL {
+        let top = tops.iter().filter(|name| *name == kind.folder());
+        let mut level: Vec<_> = top.map(|name| (vec![name.clone()], root.folder(name))).collect();
+        for _ in 0..kind.levels() {
+            let mut next = Vec::new();
+            for (path, blobs) in level {
+                for name in folders(&*blobs, &path.join("/"), findings)? {
+                    let blobs = blobs.folder(&name);
+                    next.push(([path.as_slice(), &[name]].concat(), blobs));
+                }
+            }
+            level = next;
+        }
+        for (path, blobs) in level {
+            let below = path.join("/");
+            match kind.scope(path.get(1..).unwrap_or_default()) {
+                Some(scope) => places.push(Place { scope, blobs, below: below + "/" }),
+                None => findings.push(FindingKind::Foreign.in_file(below)),
+            }
+        }
+    }
+    Ok(places)
+}
+
+/// The folders in a folder, in the order of their names.
+fn folders(blobs: &dyn Blobs, path: &str, findings: &mut Vec<Finding>) -> Result<Vec<String>> {
+    let mut folders = Vec::new();
+    blobs.list(&mut |name, kind| match (str::from_utf8(name), kind) {
+        (Ok(name), EntryKind::Folder) => folders.push(name.to_owned()),
+        (_, EntryKind::File) => {}
+        (_, EntryKind::Folder | EntryKind::Other) => {
+            let slash: &[u8] = if path.is_empty() { b"" } else { b"/" };
+            let place = [path.as_bytes(), slash, name].concat();
+            findings.push(FindingKind::Foreign.in_file(place));
+        }
+    })?;
+    folders.sort_unstable();
+    Ok(folders)
+}

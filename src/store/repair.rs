@@ -1,0 +1,124 @@
+//! Mending a conversation. Nothing is deleted but what is durable elsewhere to the byte, was forgotten, or was never
+//! finished; so a repair that is killed at any point leaves nothing worse than two copies, and is run again.
+
+pub(crate) mod adopt;
+pub(crate) mod aside;
+pub(crate) mod place;
+pub(crate) mod rebuild;
+
+use std::collections::BTreeSet;
+
+use crate::crypto::Place;
+use crate::error::{Error, Result};
+use crate::store::finding::FindingKind;
+use crate::store::folder::{Folder, HeadState};
+use crate::store::forget::{Forgotten, remove_packed};
+use crate::store::head;
+use crate::store::pen::Pen;
+use crate::store::quarantine;
+use crate::store::remedy::{Mending, Remedy, pack_of};
+use crate::store::tail::Tail;
+use crate::store::verify::Report;
+
+/// How far a repair goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RepairOptions {
+    /// Changes nothing, and tells what would be done.
+    pub dry_run: bool,
+    /// Moves what cannot be read, and what is not the store's, to a folder `quarantine` beside it.
+    pub quarantine: bool,
+}
+
+/// What a repair came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Repaired {
+    /// What was mended; in a dry run, what would be tried.
+    pub mended: Vec<Mending>,
+    /// The conversation as it is now.
+    pub report: Report,
+}
+
+/// What can be done about the findings of a report.
+pub(crate) fn plan(report: &Report, options: RepairOptions) -> Vec<Mending> {
+    let remedies = report.findings.iter().filter_map(|finding| {
+        let remedy = Remedy::of(finding, options.quarantine)?;
+        Some(Mending { finding: finding.clone(), remedy })
+    });
+    remedies.collect()
+}
+
+/// Does what was planned, as the lock's holder. What was swept and tidied up for being the first to write is done
+/// already. Each step looks for itself whether the finding still holds.
+pub(crate) fn mend(
+    pen: &Pen<'_>,
+    tail: &mut Tail,
+    plan: &mut [Mending],
+    options: RepairOptions,
+) -> Result<()> {
+    let folder = pen.folder;
+    let mut left = Vec::new();
+    for mending in plan.iter_mut().filter(|mending| mending.remedy == Remedy::PutBack) {
+        if place::put_back(folder, tail, &mending.finding)? {
+            left.extend(mending.finding.file.clone());
+        } else if options.quarantine {
+            mending.remedy = Remedy::SetAside;
+        }
+    }
+    // Only now: where a misplaced record belongs is guessed from the names that are there.
+    for file in left {
+        folder.blobs.remove(&file)?;
+    }
+    folder.blobs.sync()?;
+    let of = |remedy| plan.iter().filter(move |mending| mending.remedy == remedy);
+    let concerned = of(Remedy::RebuildPack).chain(of(Remedy::RemoveCopies));
+    let packs: BTreeSet<_> = concerned.filter_map(|mending| pack_of(&mending.finding)).collect();
+    for pack in packs {
+        passing(rebuild::rebuild(folder, pack), "rebuilding a pack")?;
+    }
+    if of(Remedy::ForgetAgain).next().is_some() {
+        let mut packs = folder.list()?.packs;
+        packs.retain(|pack| tail.erased.meets(&pack.seqs()));
+        remove_packed(folder, &packs, &tail.erased, &mut Forgotten::default())?;
+    }
+    aside::set_aside(folder, of(Remedy::SetAside).map(|mending| &mending.finding))?;
+
+    *tail = Tail::load_alone(folder, 0, None)?;
+    renew_head(pen, tail, of(Remedy::RenewHead).next().is_some())
+}
+
+/// Tells readers that something has changed, and makes a head where it was lost and that is asked for.
+fn renew_head(pen: &Pen<'_>, tail: &mut Tail, asked: bool) -> Result<()> {
+    match tail.head {
+        HeadState::Known(_) => {
+            pen.acknowledge(tail)?;
+            pen.folder.blobs.flush(head::NAME)
+        }
+        HeadState::Damaged if asked && !is_anothers(pen.folder)? => {
+            pen.folder.blobs.set_aside(head::NAME.as_bytes(), quarantine::FOLDER)?;
+            pen.make_head(tail)
+        }
+        HeadState::Absent if asked => pen.make_head(tail),
+        HeadState::Absent | HeadState::Damaged => Ok(()),
+    }
+}
+
+/// Whether a newer program, or who has another key, can read the head.
+fn is_anothers(folder: &Folder) -> Result<bool> {
+    let Some(bytes) = folder.head_bytes()? else {
+        return Ok(false);
+    };
+    let opened = folder.unseal(&Place::head(&folder.scope.parts()), &bytes)?;
+    Ok(matches!(opened, Err(FindingKind::NewerFormat(_) | FindingKind::WrongKey { .. })))
+}
+
+/// Lets what concerns one file alone pass: it stays as it is, and the check that follows says so.
+fn passing(outcome: Result<()>, what: &str) -> Result<()> {
+    match outcome {
+        Err(error @ (Error::NotPlain { .. } | Error::Io { .. } | Error::Damaged { .. })) => {
+            tracing::warn!(%error, "{what} failed");
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}

@@ -1,0 +1,102 @@
+//! Moving what is no part of the conversation to the quarantine folder.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::blob::Blobs;
+use crate::error::Result;
+use crate::store::document::{self, Document};
+use crate::store::finding::{Finding, FindingKind, shown};
+use crate::store::folder::{Folder, Opened};
+use crate::store::pack::lines::Lines;
+use crate::store::pack::{self, OpenedPack, Pack, PackName};
+use crate::store::quarantine;
+use crate::store::repair::passing;
+
+/// Moves the files that findings are about, each if it still is not to be read.
+pub(crate) fn set_aside<'a>(
+    folder: &Folder,
+    findings: impl Iterator<Item = &'a Finding>,
+) -> Result<()> {
+    let wanted: BTreeSet<&str> = findings.filter_map(|finding| finding.file.as_deref()).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    for name in matching(&folder.blobs, "", &wanted)? {
+        if is_useless(folder, &name)? {
+            let moved = folder.blobs.set_aside(&name, quarantine::FOLDER);
+            passing(moved.map(drop), "setting a file aside")?;
+        }
+    }
+    let prefix = format!("{}/", pack::FOLDER);
+    if !wanted.iter().any(|file| file.starts_with(&prefix)) {
+        return Ok(());
+    }
+    for name in matching(&folder.packs, &prefix, &wanted)? {
+        if is_useless_pack(folder, &name)? {
+            let moved = folder.packs.set_aside(&name, quarantine::FOLDER);
+            passing(moved.map(drop), "setting a pack aside")?;
+        }
+    }
+    Ok(())
+}
+
+/// The raw names that findings show. No name of the store's own is shown as another.
+fn matching(blobs: &Arc<dyn Blobs>, prefix: &str, wanted: &BTreeSet<&str>) -> Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    blobs.list(&mut |name, _| {
+        if wanted.contains(&*(prefix.to_owned() + &shown(name))) {
+            names.push(name.to_owned());
+        }
+    })?;
+    Ok(names)
+}
+
+fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
+    if Document::is_name(name) {
+        let shown = shown(name);
+        let findings = document::verify(folder)?;
+        return Ok(findings
+            .iter()
+            .any(|finding| finding.file.as_ref() == Some(&shown) && !is_anothers(&finding.kind)));
+    }
+    let Some(record) = str::from_utf8(name).ok().and_then(|name| name.parse().ok()) else {
+        return Ok(true);
+    };
+    Ok(matches!(folder.open(record)?, Opened::Skipped(kind) if !is_anothers(&kind)))
+}
+
+/// Whether nothing in a pack opens, for anyone.
+fn is_useless_pack(folder: &Folder, name: &[u8]) -> Result<bool> {
+    let pack: Option<PackName> = str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+    let Some(pack) = pack else {
+        return Ok(true);
+    };
+    let pack = match Pack::open(folder, pack)? {
+        OpenedPack::Pack(pack) => pack,
+        OpenedPack::Skipped(kind) => return Ok(!is_anothers(&kind)),
+        OpenedPack::Gone => return Ok(false),
+    };
+    let mut lines = Lines::new(&pack);
+    while let Some(line) = lines.next()? {
+        let Some(record) = line.name else {
+            continue;
+        };
+        match folder.open_bytes(record, line.file())? {
+            Opened::Skipped(kind) if !is_anothers(&kind) => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+/// Whether someone else may be able to read what this is said of, or this program another time.
+pub(crate) fn is_anothers(kind: &FindingKind) -> bool {
+    matches!(
+        kind,
+        FindingKind::WrongKey { .. }
+            | FindingKind::NewerFormat(_)
+            | FindingKind::Unsupported
+            | FindingKind::Unreadable(_)
+    )
+}

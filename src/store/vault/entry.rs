@@ -1,0 +1,185 @@
+//! What a vault's line says.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+
+use crate::blob::Blobs;
+use crate::crypto::{Cost, Derivation, EncryptionKey, KeyBytes, Salt, SealingKey, random};
+use crate::error::{Error, Result};
+use crate::store::record::object;
+use crate::store::vault::NAME;
+
+/// More than any change of keys leaves; each may cost a second to try.
+const MOST: usize = 8;
+
+/// One key that a store is written under, held or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) kid: String,
+    pub(crate) derivation: Derivation,
+    salt: Salt,
+    /// Where the salt that gave the id is lost: what shows instead that key and id belong together.
+    proof: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    v: u64,
+    keys: Vec<Line>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    kid: String,
+    kdf: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    m: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    t: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    p: Option<u32>,
+    salt: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    proof: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    v: u64,
+}
+
+impl Entry {
+    /// An entry for a key that is new to the store, with a salt of its own.
+    pub(crate) fn new(key: &EncryptionKey) -> Result<Self> {
+        let (derivation, mut salt) = (key.derivation(), Salt::default());
+        random(&mut salt)?;
+        let bytes = key.made_as(derivation, &salt)?.ok_or(Error::NoKey)?;
+        let kid = SealingKey::new(&bytes, &salt).id().to_owned();
+        Ok(Self { kid, derivation, salt, proof: None })
+    }
+
+    /// An entry for the id that records bear which open under the key, where the salt that gave it is lost.
+    pub(crate) fn adopted(key: &EncryptionKey, kid: String) -> Result<Self> {
+        let mut salt = Salt::default();
+        random(&mut salt)?;
+        // A passphrase opens without a salt only what was sealed under the same words as a secret.
+        let derivation = if key.needs_salt() { Derivation::Sha256 } else { key.derivation() };
+        let proof = Some(SealingKey::proof(&key.unsalted(), &salt, &kid));
+        Ok(Self { kid, derivation, salt, proof })
+    }
+
+    /// The bytes of the key, if it is among those.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`].
+    pub(crate) fn find(&self, keys: &[Arc<EncryptionKey>]) -> Result<Option<KeyBytes>> {
+        // Passphrases last: each costs some tenths of a second.
+        let (slow, fast): (Vec<_>, Vec<_>) = keys.iter().partition(|key| key.needs_salt());
+        for key in fast.into_iter().chain(slow) {
+            if let Some(bytes) = key.made_as(self.derivation, &self.salt)?
+                && self.is_of(&bytes)
+            {
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_of(&self, bytes: &KeyBytes) -> bool {
+        match &self.proof {
+            None => SealingKey::new(bytes, &self.salt).id() == self.kid,
+            Some(proof) => SealingKey::proof(bytes, &self.salt, &self.kid) == *proof,
+        }
+    }
+
+    /// The key as this store uses it.
+    pub(crate) fn sealing_key(&self, bytes: &KeyBytes) -> SealingKey {
+        match self.proof {
+            None => SealingKey::new(bytes, &self.salt),
+            Some(_) => SealingKey::adopted(bytes, self.kid.clone()),
+        }
+    }
+
+    fn parse(line: Line, damaged: &dyn Fn(&'static str) -> Error, path: &Path) -> Result<Self> {
+        let Line { kid, kdf, m, t, p, salt, proof } = line;
+        if kid.len() != 32 || !kid.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(damaged("a key id is not 32 hexadecimal digits"));
+        }
+        let derivation = match (kdf.as_str(), m, t, p) {
+            ("sha256", None, None, None) => Derivation::Sha256,
+            ("file", None, None, None) => Derivation::File,
+            ("argon2id", Some(m), Some(t), Some(p)) => Cost::checked(m, t, p)
+                .map(Derivation::Argon2id)
+                .ok_or_else(|| damaged("its key derivation would cost too little or too much"))?,
+            ("sha256" | "file" | "argon2id", ..) => {
+                return Err(damaged("a key derivation has other parameters than it takes"));
+            }
+            _ => {
+                let place = format!("{} (key derivation {kdf:?})", path.display());
+                return Err(Error::NewerFormat { place, version: 1 });
+            }
+        };
+        let salt = BASE64
+            .decode(&salt)
+            .ok()
+            .and_then(|salt| salt.try_into().ok())
+            .ok_or_else(|| damaged("a salt is not 32 bytes of base64"))?;
+        Ok(Self { kid, derivation, salt, proof })
+    }
+
+    fn line(&self) -> Line {
+        let cost = match self.derivation {
+            Derivation::Sha256 | Derivation::File => None,
+            Derivation::Argon2id(cost) => Some(cost),
+        };
+        Line {
+            kid: self.kid.clone(),
+            kdf: self.derivation.as_str().to_owned(),
+            m: cost.map(|cost| cost.memory_kib),
+            t: cost.map(|cost| cost.passes),
+            p: cost.map(|cost| cost.lanes),
+            salt: BASE64.encode(self.salt),
+            proof: self.proof.clone(),
+        }
+    }
+}
+
+/// The vault's bytes.
+pub(crate) fn to_bytes(entries: &[Entry]) -> Result<Vec<u8>> {
+    let file = File { v: 1, keys: entries.iter().map(Entry::line).collect() };
+    let mut bytes = serde_json::to_vec(&file)
+        .map_err(|_| Error::InvalidMessage { reason: "the vault could not be written as JSON" })?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// What a vault's bytes say. Nothing is derived before all of it has been checked.
+pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<Vec<Entry>> {
+    let place = || path.display().to_string();
+    let damaged = |reason| Error::Damaged { place: place(), reason };
+    let Some(Version { v }) = object(bytes) else {
+        return Err(damaged("it is not a vault"));
+    };
+    if v > 1 {
+        return Err(Error::NewerFormat { place: place(), version: v });
+    }
+    let Some(file) = object::<File>(bytes) else {
+        return Err(damaged("it is not a vault of version 1"));
+    };
+    match file.keys.len() {
+        0 => Err(damaged("it names no key")),
+        1..=MOST => file.keys.into_iter().map(|line| Entry::parse(line, &damaged, path)).collect(),
+        _ => Err(damaged("it names more keys than any store has had")),
+    }
+}
+
+/// The entries of a root's vault; `None` where there is none.
+pub(crate) fn read(root: &dyn Blobs) -> Result<Option<Vec<Entry>>> {
+    let bytes = root.read(NAME)?;
+    bytes.map(|bytes| parse(&bytes, &root.path().join(NAME))).transpose()
+}
