@@ -672,8 +672,8 @@ async fn a_lost_or_damaged_head_is_reported_until_it_is_rebuilt_on_request() {
         assert!(kinds(&store.read_tail(9).await.unwrap()).contains(&&expected), "{what}");
         assert_eq!(before.append_message(said(5)).await.unwrap().seq, 5, "{what}");
 
-        store.repair(RepairOptions::default(), |_| {}).await.unwrap();
         fs::remove_file(root.join("head.elsewhere")).ok();
+        store.repair(RepairOptions::default(), |_| {}).await.unwrap();
         let aside = if what == "deleted" { &[][..] } else { &["quarantine".to_owned()] };
         let files = |report: Report| report.findings.into_iter().filter_map(|f| f.file);
         assert!(files(verify(&root).await).eq(aside.iter().cloned()), "{what}");

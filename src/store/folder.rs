@@ -140,7 +140,11 @@ impl Folder {
 
     /// Whether the folder can be read with the keys at hand.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.vault.keys().iter().all(|key| key.needs_salt()) && self.lacks_vault()? {
+        // A vault of another key is an error before anything else is looked at.
+        if self.vault()?.is_none()
+            && self.vault.keys().iter().all(|key| key.needs_salt())
+            && self.lacks_vault()?
+        {
             return Err(Error::VaultMissing { path: self.root.path().into() });
         }
         self.head().map(drop)

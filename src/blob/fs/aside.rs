@@ -18,7 +18,9 @@ impl FsBlobs {
             return Ok(false);
         };
         // So that no folder is made for nothing.
-        match rustix::fs::statat(&from.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let looked =
+            retry_on_intr(|| rustix::fs::statat(&from.fd, name, AtFlags::SYMLINK_NOFOLLOW));
+        match looked {
             Err(Errno::NOENT) => return Ok(false),
             looked => looked.map_err(failed)?,
         };

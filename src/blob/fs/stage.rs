@@ -6,7 +6,8 @@ use std::io::Write;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{Folder, FsBlobs, durable};
+use super::place::Folder;
+use super::{FsBlobs, durable};
 use crate::blob::TEMPORARY;
 use crate::error::{Error, Result};
 

@@ -1,0 +1,98 @@
+//! Where a folder is: opened once through the levels above it, and made where it is missing.
+
+use std::fs::File;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::{FileId, FsBlobs, durable, id};
+use crate::error::{Error, Result};
+
+/// The open folder.
+#[derive(Debug)]
+pub(super) struct Folder {
+    pub(super) fd: File,
+    id: FileId,
+}
+
+impl FsBlobs {
+    /// The folder, opened once; `None` while there is none.
+    pub(super) fn opened(&self) -> Result<Option<&Folder>> {
+        if let Some(folder) = self.folder.get() {
+            let there =
+                retry_on_intr(|| rustix::fs::statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW));
+            return match there {
+                Ok(stat) if id(&stat) == folder.id => Ok(Some(folder)),
+                Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => {
+                    Err(Error::FolderReplaced { path: self.path.clone() })
+                }
+                Err(errno) => Err(self.error("look at the folder", "", errno)),
+            };
+        }
+        let levels: Vec<&Path> = self.path.ancestors().take(self.own_levels).collect();
+        let mut fd: Option<File> = None;
+        for level in levels.into_iter().rev() {
+            let next = match (&fd, level.file_name()) {
+                (Some(parent), Some(name)) => open_folder(parent, Path::new(name)),
+                _ => open_folder(CWD, level),
+            };
+            fd = match next {
+                Ok(next) => Some(next),
+                Err(Errno::NOENT) => return Ok(None),
+                Err(Errno::LOOP | Errno::NOTDIR) => {
+                    return Err(Error::NotPlain {
+                        path: level.into(),
+                        found: "not a folder, or a symbolic link to one",
+                    });
+                }
+                Err(errno) => return Err(Error::io("open the folder", level, errno.into())),
+            };
+        }
+        let Some(fd) = fd else { return Ok(None) };
+        let stat = retry_on_intr(|| rustix::fs::fstat(&fd))
+            .map_err(|e| self.error("look at the folder", "", e))?;
+        let id = id(&stat);
+        Ok(Some(self.folder.get_or_init(|| Folder { fd, id })))
+    }
+
+    /// The folder without looking whether its path still leads there: for single files, which are read only after
+    /// the head or a listing.
+    pub(super) fn held(&self) -> Result<Option<&Folder>> {
+        self.folder.get().map_or_else(|| self.opened(), |folder| Ok(Some(folder)))
+    }
+
+    pub(super) fn opened_or_made(&self) -> Result<&Folder> {
+        if let Some(folder) = self.opened()? {
+            return Ok(folder);
+        }
+        self.make()?;
+        self.opened()?.ok_or_else(|| Error::FolderReplaced { path: self.path.clone() })
+    }
+
+    /// Makes the folder and its missing ancestors, private to the user, each durable in its parent.
+    fn make(&self) -> Result<()> {
+        let missing: Vec<&Path> =
+            self.path.ancestors().take_while(|level| !level.exists()).collect();
+        for level in missing.into_iter().rev() {
+            let failed = |errno: Errno| Error::io("make the folder", level, errno.into());
+            match retry_on_intr(|| rustix::fs::mkdirat(CWD, level, Mode::RWXU)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+            if let Some(parent) = level.parent() {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let parent_fd =
+                    retry_on_intr(|| rustix::fs::openat(CWD, parent, flags, Mode::empty()))
+                        .map_err(failed)?;
+                durable(&File::from(parent_fd), parent)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn open_folder(at: impl std::os::fd::AsFd, path: &Path) -> rustix::io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    retry_on_intr(|| rustix::fs::openat(&at, path, flags, Mode::empty())).map(File::from)
+}
