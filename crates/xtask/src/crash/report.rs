@@ -81,6 +81,9 @@ impl Report {
 
     pub(crate) fn kills(&mut self, rounds: usize, messages: u64, took: Duration) {
         let took = took.as_secs();
+        if !std::io::stderr().is_terminal() {
+            eprintln!("{rounds} processes killed ({took} s)");
+        }
         self.kills = Some(format!("{rounds} processes killed, {messages} messages, {took} s"));
     }
 
@@ -89,6 +92,9 @@ impl Report {
             if matches!(removal.came, Came::Unnoticed) {
                 self.fail(&removal.to_string());
             }
+        }
+        if !std::io::stderr().is_terminal() {
+            eprintln!("{} ({} s)", line.name, line.took.as_secs());
         }
         self.lines.insert(order, line);
     }
