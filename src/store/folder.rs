@@ -383,7 +383,9 @@ impl Folder {
 
     /// Whether no name in the folder has changed since the head was written: it tells then of all that there is.
     pub(crate) fn is_as_told(&self, head: &Head) -> Result<bool> {
-        Ok(head.mark.is_some() && self.blobs.mark()? == head.mark)
+        // A folder of packs that cannot be looked at is a matter for the listing.
+        let packs_are = |mark| matches!(self.packs.mark(), Ok(now) if now == mark);
+        Ok(head.mark.is_some() && self.blobs.mark()? == head.mark && packs_are(head.packs))
     }
 
     pub(crate) fn seal_head(&self, key: &SealingKey, head: Head) -> Result<Vec<u8>> {

@@ -8,7 +8,7 @@ use crate::store::record::object;
 
 /// Bytes of a head's plaintext, so that every head file has the same length and can be overwritten in place. With its
 /// envelope it fits into a disk's sector of 512 bytes, which is written whole or not at all.
-const LENGTH: usize = 256;
+const LENGTH: usize = 280;
 
 pub(crate) const NAME: &str = "head";
 
@@ -23,6 +23,8 @@ pub(crate) struct Head {
     profile: u64,
     /// The mark that the folder had when this was written. While it has it still, no name in it has changed since.
     pub(crate) mark: Option<u64>,
+    /// The mark of the folder of packs, where there was one: what is published or put back there is seen by it.
+    pub(crate) packs: Option<u64>,
     newest: [Option<(NameTime, RecordKind)>; NAMED],
 }
 
@@ -34,6 +36,8 @@ struct Text<'a> {
     profile: u64,
     #[serde(deserialize_with = "Option::deserialize")]
     mark: Option<u64>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    packs: Option<u64>,
     newest: &'a str,
 }
 
@@ -43,10 +47,10 @@ impl Head {
     pub(crate) fn after(
         self,
         seq: u64,
-        mark: Option<u64>,
+        (mark, packs): (Option<u64>, Option<u64>),
         newest: impl Iterator<Item = RecordName>,
     ) -> Self {
-        let mut head = Self { seq, mark, newest: [None; NAMED], ..self };
+        let mut head = Self { seq, mark, packs, newest: [None; NAMED], ..self };
         let room = LENGTH.saturating_sub(head.text("").len()) / ITEM;
         let mut numbers = (1..=seq).rev();
         let highest = newest.take_while(|name| numbers.next() == Some(name.seq));
@@ -64,8 +68,8 @@ impl Head {
     }
 
     fn text(&self, newest: &str) -> String {
-        let Self { seq, profile, mark, .. } = *self;
-        serde_json::to_string(&Text { seq, profile, mark, newest }).unwrap_or_default()
+        let Self { seq, profile, mark, packs, .. } = *self;
+        serde_json::to_string(&Text { seq, profile, mark, packs, newest }).unwrap_or_default()
     }
 
     pub(crate) fn to_plaintext(self) -> Zeroizing<Vec<u8>> {
@@ -78,7 +82,7 @@ impl Head {
     }
 
     pub(crate) fn parse(plaintext: &[u8]) -> Option<Self> {
-        let Text { seq, profile, mark, newest: text } =
+        let Text { seq, profile, mark, packs, newest: text } =
             object(plaintext).filter(|_| plaintext.len() == LENGTH)?;
         let mut newest = [None; NAMED];
         let items = text.as_bytes().chunks(ITEM);
@@ -90,7 +94,7 @@ impl Head {
             let time = NameTime::from_digits(digits)?;
             *place = Some((time, RecordKind::of_letter(*letter)?));
         }
-        Some(Self { seq, profile, mark, newest })
+        Some(Self { seq, profile, mark, packs, newest })
     }
 }
 
@@ -116,11 +120,11 @@ mod tests {
     fn every_head_has_the_same_length_and_comes_back() {
         for seq in [0, 1, 9_999, 1_000_000, u64::MAX] {
             for mark in [None, Some(0), Some(1_763_728_123_123_456_789)] {
-                let head = Head::default().after(seq, mark, named(seq).into_iter());
+                let head = Head::default().after(seq, (mark, mark), named(seq).into_iter());
                 let text = head.to_plaintext();
                 assert_eq!(text.len(), LENGTH);
                 let parsed = Head::parse(&text).unwrap();
-                assert_eq!((parsed.seq, parsed.mark), (seq, mark));
+                assert_eq!((parsed.seq, parsed.mark, parsed.packs), (seq, mark, mark));
                 let names: Vec<_> = parsed.newest().collect();
                 assert!(names.len() >= seq.min(7) as usize, "{}", names.len());
                 assert_eq!(names, named(seq)[..names.len()]);
@@ -132,15 +136,16 @@ mod tests {
     fn only_an_unbroken_run_of_the_highest_numbers_is_named() {
         let mut names = named(50);
         names.remove(3);
-        let head = Head::default().after(50, None, names.iter().copied());
+        let head = Head::default().after(50, (None, None), names.iter().copied());
         assert!(head.newest().eq(names[..3].iter().copied()));
-        assert_eq!(Head::default().after(51, None, names.into_iter()).newest().count(), 0);
+        assert_eq!(Head::default().after(51, (None, None), names.into_iter()).newest().count(), 0);
     }
 
     #[test]
     fn a_head_of_another_form_is_none() {
         let padded = |text: &str| Head::parse(format!("{text:LENGTH$}").as_bytes());
-        let good = r#"{"seq":1,"profile":0,"mark":null,"newest":"20250824163625123u"}"#;
+        let good =
+            r#"{"seq":1,"profile":0,"mark":null,"packs":null,"newest":"20250824163625123u"}"#;
         assert!(padded(good).is_some());
         assert!(Head::parse(good.as_bytes()).is_none());
         for wrong in [
@@ -150,9 +155,10 @@ mod tests {
             good.replace("20250824", "20251324"),
             good.replace("20250824", "+0250824"),
             good.replace(r#""seq":1"#, r#""seq":0"#),
-            good.replace("null", "-1"),
+            good.replace(r#""mark":null"#, r#""mark":-1"#),
+            good.replace(r#""packs":null,"#, ""),
             good.replace(r#""mark":null,"#, ""),
-            good.replace("null", r#"null,"more":1"#),
+            good.replace(r#""packs":null"#, r#""packs":null,"more":1"#),
         ] {
             assert!(padded(&wrong).is_none(), "{wrong}");
         }

@@ -46,8 +46,8 @@ impl Pen<'_> {
     /// someone has seen it.
     fn tell(&self, tail: &mut Tail) -> Result<()> {
         // What is wrong with the folder is for every reader to find, so that none may trust the head alone.
-        let mark = if tail.is_sound() { self.folder.blobs.set_mark(None)? } else { None };
-        let Some(head) = tail.head_after(mark) else {
+        let marks = if tail.is_sound() { self.mark(tail)? } else { (None, None) };
+        let Some(head) = tail.head_after(marks) else {
             return Ok(());
         };
         let line = self.folder.seal_head(self.key, head)?;
@@ -56,18 +56,37 @@ impl Pen<'_> {
         Ok(())
     }
 
-    /// Gives the folder its mark back after changes that leave all that the head says true.
-    pub(crate) fn keep_mark(&self, tail: &Tail) -> Result<()> {
-        let blobs = &self.folder.blobs;
-        if let HeadState::Known(head) = tail.head
-            && head.mark.is_some()
+    /// Marks the folder anew, and that of the packs where it has changed. None where the packs cannot be looked at: then nobody
+    /// is to go by the head alone.
+    fn mark(&self, tail: &Tail) -> Result<(Option<u64>, Option<u64>)> {
+        let HeadState::Known(head) = tail.head else {
+            return Ok((None, None));
+        };
+        let packs = match self.folder.packs.mark() {
+            Ok(now) if now == head.packs => now,
+            Ok(_) => self.folder.packs.set_mark(None)?,
+            Err(_) => return Ok((None, None)),
+        };
+        Ok((self.folder.blobs.set_mark(None)?, packs))
+    }
+
+    /// Gives the folders their marks back after changes that leave all that the head says true.
+    pub(crate) fn keep_mark(&self, tail: &mut Tail) -> Result<()> {
+        let Folder { blobs, packs, .. } = self.folder;
+        let HeadState::Known(head) = tail.head else {
+            return Ok(());
+        };
+        let still_true = head.mark.is_some()
             && tail.is_sound()
-            && tail.head_after(head.mark) == Some(head)
-            && blobs.mark()? != head.mark
-        {
-            blobs.set_mark(head.mark)?;
+            && tail.head_after((head.mark, head.packs)) == Some(head);
+        if !still_true || self.folder.is_as_told(&head)? {
+            return Ok(());
         }
-        Ok(())
+        if head.packs.is_none() {
+            return self.tell(tail);
+        }
+        packs.set_mark(head.packs)?;
+        blobs.set_mark(head.mark).map(drop)
     }
 
     /// Puts a document in place of the one before, durably. The head stays as it is: what is remembered of the
@@ -80,7 +99,7 @@ impl Pen<'_> {
 
     /// Makes a head where there is none, durably.
     pub(crate) fn make_head(&self, tail: &mut Tail) -> Result<()> {
-        let head = Head::default().after(tail.last_seq, None, tail.names());
+        let head = Head::default().after(tail.last_seq, (None, None), tail.names());
         let line = self.folder.seal_head(self.key, head)?;
         self.folder.blobs.replace(head::NAME, &line)?;
         self.folder.blobs.sync()?;

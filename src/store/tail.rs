@@ -388,9 +388,9 @@ impl Tail {
     }
 
     /// The head that tells of this, in a folder with that mark.
-    pub(crate) fn head_after(&self, mark: Option<u64>) -> Option<Head> {
+    pub(crate) fn head_after(&self, marks: (Option<u64>, Option<u64>)) -> Option<Head> {
         match self.head {
-            HeadState::Known(head) => Some(head.after(self.last_seq, mark, self.names())),
+            HeadState::Known(head) => Some(head.after(self.last_seq, marks, self.names())),
             HeadState::Absent | HeadState::Damaged => None,
         }
     }

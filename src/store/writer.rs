@@ -249,7 +249,7 @@ impl Writer {
         let outcome = prepare(&pen, &mut tail, packer, before).and_then(|()| {
             self.swept = true;
             let outcome = work(&pen, &mut tail, packer)?;
-            pen.keep_mark(&tail)?;
+            pen.keep_mark(&mut tail)?;
             Ok(outcome)
         });
         self.poisoned |= outcome.as_ref().is_err_and(is_not_durable);
