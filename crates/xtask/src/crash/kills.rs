@@ -21,7 +21,7 @@ const LOOSE: usize = 2;
 /// Messages that come at once.
 const BATCH: u64 = 5;
 /// Rounds on one folder, which is read whole several times in each.
-const ROUNDS: usize = 25;
+const ROUNDS: usize = 10;
 
 /// What all processes so far were told, and what the last one had begun.
 #[derive(Default)]

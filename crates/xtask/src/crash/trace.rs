@@ -14,6 +14,7 @@ use crate::crash::step::Told;
 const CALLS: &str = "?mkdir,mkdirat,openat,write,writev,pwrite64,ftruncate,fallocate,?rename,renameat,renameat2,?link,\
      linkat,?unlink,unlinkat,copy_file_range";
 const SYNCS: &str = "fsync,fdatasync";
+const HINTS: &str = "fadvise64";
 
 pub(crate) fn is_possible() -> bool {
     let tried = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
@@ -45,12 +46,14 @@ impl Trace {
     ) -> Result<Self> {
         let mut command = Command::new("strace");
         command.args(["-f", "-y", "-s", "200", "-o", "/dev/stderr"]);
-        command.arg(format!("--trace={CALLS},{SYNCS}"));
+        command.arg(format!("--trace={CALLS},{SYNCS},{HINTS}"));
         command.arg(format!("--inject={CALLS}:signal=SIGSTOP"));
         match lie {
             None => command.arg(format!("--inject={SYNCS}:signal=SIGSTOP")),
             Some(when) => {
-                command.arg(format!("--inject={SYNCS}:retval=0:signal=SIGSTOP:when={when}"))
+                command.arg(format!("--inject={SYNCS}:retval=0:signal=SIGSTOP:when={when}"));
+                // Whoever tells the system to forget a file has it write the file out first, which is no fsync.
+                command.arg(format!("--inject={HINTS}:retval=0"))
             }
         };
         command.arg(std::env::current_exe()?).args([super::WORK, step]).arg(root);
@@ -88,8 +91,8 @@ impl Trace {
                 continue;
             };
             let acknowledged = self.told.hear(&call);
-            let creates = !call.starts_with("openat(") || call.contains("O_CREAT");
-            if acknowledged || call.contains(&self.folder) && creates {
+            let changes = !call.starts_with("openat(") || call.contains("O_CREAT");
+            if acknowledged || call.contains(&self.folder) && changes {
                 return Ok(Some(shortened(&call.replace(&self.folder, ""))));
             }
         }
