@@ -8,7 +8,7 @@ use sottovoce::ChatMessage;
 use crate::contender::Outcome;
 use crate::support;
 
-const DAY: SignedDuration = SignedDuration::from_hours(24);
+const DAY: i64 = 24 * 60 * 60 * 1_000;
 /// When measuring begins, in milliseconds since 1970: 2025-01-06, seven in the morning.
 const NOW: i64 = 1_736_146_800_250;
 
@@ -25,7 +25,7 @@ impl Talk {
         let now = Timestamp::from_millisecond(NOW)?;
         message.timestamp = match at.checked_sub(self.messages) {
             Some(after) => now + SignedDuration::from_secs(after as i64),
-            None => now - self.pause() * (self.messages - at) as i32,
+            None => now - SignedDuration::from_millis(self.pause() * (self.messages - at) as i64),
         };
         Ok(message)
     }
@@ -37,18 +37,41 @@ impl Talk {
     /// A day in the middle.
     pub(crate) fn day(self) -> Outcome<Range<Timestamp>> {
         let middle = self.message(self.messages / 2)?.timestamp;
-        Ok(middle..middle + DAY)
+        Ok(middle..middle + SignedDuration::from_millis(DAY))
     }
 
-    /// How many messages that day has.
+    /// How many messages that day has before anything is added.
     pub(crate) fn of_a_day(self) -> usize {
-        self.per_day.min(self.messages - self.messages / 2)
+        let whole = (DAY as u64).div_ceil(self.pause() as u64) as usize;
+        whole.min(self.messages - self.messages / 2)
     }
 
-    fn pause(self) -> SignedDuration {
-        // Whole milliseconds, as the contenders keep them; rounded up, so that a day has no more than it should.
-        SignedDuration::from_millis(DAY.as_millis() as i64)
-            .checked_div(self.per_day as i32)
-            .unwrap_or(DAY)
+    /// Whole milliseconds, as the contenders keep them; rounded up, so that a day has no more than it should.
+    fn pause(self) -> i64 {
+        (DAY as u64).div_ceil(self.per_day as u64) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_has_as_many_messages_as_it_says() {
+        for (messages, per_day) in [(1_000, 100), (100, 100), (1_000, 7), (25_000, 10_001)] {
+            let talk = Talk { messages, per_day };
+            let day = talk.day().unwrap();
+            let all = talk.messages(0..messages).unwrap();
+            let of_it = all.iter().filter(|message| day.contains(&message.timestamp)).count();
+            assert_eq!(of_it, talk.of_a_day(), "{messages} messages, {per_day} a day");
+            assert!(of_it <= per_day);
+        }
+    }
+
+    #[test]
+    fn time_only_moves_forward() {
+        let talk = Talk { messages: 50, per_day: 7 };
+        let times: Vec<_> = talk.messages(0..60).unwrap().iter().map(|m| m.timestamp).collect();
+        assert!(times.is_sorted_by(|before, after| before < after));
     }
 }
