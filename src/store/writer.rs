@@ -9,7 +9,7 @@ use crate::message::ChatMessage;
 use crate::store::bulk::Batch;
 use crate::store::document::{self, Document};
 use crate::store::draft::{Dating, Draft, Limits};
-use crate::store::folder::Listing;
+use crate::store::folder::{HeadState, Listing};
 use crate::store::forget::{Forgotten, remove_erased, remove_packed};
 use crate::store::imports;
 use crate::store::name::{NameTime, RecordKind};
@@ -272,6 +272,10 @@ fn prepare(pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer, before: Before) 
         // From now on they count, and the numbers after them are given.
         for pack in std::mem::take(&mut tail.ahead) {
             make_durable(pen.folder, pack)?;
+        }
+        if matches!(tail.head, HeadState::Known(head) if head.seq < tail.last_seq) {
+            pen.folder.blobs.sync()?;
+            pen.acknowledge_packed(tail)?;
         }
     }
     if !tail.returned.is_empty() {
