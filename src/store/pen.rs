@@ -104,6 +104,8 @@ impl Pen<'_> {
         self.folder.blobs.replace(head::NAME, &line)?;
         self.folder.blobs.sync()?;
         tail.set_head(head, line);
+        // What was found while there was none is looked for anew.
+        tail.head_bytes = None;
         Ok(())
     }
 }

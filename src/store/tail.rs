@@ -62,7 +62,7 @@ pub(crate) struct Tail {
     /// How many messages lie in files of their own.
     pub(crate) loose: usize,
     /// Whether the folder itself was looked at, and not only what its head names.
-    is_survey: bool,
+    pub(crate) is_survey: bool,
     messages: VecDeque<Arc<StoredMessage>>,
     /// Whether `messages` are all there are.
     whole: bool,

@@ -241,7 +241,17 @@ impl Writer {
             reader.install(None);
         }
         let mut tail = match reader.known() {
-            Some(tail) if tail.is_current(folder)? && tail.is_intact(folder)? => tail,
+            Some(tail) if tail.is_current(folder)? => {
+                if tail.is_intact(folder)? {
+                    tail
+                } else {
+                    // What is the matter with packs keeps nobody from appending.
+                    match Tail::load_alone(folder, 0, Some(&tail)) {
+                        Err(Error::FolderReplaced { .. }) if tail.is_survey => tail,
+                        loaded => loaded?,
+                    }
+                }
+            }
             known => Tail::load_alone(folder, 0, known.as_ref())?,
         };
         let pen = Pen { folder, key };
