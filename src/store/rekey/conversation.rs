@@ -83,7 +83,14 @@ impl Conversation {
                     continue;
                 };
                 let anew = tally.take(pen, item)?;
-                packs |= matches!(item, Item::Pack(_));
+                let is_packed = matches!(item, Item::Pack(_));
+                if anew {
+                    // Without a journal, a name that leads to the old file after a power cut may lead to what was
+                    // written in its place since.
+                    let folder = if is_packed { &pen.folder.packs } else { &pen.folder.blobs };
+                    folder.sync()?;
+                }
+                packs |= is_packed;
                 changed += match item {
                     Item::Pack(_) if anew => 1 + item.records() / PACKED,
                     _ => usize::from(anew),

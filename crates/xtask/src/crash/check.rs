@@ -1,19 +1,22 @@
 //! What must be true of a store whose writer is gone.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use sottovoce::{ConversationStore, Document, EncryptionKey, FileConversationStore, FindingKind};
+use sottovoce::{
+    ConversationStore, Document, EncryptionKey, Error, FileConversationStore, FindingKind, Rekey,
+    StoreOptions,
+};
 
 use crate::Result;
-use crate::crash::house::{append, block_on, open, open_of, text};
+use crate::crash::house::{Whose, append, block_on, new_key, old_key, open, open_as, text};
 use crate::crash::step::Told;
 
 /// What a step may have done to a conversation.
 #[derive(Default)]
 pub(crate) struct Expected {
-    /// Whose it is.
-    pub(crate) user: Option<&'static str>,
+    pub(crate) whose: Whose,
     /// How many messages there were before.
     pub(crate) before: u64,
     /// How many may be there beyond what was acknowledged.
@@ -42,7 +45,7 @@ pub(crate) use ensure;
 /// next append goes on where the last one stopped and mends what is left to mend.
 pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Result<()> {
     block_on(async {
-        let store = open_of(expected.user, root, 1).await?;
+        let store = open_as(&expected.whose, root, 1).await?;
         let (seqs, last) = read(&store).await?;
         let kept = told.kept.unwrap_or(expected.before);
         let forgot = seqs.iter().all(|seq| !expected.forgets.contains(seq))
@@ -63,7 +66,7 @@ pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Res
         ensure!(report.messages == all.len(), "checking counts {} messages", report.messages);
 
         append(&store, last + 1).await?;
-        for store in [store, open_of(expected.user, root, 1).await?] {
+        for store in [store, open_as(&expected.whose, root, 1).await?] {
             let report = store.verify(|_| {}).await?;
             ensure!(report.findings.is_empty(), "not mended: {:?}", report.findings);
             let (seqs, now) = read(&store).await?;
@@ -102,6 +105,35 @@ pub(crate) fn document(root: &Path, told: &Told, before: u64) -> Result<()> {
         ensure!(whole, "the document is neither the last one nor the next");
         Ok(())
     })
+}
+
+/// Under both keys everything is there; the change goes on from where it was; and then the new key opens everything and
+/// the old one nothing.
+pub(crate) fn rekeyed(root: &Path, told: &Told, before: u64) -> Result<()> {
+    block_on(async {
+        let both = StoreOptions::new(old_key()?).also_with(new_key()?).open(root).await?;
+        let (seqs, _) = read(&both).await?;
+        ensure!(seqs.iter().copied().eq(1..=before), "under both keys: {seqs:?}");
+        let report = both.verify(|_| {}).await?;
+        ensure!(report.is_sound(), "not sound under both keys: {:?}", report.findings);
+        ensure!(!told.done || open(root, 1).await.is_err(), "the old key still opens it");
+        rekey(root).await?;
+        let old = open(root, 1).await;
+        ensure!(matches!(old, Err(ref e) if e.is::<Error>()), "the old key opens it: {old:?}");
+        let bytes = open_as(&NEW, root, 1).await?.read_document(Document::Calibration).await?;
+        ensure!(bytes.as_deref().map(Vec::as_slice) == Some(b"1"), "the document is lost");
+        Ok(())
+    })?;
+    conversation(root, told, &Expected { whose: NEW, before, ..Expected::default() })
+}
+
+const NEW: Whose = Whose { user: None, is_rekeyed: true };
+
+pub(crate) async fn rekey(root: &Path) -> Result<()> {
+    let rekeyed =
+        Rekey::new(old_key()?, new_key()?).run(root, |_| ControlFlow::Continue(())).await?;
+    ensure!(rekeyed.left.is_empty() && rekeyed.kept.is_empty(), "left as it was: {rekeyed:?}");
+    Ok(())
 }
 
 /// There is a whole key or none, one that was told is there, and a key can be made where there is none.

@@ -11,18 +11,34 @@ use sottovoce::{
 use crate::Result;
 
 pub(crate) async fn open(root: &Path, loose: usize) -> Result<FileConversationStore> {
-    open_of(None, root, loose).await
+    open_as(&Whose::default(), root, loose).await
 }
 
-/// Opens one user's conversation, or the one that is nobody's.
-pub(crate) async fn open_of(
-    user: Option<&str>,
+/// Which conversation, under which key.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Whose {
+    /// One user's, or the one that is nobody's.
+    pub(crate) user: Option<&'static str>,
+    /// After a change of keys.
+    pub(crate) is_rekeyed: bool,
+}
+
+pub(crate) async fn open_as(
+    whose: &Whose,
     root: &Path,
     loose: usize,
 ) -> Result<FileConversationStore> {
-    let key = EncryptionKey::from_secret("a secret to be killed with, long enough")?;
-    let scope = user.map_or(Scope::Default, |user| Scope::Dm { user: user.into() });
+    let scope = whose.user.map_or(Scope::Default, |user| Scope::Dm { user: user.into() });
+    let key = if whose.is_rekeyed { new_key()? } else { old_key()? };
     Ok(StoreOptions::new(key).scope(scope).loose_files(loose).open(root).await?)
+}
+
+pub(crate) fn old_key() -> Result<EncryptionKey> {
+    Ok(EncryptionKey::from_secret("a secret to be killed with, long enough")?)
+}
+
+pub(crate) fn new_key() -> Result<EncryptionKey> {
+    Ok(EncryptionKey::from_secret("another secret to be killed with, as long")?)
 }
 
 /// The words of each number, so that a swap would show.

@@ -8,7 +8,7 @@ use sottovoce::{ConversationStore, Document, EncryptionKey, RepairOptions};
 
 use crate::Result;
 use crate::crash::check::{self, Expected};
-use crate::crash::house::{append, block_on, open, open_of, said, say, text};
+use crate::crash::house::{Whose, append, block_on, open, open_as, said, say, text};
 
 /// What a process has been told, as it repeats it on its output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,7 +55,9 @@ pub(crate) struct Step {
 /// The number of files that stay loose, so that packing begins early.
 const LOOSE: usize = 64;
 
-pub(crate) const STEPS: [Step; 13] = [
+const BOB: Whose = Whose { user: Some("bob"), is_rekeyed: false };
+
+pub(crate) const STEPS: [Step; 14] = [
     Step {
         name: "first-append",
         is_long: false,
@@ -70,14 +72,14 @@ pub(crate) const STEPS: [Step; 13] = [
         seed: |_| Ok(()),
         work: |root| {
             block_on(async {
-                append(&open_of(Some("bob"), root, LOOSE).await?, 1).await?;
+                append(&open_as(&BOB, root, LOOSE).await?, 1).await?;
                 say("kept 1");
                 Ok(())
             })
         },
         check: |root, told| {
-            let user = Some("bob");
-            check::conversation(root, told, &Expected { user, ..Expected::one_more_than(0) })
+            let expected = Expected { whose: BOB, ..Expected::one_more_than(0) };
+            check::conversation(root, told, &expected)
         },
     },
     Step {
@@ -198,6 +200,20 @@ pub(crate) const STEPS: [Step; 13] = [
             }
             check::conversation(root, told, &Expected { before: 3, more: 0, ..Expected::default() })
         },
+    },
+    // Packs, single files and a document.
+    Step {
+        name: "rekey",
+        is_long: true,
+        seed: |root| {
+            filled(root, 1, 4)?;
+            block_on(async {
+                let store = open(root, LOOSE).await?;
+                Ok(store.write_document(Document::Calibration, b"1").await?)
+            })
+        },
+        work: |root| block_on(check::rekey(root)),
+        check: |root, told| check::rekeyed(root, told, 4),
     },
     Step {
         name: "key-file",
