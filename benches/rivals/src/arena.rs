@@ -117,6 +117,17 @@ impl Seat {
         outcome
     }
 
+    /// Closes the store, and does something with the one that opens it again.
+    pub(crate) fn reopened<T>(
+        &mut self,
+        work: impl FnOnce(Kind, &Path) -> Outcome<(Box<dyn Contender>, T)>,
+    ) -> Outcome<T> {
+        self.contender = None;
+        let (contender, outcome) = work(self.kind, &self.folder)?;
+        self.contender = Some(contender);
+        Ok(outcome)
+    }
+
     /// Writes out what a contender leaves in the page cache, so that no rival's fsync has to.
     pub(crate) fn settle(&self) -> Outcome<()> {
         if self.kind.is_durable() { Ok(()) } else { sync(&self.folder) }

@@ -9,6 +9,7 @@ pub(crate) enum Figure {
     OwnAppend,
     OtherAppend,
     Open,
+    OpenAlone,
     Memory,
     Resident,
     Append,
@@ -74,11 +75,12 @@ impl Who {
 }
 
 impl Figure {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Unchanged,
         Self::OwnAppend,
         Self::OtherAppend,
         Self::Open,
+        Self::OpenAlone,
         Self::Memory,
         Self::Resident,
         Self::Append,
@@ -96,6 +98,7 @@ impl Figure {
             Self::OwnAppend => "tail of 6 after own append",
             Self::OtherAppend => "tail of 6 after another process's",
             Self::Open => "open and first tail of 6",
+            Self::OpenAlone => "the same, opened by nobody else",
             Self::Memory => "memory added by that",
             Self::Resident => "the same, program pages included",
             Self::Append => "append",
@@ -114,7 +117,7 @@ impl Figure {
             Self::Unchanged => "unchanged",
             Self::OwnAppend => "own-append",
             Self::OtherAppend => "other-append",
-            Self::Open => "open",
+            Self::Open | Self::OpenAlone => "open",
             Self::Memory | Self::Resident => "memory",
             Self::Append => "append",
             Self::Bulk | Self::Singly => "bulk",

@@ -1,17 +1,18 @@
 //! Figures of reading.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use super::{TAIL, entrants, of_stores, timed};
 use crate::arena::Arena;
 use crate::child::{Memory, Neighbour, memory_of_opening};
-use crate::contender::{Kind, Outcome};
+use crate::contender::{Contender, Kind, Outcome, Words};
 use crate::figure::{Cell, Figure, Who};
 use crate::rounds::{Entrant, Rounds};
 
-/// What takes less than this is measured many times in a row.
-const SHORT: f64 = 1e-4;
-const IN_A_ROW: usize = 200;
+/// What is quick is measured many times in a row, about so long.
+const A_WHILE: f64 = 5e-3;
+const IN_A_ROW: f64 = 200.0;
 /// More are not scanned: all of them are in memory then.
 const SCANNED: usize = 100_000;
 
@@ -19,29 +20,39 @@ pub(super) fn unchanged(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<C
     of_stores(arena, rounds, Figure::Unchanged, |seat| {
         let (once, words) = timed(|| seat.contender()?.tail(TAIL))?;
         seat.check(&words, TAIL)?;
-        if once > SHORT {
-            return Ok(once);
-        }
-        let (all, _) = timed(|| seat.contender()?.tails(TAIL, IN_A_ROW))?;
-        Ok(all / IN_A_ROW as f64)
+        let times = (A_WHILE / once).clamp(1.0, IN_A_ROW).floor();
+        let (all, _) = timed(|| seat.contender()?.tails(TAIL, times as usize))?;
+        Ok(all / times)
     })
 }
 
-/// A second opening in a process that has the store open already, which spares SQLite making its shared memory.
+/// First beside the store that is open in this process already, which spares SQLite making its journal and its shared
+/// memory; then alone.
 pub(super) fn open(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
-    of_stores(arena, rounds, Figure::Open, |seat| {
+    let mut cells = of_stores(arena, rounds, Figure::Open, |seat| {
         let kind = seat.kind;
         let (time, words) = seat.beside(|folder| {
-            let (time, (_, words)) = timed(|| {
-                let mut contender = kind.open(folder)?;
-                let words = contender.tail(TAIL)?;
-                Ok((contender, words))
-            })?;
+            let (time, (_, words)) = timed(|| open_and_read(kind, folder))?;
             Ok((time, words))
         })?;
         seat.check(&words, TAIL)?;
         Ok(time)
-    })
+    })?;
+    cells.extend(of_stores(arena, rounds, Figure::OpenAlone, |seat| {
+        let (time, words) = seat.reopened(|kind, folder| {
+            let (time, (contender, words)) = timed(|| open_and_read(kind, folder))?;
+            Ok((contender, (time, words)))
+        })?;
+        seat.check(&words, TAIL)?;
+        Ok(time)
+    })?);
+    Ok(cells)
+}
+
+fn open_and_read(kind: Kind, folder: &Path) -> Outcome<(Box<dyn Contender>, Words)> {
+    let mut contender = kind.open(folder)?;
+    let words = contender.tail(TAIL)?;
+    Ok((contender, words))
 }
 
 pub(super) fn memory(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
