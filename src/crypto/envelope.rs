@@ -262,8 +262,22 @@ mod tests {
         assert_eq!(Envelope::parse(newer.as_bytes()).unwrap_err(), Malformed::Newer(2));
         let ancestor = br#"{"alg":"AES-256-GCM","iv":"AAAA","ciphertext":"","tag":""}"#;
         assert_eq!(Envelope::parse(ancestor).unwrap_err(), Malformed::Ancestor);
-        for rubbish in [&b""[..], b"{", b"\xff\xfe", b"{\"v\":-1,", b"{\"v\":1e9,"] {
+        for rubbish in
+            [&b""[..], b"{", b"\xff\xfe", b"{\"v\":-1,", b"{\"v\":0,", b"{\"v\":1,", b"{\"v\":1e9,"]
+        {
             assert!(matches!(Envelope::parse(rubbish).unwrap_err(), Malformed::Not(_)));
+        }
+    }
+
+    #[test]
+    fn a_key_id_is_32_lower_case_digits_whoever_asks() {
+        let (key, line) = sealed();
+        let text = String::from_utf8(line).unwrap();
+        let id = key.id();
+        for wrong in [&id[1..], &format!("{id}0"), &id.replace(&id[..1], "g"), &"A".repeat(32), ""]
+        {
+            let changed = text.replace(id, wrong);
+            assert!(Envelope::parse(changed.as_bytes()).is_err(), "{wrong}");
         }
     }
 

@@ -14,6 +14,8 @@ use crate::blob::{
     Blobs, Check, EntryKind, Fill, Lock, Refill, Source, Streamed, fs::FsBlobs, memory::MemoryBlobs,
 };
 use crate::crypto::SealingKey;
+use crate::store::folder::Folder;
+use crate::store::head::Head;
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error, Result};
 
 /// The calls that can be made to fail.
@@ -451,6 +453,28 @@ async fn a_record_that_could_not_be_read_for_a_moment_is_read_again() {
             assert_eq!(store.read_tail(3).await.unwrap().messages.len(), 3, "read {after}");
         }
     }
+}
+
+#[tokio::test]
+async fn forgetting_more_than_a_readable_record_holds_is_refused_and_changes_nothing() {
+    let blobs: Arc<dyn Blobs> = Arc::new(MemoryBlobs::default());
+    let options = || StoreOptions::new(secret("the fault tests' secret"));
+    let store = open_with(options(), blobs.clone()).await;
+    store.append_message(said(1)).await.unwrap();
+    // As if there had been so many messages.
+    let scope = crate::Scope::Default;
+    let key = Arc::new(secret("the fault tests' secret"));
+    let folder = Folder::new(blobs.clone(), blobs.clone(), scope, vec![key]);
+    let head = Head::default().after(3_000_000, None, std::iter::empty());
+    let key = folder.writing_key().unwrap();
+    blobs.replace("head", &folder.seal_head(key, head).unwrap()).unwrap();
+    let numbers: Vec<_> = (1..1_000_000).map(|number| number * 2..=number * 2).collect();
+    let store = open_with(options(), blobs.clone()).await;
+    let refused = store.forget(&numbers).await;
+    assert!(matches!(refused, Err(Error::InvalidMessage { .. })), "{refused:?}");
+    assert_eq!(store.read_tail(1).await.unwrap().last_seq, 3_000_000);
+    assert_eq!(store.forget(&numbers[..300_000]).await.unwrap().numbers, 300_000);
+    assert_eq!(store.verify(|_| {}).await.unwrap().forgotten, 300_000);
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use crate::store::file::{FileConversationStore, blocking};
 use crate::store::folder::Folder;
 use crate::store::packer::Packer;
 use crate::store::reader::Reader;
+use crate::store::record::LONGEST_RECORD;
 use crate::store::writer::Writer;
 
 /// How to open a store.
@@ -77,7 +78,7 @@ impl StoreOptions {
     /// The most bytes that a message's record may take, as JSON; at most 11 MiB, so that its file stays readable.
     #[must_use]
     pub fn max_message_bytes(mut self, bytes: usize) -> Self {
-        self.max_message_bytes = bytes.min(11 << 20);
+        self.max_message_bytes = bytes.min(LONGEST_RECORD);
         self
     }
 

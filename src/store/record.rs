@@ -12,6 +12,9 @@ use crate::message::ChatMessage;
 use crate::scope::Scope;
 use crate::store::name::{RecordKind, RecordName};
 
+/// The most bytes of a record: sealed, they still fit a file that is read.
+pub(crate) const LONGEST_RECORD: usize = 11 << 20;
+
 /// The deepest nesting of a tool call's arguments; JSON readers commonly stop at 128 for the whole record.
 const DEEPEST: usize = 64;
 

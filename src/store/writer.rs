@@ -17,7 +17,7 @@ use crate::store::packer::mend::{Before, make_durable};
 use crate::store::packer::{Packer, Step};
 use crate::store::pen::Pen;
 use crate::store::reader::Reader;
-use crate::store::record::StoredMessage;
+use crate::store::record::{LONGEST_RECORD, StoredMessage};
 use crate::store::remedy::{Mending, Remedy};
 use crate::store::repair::{self, RepairOptions, adopt};
 use crate::store::tail::Tail;
@@ -150,12 +150,17 @@ impl Writer {
             }
             let numbers = erased.count() - tail.erased.count();
             let newly = erased.without(&tail.erased);
-            imports::note(pen, &reader, tail, &newly)?;
             // The new record speaks for the earlier ones, which go with what they erased.
             erased.extend(tail.forgets.iter().map(|name| name.seq..=name.seq));
             let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
                 reason: "the forgotten numbers cannot be written as JSON",
             })?;
+            if plaintext.len() > LONGEST_RECORD {
+                return Err(Error::InvalidMessage {
+                    reason: "so many separate numbers fit no record that could be read again",
+                });
+            }
+            imports::note(pen, &reader, tail, &newly)?;
             let name = pen.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
             tail.last_seq = name.seq;
             pen.acknowledge(tail)?;
