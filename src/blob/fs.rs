@@ -5,6 +5,7 @@
 
 mod aside;
 mod lock;
+mod mark;
 mod place;
 mod source;
 mod stage;
@@ -16,9 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT,
-};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use self::place::Folder;
@@ -116,16 +115,6 @@ impl FsBlobs {
         }
         Ok(bytes)
     }
-}
-
-/// Nanoseconds of a second.
-const SECOND: u64 = 1_000_000_000;
-
-/// When a file was modified, in nanoseconds since 1970; `None` before then.
-#[allow(clippy::useless_conversion, reason = "other systems have other widths")]
-fn nanoseconds(stat: &Stat) -> Option<u64> {
-    let seconds = u64::try_from(stat.st_mtime).ok()?.checked_mul(SECOND)?;
-    seconds.checked_add(u64::try_from(stat.st_mtime_nsec).ok()?)
 }
 
 /// Makes a file's bytes, or a folder's names, durable; where fsync alone is not enough, the standard library knows.
@@ -324,43 +313,12 @@ impl Blobs for FsBlobs {
         durable(&self.opened_or_made()?.fd, &self.path)
     }
 
-    /// The mark is the folder's time of modification, which every change of a name moves on.
     fn mark(&self) -> Result<Option<u64>> {
-        let Some(folder) = self.held()? else {
-            return Ok(None);
-        };
-        let stat =
-            rustix::fs::fstat(&folder.fd).map_err(|e| self.error("look at the folder", "", e))?;
-        Ok(nanoseconds(&stat))
+        self.held()?.map_or(Ok(None), |folder| mark::get(&folder.fd, &self.path))
     }
 
     fn set_mark(&self, mark: Option<u64>) -> Result<Option<u64>> {
-        let Some(folder) = self.held()? else {
-            return Ok(None);
-        };
-        let mark = match mark {
-            Some(mark) => mark,
-            None => {
-                // The system's own times repeat within a tick of its clock; a random part does not.
-                let random = getrandom::u64().map_err(|_| Error::NoRandomness)? % SECOND;
-                let Some(now) = self.mark()? else {
-                    return Ok(None);
-                };
-                now - now % SECOND + random
-            }
-        };
-        let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-        let (Ok(tv_sec), Ok(tv_nsec)) = ((mark / SECOND).try_into(), (mark % SECOND).try_into())
-        else {
-            return Ok(None);
-        };
-        let times =
-            Timestamps { last_access: omitted, last_modification: Timespec { tv_sec, tv_nsec } };
-        // Who does not own the folder may not; a file system may keep less of a time than it is given.
-        if rustix::fs::futimens(&folder.fd, &times).is_err() {
-            return Ok(None);
-        }
-        Ok(self.mark()?.filter(|set| *set == mark))
+        self.held()?.map_or(Ok(None), |folder| mark::set(&folder.fd, &self.path, mark))
     }
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {

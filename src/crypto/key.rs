@@ -5,7 +5,7 @@ use std::fmt;
 use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit};
 use hkdf::Hkdf;
 use sha2::Sha256;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::envelope::{Envelope, Place, line};
 use super::passphrase::{Cost, KeyBytes, Passphrase, Salt, digest};
@@ -159,9 +159,7 @@ impl fmt::Debug for EncryptionKey {
 /// Overwrites what deciphering has left of a text on the stack.
 #[inline(never)]
 fn bleach() {
-    let mut stack = [0_u8; 1 << 14];
-    stack.zeroize();
-    std::hint::black_box(&mut stack);
+    std::hint::black_box(&mut [0_u8; 1 << 14]);
 }
 
 /// Fills the buffer from the operating system.

@@ -188,6 +188,26 @@ async fn a_pack_that_a_killed_writer_left_beyond_the_head_is_durable_before_the_
 }
 
 #[tokio::test]
+async fn what_a_killed_writer_left_beyond_the_head_is_told_to_those_who_remember_as_soon_as_it_counts()
+ {
+    for count in [1, 9] {
+        let blobs = Arc::new(MemoryBlobs::default());
+        let (faulty, watcher) = (Faulty::over(blobs.clone()), open(&blobs).await);
+        let store = open(&faulty).await;
+        store.append_message(said(1)).await.unwrap();
+        assert_eq!(watcher.read_tail(9).await.unwrap().last_seq, 1);
+        faulty.fail(Call::Overwrite, 0, usize::MAX, broken);
+        store.append_all(many(2, count)).await.unwrap_err();
+        // The next one changes nothing itself.
+        let forgotten = open(&blobs).await.forget(&[99..=99]).await.unwrap();
+        assert_eq!(forgotten.numbers, 0);
+        assert_eq!(watcher.read_tail(9).await.unwrap().last_seq, 1 + count);
+        assert_eq!(watcher.append_message(said(2 + count)).await.unwrap().seq, 2 + count);
+        assert_eq!(self::count(&blobs, "").await, 2 + count);
+    }
+}
+
+#[tokio::test]
 async fn a_pack_name_that_is_taken_is_never_overwritten() {
     let blobs = Arc::new(MemoryBlobs::default());
     let store = open(&blobs).await;

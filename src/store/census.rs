@@ -106,7 +106,7 @@ impl Census {
         let read = |piece: &Piece| Part::read(folder, piece);
         in_order(
             &pieces,
-            Piece::threads_for(&pieces, folder.threads),
+            Piece::threads_for(&pieces, folder.threads()),
             read,
             |piece, (read, part)| {
                 progress(part.lines);

@@ -465,7 +465,7 @@ async fn forgetting_more_than_a_readable_record_holds_is_refused_and_changes_not
     let scope = crate::Scope::Default;
     let key = Arc::new(secret("the fault tests' secret"));
     let folder = Folder::new(blobs.clone(), blobs.clone(), scope, vec![key]);
-    let head = Head::default().after(3_000_000, None, std::iter::empty());
+    let head = Head::default().after(3_000_000, (None, None), std::iter::empty());
     let key = folder.writing_key().unwrap();
     blobs.replace("head", &folder.seal_head(key, head).unwrap()).unwrap();
     let numbers: Vec<_> = (1..1_000_000).map(|number| number * 2..=number * 2).collect();

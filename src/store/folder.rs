@@ -1,6 +1,8 @@
 //! One conversation's sealed files: listing, opening and sealing them. Remembers only the vault.
 
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use zeroize::Zeroizing;
@@ -34,8 +36,8 @@ pub(crate) struct Folder {
     pub(crate) root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
     vault: HeldVault,
-    /// How many threads read packs.
-    pub(crate) threads: usize,
+    /// How many threads may read packs, if not as many as there are processors.
+    threads: Option<usize>,
 }
 
 /// The names in a folder, not yet opened, in no order.
@@ -69,6 +71,16 @@ pub(crate) struct Desk<'a> {
 impl<'a> Desk<'a> {
     pub(crate) fn new(folder: &'a Folder) -> Self {
         Self { folder, scope: folder.scope.parts(), scratch: Scratch::default() }
+    }
+
+    /// Opens a record in a file of its own.
+    pub(crate) fn read(&mut self, name: RecordName) -> Result<Opened> {
+        let text = name.to_string();
+        match self.folder.blobs.read(&text) {
+            Ok(Some(bytes)) => self.open(name, &text, &bytes),
+            Ok(None) => Ok(Opened::Gone),
+            Err(error) => unreadable(error).map(Opened::Skipped),
+        }
     }
 
     /// Opens a record's bytes under its name, given as text too.
@@ -115,12 +127,17 @@ impl Folder {
     ) -> Self {
         let packs = blobs.folder(pack::FOLDER);
         let vault = HeldVault::new(keys);
-        Self { blobs, packs, root, scope: Arc::new(scope), vault, threads: 1 }
+        Self { blobs, packs, root, scope: Arc::new(scope), vault, threads: None }
     }
 
     /// The same, read by so many threads.
-    pub(crate) fn read_by(self, threads: usize) -> Self {
+    pub(crate) fn read_by(self, threads: Option<usize>) -> Self {
         Self { threads, ..self }
+    }
+
+    /// How many threads may read packs. To ask the system takes longer than opening a store.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get))
     }
 
     /// The vault as it was last seen; `None` while there is none.
@@ -263,12 +280,7 @@ impl Folder {
 
     /// Opens one record. Only failures that concern every file are errors.
     pub(crate) fn open(&self, name: RecordName) -> Result<Opened> {
-        let bytes = match self.blobs.read(&name.to_string()) {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => return Ok(Opened::Gone),
-            Err(error) => return unreadable(error).map(Opened::Skipped),
-        };
-        self.open_bytes(name, &bytes)
+        Desk::new(self).read(name)
     }
 
     /// Opens a record's bytes, wherever they were.

@@ -1,6 +1,5 @@
 //! How a store is opened.
 
-use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +28,7 @@ pub struct StoreOptions {
     max_message_bytes: usize,
     redactor: Option<Arc<dyn Redactor>>,
     loose_files: usize,
-    threads: usize,
+    threads: Option<usize>,
 }
 
 impl StoreOptions {
@@ -43,7 +42,7 @@ impl StoreOptions {
             max_message_bytes: 1 << 20,
             redactor: None,
             loose_files: 64,
-            threads: std::thread::available_parallelism().map_or(1, NonZero::get),
+            threads: None,
         }
     }
 
@@ -102,7 +101,7 @@ impl StoreOptions {
     /// unless told otherwise. The others are there only while it reads.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads.max(1);
+        self.threads = Some(threads.max(1));
         self
     }
 

@@ -270,7 +270,7 @@ impl Reader {
         };
         in_order(
             &pieces,
-            Piece::threads_for(&pieces, self.folder.threads),
+            Piece::threads_for(&pieces, self.folder.threads()),
             read,
             |piece, (read, records, strange)| {
                 gone |= read == Read::Gone;

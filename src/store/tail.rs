@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::store::Reading;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
-use crate::store::folder::{ATTEMPTS, Folder, HeadState, Opened, restless};
+use crate::store::folder::{ATTEMPTS, Desk, Folder, HeadState, Opened, restless};
 use crate::store::head::{Head, NAMED};
 use crate::store::name::{NameTime, RecordName};
 use crate::store::newest::{Newest, Next};
@@ -405,9 +405,9 @@ fn numbers_beside(others: &Erased, pack: &PackName) -> u64 {
 
 /// Opens messages in files of their own, given the newest first; `None` where one of them is not there or does not open.
 fn open_all(folder: &Folder, names: &[RecordName]) -> Result<Option<Vec<Arc<StoredMessage>>>> {
-    let mut messages = Vec::with_capacity(names.len());
+    let (mut messages, mut desk) = (Vec::with_capacity(names.len()), Desk::new(folder));
     for &name in names.iter().rev() {
-        let Opened::Message(message) = folder.open(name)? else {
+        let Opened::Message(message) = desk.read(name)? else {
             return Ok(None);
         };
         messages.push(message);
