@@ -274,8 +274,9 @@ mod tests {
         let (key, line) = sealed();
         let text = String::from_utf8(line).unwrap();
         let id = key.id();
-        for wrong in [&id[1..], &format!("{id}0"), &id.replace(&id[..1], "g"), &"A".repeat(32), ""]
-        {
+        let (short, long) = (id.replacen(char::is_alphanumeric, "", 1), format!("{id}0"));
+        let other = id.replacen(char::is_alphanumeric, "g", 1);
+        for wrong in [&short, &long, &other, &"A".repeat(32), ""] {
             let changed = text.replace(id, wrong);
             assert!(Envelope::parse(changed.as_bytes()).is_err(), "{wrong}");
         }
