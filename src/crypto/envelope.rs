@@ -82,7 +82,7 @@ pub(crate) struct Envelope<'a> {
     pub(crate) key_id: &'a str,
     pub(crate) iv: [u8; 12],
     pub(crate) tag: [u8; 16],
-    ciphertext: &'a str,
+    ciphertext: &'a [u8],
 }
 
 const OPENING: &str = r#"{"v":1,"alg":"AES-256-GCM","kid":""#;
@@ -90,33 +90,41 @@ const IV: &str = r#"","iv":""#;
 const CIPHERTEXT: &str = r#"","ciphertext":""#;
 const TAG: &str = r#"","tag":""#;
 const CLOSING: &str = "\"}\n";
+/// In hexadecimal digits.
+const KEY_ID_LENGTH: usize = 32;
+/// In base64, as is the tag's.
+const IV_LENGTH: usize = 16;
+const TAG_LENGTH: usize = 24;
 
 impl<'a> Envelope<'a> {
     /// Checks the exact form: these fields in this order, no other white space, canonical padded base64, one newline.
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         use Malformed::Not;
-        if bytes.is_empty() {
-            return Err(Not("it is empty"));
-        }
-        let text = str::from_utf8(bytes).map_err(|_| Not("it is not text"))?;
-        let Some(rest) = text.strip_prefix(OPENING) else {
-            return Err(otherwise(text));
+        let Some(rest) = bytes.strip_prefix(OPENING.as_bytes()) else {
+            return Err(otherwise(bytes));
         };
-        // No value holds a quotation mark, so that looking for that alone is enough, and fast.
-        let field = |text: &'a str, next: &str| {
-            let end =
-                text.find('"').filter(|end| text.get(*end..).is_some_and(|t| t.starts_with(next)));
-            end.and_then(|end| Some((text.get(..end)?, text.get(end + next.len()..)?)))
-                .ok_or(Not("a field is missing"))
+        // All but the ciphertext has a fixed length, so that nothing is looked for.
+        let missing = || Not("a field is missing");
+        let field = |rest: &'a [u8], length, next: &str| {
+            let (value, rest) = rest.split_at_checked(length)?;
+            Some((value, rest.strip_prefix(next.as_bytes())?))
         };
-        let (key_id, rest) = field(rest, IV)?;
-        let (iv, rest) = field(rest, CIPHERTEXT)?;
-        let (ciphertext, rest) = field(rest, TAG)?;
-        let tag = rest.strip_suffix(CLOSING).ok_or(Not("it does not end as an envelope does"))?;
-        let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        if key_id.len() != 32 || !key_id.bytes().all(hex) {
-            return Err(Not("its key id is not 32 hexadecimal digits"));
-        }
+        let (key_id, rest) = field(rest, KEY_ID_LENGTH, IV).ok_or_else(missing)?;
+        let (iv, rest) = field(rest, IV_LENGTH, CIPHERTEXT).ok_or_else(missing)?;
+        let rest = rest
+            .strip_suffix(CLOSING.as_bytes())
+            .ok_or(Not("it does not end as an envelope does"))?;
+        let (rest, tag) = rest
+            .len()
+            .checked_sub(TAG_LENGTH)
+            .and_then(|end| rest.split_at_checked(end))
+            .ok_or_else(missing)?;
+        let ciphertext = rest.strip_suffix(TAG.as_bytes()).ok_or_else(missing)?;
+        let hex = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+        let key_id = str::from_utf8(key_id)
+            .ok()
+            .filter(|id| id.as_bytes().iter().all(hex))
+            .ok_or(Not("its key id is not 32 hexadecimal digits"))?;
         Ok(Self {
             key_id,
             iv: fixed(iv).ok_or(Not("its iv is not 12 bytes of base64"))?,
@@ -137,15 +145,21 @@ impl<'a> Envelope<'a> {
     }
 }
 
-fn fixed<const N: usize>(base64: &str) -> Option<[u8; N]> {
-    // The length is compared first: decoding a hostile megabyte to learn that it is no nonce would be wasted.
-    if base64.len() != N.div_ceil(3) * 4 {
-        return None;
-    }
-    BASE64.decode(base64).ok()?.try_into().ok()
+fn fixed<const N: usize>(base64: &[u8]) -> Option<[u8; N]> {
+    // What base64 might hold is told in threes.
+    let mut buffer = [0; 18];
+    let length = BASE64.decode_slice(base64, &mut buffer).ok()?;
+    buffer.get(..length)?.try_into().ok()
 }
 
-fn otherwise(text: &str) -> Malformed {
+/// What bytes are that do not begin as an envelope does.
+fn otherwise(bytes: &[u8]) -> Malformed {
+    let Ok(text) = str::from_utf8(bytes) else {
+        return Malformed::Not("it is not text");
+    };
+    if text.is_empty() {
+        return Malformed::Not("it is empty");
+    }
     if text.starts_with('\u{feff}') {
         return Malformed::Not("it starts with a byte order mark");
     }

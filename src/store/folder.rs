@@ -40,6 +40,14 @@ pub(crate) struct Folder {
     threads: Option<usize>,
 }
 
+/// What is in the folder of packs, in no order.
+#[derive(Debug, Default)]
+pub(crate) struct Packs {
+    pub(crate) names: Vec<PackName>,
+    strange: Vec<Finding>,
+    leftovers: Vec<Finding>,
+}
+
 /// The names in a folder, not yet opened, in no order.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
@@ -222,39 +230,44 @@ impl Folder {
     fn list_packs(&self, listing: &mut Listing) -> Result<()> {
         let mut seen = None;
         for _ in 0..ATTEMPTS {
-            let (mut names, mut strange, mut leftovers) = (Vec::new(), Vec::new(), Vec::new());
-            let listed = self.packs.list(&mut |name, kind| {
-                let pack: Option<PackName> =
-                    str::from_utf8(name).ok().and_then(|name| name.parse().ok());
-                let place = [pack::FOLDER.as_bytes(), b"/", name].concat();
-                match (pack, kind) {
-                    (Some(pack), EntryKind::File) => names.push(pack),
-                    (Some(_), _) => strange.push(no_file(kind).in_file(place)),
-                    _ if name.starts_with(TEMPORARY.as_bytes()) => {
-                        leftovers.push(FindingKind::Leftover.in_file(place));
-                    }
-                    _ if name == quarantine::FOLDER.as_bytes() => {}
-                    _ => strange.push(FindingKind::Foreign.in_file(place)),
-                }
-            });
-            match listed {
-                // What stands in the place of the folder says nothing of the loose records.
-                Err(Error::NotPlain { path, found }) if path == self.packs.path() => {
-                    strange.push(FindingKind::NotPlain(found).in_file(pack::FOLDER));
-                }
-                listed => listed?,
-            }
-            names.sort_unstable();
-            let settled = seen.as_ref() == Some(&names);
-            if settled {
-                listing.packs = names;
-                listing.strange.append(&mut strange);
-                listing.leftovers.append(&mut leftovers);
+            let mut packs = self.packs_at_once()?;
+            packs.names.sort_unstable();
+            if seen.as_ref() == Some(&packs.names) {
+                listing.packs = packs.names;
+                listing.strange.append(&mut packs.strange);
+                listing.leftovers.append(&mut packs.leftovers);
                 return Ok(());
             }
-            seen = Some(names);
+            seen = Some(packs.names);
         }
         Err(restless(self))
+    }
+
+    /// The packs that one listing shows, in no order.
+    pub(crate) fn packs_at_once(&self) -> Result<Packs> {
+        let Packs { mut names, mut strange, mut leftovers } = Packs::default();
+        let listed = self.packs.list(&mut |name, kind| {
+            let pack: Option<PackName> =
+                str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+            let place = || [pack::FOLDER.as_bytes(), b"/", name].concat();
+            match (pack, kind) {
+                (Some(pack), EntryKind::File) => names.push(pack),
+                (Some(_), _) => strange.push(no_file(kind).in_file(place())),
+                _ if name.starts_with(TEMPORARY.as_bytes()) => {
+                    leftovers.push(FindingKind::Leftover.in_file(place()));
+                }
+                _ if name == quarantine::FOLDER.as_bytes() => {}
+                _ => strange.push(FindingKind::Foreign.in_file(place())),
+            }
+        });
+        match listed {
+            // What stands in the place of the folder says nothing of the loose records.
+            Err(Error::NotPlain { path, found }) if path == self.packs.path() => {
+                strange.push(FindingKind::NotPlain(found).in_file(pack::FOLDER));
+            }
+            listed => listed?,
+        }
+        Ok(Packs { names, strange, leftovers })
     }
 
     fn list_loose(&self) -> Result<Listing> {

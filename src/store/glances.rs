@@ -66,6 +66,24 @@ async fn the_newest_end_takes_no_look_at_the_folder_however_long_the_conversatio
 }
 
 #[tokio::test]
+async fn what_was_kept_at_once_is_read_from_its_pack_without_a_look_at_the_folder() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let faulty = Faulty::over(blobs.clone());
+    let writer = open(&blobs, 8).await;
+    writer.append_all((1..=300).map(said).collect()).await.unwrap();
+    assert!(record_names(&*blobs).is_empty());
+    for last in 300..=309 {
+        // One listing, of the packs.
+        faulty.fail(Call::List, 1, usize::MAX, broken);
+        let tail = open(&faulty, 8).await.read_tail(6).await.unwrap();
+        assert!(seqs(&tail).into_iter().eq(last - 5..=last), "{last}");
+        assert!(tail.skipped.is_empty() && tail.last_seq == last);
+        assert!(!faulty.was_reached());
+        appended(&writer, 1).await;
+    }
+}
+
+#[tokio::test]
 async fn a_document_and_packing_leave_the_head_as_good_as_it_was() {
     let blobs = Arc::new(MemoryBlobs::default());
     let faulty = Faulty::over(blobs.clone());

@@ -91,7 +91,9 @@ pub(crate) fn decode(name: RecordName, plaintext: &[u8]) -> Option<ChatMessage> 
 
 /// Parses a JSON object; serde would also take an array for a struct.
 pub(crate) fn object<'a, T: serde::Deserialize<'a>>(json: &'a [u8]) -> Option<T> {
-    json.starts_with(b"{").then(|| serde_json::from_slice(json).ok()).flatten()
+    // Checked at once, it need not be checked string by string.
+    let json = str::from_utf8(json).ok().filter(|json| json.starts_with('{'))?;
+    serde_json::from_str(json).ok()
 }
 
 fn deeper_than(value: &serde_json::Value, levels: usize) -> bool {

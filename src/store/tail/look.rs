@@ -1,0 +1,244 @@
+//! The newest end as the folder shows it: its names are listed, and its newest records opened.
+
+use std::collections::VecDeque;
+
+use super::{KEPT, Tail};
+use crate::error::Result;
+use crate::store::erased::Erased;
+use crate::store::finding::{Finding, FindingKind};
+use crate::store::folder::{ATTEMPTS, Folder, HeadState, Opened, restless};
+use crate::store::head::NAMED;
+use crate::store::name::{NameTime, RecordName};
+use crate::store::newest::{Newest, Next};
+use crate::store::opener::Opener;
+use crate::store::pack::{PackName, Reported};
+
+/// What a listing may show. It is no snapshot: while a batch is being published, it may show a later record of it
+/// without an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum View {
+    /// Others may be writing; a gap beyond the head is to be looked into.
+    Passing,
+    /// Others are writing and do not stop; beyond the head only an unbroken run counts.
+    Unbroken,
+    /// Nobody else is writing; everything counts.
+    Alone,
+}
+
+/// What came of looking at a folder.
+enum Look {
+    Tail(Box<Tail>),
+    /// Files vanished between being listed and being read.
+    Moved,
+    /// Beyond the head there is a record after a gap.
+    Broken,
+}
+
+/// What has been forgotten, as the forget records tell it.
+#[derive(Default)]
+struct Forgets {
+    erased: Erased,
+    in_force: Vec<RecordName>,
+    skipped: Vec<Finding>,
+}
+
+impl Forgets {
+    /// `None` where one of them has gone.
+    fn open(
+        opener: &mut Opener<'_>,
+        names: impl Iterator<Item = RecordName>,
+    ) -> Result<Option<Self>> {
+        let mut forgets = Self::default();
+        for name in names {
+            match opener.open(name)? {
+                Opened::Forget(ranges) => {
+                    forgets.erased.extend(ranges.ranges());
+                    forgets.in_force.push(name);
+                }
+                Opened::Gone => return Ok(None),
+                Opened::Skipped(kind) => forgets.skipped.push(kind.in_file(name.to_string())),
+                Opened::Message(_) => {}
+            }
+        }
+        Ok(Some(forgets))
+    }
+}
+
+impl Tail {
+    /// Reads the folder's newest end, at least `n` messages of it, taking over what `known` has opened already.
+    pub(crate) fn load(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
+        for _ in 0..ATTEMPTS {
+            match Self::look(folder, n, known, View::Passing)? {
+                Look::Tail(tail) => return Ok(*tail),
+                Look::Moved => {}
+                Look::Broken => break,
+            }
+        }
+        Self::load_settled(folder, n, known)
+    }
+
+    /// [`load`](Self::load) for the holder of the lock, beside whom nothing is being published.
+    pub(crate) fn load_alone(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
+        match Self::look(folder, n, known, View::Alone)? {
+            Look::Tail(tail) => Ok(*tail),
+            Look::Moved | Look::Broken => Err(restless(folder)),
+        }
+    }
+
+    /// Tells a batch that is being published from records that a crash or a thief has left beyond an old head: under
+    /// the lock there is no such batch.
+    fn load_settled(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
+        if let Some(tail) = folder.settled(|| Self::load_alone(folder, n, known))? {
+            return Ok(tail);
+        }
+        for _ in 0..ATTEMPTS {
+            if let Look::Tail(tail) = Self::look(folder, n, known, View::Unbroken)? {
+                return Ok(*tail);
+            }
+        }
+        Err(restless(folder))
+    }
+
+    fn look(folder: &Folder, n: usize, known: Option<&Self>, view: View) -> Result<Look> {
+        // The head comes first: whatever it acknowledges is then sure to be listed.
+        let (head_bytes, head) = folder.head()?;
+        let acknowledged = head.seq();
+        let listing = folder.list()?;
+        let mut opener = Opener::new(folder, known);
+
+        let (forgets, mut names): (Vec<_>, Vec<_>) =
+            listing.names.into_iter().partition(|name| name.is_forget());
+        let Some(Forgets { erased, mut in_force, skipped: mut unopened }) =
+            Forgets::open(&mut opener, forgets.into_iter())?
+        else {
+            return Ok(Look::Moved);
+        };
+        let mut skipped = listing.strange;
+        skipped.append(&mut unopened);
+        let mut returned: Vec<_> = names.extract_if(.., |name| erased.contains(name.seq)).collect();
+        returned.extend(in_force.extract_if(.., |name| erased.contains(name.seq)));
+
+        let mut last_shown = u64::MAX;
+        if matches!(head, HeadState::Known(_)) && view != View::Alone {
+            let mut accounted = erased.clone();
+            accounted.extend(std::iter::once(1..=acknowledged));
+            accounted.extend(names.iter().chain(&in_force).map(|name| name.seq..=name.seq));
+            accounted.extend(listing.packs.iter().map(PackName::seqs));
+            last_shown = accounted.unbroken();
+            let beyond = opener.extract_beyond(&mut names, last_shown)?
+                || opener.any_packed_beyond(&listing.packs, last_shown)?;
+            if beyond && view == View::Passing {
+                return Ok(Look::Broken);
+            }
+        }
+        let forgotten = erased.ranges().map(|range| *range.end()).max().unwrap_or(0);
+        let all = names.iter().chain(&in_force).copied();
+        let Some(present) = opener.highest(all, &listing.packs, forgotten, last_shown)? else {
+            return Ok(Look::Moved);
+        };
+        if acknowledged > present {
+            // A listing is no snapshot: it may show neither of two forget records of which one replaces the other.
+            if view != View::Alone && folder.head_bytes()? != head_bytes {
+                return Ok(Look::Moved);
+            }
+            skipped.push(FindingKind::CutTail.at(present + 1, acknowledged));
+        }
+        if head == HeadState::Damaged {
+            skipped.push(FindingKind::HeadDamaged.in_file("head"));
+        }
+
+        let mut unpacked = erased.clone();
+        unpacked.extend(in_force.iter().map(|name| name.seq..=name.seq));
+        let is_overgrown = |pack: &&PackName| {
+            erased.meets(&pack.seqs()) && pack.count != numbers_beside(&unpacked, pack)
+        };
+        let mut tail = Self {
+            head_bytes,
+            head,
+            last_seq: acknowledged.max(present),
+            newest: in_force.iter().map(|name| name.time).max().unwrap_or(NameTime::MIN),
+            returned,
+            overgrown: listing.packs.iter().filter(is_overgrown).copied().collect(),
+            ahead: listing.packs.iter().filter(|p| p.highest > acknowledged).copied().collect(),
+            loose: names.len(),
+            is_survey: true,
+            messages: VecDeque::new(),
+            whole: false,
+            skipped,
+            erased,
+            forgets: in_force,
+        };
+        // One is needed even for n = 0: the newest record's time; and by a writer, those that the head will name.
+        let wanted = if view == View::Alone { n.max(NAMED) } else { n.max(1) };
+        // What was in memory stays there, as far as it takes no reading of packs.
+        let in_memory = known.map_or(0, |tail| tail.messages.len().min(KEPT));
+        let mut newest = Newest::new(names, &listing.packs);
+        if !tail.fill(folder, &mut opener, &mut newest, wanted, in_memory, last_shown)? {
+            return Ok(Look::Moved);
+        }
+        tail.skipped.append(&mut newest.findings);
+        if tail.head == HeadState::Absent && !tail.is_fresh() {
+            tail.skipped.push(FindingKind::HeadMissing.in_file("head"));
+        }
+        Ok(Look::Tail(Box::new(tail)))
+    }
+
+    /// Takes in the newest messages; `false` where a file has gone.
+    fn fill(
+        &mut self,
+        folder: &Folder,
+        opener: &mut Opener<'_>,
+        newest: &mut Newest,
+        wanted: usize,
+        in_memory: usize,
+        last_shown: u64,
+    ) -> Result<bool> {
+        let (mut newest_known, mut reported) = (None, Reported::default());
+        while self.messages.len() < wanted
+            || (self.messages.len() < in_memory && newest.is_loose_next())
+        {
+            let (name, opened, place) = match newest.next(folder)? {
+                Next::Moved => return Ok(false),
+                Next::End => {
+                    self.whole = true;
+                    break;
+                }
+                // Of several copies, one that opens is enough.
+                Next::Loose(name) | Next::Packed(_, name, _) if newest_known == Some(name) => {
+                    continue;
+                }
+                Next::Loose(name) => (name, opener.open(name)?, name.to_string()),
+                Next::Packed(_, name, _)
+                    if name.seq > last_shown || self.erased.contains(name.seq) =>
+                {
+                    continue;
+                }
+                Next::Packed(pack, name, line) => {
+                    let opened = opener.open_line(name, &line)?;
+                    if matches!(opened, Opened::Skipped(_)) && !reported.admits(pack) {
+                        continue;
+                    }
+                    (name, opened, pack.place_of(name))
+                }
+            };
+            match opened {
+                Opened::Message(message) => {
+                    self.newest = self.newest.max(name.time);
+                    self.messages.push_front(message);
+                    newest_known = Some(name);
+                }
+                Opened::Gone => return Ok(false),
+                Opened::Skipped(kind) => self.skipped.push(kind.in_file(place)),
+                Opened::Forget(_) => {}
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// How many numbers between a pack's lowest and highest are not among these.
+fn numbers_beside(others: &Erased, pack: &PackName) -> u64 {
+    let mut all = Erased::default();
+    all.extend(std::iter::once(pack.seqs()));
+    all.without(others).count()
+}
