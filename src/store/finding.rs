@@ -10,7 +10,7 @@ use crate::store::name::RecordName;
 use crate::store::pack::{self, PackName};
 
 /// One thing that a read or a check found, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Finding {
     /// What it is.
     pub kind: FindingKind,
@@ -21,7 +21,7 @@ pub struct Finding {
 }
 
 /// Kinds of findings. `Display` gives the meaning in one sentence.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FindingKind {
     /// Sealed under a key that was not given.

@@ -319,9 +319,7 @@ impl<'a> Found<'a> {
     }
 
     fn skip(&mut self, finding: Finding) {
-        if !self.reading.skipped.contains(&finding) {
-            self.reading.skipped.push(finding);
-        }
+        self.reading.skipped.push(finding);
     }
 
     /// Puts the messages in order, each once.
@@ -333,7 +331,11 @@ impl<'a> Found<'a> {
     }
 
     fn reading(self) -> Reading {
-        Reading { messages: self.messages, ..self.reading }
+        let mut reading = Reading { messages: self.messages, ..self.reading };
+        // The newest end may have come upon the same.
+        let mut seen = HashSet::new();
+        reading.skipped.retain(|finding| seen.insert(finding.clone()));
+        reading
     }
 }
 

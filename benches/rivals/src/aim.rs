@@ -91,6 +91,12 @@ impl Aim {
             Self {
                 figure: ScanTwo,
                 messages: SCANNED,
+                against: Against::Rival(cipher, Scan),
+                bound: Gain(1.0),
+            },
+            Self {
+                figure: ScanTwo,
+                messages: SCANNED,
                 against: Against::Self_(SCANNED, Scan),
                 bound: Gain(1.8),
             },

@@ -170,7 +170,8 @@ mod tests {
         let settings = parsed("--figure scan,open --messages 1000,200").unwrap().unwrap();
         assert_eq!(settings.messages, [200, 1000]);
         let wanted = Figure::ALL.into_iter().filter(|figure| settings.wants(*figure));
-        assert_eq!(wanted.collect::<Vec<_>>(), [Figure::Open, Figure::Scan, Figure::ScanTwo]);
+        let expected = [Figure::Open, Figure::OpenAlone, Figure::Scan, Figure::ScanTwo];
+        assert_eq!(wanted.collect::<Vec<_>>(), expected);
         assert!(parsed("").unwrap().unwrap().wants(Figure::Disk));
     }
 }
