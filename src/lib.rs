@@ -44,7 +44,6 @@
 //! | prompts and why they say what they say | [`PromptBuilder`], [`Prompt`], [`Receipt`] |
 //! | requests for model servers | [`PromptRenderer`], [`OllamaChatRenderer`], [`OllamaPromptRenderer`], [`OpenAiChatRenderer`] |
 //! | whole turns | [`Conversation`], [`Answer`], [`Sentences`], [`TurnReport`] |
-//! | models | [`LanguageModel`], [`Ollama`], [`OllamaModel`] |
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
 //! | changing the key | [`Rekey`] |
 //! | what is wrong with a store | [`FileConversationStore::verify`], [`FileConversationStore::repair`], [`Finding`] |
