@@ -93,8 +93,8 @@ pub(crate) trait Blobs: Debug + Send + Sync {
     /// the mark away.
     fn mark(&self) -> Result<Option<u64>>;
 
-    /// Gives the folder this mark, or a new one. `None` where it cannot be marked.
-    fn set_mark(&self, mark: Option<u64>) -> Result<Option<u64>>;
+    /// Gives the folder a new mark. `None` where it cannot be marked.
+    fn renew_mark(&self) -> Result<Option<u64>>;
 
     /// Takes the folder's only lock, making the folder if need be.
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>>;

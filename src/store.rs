@@ -51,6 +51,8 @@ mod interleaving;
 mod packing;
 #[cfg(test)]
 mod rekeying;
+#[cfg(test)]
+mod setbacks;
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;

@@ -317,8 +317,8 @@ impl Blobs for FsBlobs {
         self.held()?.map_or(Ok(None), |folder| mark::get(&folder.fd, &self.path))
     }
 
-    fn set_mark(&self, mark: Option<u64>) -> Result<Option<u64>> {
-        self.held()?.map_or(Ok(None), |folder| mark::set(&folder.fd, &self.path, mark))
+    fn renew_mark(&self) -> Result<Option<u64>> {
+        self.held()?.map_or(Ok(None), |folder| mark::renew(&folder.fd, &self.path))
     }
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {

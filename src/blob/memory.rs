@@ -166,10 +166,9 @@ impl Blobs for MemoryBlobs {
         Ok(Some(self.mark.load(Ordering::SeqCst)))
     }
 
-    fn set_mark(&self, mark: Option<u64>) -> Result<Option<u64>> {
-        let mark = mark.unwrap_or_else(|| self.mark.load(Ordering::SeqCst) + 1);
-        self.mark.store(mark, Ordering::SeqCst);
-        Ok(Some(mark))
+    fn renew_mark(&self) -> Result<Option<u64>> {
+        self.unmark();
+        self.mark()
     }
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {

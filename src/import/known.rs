@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::error::{Error, Result};
 use crate::store::origin::Origin;
-use crate::store::{ConversationStore, Document, FileConversationStore, FindingKind, imports};
+use crate::store::{ConversationStore, Document, FileConversationStore, Finding, imports};
 
 /// How many numbers are read at a time.
 const STRETCH: u64 = 16_384;
@@ -24,12 +24,9 @@ impl Known {
         loop {
             let reading =
                 store.read_seqs(self.seen + 1..=self.seen.saturating_add(STRETCH)).await?;
-            for finding in reading.skipped {
-                // It might be one of those that are to be imported. What is damaged can be, and so is mended.
-                if let FindingKind::WrongKey { found } = finding.kind {
-                    let place = finding.file.unwrap_or_default();
-                    return Err(Error::WrongKey { place, found });
-                }
+            // It might be one of those that are to be imported. What is damaged can be, and so is mended.
+            if let Some(refusal) = reading.skipped.iter().find_map(Finding::refusal) {
+                return Err(refusal);
             }
             self.there.extend(reading.messages.iter().filter_map(|m| Origin::of(&m.message)));
             let end = self.seen.saturating_add(STRETCH);

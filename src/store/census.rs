@@ -1,6 +1,7 @@
 //! What a check has come upon, and what that amounts to.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ops::RangeInclusive;
 
 use crate::error::Result;
 use crate::store::erased::Erased;
@@ -146,7 +147,7 @@ impl Census {
             .extend(std::iter::once(head.seq().saturating_add(1)..=head.seq().saturating_add(1)));
         let mut lost = Erased::default();
         lost.extend(accounted.holes());
-        lost
+        lost.without(&self.closed())
     }
 
     /// The numbers that are there or forgotten.
@@ -154,6 +155,16 @@ impl Census {
         let mut accounted = self.erased.clone();
         accounted.extend(self.opened.runs());
         accounted
+    }
+
+    /// The numbers that another key, another program or another time can read, as far as their names say: whatever is
+    /// the matter with them, they are not lost.
+    fn closed(&self) -> Erased {
+        let closed = self.findings.iter().filter(|finding| finding.kind.is_anothers());
+        let numbers = closed.filter_map(|finding| finding.seqs);
+        let mut set = Erased::default();
+        set.extend(numbers.filter(|(first, last)| first == last).map(|(first, last)| first..=last));
+        set
     }
 
     /// Whether something seems to be lost, or to have come back.
@@ -216,12 +227,18 @@ impl Census {
 
         let accounted = self.accounted();
         let present = accounted.ranges().last().map_or(0, |range| *range.end());
-        self.findings.extend(
-            accounted.holes().map(|hole| FindingKind::Missing.at(*hole.start(), *hole.end())),
-        );
+        let closed = self.closed();
+        let mut missing = |kind: FindingKind, numbers: &mut dyn Iterator<Item = _>| {
+            let mut gone = Erased::default();
+            gone.extend(numbers);
+            let gone = gone.without(&closed);
+            let at = |range: RangeInclusive<u64>| kind.clone().at(*range.start(), *range.end());
+            self.findings.extend(gone.ranges().map(at));
+        };
+        missing(FindingKind::Missing, &mut accounted.holes());
         match head {
             HeadState::Known(head) if head.seq > present => {
-                self.findings.push(FindingKind::CutTail.at(present + 1, head.seq));
+                missing(FindingKind::CutTail, &mut std::iter::once(present + 1..=head.seq));
             }
             HeadState::Damaged => self.findings.push(FindingKind::HeadDamaged.in_file("head")),
             HeadState::Absent if present > 0 => {

@@ -73,10 +73,11 @@ impl Erased {
         for range in self.ranges() {
             let (mut next, last) = (*range.start(), *range.end());
             let before = other.erased.partition_point(|&(_, end)| end < next);
-            for taken in other.ranges().skip(before).take_while(|taken| *taken.start() <= last) {
+            let others = other.erased.get(before..).unwrap_or_default().iter();
+            for (start, end) in others.take_while(|(start, _)| *start <= last) {
                 // Empty where the one before ends right here.
-                rest.push(next..=taken.start() - 1);
-                next = taken.end().saturating_add(1);
+                rest.push(next..=start - 1);
+                next = end.saturating_add(1);
             }
             if !other.contains(last) {
                 rest.push(next..=last);

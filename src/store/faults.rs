@@ -230,8 +230,8 @@ impl Blobs for Faulty {
         self.inner.mark()
     }
 
-    fn set_mark(&self, mark: Option<u64>) -> Result<Option<u64>> {
-        self.inner.set_mark(mark)
+    fn renew_mark(&self) -> Result<Option<u64>> {
+        self.inner.renew_mark()
     }
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {

@@ -6,6 +6,7 @@ use std::io;
 use serde::Serialize;
 use serde::ser::SerializeStruct;
 
+use crate::error::Error;
 use crate::store::name::RecordName;
 use crate::store::pack::{self, PackName};
 
@@ -89,6 +90,25 @@ pub enum FindingKind {
     NotCompared,
 }
 
+impl Finding {
+    /// The same as an error, if another key, a newer program or another time may give what this one could not read.
+    pub(crate) fn refusal(&self) -> Option<Error> {
+        let place = || self.file.clone().unwrap_or_default();
+        match &self.kind {
+            FindingKind::WrongKey { found } => {
+                Some(Error::WrongKey { place: place(), found: found.clone() })
+            }
+            FindingKind::NewerFormat(version) => {
+                Some(Error::NewerFormat { place: place(), version: *version })
+            }
+            FindingKind::Unreadable(kind) => {
+                Some(Error::io("read the file", place(), (*kind).into()))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl FindingKind {
     /// A short name for machines.
     pub fn code(&self) -> &'static str {
@@ -132,6 +152,14 @@ impl FindingKind {
                 | Self::SecondName
                 | Self::Doubled
                 | Self::Quarantined { .. }
+        )
+    }
+
+    /// Whether someone else may be able to read what this is said of, or this program another time.
+    pub(crate) fn is_anothers(&self) -> bool {
+        matches!(
+            self,
+            Self::WrongKey { .. } | Self::NewerFormat(_) | Self::Unsupported | Self::Unreadable(_)
         )
     }
 

@@ -29,6 +29,9 @@ const SIDECARS: [&[u8]; 7] =
 /// How long a reading waits for a writer to finish what looks half done.
 const SETTLING: Duration = Duration::from_secs(1);
 
+/// How long a head may stay half overwritten.
+const TEARING: Duration = Duration::from_millis(5);
+
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) blobs: Arc<dyn Blobs>,
@@ -166,13 +169,15 @@ impl Folder {
     /// Whether the folder can be read with the keys at hand.
     pub(crate) fn check(&self) -> Result<()> {
         // A vault of another key is an error before anything else is looked at.
-        if self.vault()?.is_none()
-            && self.vault.keys().iter().all(|key| key.needs_salt())
-            && self.lacks_vault()?
-        {
+        let is_lost = self.vault()?.is_none();
+        let needs_salt = || self.vault.keys().iter().all(|key| key.needs_salt());
+        // Without a vault, only what opens tells that the key is the right one.
+        let (_, head) =
+            if is_lost && needs_salt() { (None, HeadState::Damaged) } else { self.head()? };
+        if is_lost && head == HeadState::Damaged && self.lacks_vault()? {
             return Err(Error::VaultMissing { path: self.root.path().into() });
         }
-        self.head().map(drop)
+        Ok(())
     }
 
     /// Makes the vault of an empty store.
@@ -402,7 +407,8 @@ impl Folder {
                 return Ok((bytes, HeadState::Damaged));
             }
             seen = bytes;
-            std::thread::yield_now();
+            // Whoever overwrites it may have been made to wait half-way.
+            std::thread::sleep(TEARING);
         }
     }
 

@@ -3,10 +3,13 @@
 use crate::error::Result;
 use crate::store::erased::Erased;
 use crate::store::finding::Finding;
-use crate::store::folder::{Folder, Opened};
+use crate::store::folder::{Folder, Opened, restless};
 use crate::store::name::RecordName;
 use crate::store::pack::PackName;
 use crate::store::pack::weed::weed;
+use crate::store::reader::{Reader, Wanted};
+use crate::store::record::StoredMessage;
+use crate::store::tail::Tail;
 
 /// What a request to forget came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,8 +24,56 @@ pub struct Forgotten {
     pub left: Vec<Finding>,
 }
 
-/// Removes the files of forgotten records, each only once it has proved to be what its name says.
-pub(crate) fn remove_erased(folder: &Folder, names: &[RecordName]) -> Result<Forgotten> {
+/// How many numbers are looked through at a time.
+const STRETCH: u64 = 16_384;
+
+/// Hands over the messages that are about to be forgotten.
+///
+/// # Errors
+/// Where one of them can only be read under another key, by a newer program or another time: what nobody can look at
+/// now is not deleted.
+pub(crate) fn survey(
+    reader: &Reader,
+    tail: &Tail,
+    forgotten: &Erased,
+    mut visit: impl FnMut(&StoredMessage),
+) -> Result<()> {
+    let mut ranges = forgotten.ranges().peekable();
+    let mut next = ranges.peek().map_or(0, |range| *range.start());
+    while let Some(range) = ranges.peek() {
+        next = next.max(*range.start());
+        let end = next.saturating_add(STRETCH - 1);
+        let mut last = next;
+        // Those close together are read in one go, with what is between them.
+        while let Some(range) = ranges.next_if(|range| *range.end() <= end) {
+            last = *range.end();
+        }
+        if ranges.peek().is_some_and(|range| *range.start() <= end) {
+            last = end;
+        }
+        let reading = reader.read_once(tail, &Wanted::Seqs(next..=last))?;
+        let reading = reading.ok_or_else(|| restless(&reader.folder))?;
+        let among = |finding: &&Finding| {
+            finding.seqs.is_some_and(|(first, end)| forgotten.meets(&(first..=end)))
+        };
+        if let Some(refusal) = reading.skipped.iter().filter(among).find_map(Finding::refusal) {
+            return Err(refusal);
+        }
+        let concerned = reading.messages.iter().filter(|stored| forgotten.contains(stored.seq));
+        concerned.for_each(|stored| visit(stored));
+        let Some(after) = last.checked_add(1) else { break };
+        next = after;
+    }
+    Ok(())
+}
+
+/// Removes the files of forgotten records, each only once it has proved to be what its name says; a forget record only
+/// if what it tells of is among these numbers too.
+pub(crate) fn remove_erased(
+    folder: &Folder,
+    names: &[RecordName],
+    erased: &Erased,
+) -> Result<Forgotten> {
     let mut forgotten = Forgotten::default();
     for &name in names {
         match folder.open(name)? {
@@ -30,7 +81,10 @@ pub(crate) fn remove_erased(folder: &Folder, names: &[RecordName]) -> Result<For
                 folder.blobs.remove(&name.to_string())?;
                 forgotten.removed.push(message.seq);
             }
-            Opened::Forget(_) => folder.blobs.remove(&name.to_string())?,
+            Opened::Forget(ranges) if ranges.without(erased).is_empty() => {
+                folder.blobs.remove(&name.to_string())?;
+            }
+            Opened::Forget(_) => {}
             Opened::Skipped(kind) => forgotten.left.push(kind.in_file(name.to_string())),
             Opened::Gone => {}
         }

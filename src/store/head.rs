@@ -25,7 +25,14 @@ pub(crate) struct Head {
     pub(crate) mark: Option<u64>,
     /// The mark of the folder of packs, where there was one: what is published or put back there is seen by it.
     pub(crate) packs: Option<u64>,
+    /// Tells heads apart between which somebody else has changed names: what was remembered before is no longer all there is.
+    pub(crate) since: u32,
     newest: [Option<(NameTime, RecordKind)>; NAMED],
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// As it is written.
@@ -38,6 +45,8 @@ struct Text<'a> {
     mark: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     packs: Option<u64>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    since: u32,
     newest: &'a str,
 }
 
@@ -68,8 +77,9 @@ impl Head {
     }
 
     fn text(&self, newest: &str) -> String {
-        let Self { seq, profile, mark, packs, .. } = *self;
-        serde_json::to_string(&Text { seq, profile, mark, packs, newest }).unwrap_or_default()
+        let Self { seq, profile, mark, packs, since, .. } = *self;
+        serde_json::to_string(&Text { seq, profile, mark, packs, since, newest })
+            .unwrap_or_default()
     }
 
     pub(crate) fn to_plaintext(self) -> Zeroizing<Vec<u8>> {
@@ -82,7 +92,7 @@ impl Head {
     }
 
     pub(crate) fn parse(plaintext: &[u8]) -> Option<Self> {
-        let Text { seq, profile, mark, packs, newest: text } =
+        let Text { seq, profile, mark, packs, since, newest: text } =
             object(plaintext).filter(|_| plaintext.len() == LENGTH)?;
         let mut newest = [None; NAMED];
         let items = text.as_bytes().chunks(ITEM);
@@ -94,7 +104,7 @@ impl Head {
             let time = NameTime::from_digits(digits)?;
             *place = Some((time, RecordKind::of_letter(*letter)?));
         }
-        Some(Self { seq, profile, mark, packs, newest })
+        Some(Self { seq, profile, mark, packs, since, newest })
     }
 }
 
@@ -119,12 +129,15 @@ mod tests {
     #[test]
     fn every_head_has_the_same_length_and_comes_back() {
         for seq in [0, 1, 9_999, 1_000_000, u64::MAX] {
-            for mark in [None, Some(0), Some(1_763_728_123_123_456_789)] {
-                let head = Head::default().after(seq, (mark, mark), named(seq).into_iter());
+            for mark in [None, Some(0), Some(u64::MAX)] {
+                let since = mark.map_or(0, |_| u32::MAX);
+                let head = Head { since, ..Head::default() };
+                let head = head.after(seq, (mark, mark), named(seq).into_iter());
                 let text = head.to_plaintext();
                 assert_eq!(text.len(), LENGTH);
                 let parsed = Head::parse(&text).unwrap();
                 assert_eq!((parsed.seq, parsed.mark, parsed.packs), (seq, mark, mark));
+                assert_eq!(parsed.since, since);
                 let names: Vec<_> = parsed.newest().collect();
                 assert!(names.len() >= seq.min(7) as usize, "{}", names.len());
                 assert_eq!(names, named(seq)[..names.len()]);

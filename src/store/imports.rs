@@ -4,18 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
 use crate::store::document::{self, Document};
-use crate::store::erased::Erased;
-use crate::store::folder::restless;
 use crate::store::origin::Origin;
 use crate::store::pen::Pen;
-use crate::store::reader::{Reader, Wanted};
-use crate::store::tail::Tail;
 
 /// The most that are noted, so that the file stays readable. Whatever is forgotten beyond them is forgotten all the
 /// same.
 const MOST: usize = 700_000;
-/// How many numbers are looked through at a time.
-const STRETCH: u64 = 16_384;
 
 /// The text of the document: the origins' bytes, sorted, each once.
 pub(crate) fn parse(bytes: &[u8]) -> Option<BTreeSet<Origin>> {
@@ -36,10 +30,13 @@ pub(crate) fn begin(pen: &Pen<'_>) -> Result<()> {
     }
 }
 
-/// Notes those imported messages that are about to be forgotten; before they are, so that an interruption leaves at
-/// most one noted that is still there, which does no harm. Does nothing where nothing was ever imported. A list that
-/// does not open keeps nothing from being forgotten.
-pub(crate) fn note(pen: &Pen<'_>, reader: &Reader, tail: &Tail, forgotten: &Erased) -> Result<()> {
+/// Notes imported messages that are about to be forgotten; before they are, so that an interruption leaves at most one
+/// noted that is still there, which does no harm. Does nothing where nothing was ever imported. A list that does not
+/// open keeps nothing from being forgotten.
+pub(crate) fn note(pen: &Pen<'_>, origins: &BTreeSet<Origin>) -> Result<()> {
+    if origins.is_empty() {
+        return Ok(());
+    }
     let mut noted = match document::read(pen.folder, Document::Imports) {
         Ok(None) => return Ok(()),
         Ok(Some(bytes)) => parse(&bytes).unwrap_or_default(),
@@ -53,16 +50,14 @@ pub(crate) fn note(pen: &Pen<'_>, reader: &Reader, tail: &Tail, forgotten: &Eras
         Err(error) => return Err(error),
     };
     let before = noted.len();
-    for range in forgotten.ranges() {
-        let mut next = *range.start();
-        while next <= *range.end() {
-            let last = next.saturating_add(STRETCH - 1).min(*range.end());
-            let reading = reader.read_once(tail, &Wanted::Seqs(next..=last))?;
-            let reading = reading.ok_or_else(|| restless(pen.folder))?;
-            noted.extend(reading.messages.iter().filter_map(|m| Origin::of(&m.message)));
-            let Some(after) = last.checked_add(1) else { break };
-            next = after;
+    for &origin in origins {
+        if noted.len() >= MOST {
+            tracing::warn!(
+                "the list of forgotten imports is full: another import may bring some back"
+            );
+            break;
         }
+        noted.insert(origin);
     }
     if noted.len() == before { Ok(()) } else { pen.replace(Document::Imports, &write(&noted)) }
 }

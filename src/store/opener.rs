@@ -4,11 +4,15 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::store::finding::FindingKind;
 use crate::store::folder::{Folder, Opened};
 use crate::store::name::RecordName;
 use crate::store::pack::lines::Backwards;
 use crate::store::pack::{Line, OpenedPack, Pack, PackName};
 use crate::store::tail::Tail;
+
+/// How far a head may lag behind what was published: more than any pack or batch holds.
+const NEAR: u64 = 1 << 16;
 
 /// Opens each record at most once in a reading, and not at all what an earlier one has opened.
 pub(crate) struct Opener<'a> {
@@ -59,14 +63,18 @@ impl<'a> Opener<'a> {
     }
 
     /// The highest number up to `last` of a record that opens, and at least `floor`: what does not open is not there,
-    /// whatever number its name or its pack's name claims. `None` where a file has gone.
+    /// whatever number its name or its pack's name claims. Only what the system cannot read just now, and is near the
+    /// `acknowledged` number, may be there: that its number was given again could not be mended, and a number that is
+    /// left out does no harm. `None` where a file has gone.
     pub(crate) fn highest(
         &mut self,
         names: impl Iterator<Item = RecordName>,
         packs: &[PackName],
         floor: u64,
         last: u64,
+        acknowledged: u64,
     ) -> Result<Option<u64>> {
+        let near = acknowledged.saturating_add(NEAR);
         let mut highest_first: BinaryHeap<_> =
             names.map(|name| (name.seq, Claim::Loose(name))).collect();
         highest_first.extend(packs.iter().map(|pack| (pack.highest.min(last), Claim::Pack(*pack))));
@@ -75,18 +83,29 @@ impl<'a> Opener<'a> {
         {
             match claim {
                 Claim::Proved => return Ok(Some(seq)),
+                Claim::Pack(pack) if seq <= near && self.is_unreadable(pack)? => {
+                    return Ok(Some(seq));
+                }
                 Claim::Pack(pack) => match self.highest_packed(pack, floor, last)? {
                     Some(seq) => highest_first.push((seq, Claim::Proved)),
                     None => return Ok(None),
                 },
                 Claim::Loose(name) => match self.open(name)? {
                     Opened::Gone => return Ok(None),
+                    Opened::Skipped(FindingKind::Unreadable(_)) if seq <= near => {
+                        return Ok(Some(seq));
+                    }
                     Opened::Skipped(_) => {}
                     Opened::Message(_) | Opened::Forget(_) => return Ok(Some(seq)),
                 },
             }
         }
         Ok(Some(floor))
+    }
+
+    fn is_unreadable(&self, pack: PackName) -> Result<bool> {
+        let opened = Pack::open(self.folder, pack)?;
+        Ok(matches!(opened, OpenedPack::Skipped(FindingKind::Unreadable(_))))
     }
 
     /// [`highest`](Self::highest) of one pack alone.

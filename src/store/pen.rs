@@ -47,9 +47,13 @@ impl Pen<'_> {
     fn tell(&self, tail: &mut Tail) -> Result<()> {
         // What is wrong with the folder is for every reader to find, so that none may trust the head alone.
         let marks = if tail.is_sound() { self.mark(tail)? } else { (None, None) };
-        let Some(head) = tail.head_after(marks) else {
+        let Some(mut head) = tail.head_after(marks) else {
             return Ok(());
         };
+        if std::mem::take(&mut tail.is_disturbed) {
+            // Any number that was not there before does.
+            head.since = marks.0.unwrap_or_default() as u32;
+        }
         let line = self.folder.seal_head(self.key, head)?;
         self.folder.blobs.overwrite(head::NAME, &line)?;
         tail.set_head(head, line);
@@ -64,29 +68,24 @@ impl Pen<'_> {
         };
         let packs = match self.folder.packs.mark() {
             Ok(now) if now == head.packs => now,
-            Ok(_) => self.folder.packs.set_mark(None)?,
+            Ok(_) => self.folder.packs.renew_mark()?,
             Err(_) => return Ok((None, None)),
         };
-        Ok((self.folder.blobs.set_mark(None)?, packs))
+        Ok((self.folder.blobs.renew_mark()?, packs))
     }
 
-    /// Gives the folders their marks back after changes that leave all that the head says true.
+    /// Marks the folders anew after changes that leave all that the head says true.
     pub(crate) fn keep_mark(&self, tail: &mut Tail) -> Result<()> {
-        let Folder { blobs, packs, .. } = self.folder;
         let HeadState::Known(head) = tail.head else {
             return Ok(());
         };
         let still_true = head.mark.is_some()
             && tail.is_sound()
             && tail.head_after((head.mark, head.packs)) == Some(head);
-        if !still_true || self.folder.is_as_told(&head)? {
-            return Ok(());
+        if still_true && !self.folder.is_as_told(&head)? {
+            self.tell(tail)?;
         }
-        if head.packs.is_none() {
-            return self.tell(tail);
-        }
-        packs.set_mark(head.packs)?;
-        blobs.set_mark(head.mark).map(drop)
+        Ok(())
     }
 
     /// Puts a document in place of the one before, durably. The head stays as it is: what is remembered of the

@@ -146,7 +146,7 @@ impl Reader {
             }
             tail @ None => {
                 *tail = Tail::glance(&self.folder, n)?;
-                cache.version += 1;
+                cache.version += u64::from(tail.is_some());
             }
         }
         Ok(cache.tail.as_ref().and_then(|tail| tail.newest(n)))

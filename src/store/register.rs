@@ -17,21 +17,24 @@ fn key(name: &RecordName) -> (u64, RecordName) {
 impl Register {
     /// Takes in more; whether some were there already, or twice among them.
     pub(crate) fn add(&mut self, mut more: Vec<RecordName>) -> bool {
+        let given = more.len();
         more.sort_by_key(key);
+        more.dedup();
+        // What is there already moves nothing, however often it comes.
+        more.retain(|name| !self.contains(*name));
+        let is_doubled = more.len() < given;
         let (Some(first), Some(last)) = (more.first(), more.last()) else {
-            return false;
+            return is_doubled;
         };
         let at = self.names.partition_point(|name| key(name) < key(first));
         let is_between = self.names.get(at).is_none_or(|next| key(last) < key(next));
-        let total = self.names.len() + more.len();
         if is_between {
             self.names.splice(at..at, more);
         } else {
             self.names.extend(more);
             self.names.sort_by_key(key);
         }
-        self.names.dedup();
-        self.names.len() < total
+        is_doubled
     }
 
     pub(crate) fn contains(&self, name: RecordName) -> bool {

@@ -44,6 +44,8 @@ pub(crate) struct Tail {
     pub(crate) loose: usize,
     /// Whether the folder itself was looked at, and not only what its head names.
     pub(crate) is_survey: bool,
+    /// Whether somebody else may have changed names in it since the head was written.
+    pub(crate) is_disturbed: bool,
     messages: VecDeque<Arc<StoredMessage>>,
     /// Whether `messages` are all there are.
     whole: bool,

@@ -103,8 +103,10 @@ fn promised(folder: &Folder, name: PackName) -> Result<usize> {
     Ok(usize::try_from(name.count.min(pack.size() / shortest_line + 1)).unwrap_or(usize::MAX))
 }
 
-/// How many names a whole check tries for files whose seals do not fit; each costs some microseconds.
+/// How many names a whole check tries for files whose seals do not fit, each as often as the file has pages; that costs
+/// some microseconds.
 const GUESSES: usize = 200_000;
+const PAGE: usize = 4096;
 
 /// The name of this folder under which a file was sealed, if it is one that can be guessed: its own under another
 /// role, or any that exists.
@@ -114,6 +116,9 @@ fn place_of(
     names: &[RecordName],
     guesses: &mut usize,
 ) -> Result<Option<RecordName>> {
+    if *guesses == 0 {
+        return Ok(None);
+    }
     let Ok(Some(bytes)) = folder.blobs.read(&name.to_string()) else {
         return Ok(None);
     };
@@ -122,7 +127,7 @@ fn place_of(
         if *guesses == 0 {
             break;
         }
-        *guesses -= 1;
+        *guesses = guesses.saturating_sub(1 + bytes.len() / PAGE);
         if candidate != name && folder.belongs_to(candidate, &bytes)? {
             return Ok(Some(candidate));
         }

@@ -1,5 +1,6 @@
 //! Writing: under the folder's lock, one writer at a time.
 
+use std::collections::BTreeSet;
 use std::mem::take;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -10,9 +11,10 @@ use crate::store::bulk::Batch;
 use crate::store::document::{self, Document};
 use crate::store::draft::{Dating, Draft, Limits};
 use crate::store::folder::{HeadState, Listing};
-use crate::store::forget::{Forgotten, remove_erased, remove_packed};
+use crate::store::forget::{self, Forgotten, remove_erased, remove_packed};
 use crate::store::imports;
 use crate::store::name::{NameTime, RecordKind};
+use crate::store::origin::Origin;
 use crate::store::packer::mend::{Before, make_durable};
 use crate::store::packer::{Packer, Step};
 use crate::store::pen::Pen;
@@ -160,14 +162,19 @@ impl Writer {
                     reason: "so many separate numbers fit no record that could be read again",
                 });
             }
-            imports::note(pen, &reader, tail, &newly)?;
+            let mut imported = BTreeSet::new();
+            forget::survey(&reader, tail, &newly, |stored| {
+                imported.extend(Origin::of(&stored.message));
+            })?;
+            imports::note(pen, &imported)?;
             let name = pen.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
             tail.last_seq = name.seq;
             pen.acknowledge(tail)?;
 
             let Listing { mut names, mut packs, .. } = pen.folder.list()?;
             names.retain(|name| erased.contains(name.seq));
-            let mut forgotten = Forgotten { numbers, ..remove_erased(pen.folder, &names)? };
+            let mut forgotten =
+                Forgotten { numbers, ..remove_erased(pen.folder, &names, &erased)? };
             // Packs hold no forget records, and what was forgotten before is no longer in them.
             packs.retain(|pack| newly.meets(&pack.seqs()));
             remove_packed(pen.folder, &packs, &erased, &mut forgotten)?;
@@ -259,17 +266,25 @@ impl Writer {
             }
             known => Tail::load_alone(folder, 0, known.as_ref())?,
         };
+        tail.is_disturbed = match tail.head {
+            HeadState::Known(head) => !folder.is_as_told(&head)?,
+            HeadState::Absent | HeadState::Damaged => true,
+        };
         let pen = Pen { folder, key };
         let packer = &mut self.packer;
         let outcome = prepare(&pen, &mut tail, packer, before).and_then(|()| {
             self.swept = true;
-            let outcome = work(&pen, &mut tail, packer)?;
-            pen.keep_mark(&mut tail)?;
-            Ok(outcome)
+            work(&pen, &mut tail, packer)
         });
         self.poisoned |= outcome.as_ref().is_err_and(is_not_durable);
+        // What is acknowledged stays so: a folder without its mark is only looked at more often.
+        let is_marked = outcome.is_ok()
+            && pen
+                .keep_mark(&mut tail)
+                .inspect_err(|error| tracing::warn!(%error, "left the folder unmarked"))
+                .is_ok();
         // After a failure memory may be behind the disk: the next one looks at the folder itself.
-        reader.install(outcome.is_ok().then_some(tail));
+        reader.install(is_marked.then_some(tail));
         if outcome.is_ok() {
             lock.finish();
         }
@@ -286,7 +301,13 @@ fn prepare(pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer, before: Before) 
     if before != Before::Known {
         // From now on they count, and the numbers after them are given.
         for pack in std::mem::take(&mut tail.ahead) {
-            make_durable(pen.folder, pack)?;
+            match make_durable(pen.folder, pack) {
+                // What is the matter with one pack keeps nobody from appending.
+                Err(error @ (Error::Io { .. } | Error::NotPlain { .. })) => {
+                    tracing::warn!(%error, "could not make a pack durable");
+                }
+                outcome => outcome?,
+            }
         }
         if matches!(tail.head, HeadState::Known(head) if head.seq < tail.last_seq) {
             pen.folder.blobs.sync()?;
@@ -294,7 +315,7 @@ fn prepare(pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer, before: Before) 
         }
     }
     if !tail.returned.is_empty() {
-        remove_erased(pen.folder, &take(&mut tail.returned))?;
+        remove_erased(pen.folder, &take(&mut tail.returned), &tail.erased)?;
     }
     packer.mend(pen, tail, before);
     Ok(())

@@ -1,9 +1,13 @@
-//! A folder's mark: its time of modification, which every change of a name moves on.
+//! A folder's mark, which every change of a name in it changes.
+//!
+//! It is made of the folder's two times. Its time of modification is set to a random part of a second, since the
+//! system's own times repeat within a tick of its clock. Who copies an old folder over a newer one may set that time
+//! back, but not the time of change, which the system gives.
 
 use std::fs::File;
 use std::path::Path;
 
-use rustix::fs::{Timespec, Timestamps, UTIME_OMIT};
+use rustix::fs::{Stat, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::retry_on_intr;
 
 use crate::error::{Error, Result};
@@ -11,30 +15,39 @@ use crate::error::{Error, Result};
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
 
-/// In nanoseconds since 1970; `None` before then.
+/// Nanoseconds since 1970; `None` before then.
 #[allow(clippy::useless_conversion, reason = "other systems have other widths")]
-pub(super) fn get(folder: &File, path: &Path) -> Result<Option<u64>> {
-    let stat = retry_on_intr(|| rustix::fs::fstat(folder))
-        .map_err(|errno| Error::io("look at the folder", path, errno.into()))?;
-    let seconds = u64::try_from(stat.st_mtime).ok().and_then(|s| s.checked_mul(SECOND));
-    let rest = u64::try_from(stat.st_mtime_nsec).ok();
-    Ok(seconds.zip(rest).and_then(|(seconds, rest)| seconds.checked_add(rest)))
+fn nanoseconds(seconds: impl TryInto<u64>, rest: impl TryInto<u64>) -> Option<u64> {
+    seconds.try_into().ok()?.checked_mul(SECOND)?.checked_add(rest.try_into().ok()?)
 }
 
-/// Sets this mark, or a new one; `None` where that cannot be.
-pub(super) fn set(folder: &File, path: &Path, mark: Option<u64>) -> Result<Option<u64>> {
-    let mark = match mark {
-        Some(mark) => mark,
-        None => {
-            // The system's own times repeat within a tick of its clock; a random part does not.
-            let random = getrandom::u64().map_err(|_| Error::NoRandomness)? % SECOND;
-            let Some(now) = get(folder, path)? else {
-                return Ok(None);
-            };
-            now - now % SECOND + random
-        }
+fn modified(stat: &Stat) -> Option<u64> {
+    nanoseconds(stat.st_mtime, stat.st_mtime_nsec)
+}
+
+fn of(stat: &Stat) -> Option<u64> {
+    let changed = nanoseconds(stat.st_ctime, stat.st_ctime_nsec)?;
+    Some(modified(stat)? ^ changed.rotate_left(32))
+}
+
+fn look(folder: &File, path: &Path) -> Result<Stat> {
+    retry_on_intr(|| rustix::fs::fstat(folder))
+        .map_err(|errno| Error::io("look at the folder", path, errno.into()))
+}
+
+/// `None` where the folder's times are none that could mark it.
+pub(super) fn get(folder: &File, path: &Path) -> Result<Option<u64>> {
+    Ok(of(&look(folder, path)?))
+}
+
+/// A new one; `None` where it cannot be set.
+pub(super) fn renew(folder: &File, path: &Path) -> Result<Option<u64>> {
+    let random = getrandom::u64().map_err(|_| Error::NoRandomness)? % SECOND;
+    let Some(now) = modified(&look(folder, path)?) else {
+        return Ok(None);
     };
-    let (Ok(tv_sec), Ok(tv_nsec)) = ((mark / SECOND).try_into(), (mark % SECOND).try_into()) else {
+    let time = now - now % SECOND + random;
+    let (Ok(tv_sec), Ok(tv_nsec)) = ((now / SECOND).try_into(), random.try_into()) else {
         return Ok(None);
     };
     let times = Timestamps {
@@ -45,5 +58,6 @@ pub(super) fn set(folder: &File, path: &Path, mark: Option<u64>) -> Result<Optio
     if retry_on_intr(|| rustix::fs::futimens(folder, &times)).is_err() {
         return Ok(None);
     }
-    Ok(get(folder, path)?.filter(|set| *set == mark))
+    let stat = look(folder, path)?;
+    Ok(of(&stat).filter(|_| modified(&stat) == Some(time)))
 }

@@ -52,10 +52,7 @@ impl<'a> Lines<'a> {
         let mut lines = Self::starting_at(pack, part.start.saturating_sub(1));
         if part.start > 0 {
             // No further than the part, since a hostile line may be longer than many of them.
-            let limit = part.end - lines.at;
-            let failed = |error| Error::io("read the pack", &pack.path, error);
-            let skipped = (&mut lines.reader).take(limit).skip_until(b'\n').map_err(failed)?;
-            lines.at += skipped as u64;
+            lines.skip_line_within(part.end - lines.at)?;
         }
         Ok(lines)
     }
@@ -74,8 +71,12 @@ impl<'a> Lines<'a> {
         while high - low > STEP {
             let middle = low + (high - low) / 2;
             let mut lines = Self::with_chunk(pack, middle, 1 << 12);
-            // The rest of the line that the middle falls into.
-            lines.skip_line()?;
+            // The rest of the line that the middle falls into; a hostile line may have no end.
+            let is_over = !lines.skip_line_within(high - middle)?;
+            if is_over || lines.at() >= high {
+                high = middle;
+                continue;
+            }
             match lines.next_into(&mut line)? {
                 true if line.name.is_some_and(&before) => low = line.span.start,
                 _ => high = middle,
@@ -100,9 +101,16 @@ impl<'a> Lines<'a> {
     }
 
     fn skip_line(&mut self) -> Result<()> {
-        let skipped = self.reader.skip_until(b'\n').map_err(|error| self.failed(error))?;
-        self.at += skipped as u64;
-        Ok(())
+        self.skip_line_within(u64::MAX).map(drop)
+    }
+
+    /// Skips the rest of a line; no more than so many bytes. Whether its end was among them.
+    fn skip_line_within(&mut self, limit: u64) -> Result<bool> {
+        let skipped =
+            (&mut self.reader).take(limit).skip_until(b'\n').map_err(|error| self.failed(error))?
+                as u64;
+        self.at += skipped;
+        Ok(skipped < limit)
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<Line>> {

@@ -43,16 +43,23 @@ impl Packer {
             }
             self.drop_nested(folder, &listing.packs)?;
             self.drop_doubled(folder, tail, &mut listing.names, &listing.packs)?;
-            if before == Before::Interrupted {
-                // Perhaps in the middle of forgetting.
-                let concerned = |pack: &PackName| tail.erased.meets(&pack.seqs());
-                tail.overgrown = listing.packs.into_iter().filter(concerned).collect();
-            }
+        }
+        if before == Before::Interrupted || tail.is_disturbed {
+            // Perhaps in the middle of forgetting, or a backup has put some back: their names alone do not tell.
+            let packs = folder.list()?.packs.into_iter();
+            tail.overgrown = packs.filter(|pack| tail.erased.meets(&pack.seqs())).collect();
         }
         let forgotten = tail.erased.count();
         tail.overgrown.retain(|pack| !self.weeded.contains(&(*pack, forgotten)));
-        remove_packed(folder, &tail.overgrown, &tail.erased, &mut Forgotten::default())?;
-        self.weeded.extend(tail.overgrown.drain(..).map(|pack| (pack, forgotten)));
+        while let Some(&pack) = tail.overgrown.last() {
+            let mut weeded = Forgotten::default();
+            remove_packed(folder, &[pack], &tail.erased, &mut weeded)?;
+            // Another pack has taken the place of one that held something; should that one come back, it is looked at again.
+            if weeded.removed.is_empty() {
+                self.weeded.insert((pack, forgotten));
+            }
+            tail.overgrown.pop();
+        }
         Ok(())
     }
 

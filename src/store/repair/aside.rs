@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::blob::Blobs;
 use crate::error::Result;
 use crate::store::document::{self, Document};
-use crate::store::finding::{Finding, FindingKind, shown};
+use crate::store::finding::{Finding, shown};
 use crate::store::folder::{Folder, Opened};
 use crate::store::pack::lines::Lines;
 use crate::store::pack::{self, OpenedPack, Pack, PackName};
@@ -58,12 +58,17 @@ fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
         let findings = document::verify(folder)?;
         return Ok(findings
             .iter()
-            .any(|finding| finding.file.as_ref() == Some(&shown) && !is_anothers(&finding.kind)));
+            .any(|finding| finding.file.as_ref() == Some(&shown) && !finding.kind.is_anothers()));
+    }
+    if name == pack::FOLDER.as_bytes() {
+        // It may be the folder of packs again.
+        let found = folder.list()?.strange;
+        return Ok(found.iter().any(|finding| finding.file.as_deref() == Some(pack::FOLDER)));
     }
     let Some(record) = str::from_utf8(name).ok().and_then(|name| name.parse().ok()) else {
         return Ok(true);
     };
-    Ok(matches!(folder.open(record)?, Opened::Skipped(kind) if !is_anothers(&kind)))
+    Ok(matches!(folder.open(record)?, Opened::Skipped(kind) if !kind.is_anothers()))
 }
 
 /// Whether nothing in a pack opens, for anyone.
@@ -74,7 +79,7 @@ fn is_useless_pack(folder: &Folder, name: &[u8]) -> Result<bool> {
     };
     let pack = match Pack::open(folder, pack)? {
         OpenedPack::Pack(pack) => pack,
-        OpenedPack::Skipped(kind) => return Ok(!is_anothers(&kind)),
+        OpenedPack::Skipped(kind) => return Ok(!kind.is_anothers()),
         OpenedPack::Gone => return Ok(false),
     };
     let mut lines = Lines::new(&pack);
@@ -83,20 +88,9 @@ fn is_useless_pack(folder: &Folder, name: &[u8]) -> Result<bool> {
             continue;
         };
         match folder.open_bytes(record, line.file())? {
-            Opened::Skipped(kind) if !is_anothers(&kind) => {}
+            Opened::Skipped(kind) if !kind.is_anothers() => {}
             _ => return Ok(false),
         }
     }
     Ok(true)
-}
-
-/// Whether someone else may be able to read what this is said of, or this program another time.
-pub(crate) fn is_anothers(kind: &FindingKind) -> bool {
-    matches!(
-        kind,
-        FindingKind::WrongKey { .. }
-            | FindingKind::NewerFormat(_)
-            | FindingKind::Unsupported
-            | FindingKind::Unreadable(_)
-    )
 }

@@ -13,7 +13,6 @@ use crate::store::pack::merge::find;
 use crate::store::pack::{Line, OpenedPack, Pack, PackName, publish};
 use crate::store::packer::mend::make_durable;
 use crate::store::quarantine;
-use crate::store::repair::aside::is_anothers;
 
 /// Where a line lies in its pack.
 type Span = Range<u64>;
@@ -82,7 +81,7 @@ fn sort(folder: &Folder, pack: &Pack) -> Result<Option<Sorted>> {
         };
         sorted.opens |= matches!(opened, Some((_, Opened::Message(_))));
         match opened {
-            Some((_, Opened::Skipped(kind))) if is_anothers(&kind) => return Ok(None),
+            Some((_, Opened::Skipped(kind))) if kind.is_anothers() => return Ok(None),
             Some((name, Opened::Message(_))) => match sorted.good.get(&name) {
                 _ if elsewhere.holds(name, &line)? || is_loose(folder, name, &line)? => {}
                 None => {

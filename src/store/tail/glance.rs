@@ -20,7 +20,8 @@ impl Tail {
         };
         let names: Vec<_> = head.newest().take(n.max(1)).collect();
         let whole = names.len() as u64 == head.seq;
-        if (names.len() < n && !whole) || !folder.is_as_told(&head)? {
+        // Of an end of which it names nothing, the head cannot tell whether it opens.
+        if (names.len() < n.max(1) && !whole) || !folder.is_as_told(&head)? {
             return Ok(None);
         }
         let Some(messages) = open_all(folder, &names)? else {
@@ -38,6 +39,7 @@ impl Tail {
             ahead: Vec::new(),
             loose: messages.len(),
             is_survey: false,
+            is_disturbed: false,
             messages: messages.into(),
             whole,
             skipped: Vec::new(),
@@ -57,6 +59,7 @@ impl Tail {
         };
         if !goes_on
             || !self.is_sound()
+            || !matches!(self.head, HeadState::Known(before) if before.since == head.since)
             || !self.names().zip(&old).all(|(known, old)| known == *old)
             || !folder.is_as_told(&head)?
         {

@@ -38,7 +38,7 @@ enum Look {
 #[derive(Default)]
 struct Forgets {
     erased: Erased,
-    in_force: Vec<RecordName>,
+    opened: Vec<(RecordName, Erased)>,
     skipped: Vec<Finding>,
 }
 
@@ -53,7 +53,7 @@ impl Forgets {
             match opener.open(name)? {
                 Opened::Forget(ranges) => {
                     forgets.erased.extend(ranges.ranges());
-                    forgets.in_force.push(name);
+                    forgets.opened.push((name, ranges));
                 }
                 Opened::Gone => return Ok(None),
                 Opened::Skipped(kind) => forgets.skipped.push(kind.in_file(name.to_string())),
@@ -61,6 +61,19 @@ impl Forgets {
             }
         }
         Ok(Some(forgets))
+    }
+
+    /// Those in force, and those whose place another one has taken: one that erases its number, and all that it tells of.
+    fn settle(self, erased: &Erased) -> (Vec<RecordName>, Vec<RecordName>) {
+        let (replaced, standing): (Vec<_>, Vec<_>) =
+            self.opened.into_iter().partition(|(name, _)| erased.contains(name.seq));
+        let mut told = Erased::default();
+        standing.iter().for_each(|(_, ranges)| told.extend(ranges.ranges()));
+        let (returned, needed): (Vec<_>, Vec<_>) =
+            replaced.into_iter().partition(|(_, ranges)| ranges.without(&told).is_empty());
+        let name = |(name, _): (RecordName, Erased)| name;
+        let in_force = standing.into_iter().chain(needed).map(name).collect();
+        (in_force, returned.into_iter().map(name).collect())
     }
 }
 
@@ -108,15 +121,15 @@ impl Tail {
 
         let (forgets, mut names): (Vec<_>, Vec<_>) =
             listing.names.into_iter().partition(|name| name.is_forget());
-        let Some(Forgets { erased, mut in_force, skipped: mut unopened }) =
-            Forgets::open(&mut opener, forgets.into_iter())?
-        else {
+        let Some(mut forgets) = Forgets::open(&mut opener, forgets.into_iter())? else {
             return Ok(Look::Moved);
         };
         let mut skipped = listing.strange;
-        skipped.append(&mut unopened);
+        skipped.append(&mut forgets.skipped);
+        let erased = std::mem::take(&mut forgets.erased);
         let mut returned: Vec<_> = names.extract_if(.., |name| erased.contains(name.seq)).collect();
-        returned.extend(in_force.extract_if(.., |name| erased.contains(name.seq)));
+        let (in_force, mut replaced) = forgets.settle(&erased);
+        returned.append(&mut replaced);
 
         let mut last_shown = u64::MAX;
         if matches!(head, HeadState::Known(_)) && view != View::Alone {
@@ -133,7 +146,9 @@ impl Tail {
         }
         let forgotten = erased.ranges().map(|range| *range.end()).max().unwrap_or(0);
         let all = names.iter().chain(&in_force).copied();
-        let Some(present) = opener.highest(all, &listing.packs, forgotten, last_shown)? else {
+        let Some(present) =
+            opener.highest(all, &listing.packs, forgotten, last_shown, acknowledged)?
+        else {
             return Ok(Look::Moved);
         };
         if acknowledged > present {
@@ -162,6 +177,7 @@ impl Tail {
             ahead: listing.packs.iter().filter(|p| p.highest > acknowledged).copied().collect(),
             loose: names.len(),
             is_survey: true,
+            is_disturbed: false,
             messages: VecDeque::new(),
             whole: false,
             skipped,
