@@ -539,6 +539,36 @@ async fn a_whole_older_copy_that_is_put_back_is_read_as_it_was_and_goes_on() {
 }
 
 #[tokio::test]
+async fn an_older_copy_laid_over_a_newer_folder_with_its_times_hides_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, backup) = (folder.path().join("root"), folder.path().join("backup"));
+    for before in [5, 40] {
+        let store = open_packing(&root).await;
+        let first = store.read_tail(1).await.unwrap().last_seq + 1;
+        for number in first..=before {
+            store.append_message(said(number)).await.unwrap();
+        }
+        let copy = |from: &Path, to: &Path| {
+            let status = Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status();
+            assert!(status.unwrap().success());
+        };
+        fs::create_dir_all(&backup).unwrap();
+        copy(&root, &backup);
+        let reader = open_packing(&root).await;
+        for number in before + 1..=before + 5 {
+            store.append_message(said(number)).await.unwrap();
+        }
+        assert_eq!(reader.read_tail(3).await.unwrap().last_seq, before + 5);
+        copy(&backup, &root);
+        for (store, n) in [(&reader, 3), (&open_packing(&root).await, 1), (&store, 6)] {
+            let tail = store.read_tail(n).await.unwrap();
+            let seqs: Vec<u64> = tail.messages.iter().map(|message| message.seq).collect();
+            assert!(seqs.into_iter().eq(before + 6 - n as u64..=before + 5));
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_pack_of_many_gigabytes_is_refused_unread() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();

@@ -272,3 +272,31 @@ async fn what_is_sealed_under_a_key_that_is_not_at_hand_is_neither_lost_nor_forg
     }
     assert_eq!(store.forget(&[2..=2]).await.unwrap().removed, [2]);
 }
+
+#[tokio::test]
+async fn what_is_forgotten_while_an_inventory_is_taken_or_compared_is_not_missed_by_it() {
+    let forgetting = |blobs: &Arc<MemoryBlobs>| {
+        let blobs = blobs.clone();
+        move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let forget = async { open(&blobs, 64).await.forget(&[4..=4]).await.unwrap() };
+            runtime.block_on(forget);
+        }
+    };
+    for after in 0..6 {
+        for compares in [true, false] {
+            let blobs = Arc::new(MemoryBlobs::default());
+            let store = open(&blobs, 64).await;
+            for n in 1..=10 {
+                store.append_message(said(n)).await.unwrap();
+            }
+            let faulty = Faulty::over(blobs.clone());
+            let store = open(&faulty, 64).await;
+            let earlier = store.inventory(|_| {}).await.unwrap();
+            faulty.meddle(Call::List, after, forgetting(&blobs));
+            let earlier = if compares { earlier } else { store.inventory(|_| {}).await.unwrap() };
+            let found = store.compare(earlier, |_| {}).await.unwrap();
+            assert!(found.is_empty(), "after {after} listings, {compares}: {found:?}");
+        }
+    }
+}
