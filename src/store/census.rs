@@ -25,6 +25,8 @@ pub(crate) struct Census {
     pub(crate) findings: Vec<Finding>,
     /// Files whose seals do not fit.
     pub(crate) unopenable: Vec<RecordName>,
+    /// Records that open in files of their own.
+    loose: Vec<RecordName>,
     /// Packs that were read.
     packs: HashSet<PackName>,
 }
@@ -71,12 +73,10 @@ impl Census {
     pub(crate) fn count(&mut self, folder: &Folder, name: RecordName) -> Result<()> {
         let found = |kind: FindingKind| kind.in_file(name.to_string());
         match folder.open(name)? {
-            Opened::Message(_) => {
-                self.opened.add(vec![name]);
-            }
+            Opened::Message(_) => self.add_loose(name),
             Opened::Forget(ranges) => {
                 self.erased.extend(ranges.ranges());
-                self.opened.add(vec![name]);
+                self.add_loose(name);
             }
             Opened::Skipped(FindingKind::Unopenable) => self.unopenable.push(name),
             Opened::Skipped(kind) => self.findings.push(found(kind)),
@@ -86,6 +86,20 @@ impl Census {
             self.findings.push(found(FindingKind::SecondName));
         }
         Ok(())
+    }
+
+    fn add_loose(&mut self, name: RecordName) {
+        self.opened.add(vec![name]);
+        self.loose.push(name);
+    }
+
+    /// Where a record that opened lies, within the conversation's folder.
+    fn place_of(&self, name: RecordName) -> String {
+        let pack = || self.packs.iter().filter(|pack| pack.covers(name)).min();
+        match self.loose.binary_search(&name) {
+            Ok(_) => name.to_string(),
+            Err(_) => pack().map_or_else(|| name.to_string(), |pack| pack.place_of(name)),
+        }
     }
 
     /// Takes in packs, telling `progress` of so many lines more.
@@ -218,12 +232,14 @@ impl Census {
     }
 
     pub(crate) fn report(mut self, head: HeadState) -> Report {
-        let in_files = |kind: FindingKind, name: &RecordName| kind.in_file(name.to_string());
-        let duplicates = self.opened.by_number().flat_map(|names| names.iter().skip(1));
-        self.findings.extend(duplicates.map(|name| in_files(FindingKind::Duplicate, name)));
+        self.loose.sort_unstable();
+        let duplicates = self.opened.by_number().flat_map(|names| names.iter().skip(1).copied());
+        let duplicates = duplicates.map(|name| FindingKind::Duplicate.in_file(self.place_of(name)));
         let erased = &self.erased;
         let returned = self.opened.names().filter(|name| erased.contains(name.seq));
-        self.findings.extend(returned.map(|name| in_files(FindingKind::Returned, &name)));
+        let returned = returned.map(|name| FindingKind::Returned.in_file(self.place_of(name)));
+        let strange: Vec<_> = duplicates.chain(returned).collect();
+        self.findings.extend(strange);
 
         let accounted = self.accounted();
         let present = accounted.ranges().last().map_or(0, |range| *range.end());

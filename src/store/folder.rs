@@ -169,15 +169,13 @@ impl Folder {
     /// Whether the folder can be read with the keys at hand.
     pub(crate) fn check(&self) -> Result<()> {
         // A vault of another key is an error before anything else is looked at.
-        let is_lost = self.vault()?.is_none();
-        let needs_salt = || self.vault.keys().iter().all(|key| key.needs_salt());
-        // Without a vault, only what opens tells that the key is the right one.
-        let (_, head) =
-            if is_lost && needs_salt() { (None, HeadState::Damaged) } else { self.head()? };
-        if is_lost && head == HeadState::Damaged && self.lacks_vault()? {
+        if self.vault()?.is_none()
+            && self.vault.keys().iter().all(|key| key.needs_salt())
+            && self.lacks_vault()?
+        {
             return Err(Error::VaultMissing { path: self.root.path().into() });
         }
-        Ok(())
+        self.head().map(drop)
     }
 
     /// Makes the vault of an empty store.
