@@ -53,7 +53,7 @@ impl<'a> Opener<'a> {
     /// Whether a pack holds a record beyond a number.
     pub(crate) fn any_packed_beyond(&mut self, packs: &[PackName], last: u64) -> Result<bool> {
         for &pack in packs.iter().filter(|pack| pack.highest > last) {
-            match self.highest_packed(pack, last, u64::MAX)? {
+            match self.highest_packed(pack, last, u64::MAX, 0)? {
                 Some(highest) if highest == last => {}
                 // Whatever it held is somewhere else now.
                 _ => return Ok(true),
@@ -83,10 +83,7 @@ impl<'a> Opener<'a> {
         {
             match claim {
                 Claim::Proved => return Ok(Some(seq)),
-                Claim::Pack(pack) if seq <= near && self.is_unreadable(pack)? => {
-                    return Ok(Some(seq));
-                }
-                Claim::Pack(pack) => match self.highest_packed(pack, floor, last)? {
+                Claim::Pack(pack) => match self.highest_packed(pack, floor, last, near)? {
                     Some(seq) => highest_first.push((seq, Claim::Proved)),
                     None => return Ok(None),
                 },
@@ -103,21 +100,25 @@ impl<'a> Opener<'a> {
         Ok(Some(floor))
     }
 
-    fn is_unreadable(&self, pack: PackName) -> Result<bool> {
-        let opened = Pack::open(self.folder, pack)?;
-        Ok(matches!(opened, OpenedPack::Skipped(FindingKind::Unreadable(_))))
-    }
-
     /// [`highest`](Self::highest) of one pack alone.
-    fn highest_packed(&mut self, pack: PackName, floor: u64, last: u64) -> Result<Option<u64>> {
+    fn highest_packed(
+        &mut self,
+        pack: PackName,
+        floor: u64,
+        last: u64,
+        near: u64,
+    ) -> Result<Option<u64>> {
+        // No line above what the name says is looked for: a pack holds many, and its newest is mostly its highest.
+        let claimed = pack.highest.min(last);
         let pack = match Pack::open(self.folder, pack)? {
             OpenedPack::Pack(pack) => pack,
+            OpenedPack::Skipped(FindingKind::Unreadable(_)) if claimed <= near => {
+                return Ok(Some(claimed));
+            }
             OpenedPack::Skipped(_) => return Ok(Some(floor)),
             OpenedPack::Gone => return Ok(None),
         };
         let mut highest = floor;
-        // No line above what the name says is looked for: a pack holds many, and its newest is mostly its highest.
-        let claimed = pack.name.highest.min(last);
         let mut lines = Backwards::new(pack);
         while highest < claimed
             && let Some(line) = lines.next()?
