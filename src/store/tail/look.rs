@@ -162,18 +162,13 @@ impl Tail {
             skipped.push(FindingKind::HeadDamaged.in_file("head"));
         }
 
-        let mut unpacked = erased.clone();
-        unpacked.extend(in_force.iter().map(|name| name.seq..=name.seq));
-        let is_overgrown = |pack: &&PackName| {
-            erased.meets(&pack.seqs()) && pack.count != numbers_beside(&unpacked, pack)
-        };
         let mut tail = Self {
             head_bytes,
             head,
             last_seq: acknowledged.max(present),
             newest: in_force.iter().map(|name| name.time).max().unwrap_or(NameTime::MIN),
             returned,
-            overgrown: listing.packs.iter().filter(is_overgrown).copied().collect(),
+            overgrown: overgrown(&listing.packs, &erased, &in_force),
             ahead: listing.packs.iter().filter(|p| p.highest > acknowledged).copied().collect(),
             loose: names.len(),
             is_survey: true,
@@ -250,6 +245,16 @@ impl Tail {
         }
         Ok(true)
     }
+}
+
+/// The packs that may hold forgotten records: their count is not that of the numbers that should be in them.
+fn overgrown(packs: &[PackName], erased: &Erased, forgets: &[RecordName]) -> Vec<PackName> {
+    let mut unpacked = erased.clone();
+    unpacked.extend(forgets.iter().map(|name| name.seq..=name.seq));
+    let is_overgrown = |pack: &&PackName| {
+        erased.meets(&pack.seqs()) && pack.count != numbers_beside(&unpacked, pack)
+    };
+    packs.iter().filter(is_overgrown).copied().collect()
 }
 
 /// How many numbers between a pack's lowest and highest are not among these.
