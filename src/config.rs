@@ -135,7 +135,7 @@ impl Config {
     ///
     /// # Errors
     /// [`Error::Config`] names the key and where it stands, two of them where both give a key; [`Error::EmptyKey`] for
-    /// an empty key string.
+    /// an empty key string, [`Error::EmptyPassphrase`] for an empty passphrase.
     pub fn load(file: Option<&Path>) -> Result<Self> {
         Self::load_with(file, std::env::vars_os())
     }

@@ -36,6 +36,9 @@ pub enum Error {
     /// The configured key is an empty or blank string.
     #[error("the encryption key is empty")]
     EmptyKey,
+    /// The passphrase given is empty or blank.
+    #[error("the passphrase is empty")]
+    EmptyPassphrase,
     /// A store's key is made of a passphrase, and none was given.
     #[error("{}: opens with a passphrase, and none was given", root.display())]
     PassphraseNeeded {
@@ -71,6 +74,14 @@ pub enum Error {
     VaultMissing {
         /// The storage root.
         path: PathBuf,
+    },
+    /// The file that names the store's keys is not in its format. Nothing was changed.
+    #[error("{}: damaged: {reason}", path.display())]
+    VaultDamaged {
+        /// The vault.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
     },
     /// A file that must be readable for the store to work is not in its format.
     #[error("{place}: damaged: {reason}")]
@@ -264,6 +275,7 @@ impl Error {
             Self::EmptyKey => {
                 "give Context.EncryptionKey a long secret, or leave it out to use a key file"
             }
+            Self::EmptyPassphrase => "give a passphrase of several words",
             Self::PassphraseNeeded { .. } => {
                 "give it on the terminal, with --passphrase-fd, or as Context.Passphrase, KeyFd or KeyCredential"
             }
@@ -278,6 +290,9 @@ impl Error {
             }
             Self::VaultMissing { .. } => {
                 "restore `vault` from a backup, for a passphrase its copy beside the key file; for other keys `sottovoce repair` makes one that fits the records"
+            }
+            Self::VaultDamaged { .. } => {
+                "put its copy `vault.…` from the configuration folder in its place; if there is none, move it out of the store's folder and run `sottovoce repair`, which makes it anew for key files and secret strings"
             }
             Self::Damaged { .. } => {
                 "restore the file from a backup, and run `sottovoce verify` for the whole picture"

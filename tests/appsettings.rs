@@ -211,7 +211,7 @@ fn a_key_that_cannot_be_had_from_where_it_should_be_is_told_with_its_place() {
         assert!(message.contains(part), "{message}");
     }
     std::fs::write(folder.path().join("sottovoce.key"), " \n").unwrap();
-    assert!(matches!(load("{}", &[("CREDENTIALS_DIRECTORY", path)]), Err(Error::EmptyKey)));
+    assert!(matches!(load("{}", &[("CREDENTIALS_DIRECTORY", path)]), Err(Error::EmptyPassphrase)));
     std::fs::write(folder.path().join("sottovoce.key"), vec![b'x'; 70_000]).unwrap();
     assert!(refusal("{}", &[("CREDENTIALS_DIRECTORY", path)]).contains("64 KiB"));
 }

@@ -954,14 +954,14 @@ async fn a_derivation_that_would_take_the_machine_down_or_protect_nothing_is_not
                 let key = EncryptionKey::from_passphrase("any words".to_owned()).unwrap();
                 block_on(StoreOptions::new(key).open(root))
             });
-            assert!(matches!(refused, Err(Error::Damaged { .. })), "{line}: {refused:?}");
+            assert!(matches!(refused, Err(Error::VaultDamaged { .. })), "{line}: {refused:?}");
             assert!(snapshot(folder.path()) == before);
         }
     }
     let many = [entry; 9].join(",");
     fs::write(&path, format!("{{\"v\":1,\"keys\":[{many}]}}\n")).unwrap();
     let refused = options().open(folder.path()).await;
-    assert!(matches!(refused, Err(Error::Damaged { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::VaultDamaged { .. })), "{refused:?}");
 }
 
 #[tokio::test]
@@ -1027,7 +1027,7 @@ async fn a_damaged_vault_is_an_error_and_changes_nothing() {
         fs::write(&path, &damaged).unwrap();
         let before = snapshot(folder.path());
         let refused = options().open(folder.path()).await;
-        assert!(matches!(refused, Err(Error::Damaged { .. })), "{damaged:.99}: {refused:?}");
+        assert!(matches!(refused, Err(Error::VaultDamaged { .. })), "{damaged:.99}: {refused:?}");
         assert!(snapshot(folder.path()) == before);
     }
     fs::write(&path, &vault).unwrap();

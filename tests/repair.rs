@@ -180,7 +180,12 @@ async fn records_under_other_names_come_back_to_their_own() {
         let bytes = everything(root);
         assert!(!verify(root).await.is_sound(), "{what}");
         let repaired = mend(root).await;
-        assert_eq!(remedies(&repaired), BTreeSet::from(["put-back"]), "{what}");
+        let expected: &[_] = match what {
+            "a copy under a new name" => &["remove-copies"],
+            "a copy over another, and that moved on" => &["put-back", "remove-copies"],
+            _ => &["put-back"],
+        };
+        assert!(remedies(&repaired).iter().eq(expected), "{what}: {:?}", repaired.mended);
         assert!(repaired.report.findings.is_empty(), "{what}: {:?}", repaired.report.findings);
         assert_eq!(all(root).await, numbered(1..=4), "{what}");
         assert!(everything(root).is_superset(&bytes), "{what}");

@@ -24,7 +24,7 @@ const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 /// The key in a text from elsewhere: 64 hexadecimal digits, or a passphrase, with at most one line ending.
 ///
 /// # Errors
-/// [`Error::EmptyKey`] and [`Error::PlaceholderKey`].
+/// [`Error::EmptyPassphrase`] and [`Error::PlaceholderKey`].
 pub fn key_of_text(text: &Zeroizing<String>) -> Result<EncryptionKey> {
     if let Some(key) = EncryptionKey::from_hex(text) {
         return Ok(key);

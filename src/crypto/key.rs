@@ -51,7 +51,7 @@ impl EncryptionKey {
     /// # Errors
     /// [`Error::EmptyKey`] for an empty or blank string, [`Error::PlaceholderKey`] for [`PLACEHOLDER_KEY`].
     pub fn from_secret(secret: &str) -> Result<Self> {
-        check_words(secret)?;
+        check_words(secret, Error::EmptyKey)?;
         Ok(Self { material: Material::Secret(digest(secret)) })
     }
 
@@ -61,10 +61,10 @@ impl EncryptionKey {
     /// as a [secret](Self::from_secret).
     ///
     /// # Errors
-    /// Those of [`from_secret`](Self::from_secret).
+    /// [`Error::EmptyPassphrase`] for an empty or blank one, [`Error::PlaceholderKey`] for [`PLACEHOLDER_KEY`].
     pub fn from_passphrase(passphrase: impl Into<Zeroizing<String>>) -> Result<Self> {
         let passphrase = passphrase.into();
-        check_words(&passphrase)?;
+        check_words(&passphrase, Error::EmptyPassphrase)?;
         Ok(Self { material: Material::Passphrase(Passphrase::new(passphrase)) })
     }
 
@@ -134,9 +134,9 @@ impl EncryptionKey {
     }
 }
 
-fn check_words(words: &str) -> Result<()> {
+fn check_words(words: &str, empty: Error) -> Result<()> {
     match words.trim() {
-        "" => Err(Error::EmptyKey),
+        "" => Err(empty),
         PLACEHOLDER_KEY => Err(Error::PlaceholderKey),
         _ => Ok(()),
     }
@@ -308,7 +308,8 @@ mod tests {
     fn empty_blank_and_placeholder_strings_are_refused() {
         assert!(matches!(EncryptionKey::from_secret(""), Err(Error::EmptyKey)));
         assert!(matches!(EncryptionKey::from_secret(" \n"), Err(Error::EmptyKey)));
-        assert!(matches!(EncryptionKey::from_passphrase(" ".to_owned()), Err(Error::EmptyKey)));
+        let blank = EncryptionKey::from_passphrase(" ".to_owned());
+        assert!(matches!(blank, Err(Error::EmptyPassphrase)));
         for placeholder in [PLACEHOLDER_KEY, " replace-me-before-deployment\n"] {
             assert!(matches!(EncryptionKey::from_secret(placeholder), Err(Error::PlaceholderKey)));
             let passphrase = EncryptionKey::from_passphrase(placeholder.to_owned());

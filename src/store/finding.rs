@@ -143,7 +143,7 @@ impl FindingKind {
         }
     }
 
-    /// Whether something may be lost or tampered with, as opposed to something the store mends by itself.
+    /// Whether something may be lost or tampered with, as opposed to something the store mends by itself or to a note.
     pub fn is_problem(&self) -> bool {
         !matches!(
             self,
@@ -152,6 +152,7 @@ impl FindingKind {
                 | Self::SecondName
                 | Self::Doubled
                 | Self::Quarantined { .. }
+                | Self::NotCompared
         )
     }
 

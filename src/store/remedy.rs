@@ -85,7 +85,7 @@ impl fmt::Display for Remedy {
             Self::RenewHead => "write a new head from the records that are there",
             Self::PutBack => "put it back to its place",
             Self::RebuildPack => "make a sound pack of what opens, and keep the rest in quarantine",
-            Self::RemoveCopies => "remove the copies, which are elsewhere to the byte",
+            Self::RemoveCopies => "remove what is elsewhere too, to the byte",
             Self::ForgetAgain => "remove it again",
             Self::Sweep => "remove it",
             Self::SetAside => "move it to the quarantine folder",

@@ -39,11 +39,16 @@ pub struct Repaired {
     pub report: Report,
 }
 
-/// What can be done about the findings of a report.
+/// What can be done about the findings of a report. A pack is made anew once, whatever is wrong with it.
 pub(crate) fn plan(report: &Report, options: RepairOptions) -> Vec<Mending> {
+    let mut packs = BTreeSet::new();
     let remedies = report.findings.iter().filter_map(|finding| {
         let remedy = Remedy::of(finding, options.quarantine)?;
-        Some(Mending { finding: finding.clone(), remedy })
+        let is_first = match remedy {
+            Remedy::RebuildPack => pack_of(finding).is_none_or(|pack| packs.insert(pack)),
+            _ => true,
+        };
+        is_first.then(|| Mending { finding: finding.clone(), remedy })
     });
     remedies.collect()
 }
@@ -59,8 +64,9 @@ pub(crate) fn mend(
     let folder = pen.folder;
     let mut left = Vec::new();
     for mending in plan.iter_mut().filter(|mending| mending.remedy == Remedy::PutBack) {
-        if place::put_back(folder, tail, &mending.finding)? {
+        if let Some(done) = place::put_back(folder, tail, &mending.finding)? {
             left.extend(mending.finding.file.clone());
+            mending.remedy = done;
         } else if options.quarantine {
             mending.remedy = Remedy::SetAside;
         }

@@ -81,13 +81,14 @@ impl Failure {
 /// The exit code of a command that an error ends.
 pub(crate) fn code(error: &sottovoce::Error) -> Exit {
     use sottovoce::Error::{
-        Config, EmptyKey, KeyFile, KeyLost, Model, NoKey, PassphraseNeeded, PlaceholderKey,
-        WrongKey,
+        Config, EmptyKey, EmptyPassphrase, KeyFile, KeyLost, Model, NoKey, PassphraseNeeded,
+        PlaceholderKey, WrongKey,
     };
     match error {
         NoKey
         | PlaceholderKey
         | EmptyKey
+        | EmptyPassphrase
         | KeyFile { .. }
         | KeyLost { .. }
         | PassphraseNeeded { .. }

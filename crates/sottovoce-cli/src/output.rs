@@ -159,7 +159,12 @@ pub(crate) fn request(request: &ModelRequest) -> io::Result<()> {
 
 /// "1 message", "2 messages".
 pub(crate) fn messages(number: usize) -> String {
-    format!("{number} message{}", if number == 1 { "" } else { "s" })
+    counted(number as u64, "message")
+}
+
+/// "1 file", "2 files", and so with all that takes an s.
+pub(crate) fn counted(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// The address without the name and password that may stand in it.

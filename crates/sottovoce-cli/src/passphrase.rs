@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::exit::Failure;
 use crate::hidden::Hidden;
+use crate::output;
 
 /// Asks for a passphrase; `None` where there is nobody to ask.
 pub(crate) fn ask(what: &str) -> Result<Option<Zeroizing<String>>, Failure> {
@@ -21,6 +22,17 @@ pub(crate) fn ask(what: &str) -> Result<Option<Zeroizing<String>>, Failure> {
         return Err(Failure::input("the passphrase holds control characters", help));
     }
     Ok(Some(text))
+}
+
+/// Whether it is short enough to be tried out.
+pub(crate) fn is_short(text: &str) -> bool {
+    text.chars().count() < 8
+}
+
+pub(crate) fn warn_of_short() {
+    output::warning(
+        "so short a passphrase can be guessed from a stolen disk; several words are better",
+    );
 }
 
 /// Asks for a new passphrase, twice.

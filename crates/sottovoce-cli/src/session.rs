@@ -36,9 +36,10 @@ impl Session {
             let reason = format!("gives a key, and so does {from}; keep one of them");
             return Err(Error::Config { place: option.to_owned(), reason });
         }
-        let key = EncryptionKey::from_passphrase(without_line_end(&read_fd(fd)?))?;
-        config.key =
-            ConfiguredKey::Secret { key: Arc::new(key), short: false, from: option.to_owned() };
+        let text = without_line_end(&read_fd(fd)?);
+        let short = passphrase::is_short(&text);
+        let key = Arc::new(EncryptionKey::from_passphrase(text)?);
+        config.key = ConfiguredKey::Secret { key, short, from: option.to_owned() };
         Ok(config)
     }
 

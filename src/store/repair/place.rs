@@ -7,28 +7,29 @@ use crate::store::name::RecordName;
 use crate::store::pack::merge::find;
 use crate::store::pack::{OpenedPack, Pack, PackName, publish};
 use crate::store::packer::mend::make_durable;
+use crate::store::remedy::Remedy;
 use crate::store::repair::rebuild::is_sound;
 use crate::store::tail::Tail;
 
 /// Publishes a misplaced record under its own name, durably. Where its name is taken by what is none of it, it comes
-/// back in a pack, so that of two records that were swapped both do. `false` where it has to stay: it was forgotten,
-/// or another record that opens has its name.
-pub(crate) fn put_back(folder: &Folder, tail: &Tail, finding: &Finding) -> Result<bool> {
+/// back in a pack, so that of two records that were swapped both do. What that came to, as it may be there already;
+/// `None` where it has to stay: it was forgotten, or another record that opens has its name.
+pub(crate) fn put_back(folder: &Folder, tail: &Tail, finding: &Finding) -> Result<Option<Remedy>> {
     let Some((lies, belongs)) = names(finding) else {
-        return Ok(false);
+        return Ok(None);
     };
     let Ok(Some(bytes)) = folder.blobs.read(&lies.to_string()) else {
-        return Ok(false);
+        return Ok(None);
     };
     if tail.erased.contains(belongs.seq) || !folder.belongs_to(belongs, &bytes)? {
-        return Ok(false);
+        return Ok(None);
     }
     match copy_of(folder, belongs)? {
-        Some(copy) if copy == bytes => {}
-        Some(_) => return Ok(false),
+        Some(copy) if copy == bytes => return Ok(Some(Remedy::RemoveCopies)),
+        Some(_) => return Ok(None),
         None if folder.blobs.create(&belongs.to_string(), &bytes)? => folder.blobs.sync()?,
         // Packs hold no such records.
-        None if belongs.is_forget() => return Ok(false),
+        None if belongs.is_forget() => return Ok(None),
         None => {
             publish(folder, &mut |sink| {
                 let mut pack = None;
@@ -40,7 +41,7 @@ pub(crate) fn put_back(folder: &Folder, tail: &Tail, finding: &Finding) -> Resul
             })?;
         }
     }
-    Ok(true)
+    Ok(Some(Remedy::PutBack))
 }
 
 /// Where the record lies, and where it belongs.

@@ -161,7 +161,7 @@ pub(crate) fn to_bytes(entries: &[Entry]) -> Result<Vec<u8>> {
 /// What a vault's bytes say. Nothing is derived before all of it has been checked.
 pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<Vec<Entry>> {
     let place = || path.display().to_string();
-    let damaged = |reason| Error::Damaged { place: place(), reason };
+    let damaged = |reason| Error::VaultDamaged { path: path.to_owned(), reason };
     let Some(Version { v }) = object(bytes) else {
         return Err(damaged("it is not a vault"));
     };

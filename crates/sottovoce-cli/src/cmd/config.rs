@@ -14,13 +14,14 @@ pub(crate) fn run(session: &Session) -> Outcome {
         settings.iter().try_for_each(output::json)?;
         return Ok(Exit::Done);
     }
+    let width = settings.iter().map(|setting| setting.key.len()).max().unwrap_or_default();
     for setting in settings {
         let value = match &setting.value {
             serde_json::Value::String(text) => output::printable(text).into_owned(),
             other => other.to_string(),
         };
         let (key, origin) = (setting.key, &setting.origin);
-        output::line(format!("{BOLD}{key:<26}{BOLD:#} {value}  {DIM}({origin}){DIM:#}"))?;
+        output::line(format!("{BOLD}{key:<width$}{BOLD:#} {value}  {DIM}({origin}){DIM:#}"))?;
     }
     output::line(format!("\nThe store is in {}", config.storage_root()?.display()))?;
     output::line(format!("The key file is {}", config.key_file()?.display()))?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use sottovoce::config::ConfiguredKey;
-use sottovoce::{Config, ConversationStore, EncryptionKey, Error, store_exists};
+use sottovoce::{Config, ConversationStore, EncryptionKey, Error, store_exists, store_keys};
 
 use crate::exit::{Exit, Failure, Outcome, with_causes};
 use crate::output::{self, BAD, DIM, GOOD, WARN};
@@ -127,10 +127,16 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
                 _ => report.good("key", format!("{path}; keep a copy away from this machine")),
             },
             Ok(None) if key::asks(root) => report.good("key", "a passphrase, which is asked for"),
+            // The store's own line says more.
+            Ok(None) if store_keys(root, &[]).is_err() => report.warn(
+                "key",
+                format!("no key file {path}; the vault does not say whether it takes one"),
+                "sottovoce doctor",
+            ),
             Ok(None) if store_exists(root).unwrap_or(true) => report.bad(
                 "key",
                 format!("the store in {} has lost its key file {path}", root.display()),
-                format!("cp YOUR-BACKUP {}", quoted(file)),
+                format!("install -D -m 600 YOUR-BACKUP {}", quoted(file)),
             ),
             Ok(None) => report.warn("key", "there is none yet", "sottovoce init"),
             Err(error) => report.error("key", &error),
@@ -169,7 +175,10 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
                 None => report.good("store", "the newest end is sound"),
                 Some(first) => report.bad(
                     "store",
-                    format!("{} findings; the first: {first}", newest.skipped.len()),
+                    format!(
+                        "{}; the first: {first}",
+                        output::counted(newest.skipped.len() as u64, "finding")
+                    ),
                     if newest.skipped.iter().any(|finding| finding.remedy().is_some()) {
                         "sottovoce repair"
                     } else {
@@ -186,6 +195,11 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
                 | Error::PlaceholderKey
                 | Error::KeyLost { .. }
                 | Error::KeyFile { .. } => {}
+                Error::VaultDamaged { .. } => report.bad(
+                    "store",
+                    with_causes(&error),
+                    key::vault_mend(config, root).unwrap_or_else(|| error.help().to_owned()),
+                ),
                 error => report.error("store", &error),
             }
         }

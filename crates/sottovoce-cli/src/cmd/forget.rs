@@ -12,13 +12,18 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  done                          2  no such message, or nobody to ask; say --yes
+  1  failed; see the message       4  no key, or the wrong one";
+
 /// Deletes messages for ever
 ///
-/// Shows them and asks first; a range means the messages that are in it when they are shown. The deletion itself is recorded, so that `verify` finds no hole, and a backup put back
-/// later does not bring them back. Copies that were made elsewhere are not reached. A number that `verify` misses can be
-/// recorded as gone too, by naming it by itself.
+/// Shows them and asks first; a range means the messages that are in it when they are shown. The deletion itself is
+/// recorded, so that `verify` finds no hole, and a backup put back later does not bring them back. Copies that were
+/// made elsewhere are not reached. A number that `verify` misses can be recorded as gone too, by naming it by itself.
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true)]
+#[command(arg_required_else_help = true, after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Numbers as `tail` shows them: 7, or 3-9
     #[arg(value_name = "NUMBER|RANGE", value_parser = parse_range, required_unless_present = "last")]
@@ -67,7 +72,7 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     }
     for number in &wanted.lost {
         output::note(&format!(
-            "number {number} holds no message that opens; it will be recorded as gone"
+            "number {number} holds no message that opens; it will be recorded as gone, unless it is already"
         ));
     }
     if !args.yes {
@@ -88,7 +93,14 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     // Exactly what was shown, whatever has come into the range since.
     let forgotten = store.forget(&wanted.numbers()).await?;
     if wanted.messages.is_empty() && forgotten.removed.is_empty() && forgotten.numbers == 0 {
-        return Err(no_such_message());
+        let (numbers, are) = match wanted.lost.len() {
+            1 => ("the number", "is"),
+            _ => ("the numbers", "are"),
+        };
+        return Err(Failure::input(
+            format!("{numbers} {are} forgotten already"),
+            "`sottovoce tail` shows the numbers of what is there",
+        ));
     }
     if session.json {
         output::json(&Done {
@@ -99,12 +111,12 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     } else {
         output::skipped(&forgotten.left);
         let removed = forgotten.removed.len();
-        let gone = usize::try_from(forgotten.numbers).unwrap_or(usize::MAX).saturating_sub(removed);
+        let gone = forgotten.numbers.saturating_sub(removed as u64);
         if removed > 0 || gone == 0 {
             output::note(&format!("deleted {} for ever", output::messages(removed)));
         }
         if gone > 0 {
-            output::note(&format!("recorded {} as gone", numbers(gone)));
+            output::note(&format!("recorded {} as gone", output::counted(gone, "number")));
         }
     }
     Ok(Exit::Done)
@@ -151,16 +163,14 @@ impl Wanted {
 
     fn in_words(&self) -> String {
         let messages = output::messages(self.messages.len());
-        match (self.messages.is_empty(), self.lost.len()) {
+        match (self.messages.is_empty(), self.lost.len() as u64) {
             (_, 0) => format!("delete {messages}"),
-            (true, lost) => format!("record {} as gone", numbers(lost)),
-            (false, lost) => format!("delete {messages} and record {} as gone", numbers(lost)),
+            (true, lost) => format!("record {} as gone", output::counted(lost, "number")),
+            (false, lost) => {
+                format!("delete {messages} and record {} as gone", output::counted(lost, "number"))
+            }
         }
     }
-}
-
-fn numbers(many: usize) -> String {
-    format!("{many} number{}", if many == 1 { "" } else { "s" })
 }
 
 /// The same numbers, each once.

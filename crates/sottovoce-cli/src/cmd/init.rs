@@ -74,9 +74,10 @@ fn of_passphrase(session: &Session, config: &mut Config) -> Outcome {
                 "give the passphrase with --passphrase-fd",
             )
         })?;
+        let short = passphrase::is_short(&text);
         config.key = ConfiguredKey::Secret {
             key: Arc::new(EncryptionKey::from_passphrase(text)?),
-            short: false,
+            short,
             from: "the terminal".to_owned(),
         };
     }
@@ -86,6 +87,9 @@ fn of_passphrase(session: &Session, config: &mut Config) -> Outcome {
             "the key that is configured is no passphrase",
             "take it out, or run `sottovoce init` without --passphrase",
         ));
+    }
+    if matches!(config.key, ConfiguredKey::Secret { short: true, .. }) {
+        passphrase::warn_of_short();
     }
     if session.json {
         output::json(&Made { key_file: None, made: true })?;

@@ -2,8 +2,9 @@
 
 mod target;
 
+use std::fs::{File, TryLockError};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,15 +18,21 @@ use crate::session::Session;
 use target::Target;
 
 const AFTER_HELP: &str = "\
-Without options a new key file is made and takes the old one's place; the old one stays beside it, named
-after its id and `.old`, since older backups of the store need it. Other programs may go on using the store
-meanwhile once they know both keys: those that are started during the change with this configuration do, those
-that know only the old key can no longer write. Broken off at any moment, by whatever, nothing is lost: the
-same command goes on from there.
+Without options a new key file is made and takes the old one's place; the old one stays beside it, named after \
+its id and `.old`, since older backups of the store need it. The store can be used meanwhile: programs that are \
+started during the change find both keys beside each other. Those that run already know the old key alone and can \
+no longer write: start them anew.
+
+To --to-key-file and --to-passphrase, stop other programs first: with their old configuration they can no longer \
+write until they are given the new key.
+
+Broken off at any moment, by whatever, nothing is lost: the same command goes on from there. Inventories of \
+`verify --save` are to be taken anew afterwards, since only numbers are compared across keys.
 
 Exit codes:
   0  done                          4  no key, or the wrong one
   1  failed; see the message     130  stopped half-way; run it again
+  2  refused; nothing was changed
   3  something does not open, so the old key stays valid";
 
 /// Changes the key: seals everything anew, in all conversations, and then refuses the old key
@@ -69,6 +76,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         return Err(Failure::Nothing { folder: root });
     }
     let leave = args.leave_unreadable;
+    let _alone = alone(&root)?;
     let target = Target::prepare(session, &config, args)?;
     let mut from = target.from.iter().cloned();
     let Some(first) = from.next() else {
@@ -116,6 +124,19 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     })
 }
 
+/// Held for as long as the change goes on: of two at once, each could put aside the new key that the other has just made.
+fn alone(root: &Path) -> Result<File, Failure> {
+    let folder = File::open(root)?;
+    match folder.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(Failure::input(
+            format!("{}: another change of keys is going on", root.display()),
+            "let it end, then try again",
+        )),
+        // Not every file system locks folders; there, the vault itself tells two changes apart.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(folder),
+    }
+}
+
 /// Runs it with a progress bar; whether Ctrl-C stopped it.
 async fn watched(rekey: Rekey, root: PathBuf) -> Result<(Rekeyed, bool), Failure> {
     let bar = output::progress(Some(0), "sealing anew");
@@ -149,11 +170,18 @@ fn tell(rekeyed: &Rekeyed, done: bool) -> std::io::Result<()> {
     for finding in &rekeyed.left {
         output::line(format!("{WARN}{}{WARN:#}  {finding}", finding.kind.code()))?;
     }
-    output::note(&format!("{} files were sealed under key {}", rekeyed.files, rekeyed.id));
+    let (files, were) = match rekeyed.files {
+        1 => ("1 file".to_owned(), "was"),
+        many => (format!("{many} files"), "were"),
+    };
+    output::note(&format!("{files} {were} sealed under key {}", rekeyed.id));
     if done {
         for id in &rekeyed.retired {
             output::note(&format!("key {id} is refused from now on"));
         }
+        output::note(
+            "take inventories anew (`verify --save`): across keys only numbers are compared",
+        );
     }
     Ok(())
 }

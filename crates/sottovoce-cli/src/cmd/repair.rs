@@ -11,13 +11,14 @@ use crate::output::{self, GOOD, WARN};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
-What it mends: a lost or damaged head, a missing vault, records under other names, packs that do not hold what they
-say, copies, what was forgotten and is there again, and leftovers of interrupted writes. What was lost it cannot bring
-back: restore it from a backup, or record it as gone with `sottovoce forget NUMBER`.
+What it mends: a lost or damaged head, a missing vault, records under other names, packs that do not hold what \
+they say, copies, what was forgotten and is there again, and leftovers of interrupted writes. What was lost it \
+cannot bring back: restore it from a backup, or record it as gone with `sottovoce forget NUMBER`.
 
 Exit codes:
-  0  sound now                     3  something is left that it cannot mend, or, with --dry-run, that it would mend
-  1  failed; see the message       4  no key, or the wrong one";
+  0  sound now                     3  something is left, or would be mended (--dry-run)
+  1  failed; see the message       4  no key, or the wrong one
+  2  there is nobody to ask; say --yes";
 
 /// Mends what can be mended, deleting nothing that is not elsewhere to the byte
 ///
@@ -60,7 +61,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
         if session.json || !io::stdin().is_terminal() {
             return Err(Failure::input(
-                format!("this would mend {}", findings(plan.mended.len())),
+                format!("this would mend {}", output::counted(plan.mended.len() as u64, "finding")),
                 "--dry-run says how; say --yes if that is what you want",
             ));
         }
@@ -103,8 +104,4 @@ fn show(session: &Session, repaired: &Repaired, done: bool) -> io::Result<()> {
         verify::show(session, &repaired.report, None)?;
     }
     Ok(())
-}
-
-fn findings(many: usize) -> String {
-    format!("{many} finding{}", if many == 1 { "" } else { "s" })
 }

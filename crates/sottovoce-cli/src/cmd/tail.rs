@@ -1,9 +1,10 @@
 //! `sottovoce tail`
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce::{ConversationStore, FileConversationStore, Finding, Reading, StoredMessage};
+use sottovoce::{ConversationStore, Finding, StoredMessage};
 
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
@@ -12,6 +13,9 @@ use crate::session::Session;
 
 /// How often a followed conversation is looked at; a look costs two system calls.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// How many numbers are read at once, so that a large import is never all in memory.
+const STEP: u64 = 4096;
 
 /// Shows the newest messages
 #[derive(Debug, clap::Args)]
@@ -29,50 +33,41 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
     let store = session.store(&config).await?;
     let mut interrupt = Interrupt::listen()?;
-    // One at least, so that what is shown and what is followed come of the same look.
-    let reading = store.read_tail(args.number.max(1)).await?;
+    let reading = store.read_tail(args.number).await?;
     output::skipped(&reading.skipped);
     let show = |messages: &[Arc<StoredMessage>]| {
         messages.iter().try_for_each(|stored| output::message(stored, session.json))
     };
-    let before = reading.messages.len().saturating_sub(args.number);
-    show(reading.messages.get(before..).unwrap_or_default())?;
+    show(&reading.messages)?;
     if !args.follow {
         return Ok(Exit::Done);
     }
-    let mut seen = newest(&reading).unwrap_or(0);
-    let mut said = reading.skipped;
+    // By number and not by time: what is imported may be older than what was shown.
+    let mut seen = reading.last_seq;
+    let mut said: HashSet<Finding> = reading.skipped.into_iter().collect();
+    let mut pause = PAUSE;
     loop {
         tokio::select! {
             biased;
             _ = interrupt.heard() => return Ok(Exit::Done),
-            () = tokio::time::sleep(PAUSE) => {}
+            () = tokio::time::sleep(pause) => {}
         }
-        let reading = after(&store, seen).await?;
-        let new: Vec<Finding> =
-            reading.skipped.iter().filter(|finding| !said.contains(finding)).cloned().collect();
-        output::skipped(&new);
-        said.extend(new);
-        show(&reading.messages)?;
-        seen = newest(&reading).unwrap_or(seen);
+        let newest = store.read_tail(0).await?;
+        warn(newest.skipped, &mut said);
+        let last = newest.last_seq.min(seen.saturating_add(STEP));
+        if seen < last {
+            let reading = store.read_seqs(seen + 1..=last).await?;
+            warn(reading.skipped, &mut said);
+            show(&reading.messages)?;
+            seen = last;
+        }
+        pause = if last < newest.last_seq { Duration::ZERO } else { PAUSE };
     }
 }
 
-/// The messages with a higher number than `seen`, however many are appended meanwhile.
-async fn after(store: &FileConversationStore, seen: u64) -> sottovoce::Result<Reading> {
-    let mut wanted = 1;
-    loop {
-        let mut reading = store.read_tail(wanted).await?;
-        let gap = newest(&reading).map_or(0, |newest| newest.saturating_sub(seen));
-        let gap = usize::try_from(gap).unwrap_or(usize::MAX);
-        if gap <= wanted {
-            reading.messages.retain(|stored| stored.seq > seen);
-            return Ok(reading);
-        }
-        wanted = gap;
-    }
-}
-
-fn newest(reading: &Reading) -> Option<u64> {
-    reading.messages.iter().map(|stored| stored.seq).max()
+/// Says what was not said before.
+fn warn(skipped: Vec<Finding>, said: &mut HashSet<Finding>) {
+    let new: Vec<Finding> =
+        skipped.into_iter().filter(|finding| said.insert(finding.clone())).collect();
+    output::skipped(&new);
 }

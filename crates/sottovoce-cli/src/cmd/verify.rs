@@ -1,8 +1,9 @@
 //! `sottovoce verify`
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+mod shelf;
+
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -11,15 +12,17 @@ use sottovoce::{FileConversationStore, Inventory, Progress, Report};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, BAD, BOLD, GOOD, WARN};
 use crate::session::Session;
+use shelf::Shelf;
 
 const AFTER_HELP: &str = "\
 Against an old copy of the whole folder put back, nothing in the folder helps. Keep an inventory elsewhere:
-  sottovoce verify --save /elsewhere/inventory         now, and from time to time
-  sottovoce verify --expect /elsewhere/inventory       everything in it is to be there still, or forgotten since
+  sottovoce verify --save /elsewhere/inventory      now, and from time to time
+  sottovoce verify --expect /elsewhere/inventory    is all there still, or forgotten?
 
 Exit codes:
-  0  sound                         3  something was lost, changed or cannot be read
-  1  failed; see the message       4  no key, or the wrong one";
+  0  sound                         3  something was lost or changed, or cannot be read
+  1  failed; see the message       4  no key, or the wrong one
+  2  FILE cannot be used";
 
 /// Reads every file and names all that is not as it should be
 ///
@@ -31,7 +34,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
 
-    /// Writes an inventory, unless something that was expected is not there: numbers and digests, no words
+    /// Writes an inventory, unless something that was expected is not there: numbers and digests, no words. FILE is new
+    /// or an earlier inventory, and lies neither with the store nor with the key
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 }
@@ -53,6 +57,7 @@ struct Summary {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
+    let shelf = args.save.map(|file| Shelf::new(file, &config)).transpose()?;
     let earlier = args.expect.as_deref().map(read).transpose()?;
     let store = session.store(&config).await?;
     let bar = bar("verifying");
@@ -62,18 +67,18 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let mut expected = None;
     if let Some(earlier) = earlier {
         let findings = compare(&store, earlier).await?;
-        expected = Some(findings.is_empty());
+        expected = Some(!findings.iter().any(|finding| finding.kind.is_problem()));
         report.findings.extend(findings);
     }
     show(session, &report, expected)?;
-    if let Some(file) = args.save {
+    if let Some(shelf) = shelf {
         if expected == Some(false) {
-            output::warning(&format!("{} was not written", file.display()));
+            output::warning(&format!("{} was not written", shelf.file.display()));
         } else {
-            save(&take(&store).await?, &file)?;
+            shelf.put(&take(&store).await?)?;
             output::note(&format!(
                 "keep {} where whoever may put back an old copy of the store cannot write",
-                file.display()
+                shelf.file.display()
             ));
         }
     }
@@ -105,9 +110,9 @@ pub(super) fn show(session: &Session, report: &Report, expected: Option<bool>) -
         format!(", from {} to {}", first.strftime("%Y-%m-%d"), last.strftime("%Y-%m-%d"))
     });
     output::line(format!(
-        "{BOLD}{}{BOLD:#}{when}, {} numbers forgotten, the highest {}: {verdict}",
+        "{BOLD}{}{BOLD:#}{when}, {} recorded as gone, the highest {}: {verdict}",
         output::messages(report.messages),
-        report.forgotten,
+        output::counted(report.forgotten, "number"),
         report.last_seq
     ))
 }
@@ -151,30 +156,4 @@ fn read(file: &Path) -> Result<Inventory, Failure> {
     Inventory::from_json(&json, &place).map_err(|error| {
         Failure::input(error.to_string(), "name a file that `verify --save` has written")
     })
-}
-
-/// Writes the inventory whole, in place of an earlier one.
-fn save(inventory: &Inventory, file: &Path) -> Result<(), Failure> {
-    let json = inventory.to_json()?;
-    let failed = |error: io::Error| {
-        Failure::input(
-            format!("{}: {error}", file.display()),
-            "name a file in a folder that exists and may be written",
-        )
-    };
-    let temporary = {
-        let mut name = file.as_os_str().to_owned();
-        name.push(".new");
-        PathBuf::from(name)
-    };
-    let folder = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let write = || {
-        let mut new = OpenOptions::new();
-        let mut new = new.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-        new.write_all(json.as_bytes())?;
-        new.sync_all()?;
-        fs::rename(&temporary, file)?;
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-    };
-    write().map_err(failed)
 }

@@ -259,3 +259,17 @@ fn what_a_server_says_steers_no_terminal() {
     let said = out(&talk.run(&["doctor"]));
     assert!(said.contains("version 1\u{fffd}]0;title\u{fffd}\u{fffd}31m"), "{said:?}");
 }
+
+#[test]
+fn a_lost_key_file_comes_back_private_and_in_a_folder_that_is_gone_too() {
+    let home = Home::new();
+    home.keep(&["one"]);
+    std::fs::rename(home.key(), home.path().join("backup")).unwrap();
+    std::fs::remove_dir_all(home.key().parent().unwrap()).unwrap();
+    let said = &about(&home, "key")[0];
+    let mend = said["mend"].as_str().unwrap().replace("YOUR-BACKUP", "backup");
+    let mended = Command::new("sh").args(["-c", &mend]).current_dir(home.path()).status();
+    assert!(mended.unwrap().success(), "{mend}");
+    assert_eq!(about(&home, "key")[0]["state"], "good");
+    assert_eq!(home.words(), ["one"]);
+}

@@ -13,7 +13,7 @@ fn told(output: &Output) -> (Vec<Value>, Value) {
 }
 
 /// Elara's usual folder in a home, with `n` messages.
-fn usual(home: &Home, n: usize) -> PathBuf {
+pub(super) fn usual(home: &Home, n: usize) -> PathBuf {
     let folder = home.path().join(".cache/ElaraAi/Conversation");
     std::fs::create_dir_all(&folder).unwrap();
     for at in 0..n {

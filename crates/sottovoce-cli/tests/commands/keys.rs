@@ -187,3 +187,145 @@ fn a_wrong_key_begins_no_change_and_leaves_nothing_behind() {
     assert_eq!(vault(&home), before);
     assert_eq!(home.key().parent().unwrap().read_dir().unwrap().count(), 1);
 }
+
+#[test]
+fn a_new_key_that_the_store_does_not_know_is_put_aside_and_never_brought_back() {
+    let home = Home::new();
+    home.keep(&["one"]);
+    let waiting = home.key().with_extension("new");
+    let retired = "ab".repeat(32) + "\n";
+    std::fs::write(&waiting, &retired).unwrap();
+    // A name that is taken stays so.
+    let taken = home.key().with_extension("new.1.old");
+    std::fs::write(&taken, "cd".repeat(32)).unwrap();
+    let changed = home.run(&["rekey"]);
+    assert_eq!(code(&changed), 0, "{}", err(&changed));
+    assert_ne!(std::fs::read_to_string(home.key()).unwrap(), retired);
+    assert!(!waiting.exists());
+    assert_eq!(std::fs::read_to_string(&taken).unwrap(), "cd".repeat(32));
+    let kept = home.key().with_extension("new.2.old");
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), retired);
+    assert!(err(&changed).contains(kept.to_str().unwrap()), "{}", err(&changed));
+    assert_eq!(home.words(), ["one"]);
+}
+
+#[test]
+fn a_change_that_was_begun_is_ended_under_the_key_that_waits_for_it() {
+    let home = Home::new();
+    home.keep(&["one"]);
+    let old = std::fs::read(home.key()).unwrap();
+    assert_eq!(code(&home.run(&["rekey"])), 0);
+    let new = std::fs::read(home.key()).unwrap();
+    // As a kill before the last step leaves them.
+    std::fs::write(home.key().with_extension("new"), &new).unwrap();
+    std::fs::write(home.key(), old).unwrap();
+    assert_eq!(code(&home.run(&["rekey"])), 0);
+    assert_eq!(std::fs::read(home.key()).unwrap(), new);
+    assert!(!home.key().with_extension("new").exists());
+    assert_eq!(home.words(), ["one"]);
+}
+
+#[test]
+fn no_change_begins_beside_another_nor_without_a_vault_and_none_leaves_a_key_behind() {
+    let home = Home::new();
+    home.keep(&["one"]);
+    let entries = || home.key().parent().unwrap().read_dir().unwrap().count();
+    let folder = std::fs::File::open(home.store()).unwrap();
+    folder.lock().unwrap();
+    let refused = home.run(&["rekey"]);
+    assert_eq!(code(&refused), 2, "{}", err(&refused));
+    drop(folder);
+    std::fs::remove_file(home.store().join("vault")).unwrap();
+    for arguments in [&["rekey"][..], &["rekey", "--to-key-file", "other"]] {
+        let refused = home.run(arguments);
+        assert_eq!(code(&refused), 1, "{}", err(&refused));
+        assert!(err(&refused).contains("`vault` file is missing"), "{}", err(&refused));
+        assert_eq!(entries(), 1);
+        assert!(!home.path().join("other").exists());
+    }
+}
+
+#[test]
+fn a_named_key_file_is_told_in_full_and_to_be_backed_up() {
+    let home = Home::new();
+    home.keep(&["one"]);
+    let changed = home.run(&["rekey", "--to-key-file", "other"]);
+    assert_eq!(code(&changed), 0, "{}", err(&changed));
+    let said = err(&changed);
+    let file = home.path().canonicalize().unwrap().join("other");
+    assert!(said.contains(&format!("set Context.KeyFile to {}", file.display())), "{said}");
+    assert!(said.contains("back it up"), "{said}");
+    let words = home.command(&["tail"]).env("SOTTOVOCE__CONTEXT__KEYFILE", "other").output();
+    assert!(out(&words.unwrap()).contains("one"));
+}
+
+#[test]
+fn a_damaged_vault_is_no_dead_end() {
+    let home = Home::new();
+    home.keep(&["one", "two"]);
+    let file = home.store().join("vault");
+    std::fs::write(&file, "").unwrap();
+    for arguments in [&["tail"][..], &["ask", "x"], &["verify"], &["repair", "--yes"], &["rekey"]] {
+        let refused = home.run(arguments);
+        assert_eq!(code(&refused), 1, "{arguments:?}: {}", err(&refused));
+        let said = err(&refused);
+        assert!(said.contains("`vault.…`") && said.contains("sottovoce repair"), "{said}");
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), b"");
+    let told = parsed(&home.run(&["doctor", "--json"]));
+    let store = told.iter().find(|line| line["about"] == "store").unwrap();
+    let mend = store["mend"].as_str().unwrap();
+    let (away, repair) = mend.split_once('\n').unwrap();
+    assert!(Command::new("sh").args(["-c", away]).status().unwrap().success());
+    assert_eq!(repair, "sottovoce repair");
+    let mended = home.run(&["repair", "--yes"]);
+    assert_eq!(code(&mended), 0, "{}", err(&mended));
+    assert_eq!(home.words(), ["one", "two"]);
+}
+
+#[test]
+fn a_damaged_vault_of_a_passphrase_comes_back_from_its_copy() {
+    let home = Home::new();
+    let fd = ["--passphrase-fd", "3"];
+    given(&home, &[&["init", "--passphrase"], &fd[..]].concat(), &[WORDS]);
+    given(&home, &[&["append", "--role", "user", "hello"], &fd[..]].concat(), &[WORDS]);
+    std::fs::write(home.store().join("vault"), "{").unwrap();
+    let told = parsed(&home.run(&["doctor", "--json"]));
+    assert!(told.iter().all(|line| !line.to_string().contains("lost its key file")), "{told:?}");
+    let store = told.iter().find(|line| line["about"] == "store").unwrap();
+    let mend = store["mend"].as_str().unwrap();
+    assert!(Command::new("sh").args(["-c", mend]).status().unwrap().success(), "{mend}");
+    let tail = given(&home, &[&["tail"], &fd[..]].concat(), &[WORDS]);
+    assert!(out(&tail).contains("hello"), "{}", err(&tail));
+}
+
+#[test]
+fn an_empty_passphrase_is_called_one_and_a_short_one_is_warned_of() {
+    let home = Home::new();
+    let fd = ["--passphrase-fd", "3"];
+    let init = [&["init", "--passphrase"], &fd[..]].concat();
+    let to = ["rekey", "--to-passphrase", "--new-passphrase-fd", "3"];
+    let unset = home.command(&["tail"]).env("SOTTOVOCE__CONTEXT__PASSPHRASE", " ").output();
+    for empty in [given(&home, &init, &[""]), unset.unwrap()] {
+        assert_eq!(code(&empty), 4);
+        let said = err(&empty);
+        assert!(said.contains("passphrase is empty") && !said.contains("EncryptionKey"), "{said}");
+    }
+    let short = given(&home, &init, &["seven77"]);
+    assert_eq!(code(&short), 0, "{}", err(&short));
+    assert!(err(&short).contains("warning: so short a passphrase"), "{}", err(&short));
+
+    let home = Home::new();
+    home.keep(&["one"]);
+    assert_eq!(code(&given(&home, &to, &[""])), 4);
+    for (words, is_short) in [("seven77", true), ("eight888", false)] {
+        let arguments = [&to[..], &["--passphrase-fd", "4"]].concat();
+        let before = ["seven77"];
+        let changed = match is_short {
+            true => given(&home, &to, &[words]),
+            false => given(&home, &arguments, &[words, before[0]]),
+        };
+        assert_eq!(code(&changed), 0, "{}", err(&changed));
+        assert_eq!(err(&changed).contains("so short a passphrase"), is_short, "{}", err(&changed));
+    }
+}

@@ -53,3 +53,36 @@ fn what_is_not_the_stores_moves_only_when_asked() {
     assert_eq!(std::fs::read(home.store().join("quarantine/notes")).unwrap(), b"mine");
     assert!(out(&home.run(&["verify"])).contains("quarantined"));
 }
+
+#[test]
+fn a_copy_under_another_name_is_said_to_be_removed() {
+    let home = Home::new();
+    home.keep(&["one", "two"]);
+    let record = &home.records()[1];
+    let copy = record.to_str().unwrap().replace("user", "tool");
+    std::fs::copy(record, &copy).unwrap();
+    let mended = home.run(&["repair", "--yes"]);
+    assert_eq!(code(&mended), 0, "{}", err(&mended));
+    let said = out(&mended);
+    assert!(said.contains("→ remove what is elsewhere too") && !said.contains("→ put"), "{said}");
+    assert!(!Path::new(&copy).exists());
+    assert_eq!(home.words(), ["one", "two"]);
+}
+
+#[test]
+fn a_pack_that_is_wrong_in_two_ways_is_mended_once() {
+    let home = Home::new();
+    let lines: String = (0..200).map(|number| user(&number.to_string())).collect();
+    assert_eq!(code(&home.feed(&["append"], lines)), 0);
+    assert_eq!(code(&home.run(&["pack"])), 0);
+    let packs = home.store().join("packs").read_dir().unwrap();
+    let pack = packs.map(|entry| entry.unwrap().path()).next().unwrap();
+    let text = std::fs::read_to_string(&pack).unwrap();
+    // One record less than its name says, and lines that are none.
+    let (_, rest) = text.split_once('\n').unwrap();
+    std::fs::write(&pack, format!("{rest}rubbish\n")).unwrap();
+    let found = parsed(&home.run(&["verify", "--json"]));
+    assert!(found.iter().filter(|row| row["finding"] == "damaged").count() > 1, "{found:?}");
+    let mended = out(&home.run(&["repair", "--yes"]));
+    assert_eq!(mended.matches("make a sound pack").count(), 1, "{mended}");
+}

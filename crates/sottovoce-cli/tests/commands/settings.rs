@@ -54,3 +54,16 @@ fn a_configuration_that_cannot_be_used_says_which_key_and_file() {
     }
     assert_eq!(code(&home.run(&["doctor"])), 3);
 }
+
+#[test]
+fn the_columns_of_config_hold_whatever_a_setting_is_called() {
+    let shown = out(&Home::new().run(&["config"]));
+    let lines: Vec<_> = shown.lines().take_while(|line| !line.is_empty()).collect();
+    let width = lines.iter().map(|line| line.find(' ').unwrap()).max().unwrap();
+    assert!(lines.len() > 10 && lines.iter().any(|line| line.contains("RefuseWhenBusy")));
+    for line in lines {
+        let (name, value) = line.split_at(width);
+        assert!(value.starts_with(' ') && !value.starts_with("  "), "{shown}");
+        assert!(!name.trim_end().contains(' '), "{shown}");
+    }
+}

@@ -96,3 +96,27 @@ fn verbose_output_has_no_words() {
     assert!(err(&said).contains("DEBUG"), "{}", err(&said));
     assert!(!err(&said).contains("canary"));
 }
+
+#[test]
+fn help_wraps_once_and_escapes_nothing() {
+    let home = Home::new();
+    for verb in [&["repair"][..], &["rekey"], &["verify"], &["forget"], &["import", "elara"]] {
+        let help = out(&home.run(&[verb, &["--help"]].concat()));
+        assert!(!help.contains('\\'), "{help}");
+        let lines: Vec<_> = help.lines().skip_while(|line| !line.contains("--version")).collect();
+        let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+        for (line, next) in lines.iter().zip(&lines[1..]) {
+            let goes_on = is_prose(line) && is_prose(next);
+            assert!(!goes_on || line.len() > 75, "{line:?} of {help}");
+        }
+    }
+}
+
+#[test]
+fn what_asks_says_what_comes_of_it_where_nobody_is_there() {
+    let home = Home::new();
+    for verb in [&["repair"][..], &["forget"], &["key", "export"]] {
+        let help = out(&home.run(&[verb, &["--help"]].concat()));
+        assert!(help.contains("  2  ") && help.contains("say --yes"), "{help}");
+    }
+}

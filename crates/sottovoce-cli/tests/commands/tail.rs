@@ -80,3 +80,21 @@ fn only_as_many_as_asked_for_are_shown() {
         assert_eq!(tail.iter().map(|row| &row["content"]).collect::<Vec<_>>(), shown);
     }
 }
+
+#[test]
+fn a_follower_shows_what_is_imported_before_the_newest() {
+    let home = Home::new();
+    home.keep(&["now"]);
+    let mut follower = home.spawn(&["tail", "--follow", "--json"]);
+    let shown = lines_of(&mut follower);
+    let next = || shown.recv_timeout(Duration::from_secs(20)).unwrap()["content"].clone();
+    assert_eq!(next(), "now");
+    import::usual(&home, 2);
+    let imported = home.run(&["import", "elara"]);
+    assert_eq!(code(&imported), 0, "{}{}", out(&imported), err(&imported));
+    assert_eq!([next(), next()], ["m0", "m1"]);
+    home.keep(&["later"]);
+    assert_eq!(next(), "later");
+    signal(&follower, "-INT");
+    assert_eq!(code(&ended(follower)), 0);
+}

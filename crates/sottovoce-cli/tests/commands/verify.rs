@@ -86,3 +86,96 @@ fn what_is_no_inventory_is_refused_before_anything_is_read() {
     let refused = home.run(&["verify", "--save", "/nowhere/at/all"]);
     assert_eq!(code(&refused), 2, "{}", err(&refused));
 }
+
+#[test]
+fn an_inventory_takes_the_place_of_nothing_but_an_inventory() {
+    let home = Home::new();
+    home.keep(&["one", "two"]);
+    let at = |name: &str| home.path().join(name);
+    std::fs::write(at("words"), "mine").unwrap();
+    std::fs::write(at("json"), "{\"v\":1}").unwrap();
+    std::fs::create_dir(at("folder")).unwrap();
+    let pipe = Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+    assert!(pipe.success());
+    let link = |from: &Path, name: &str| std::os::unix::fs::symlink(from, at(name)).unwrap();
+    link(&home.key(), "link to the key");
+    link(&at("nothing"), "link to nothing");
+    link(&home.store(), "link to the store");
+    std::fs::write(at("appsettings.json"), "{}").unwrap();
+    std::fs::create_dir(at("elsewhere")).unwrap();
+    assert_eq!(code(&home.run(&["verify", "--save", "elsewhere/inventory"])), 0);
+    link(&at("elsewhere/inventory"), "link to an inventory");
+    let [key, store] = [home.key(), home.store()];
+    let before = listing(&home);
+    for named in [
+        key.as_path(),
+        &key.with_extension("new"),
+        &key.parent().unwrap().join("inventory"),
+        &store.join("head"),
+        &store.join("vault"),
+        &store.join("inventory"),
+        &home.records()[0],
+        Path::new("appsettings.json"),
+        Path::new("beside the settings"),
+        Path::new("link to the store/inventory"),
+        Path::new("words"),
+        Path::new("json"),
+        Path::new("folder"),
+        Path::new("pipe"),
+        Path::new("link to the key"),
+        Path::new("link to nothing"),
+        Path::new("link to an inventory"),
+        Path::new("/dev/null"),
+        Path::new("/dev/stdout"),
+        Path::new(".."),
+    ] {
+        let refused = ended(home.spawn(&["verify", "--save", named.to_str().unwrap()]));
+        assert_eq!(code(&refused), 2, "{named:?}: {}", err(&refused));
+        assert!(out(&refused).is_empty(), "{named:?} was refused only after the check");
+        assert_eq!(listing(&home), before, "{named:?}");
+    }
+    // Nor is anything else beside it touched.
+    std::fs::write(at("elsewhere/inventory.new"), "mine").unwrap();
+    std::fs::write(at("elsewhere/inventory.1.new"), "mine").unwrap();
+    home.keep(&["three"]);
+    let older = std::fs::read(at("elsewhere/inventory")).unwrap();
+    assert_eq!(code(&home.run(&["verify", "--save", "elsewhere/inventory"])), 0);
+    assert_ne!(std::fs::read(at("elsewhere/inventory")).unwrap(), older);
+    for name in ["elsewhere/inventory.new", "elsewhere/inventory.1.new"] {
+        assert_eq!(std::fs::read(at(name)).unwrap(), b"mine");
+    }
+    assert_eq!(at("elsewhere").read_dir().unwrap().count(), 3);
+}
+
+/// Everything in a home: names, kinds, and what the files hold.
+fn listing(home: &Home) -> String {
+    let script = r#"find . ! -name lock -printf '%p %y %l\n' | sort; find . -type f | sort | xargs -d '\n' sha256sum"#;
+    out(&Command::new("sh").args(["-c", script]).current_dir(home.path()).output().unwrap())
+}
+
+#[test]
+fn an_inventory_from_under_another_key_is_compared_by_number_and_taken_anew() {
+    let home = Home::new();
+    home.keep(&["one", "two"]);
+    std::fs::create_dir(home.path().join("elsewhere")).unwrap();
+    let file = "elsewhere/inventory";
+    assert_eq!(code(&home.run(&["verify", "--save", file])), 0);
+    let changed = home.run(&["rekey"]);
+    assert_eq!(code(&changed), 0);
+    assert!(err(&changed).contains("take inventories anew"), "{}", err(&changed));
+    let rows = rows(&home.run(&["verify", "--expect", file, "--save", file, "--json"]));
+    assert_eq!((&rows[0]["finding"], &rows[0]["problem"]), (&"not-compared".into(), &false.into()));
+    assert_eq!((&rows[1]["sound"], &rows[1]["expected"]), (&true.into(), &true.into()));
+    let again = home.run(&["verify", "--expect", file]);
+    assert_eq!(code(&again), 0);
+    assert!(!out(&again).contains("not-compared"), "{}", out(&again));
+}
+
+#[test]
+fn one_number_is_not_numbers() {
+    let home = Home::new();
+    home.keep(&["one", "two"]);
+    home.run(&["forget", "1", "--yes"]);
+    let verified = out(&home.run(&["verify"]));
+    assert!(verified.contains("1 message") && verified.contains("1 number recorded"), "{verified}");
+}

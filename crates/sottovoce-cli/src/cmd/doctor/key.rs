@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use sottovoce::config::ConfiguredKey;
 use sottovoce::{Config, StoreKey, store_keys};
 
 use super::Report;
@@ -48,6 +49,19 @@ pub(super) fn changes(report: &mut Report, config: &Config, root: &Path) {
             format!("cp -n {} {}", quoted(&copy), quoted(&root.join("vault"))),
         );
     }
+}
+
+/// How a damaged vault is put out of the way, and a better one in its place.
+pub(super) fn vault_mend(config: &Config, root: &Path) -> Option<String> {
+    let (vault, folder) = (root.join("vault"), config.salt_folder().ok()?);
+    let is_given = matches!(config.key, ConfiguredKey::Secret { .. });
+    let next = match any_copy(&folder) {
+        _ if config.key_file().is_ok_and(|file| file.exists()) => "sottovoce repair".to_owned(),
+        Some(copy) => format!("cp {} {}", quoted(&copy), quoted(&vault)),
+        None if is_given => "sottovoce repair".to_owned(),
+        None => return None,
+    };
+    Some(format!("mv -n {} {}\n{next}", quoted(&vault), quoted(&folder.join("vault.damaged"))))
 }
 
 /// A copy of a vault that a passphrase's store has had; none where there are several, of which only one can be right.

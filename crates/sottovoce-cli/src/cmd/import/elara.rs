@@ -23,7 +23,7 @@ Exit codes:
 ///
 /// Reads every form that its versions wrote, several keys and plain text in one folder alike. Most such folders are
 /// plain text, since Elara's key is empty unless it was set. A key that is wrong and a file that is damaged look the
-/// same: both are refused as \"wrong key or damaged\", and can be taken by another run with the right key. The folder
+/// same: both are refused as "wrong key or damaged", and can be taken by another run with the right key. The folder
 /// stays as it is; what is plain text in it stays so until you delete it.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sottovoce::config::{ConfiguredKey, read_fd};
-use sottovoce::{Config, EncryptionKey, Error, store_keys};
+use sottovoce::{Config, EncryptionKey, Error, StoreKey, store_keys};
 
 use super::Args;
 use crate::cmd::key::wrong;
@@ -41,7 +41,10 @@ impl Target {
         let uses_file = !matches!(config.key, ConfiguredKey::Secret { .. });
         let mut from = session.keys(config)?;
         let (to, file, plan) = match args.to_key_file {
-            Some(file) => (made(&root, &from, &file)?, Some(file), Plan::GivenKeyFile),
+            Some(file) => {
+                let file = std::path::absolute(file)?;
+                (made(&root, &from, &file)?, Some(file), Plan::GivenKeyFile)
+            }
             None if args.to_passphrase => {
                 let text = match args.new_passphrase_fd {
                     Some(fd) => Some(without_line_end(&read_fd(fd)?)),
@@ -53,7 +56,12 @@ impl Target {
                         "give it with --new-passphrase-fd",
                     )
                 })?;
-                (Arc::new(EncryptionKey::from_passphrase(text)?), None, Plan::Passphrase)
+                let short = passphrase::is_short(&text);
+                let to = Arc::new(EncryptionKey::from_passphrase(text)?);
+                if short {
+                    passphrase::warn_of_short();
+                }
+                (to, None, Plan::Passphrase)
             }
             None if !uses_file && old_file.is_some() => {
                 return Err(Failure::input(
@@ -62,7 +70,15 @@ impl Target {
                 ));
             }
             None => {
-                let to = made(&root, &from, &config.next_key_file()?)?;
+                let waiting = config.next_key_file()?;
+                // What is there may be a key that was retired since: only one that the store knows is taken up.
+                if let Some(stale) = stale(&root, &waiting)? {
+                    check(&root, &from)?;
+                    put_aside(&stale, &waiting)?;
+                    let is_stale = |key: &Arc<EncryptionKey>| key.to_hex() == stale.to_hex();
+                    from.retain(|key| !is_stale(key));
+                }
+                let to = made(&root, &from, &waiting)?;
                 (to, Some(key_file.clone()), Plan::NewKeyFile)
             }
         };
@@ -102,14 +118,15 @@ impl Target {
                 );
                 output::note("Context.Passphrase, Context.KeyFd or a systemd credential");
             }
-            (Plan::GivenKeyFile, Some(file)) if config.key_file().ok().as_ref() != Some(file) => {
-                output::note(&format!("now set Context.KeyFile to {}", file.display()));
-            }
             (_, Some(file)) => {
                 output::note(&format!("the new key is in {}", file.display()));
                 output::note(
                     "back it up somewhere safe: without it nobody can read what is stored",
                 );
+                let configured = config.key_file().ok().and_then(|of| std::path::absolute(of).ok());
+                if configured.as_ref() != Some(file) && self.plan == Plan::GivenKeyFile {
+                    output::note(&format!("now set Context.KeyFile to {}", file.display()));
+                }
             }
             (_, None) => {}
         }
@@ -129,10 +146,45 @@ fn made(
 ) -> Result<Arc<EncryptionKey>, Failure> {
     let there = EncryptionKey::read_file(file)?.map(Arc::new);
     let known: Vec<_> = from.iter().chain(&there).cloned().collect();
-    if let Some(first) = store_keys(root, &known)?.first().filter(|first| !first.is_held()) {
-        return Err(wrong(root, first));
-    }
+    check(root, &known)?;
     Ok(Arc::new(EncryptionKey::read_or_make_file(file)?))
+}
+
+/// That the store can be changed with these keys.
+fn check(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<(), Failure> {
+    match store_keys(root, keys)?.first() {
+        None => Err(Error::VaultMissing { path: root.to_owned() }.into()),
+        Some(first) if !first.is_held() => Err(wrong(root, first)),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The key that waits beside the key file, if the store knows nothing of it.
+fn stale(root: &Path, waiting: &Path) -> Result<Option<Arc<EncryptionKey>>, Failure> {
+    let Some(key) = EncryptionKey::read_file(waiting)?.map(Arc::new) else {
+        return Ok(None);
+    };
+    let is_known = store_keys(root, std::slice::from_ref(&key))?.iter().any(StoreKey::is_held);
+    Ok((!is_known).then_some(key))
+}
+
+/// Gives the file of a waiting key another name, which nothing has: an older copy of the store may need it.
+fn put_aside(key: &EncryptionKey, waiting: &Path) -> Result<(), Failure> {
+    for number in 1u32.. {
+        let mut kept = waiting.as_os_str().to_owned();
+        kept.push(format!(".{number}.old"));
+        let kept = PathBuf::from(kept);
+        if key.write_file(&kept)? {
+            EncryptionKey::remove_file(waiting)?;
+            output::note(&format!(
+                "{} belongs to no change that is under way; it is {} now",
+                waiting.display(),
+                kept.display()
+            ));
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The passphrase that a store is being changed away from, where it is needed and can be asked for.

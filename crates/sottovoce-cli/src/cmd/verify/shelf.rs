@@ -1,0 +1,148 @@
+//! Where an inventory is kept. Whatever has its name there is replaced, so it had better be one.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use sottovoce::{Config, Inventory};
+
+use crate::exit::Failure;
+
+/// More than an inventory of tens of millions of messages takes.
+const LONGEST: u64 = 1 << 28;
+
+pub(super) struct Shelf {
+    /// As it was named.
+    pub(super) file: PathBuf,
+    /// Its folder without any link, and its name there.
+    folder: PathBuf,
+    place: PathBuf,
+}
+
+impl Shelf {
+    /// A place where nothing of worth is lost by writing to it. Changes nothing.
+    pub(super) fn new(file: PathBuf, config: &Config) -> Result<Self, Failure> {
+        let folder = match file.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let folder = folder.canonicalize().map_err(|error| unwritable(&file, &error))?;
+        let name = file.file_name().ok_or_else(|| {
+            Failure::input(format!("{} names no file", file.display()), "name a file")
+        })?;
+        let place = folder.join(name);
+        let shelf = Self { file, folder, place };
+        shelf.stands_apart(config)?;
+        shelf.holds_nothing_else()?;
+        Ok(shelf)
+    }
+
+    /// Refuses the folders whose names mean something to the store or are looked at for the key.
+    fn stands_apart(&self, config: &Config) -> Result<(), Failure> {
+        let refused = |what: &str| {
+            Err(Failure::input(
+                format!("{} is in {what}", self.file.display()),
+                "name a file elsewhere, best on another machine's disk",
+            ))
+        };
+        if self.is_below(&config.storage_root()?) {
+            return refused("the store's own folder");
+        }
+        let of_user = sottovoce::config::config_folder().ok();
+        if of_user.is_some_and(|folder| self.is_below(&folder)) {
+            return refused("the configuration folder");
+        }
+        // These may be any folder, even that of everything: only what lies beside the files is out of bounds.
+        let settings = config.file.as_ref().and_then(|file| std::path::absolute(file).ok());
+        let settings = settings.and_then(|file| file.parent().map(Path::to_owned));
+        let key_file = config.key_file()?;
+        let real = key_file.canonicalize().ok().and_then(|file| file.parent().map(Path::to_owned));
+        let beside = [Some(config.salt_folder()?), real, settings];
+        if beside.into_iter().flatten().any(|folder| is_same(&self.folder, &folder)) {
+            return refused("the folder of the key file or the configuration");
+        }
+        Ok(())
+    }
+
+    fn is_below(&self, folder: &Path) -> bool {
+        self.folder.ancestors().any(|above| is_same(above, folder))
+    }
+
+    /// Refuses what is there already, unless it is an inventory. Nothing is followed, and nothing but a file opened.
+    fn holds_nothing_else(&self) -> Result<(), Failure> {
+        let refused = |what: &str| {
+            Failure::input(
+                format!("{} {what}; it stays as it is", self.file.display()),
+                "name a file that is new, or that `verify --save` has written",
+            )
+        };
+        match self.place.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(unwritable(&self.file, &error)),
+            Ok(there) if !there.is_file() => return Err(refused("is no regular file")),
+            Ok(_) => {}
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(&self.place, flags, Mode::empty()).map_err(io::Error::from);
+        let mut json = Vec::new();
+        let read = opened.and_then(|fd| File::from(fd).take(LONGEST).read_to_end(&mut json));
+        read.map_err(|error| unwritable(&self.file, &error))?;
+        match Inventory::from_json(&json, "") {
+            Ok(_) => Ok(()),
+            Err(_) => Err(refused("is there already, and no inventory")),
+        }
+    }
+
+    /// Writes the inventory whole, in place of an earlier one.
+    pub(super) fn put(&self, inventory: &Inventory) -> Result<(), Failure> {
+        let json = inventory.to_json()?;
+        // A check takes its time, in which something may have come there.
+        self.holds_nothing_else()?;
+        self.write(&json).map_err(|error| unwritable(&self.file, &error))
+    }
+
+    fn write(&self, json: &str) -> io::Result<()> {
+        let (mut new, temporary) = self.temporary()?;
+        let written = new
+            .write_all(json.as_bytes())
+            .and_then(|()| new.sync_all())
+            .and_then(|()| fs::rename(&temporary, &self.place));
+        if let Err(error) = written {
+            let _ = fs::remove_file(&temporary);
+            return Err(error);
+        }
+        File::open(&self.folder)?.sync_all()
+    }
+
+    /// A file of its own, under a name that nothing has.
+    fn temporary(&self) -> io::Result<(File, PathBuf)> {
+        for number in 1u32.. {
+            let mut name = self.place.clone().into_os_string();
+            name.push(format!(".{number}.new"));
+            let name = PathBuf::from(name);
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                opened => return Ok((opened?, name)),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+}
+
+/// Whether both are one folder, by whatever name.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let key = |there: Metadata| (there.dev(), there.ino());
+    match (one.metadata(), other.metadata()) {
+        (Ok(one), Ok(other)) => key(one) == key(other),
+        _ => false,
+    }
+}
+
+fn unwritable(file: &Path, error: &io::Error) -> Failure {
+    Failure::input(
+        format!("{}: {error}", file.display()),
+        "name a file in a folder that exists and may be written",
+    )
+}
