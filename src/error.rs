@@ -72,6 +72,14 @@ pub enum Error {
         /// The storage root.
         path: PathBuf,
     },
+    /// So many changes of keys were begun and not ended that no other can begin. Nothing was changed.
+    #[error("{}: names {keys} keys, and no more can be added", path.display())]
+    TooManyKeys {
+        /// The vault.
+        path: PathBuf,
+        /// How many it names.
+        keys: usize,
+    },
     /// A file that must be readable for the store to work is not in its format.
     #[error("{place}: damaged: {reason}")]
     Damaged {
@@ -278,6 +286,9 @@ impl Error {
             }
             Self::VaultMissing { .. } => {
                 "restore `vault` from a backup, for a passphrase its copy beside the key file; for other keys `sottovoce repair` makes one that fits the records"
+            }
+            Self::TooManyKeys { .. } => {
+                "end a change that was begun, with `sottovoce rekey` to the key that writes now; where it leaves what does not open, add `--leave-unreadable`"
             }
             Self::Damaged { .. } => {
                 "restore the file from a backup, and run `sottovoce verify` for the whole picture"

@@ -226,6 +226,11 @@ impl Blobs for Faulty {
         self.inner.sync()
     }
 
+    fn anchor(&self) -> Result<()> {
+        self.pass(Call::Sync)?;
+        self.inner.anchor()
+    }
+
     fn mark(&self) -> Result<Option<u64>> {
         self.inner.mark()
     }
