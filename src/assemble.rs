@@ -40,7 +40,9 @@ pub enum RendererKind {
 fn found(file: &Path) -> Result<Option<Arc<EncryptionKey>>> {
     let key = EncryptionKey::read_file(file)?.map(Arc::new);
     // Reading must go on where nothing can be written.
-    if key.is_some() && let Err(error) = EncryptionKey::anchor_file(file) {
+    if key.is_some()
+        && let Err(error) = EncryptionKey::anchor_file(file)
+    {
         tracing::warn!(%error, "the key file may not be durable");
     }
     Ok(key)

@@ -93,9 +93,9 @@ pub(crate) trait Blobs: Debug + Send + Sync {
     /// lost though the next call succeeds.
     fn sync(&self) -> Result<()>;
 
-    /// Makes durable what is there already, whoever left it: every name, the folder's own and those of the folders above it.
-    /// That a name is there says nothing of a power cut: who gave it may have been killed before it was durable. Nothing where
-    /// there is no folder.
+    /// Makes durable what is there already, whoever left it: every name in this folder and in those above it, up to the one
+    /// that holds the root. That a name is there says nothing of a power cut: who gave it may have been killed before it was
+    /// durable. Folders that are missing stay so.
     fn anchor(&self) -> Result<()>;
 
     /// What marks the folder's names as they are now; `None` where there is no folder. Whoever publishes or removes a name takes

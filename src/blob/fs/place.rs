@@ -103,9 +103,9 @@ impl FsBlobs {
             let folder = match opened {
                 Ok(fd) => File::from(fd),
                 // No names were found in what is no folder, and none was made where one may not look.
-                Err(
-                    Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM,
-                ) => continue,
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => {
+                    continue;
+                }
                 Err(errno) => return Err(Error::io("open the folder", level, errno.into())),
             };
             let stat = retry_on_intr(|| rustix::fs::fstat(&folder))

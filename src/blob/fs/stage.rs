@@ -6,8 +6,8 @@ use std::io::Write;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::place::Folder;
 use super::FsBlobs;
+use super::place::Folder;
 use crate::blob::TEMPORARY;
 use crate::error::{Error, Result};
 
