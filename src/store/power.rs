@@ -3,12 +3,15 @@
 //! power fails.
 
 mod disk;
+mod process;
+mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use self::disk::{Disk, Luck, Mishap, Process};
+use self::disk::{Disk, Luck};
+use self::process::{Mishap, Process};
 use super::faults::said;
 use super::rekey::Rekey;
 use super::{ConversationStore, FileConversationStore, RepairOptions, StoreOptions};
