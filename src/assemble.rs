@@ -1,6 +1,6 @@
 //! From a configuration to a ready conversation: the one place where the parts are wired together.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 #[cfg(feature = "ollama")]
 use std::time::Duration;
@@ -36,6 +36,18 @@ pub enum RendererKind {
     OpenAiChat,
 }
 
+/// The key in a file, durable before anything is sealed under it.
+fn found(file: &Path) -> Result<Option<Arc<EncryptionKey>>> {
+    let key = EncryptionKey::read_file(file)?.map(Arc::new);
+    // Reading must go on where nothing can be written.
+    if key.is_some()
+        && let Err(error) = EncryptionKey::anchor_file(file)
+    {
+        tracing::warn!(%error, "the key file may not be durable");
+    }
+    Ok(key)
+}
+
 impl Config {
     /// The keys: the configured one, or else the key file's, and while the key is being changed the new key file's too.
     ///
@@ -44,7 +56,7 @@ impl Config {
     /// with; [`Error::KeyLost`] where a store waits for its key file, [`Error::PassphraseNeeded`] for its passphrase.
     pub fn encryption_keys(&self) -> Result<Vec<Arc<EncryptionKey>>> {
         // The new one first: it takes the other's place when the change is done, and then the other one is it.
-        let next = EncryptionKey::read_file(&self.next_key_file()?)?.map(Arc::new);
+        let next = found(&self.next_key_file()?)?;
         let key_file = self.key_file()?;
         let first = match &self.key {
             ConfiguredKey::Secret { key, .. } => {
@@ -53,7 +65,7 @@ impl Config {
                 }
                 Some(Arc::clone(key))
             }
-            _ => EncryptionKey::read_file(&key_file)?.map(Arc::new),
+            _ => found(&key_file)?,
         };
         if first.is_none() {
             match self.no_key(key_file)? {
@@ -83,6 +95,8 @@ impl Config {
                 return Err(no_key);
             }
             EncryptionKey::read_or_make_file(&key_file)?;
+        } else {
+            EncryptionKey::anchor_file(&key_file)?;
         }
         Ok(Some(key_file))
     }

@@ -87,7 +87,16 @@ pub(crate) trait Blobs: Debug + Send + Sync {
     fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool>;
 
     /// Makes every name published or removed so far durable.
+    ///
+    /// # Errors
+    /// [`Error::NotDurable`](crate::Error::NotDurable), for want of space too: systems tell of it once, and the names may be
+    /// lost though the next call succeeds.
     fn sync(&self) -> Result<()>;
+
+    /// Makes durable what is there already, whoever left it: every name in this folder and in those above it, up to the one
+    /// that holds the root. That a name is there says nothing of a power cut: who gave it may have been killed before it was
+    /// durable. Folders that are missing stay so.
+    fn anchor(&self) -> Result<()>;
 
     /// What marks the folder's names as they are now; `None` where there is no folder. Whoever publishes or removes a name takes
     /// the mark away.
@@ -140,4 +149,12 @@ pub(crate) trait Lock: Send {
 
     /// Says that the work under the lock is whole, and gives the lock back.
     fn finish(self: Box<Self>);
+
+    /// Gives the lock back after work that left as it was what the holder before may have left half done: that is for the
+    /// next one to find.
+    fn pass_on(self: Box<Self>) {
+        if !self.abandoned() {
+            self.finish();
+        }
+    }
 }

@@ -83,6 +83,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// So many changes of keys were begun and not ended that no other can begin. Nothing was changed.
+    #[error("{}: names {keys} keys, and no more can be added", path.display())]
+    TooManyKeys {
+        /// The vault.
+        path: PathBuf,
+        /// How many it names.
+        keys: usize,
+    },
     /// A file that must be readable for the store to work is not in its format.
     #[error("{place}: damaged: {reason}")]
     Damaged {
@@ -293,6 +301,9 @@ impl Error {
             }
             Self::VaultDamaged { .. } => {
                 "put its copy `vault.…` from the configuration folder in its place; if there is none, move it out of the store's folder and run `sottovoce repair`, which makes it anew for key files and secret strings"
+            }
+            Self::TooManyKeys { .. } => {
+                "end a change that was begun, with `sottovoce rekey` to the key that writes now; where it leaves what does not open, add `--leave-unreadable`"
             }
             Self::Damaged { .. } => {
                 "restore the file from a backup, and run `sottovoce verify` for the whole picture"

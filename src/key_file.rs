@@ -25,6 +25,11 @@ impl EncryptionKey {
         })
     }
 
+    /// Makes a key file durable that is there already: who made it may have been killed before it was.
+    pub(crate) fn anchor_file(path: &Path) -> Result<()> {
+        split(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?.0.anchor()
+    }
+
     /// Writes a key file for this key, whole and durable or not at all. `false`, and nothing changed, where something
     /// has the name.
     ///
@@ -34,7 +39,7 @@ impl EncryptionKey {
         let (folder, name) = split(path)?;
         let text = self.to_hex().ok_or(Error::NoKey)?;
         let written = folder.create(&name, text.as_bytes())?;
-        folder.sync()?;
+        folder.anchor()?;
         Ok(written)
     }
 
@@ -64,9 +69,8 @@ impl EncryptionKey {
     pub fn read_or_make_file(path: &Path) -> Result<Self> {
         let (folder, name) = split(path)?;
         let text = Self::generate()?.to_hex().unwrap_or_default();
-        if folder.create(&name, text.as_bytes())? {
-            folder.sync()?;
-        }
+        folder.create(&name, text.as_bytes())?;
+        folder.anchor()?;
         Self::read_file(path)?.ok_or_else(|| Error::KeyFile {
             path: path.into(),
             reason: "it vanished while it was being made",

@@ -50,6 +50,8 @@ mod interleaving;
 #[cfg(test)]
 mod packing;
 #[cfg(test)]
+mod power;
+#[cfg(test)]
 mod rekeying;
 #[cfg(test)]
 mod setbacks;

@@ -47,7 +47,7 @@ const MODULES: [(&str, &[&str]); 18] = [
 ];
 
 /// Files of the library that only its tests compile.
-const TEST_MODULES: [&str; 10] = [
+const TEST_MODULES: [&str; 14] = [
     "batches.rs",
     "contract.rs",
     "crashes.rs",
@@ -57,6 +57,10 @@ const TEST_MODULES: [&str; 10] = [
     "importing.rs",
     "interleaving.rs",
     "packing.rs",
+    "power.rs",
+    "power/disk.rs",
+    "power/process.rs",
+    "power/view.rs",
     "rekeying.rs",
 ];
 

@@ -471,6 +471,68 @@ fn an_fsync_that_fails_is_never_acknowledged_and_stops_the_writer() {
 }
 
 #[test]
+fn an_fsync_without_room_passes_for_a_file_that_goes_and_stops_the_writer_for_a_folder() {
+    if !has_strace() {
+        return;
+    }
+    let (mut passed, mut stopped) = (0, 0);
+    for when in 1.. {
+        let folder = folder_of(2);
+        let how = format!("error=ENOSPC:when={when}");
+        let (told, status) =
+            run(tampered("a_process_that_appends_a_few", folder.path(), "fsync", &how));
+        let context = format!("fsync number {when}: {told:?}");
+        assert!(status.success() && told.done, "{context}");
+        let Some((first, others)) = told.errors.split_first() else {
+            assert_eq!(told.kept, [3, 4, 5], "{context}");
+            break;
+        };
+        match first.as_str() {
+            "NoSpace" => {
+                passed += 1;
+                assert!(others.is_empty(), "{context}");
+            }
+            "NotDurable" => {
+                stopped += 1;
+                assert!(others.iter().all(|error| error == "Poisoned"), "{context}");
+                check(folder.path(), 2, &told, 1, &context);
+            }
+            _ => panic!("{context}"),
+        }
+        assert_eq!(told.kept.len() + told.errors.len(), 3, "{context}");
+    }
+    assert!(passed >= 3 && stopped >= 3, "{passed} of files, {stopped} of folders");
+}
+
+#[test]
+fn the_first_append_of_a_process_makes_durable_what_others_left_up_to_above_the_root() {
+    if !has_strace() {
+        return;
+    }
+    let folder = folder_of(2);
+    let trace = tempfile::NamedTempFile::new().unwrap();
+    let mut command = Command::new("strace");
+    command
+        .args(["-f", "-qqq", "-y", "-e", "trace=fsync", "-o"])
+        .arg(trace.path())
+        .arg(std::env::current_exe().unwrap())
+        .args(child_args("a_process_that_appends_a_few"))
+        .env(CHILD, folder.path());
+    let (told, _) = run(command);
+    assert_eq!(told.kept, [3, 4, 5]);
+    let trace = std::fs::read_to_string(trace.path()).unwrap();
+    let of: Vec<_> = trace.lines().filter_map(|line| line.split(['<', '>']).nth(1)).collect();
+    let first = of.iter().position(|path| path.contains(".tmp-")).unwrap();
+    let above = folder.path().parent().unwrap();
+    for level in [folder.path(), above] {
+        let times = |of: &[&str]| of.iter().filter(|path| Path::new(path) == level).count();
+        let (before, after) = of.split_at(first);
+        assert_eq!(times(before), 1, "{}: {of:?}", level.display());
+        assert!(level != above || times(after) == 0, "not for each append: {of:?}");
+    }
+}
+
+#[test]
 fn a_file_system_without_rename_no_replace_is_written_with_links() {
     if !has_strace() {
         return;

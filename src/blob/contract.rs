@@ -167,9 +167,33 @@ fn the_lock_excludes_and_tells_when_its_holder_gave_up_half_way() {
         drop(held);
         let next = blobs.lock(SOON).unwrap();
         assert!(next.abandoned());
+        next.pass_on();
+        let next = blobs.lock(SOON).unwrap();
+        assert!(next.abandoned(), "the work of the first holder is half done still");
         next.finish();
+        blobs.lock(SOON).unwrap().pass_on();
         assert!(!blobs.lock(SOON).unwrap().abandoned());
     });
+}
+
+#[test]
+fn anchoring_makes_no_folder_and_minds_none_that_is_missing_or_is_none() {
+    each(|blobs| {
+        blobs.anchor().unwrap();
+        assert!(names(blobs).is_empty());
+        blobs.create("a", b"").unwrap();
+        blobs.anchor().unwrap();
+        assert_eq!(names(blobs), ["a"]);
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let root = FsBlobs::new(&folder.path().join("root"), &[]).unwrap();
+    root.anchor().unwrap();
+    assert!(!root.path().exists());
+    root.create("file", b"").unwrap();
+    std::os::unix::fs::symlink("/nowhere", root.path().join("link")).unwrap();
+    for name in ["file", "link", "missing"] {
+        root.folder(name).anchor().unwrap();
+    }
 }
 
 #[test]

@@ -117,12 +117,10 @@ impl FsBlobs {
     }
 }
 
-/// Makes a file's bytes, or a folder's names, durable; where fsync alone is not enough, the standard library knows.
+/// Makes a published file's bytes, or a folder's names, durable; where fsync alone is not enough, the standard library knows.
+/// What fails once, for want of space too, may seem to succeed later without being durable.
 fn durable(file: &File, path: &Path) -> Result<()> {
-    file.sync_all().map_err(|error| match Errno::from_io_error(&error) {
-        Some(Errno::NOSPC | Errno::DQUOT) => Error::io("make the file durable", path, error),
-        _ => Error::NotDurable { path: path.into(), source: error },
-    })
+    file.sync_all().map_err(|source| Error::NotDurable { path: path.into(), source })
 }
 
 impl Blobs for FsBlobs {
@@ -311,6 +309,10 @@ impl Blobs for FsBlobs {
 
     fn sync(&self) -> Result<()> {
         durable(&self.opened_or_made()?.fd, &self.path)
+    }
+
+    fn anchor(&self) -> Result<()> {
+        self.make_durable()
     }
 
     fn mark(&self) -> Result<Option<u64>> {

@@ -162,6 +162,10 @@ impl Blobs for MemoryBlobs {
         Ok(())
     }
 
+    fn anchor(&self) -> Result<()> {
+        Ok(())
+    }
+
     fn mark(&self) -> Result<Option<u64>> {
         Ok(Some(self.mark.load(Ordering::SeqCst)))
     }

@@ -212,9 +212,8 @@ impl Folder {
             Err(_) => None,
         };
         let done = work();
-        // An interrupted writer's mark is for the next writer to find.
-        if let Some(lock) = lock.filter(|lock| !lock.abandoned()) {
-            lock.finish();
+        if let Some(lock) = lock {
+            lock.pass_on();
         }
         done.map(Some)
     }

@@ -162,6 +162,8 @@ impl Rekey {
                 false => Ok(None),
             };
         };
+        // Whoever put it there may have been killed before it was durable, and nothing may be sealed under its keys then.
+        root.anchor()?;
         // Deriving takes its time, so not under the lock.
         let keys: Vec<_> = self.keys().cloned().collect();
         let to = std::slice::from_ref(&self.to);
@@ -182,6 +184,9 @@ impl Rekey {
         if writing.find(&keys)?.is_none() {
             let place = root.path().join(NAME).display().to_string();
             return Err(Error::WrongKey { place, found: writing.kid.clone() });
+        }
+        if new.is_none() && entries.len() >= entry::MOST {
+            return Err(Error::TooManyKeys { path: root.path().join(NAME), keys: entries.len() });
         }
         let new = new.map_or_else(|| Entry::new(&self.to), Ok)?;
         if let Some(copies) = &self.copies {
@@ -267,10 +272,7 @@ impl Rekey {
             }),
             Err(error) => Err(error),
         };
-        // A mark that an interrupted writer has left is for the next writer to find.
-        if !lock.abandoned() {
-            lock.finish();
-        }
+        lock.pass_on();
         replaced
     }
 }

@@ -181,6 +181,28 @@ async fn broken_off_at_any_call_both_keys_open_everything_and_the_next_run_ends_
 }
 
 #[tokio::test]
+async fn a_change_of_keys_that_the_vault_has_no_room_for_is_refused_and_changes_nothing() {
+    let key = |n: usize| secret(&format!("the secret number {n} of these tests"));
+    for (root, _folder) in backends() {
+        let store = open(&root, &scopes()[0], StoreOptions::new(key(0))).await.unwrap();
+        store.append_message(said(1)).await.unwrap();
+        for n in 1..8 {
+            let change = Rekey::new(key(n - 1), key(n));
+            assert_eq!(change.run_on(&root, |_| ControlFlow::Break(())).unwrap().kept.len(), n);
+        }
+        let before = files(&*root);
+        let refused = run(Rekey::new(key(7), key(8)), &root);
+        assert!(matches!(refused, Err(Error::TooManyKeys { keys: 8, .. })), "{refused:?}");
+        assert!(files(&*root) == before);
+        // As the error says.
+        assert_eq!(run(Rekey::new(key(6), key(7)), &root).unwrap().retired.len(), 7);
+        assert_eq!(run(Rekey::new(key(7), key(8)), &root).unwrap().retired.len(), 1);
+        let store = open(&root, &scopes()[0], StoreOptions::new(key(8))).await.unwrap();
+        assert_eq!(store.read_tail(9).await.unwrap().messages.len(), 1);
+    }
+}
+
+#[tokio::test]
 async fn the_wrong_old_key_is_refused_before_anything_is_touched() {
     for (root, _folder) in backends() {
         fill(&root).await;

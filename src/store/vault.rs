@@ -80,7 +80,7 @@ impl Vault {
         let lock = root.lock(timeout)?;
         root.create(NAME, &bytes)?;
         root.sync()?;
-        lock.finish();
+        lock.pass_on();
         Ok(())
     }
 

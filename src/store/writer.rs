@@ -209,7 +209,9 @@ impl Writer {
         options: RepairOptions,
     ) -> Result<Vec<Mending>> {
         if plan.iter().any(|mending| mending.remedy == Remedy::AdoptVault) {
-            adopt::adopt(&self.reader.folder, self.limits.lock_timeout)?;
+            let adopted = adopt::adopt(&self.reader.folder, self.limits.lock_timeout);
+            self.poisoned |= adopted.as_ref().is_err_and(is_not_durable);
+            adopted?;
         }
         // As whoever writes first: that one sweeps and tidies up.
         self.swept = false;
@@ -222,21 +224,28 @@ impl Writer {
         &mut self,
         work: impl FnOnce(&Pen<'_>, &mut Tail, &mut Packer) -> Result<T>,
     ) -> Result<T> {
+        if self.poisoned {
+            return Err(Error::Poisoned { path: self.reader.folder.blobs.path().into() });
+        }
+        let outcome = self.under_lock(work);
+        self.poisoned |= outcome.as_ref().is_err_and(is_not_durable);
+        outcome
+    }
+
+    fn under_lock<T>(
+        &mut self,
+        work: impl FnOnce(&Pen<'_>, &mut Tail, &mut Packer) -> Result<T>,
+    ) -> Result<T> {
         let reader = Arc::clone(&self.reader);
         let folder = &reader.folder;
-        if self.poisoned {
-            return Err(Error::Poisoned { path: folder.blobs.path().into() });
-        }
         // The vault comes before anything else, so that whatever stands without one has lost it.
         folder.make_vault(self.limits.lock_timeout)?;
         let lock = folder.blobs.lock(self.limits.lock_timeout)?;
         let key = match folder.writing_key() {
             Ok(key) => key,
             Err(error) => {
-                // Nothing was begun; what the holder before may have left half done, the next one is to find.
-                if !lock.abandoned() {
-                    lock.finish();
-                }
+                // Nothing was begun.
+                lock.pass_on();
                 return Err(error);
             }
         };
@@ -249,6 +258,8 @@ impl Writer {
             (false, true) => Before::Known,
         };
         if before != Before::Known {
+            // Up to the root and beyond, before anything is acknowledged beside or below what others have left.
+            folder.packs.anchor()?;
             folder.blobs.sweep()?;
             reader.install(None);
         }
@@ -276,7 +287,6 @@ impl Writer {
             self.swept = true;
             work(&pen, &mut tail, packer)
         });
-        self.poisoned |= outcome.as_ref().is_err_and(is_not_durable);
         // What is acknowledged stays so: a folder without its mark is only looked at more often.
         let is_marked = outcome.is_ok()
             && pen

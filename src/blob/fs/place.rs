@@ -90,6 +90,35 @@ impl FsBlobs {
         }
         Ok(())
     }
+
+    /// Makes durable what [`make`](Self::make) may have been killed over: each level in the one above it, and the names.
+    pub(super) fn make_durable(&self) -> Result<()> {
+        let mut below = None;
+        for (height, level) in self.path.ancestors().enumerate() {
+            let mut flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            if height < self.own_levels {
+                flags |= OFlags::NOFOLLOW;
+            }
+            let opened = retry_on_intr(|| rustix::fs::openat(CWD, level, flags, Mode::empty()));
+            let folder = match opened {
+                Ok(fd) => File::from(fd),
+                // No names were found in what is no folder, and none was made where one may not look.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => {
+                    continue;
+                }
+                Err(errno) => return Err(Error::io("open the folder", level, errno.into())),
+            };
+            let stat = retry_on_intr(|| rustix::fs::fstat(&folder))
+                .map_err(|errno| Error::io("look at the folder", level, errno.into()))?;
+            let (device, _) = id(&stat);
+            // What is mounted has no name to lose in the folder above it.
+            if below.replace(device).is_some_and(|below| below != device) {
+                break;
+            }
+            durable(&folder, level)?;
+        }
+        Ok(())
+    }
 }
 
 fn open_folder(at: impl std::os::fd::AsFd, path: &Path) -> rustix::io::Result<File> {

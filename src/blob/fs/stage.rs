@@ -6,8 +6,8 @@ use std::io::Write;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::FsBlobs;
 use super::place::Folder;
-use super::{FsBlobs, durable};
 use crate::blob::TEMPORARY;
 use crate::error::{Error, Result};
 
@@ -72,7 +72,11 @@ impl FsBlobs {
         .map_err(|e| self.error("create a file", name, e))?;
         let mut file = File::from(fd);
         let published = write(&mut file).and_then(|written| {
-            durable(&file, &self.path.join(name))?;
+            // Want of space passes here: nothing was published, and the file goes.
+            file.sync_all().map_err(|source| match Errno::from_io_error(&source) {
+                Some(Errno::NOSPC | Errno::DQUOT) => self.error("write the file", name, source),
+                _ => Error::NotDurable { path: self.path.join(name), source },
+            })?;
             publish(&temporary, written)
         });
         if !matches!(published, Ok(true)) {

@@ -29,6 +29,10 @@ impl Packer {
     /// Takes forgotten records out of packs they have come back in. Where an interrupted writer may have left something
     /// half done, ends it: what is in a pack and elsewhere, to the byte, stays in one place only.
     pub(crate) fn mend(&mut self, pen: &Pen<'_>, tail: &mut Tail, before: Before) {
+        // What could not be made durable once may seem durable now.
+        if self.is_off {
+            return;
+        }
         if let Err(error) = self.try_to_mend(pen.folder, tail, before) {
             self.give_up("tidying up packs", &error);
         }

@@ -56,6 +56,7 @@ fn names(finding: &Finding) -> Option<(RecordName, RecordName)> {
 fn copy_of(folder: &Folder, name: RecordName) -> Result<Option<Vec<u8>>> {
     if matches!(folder.open(name)?, Opened::Message(_) | Opened::Forget(_)) {
         folder.blobs.flush(&name.to_string())?;
+        folder.blobs.sync()?;
         return folder.blobs.read(&name.to_string());
     }
     for pack in folder.list()?.packs.into_iter().filter(|pack| pack.covers(name)) {

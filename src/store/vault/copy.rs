@@ -28,11 +28,13 @@ impl Entry {
 /// Copies the entries of passphrases, durably: each a vault of its own, to be put in place of one that is lost.
 pub(crate) fn keep(entries: &[Entry], folder: &Path) -> Result<()> {
     for entry in entries.iter().filter(|entry| entry.is_of_passphrase()) {
-        if !entry.is_copied_in(folder)? {
-            let folder = open(folder)?;
+        let is_copied = entry.is_copied_in(folder)?;
+        let folder = open(folder)?;
+        if !is_copied {
             folder.replace(&entry.copy_name(), &to_bytes(std::slice::from_ref(entry))?)?;
-            folder.sync()?;
         }
+        // A copy that was found may not be durable yet.
+        folder.anchor()?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::store::record::object;
 use crate::store::vault::NAME;
 
 /// More than any change of keys leaves; each may cost a second to try.
-const MOST: usize = 8;
+pub(crate) const MOST: usize = 8;
 
 /// One key that a store is written under, held or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,8 +149,11 @@ impl Entry {
     }
 }
 
-/// The vault's bytes.
+/// The vault's bytes; none that could not be [parsed](parse) again.
 pub(crate) fn to_bytes(entries: &[Entry]) -> Result<Vec<u8>> {
+    if !(1..=MOST).contains(&entries.len()) {
+        return Err(Error::InvalidMessage { reason: "a vault names one to eight keys" });
+    }
     let file = File { v: 1, keys: entries.iter().map(Entry::line).collect() };
     let mut bytes = serde_json::to_vec(&file)
         .map_err(|_| Error::InvalidMessage { reason: "the vault could not be written as JSON" })?;
