@@ -56,8 +56,8 @@ pub(crate) trait Blobs: Debug + Send + Sync {
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()>;
 
     /// [`replace`](Self::replace) for what must not get lost on the way, and may be too long to be held in memory: `fill`
-    /// gives the new bytes away, and once they are durable, `check` reads them back. `false`, and nothing changed, where
-    /// it finds fault.
+    /// gives the new bytes away, and once they are durable, `check` reads them back. `false`, and nothing changed,
+    /// where it finds fault.
     fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool>;
 
     /// Changes a file's bytes in place, not made durable. It must exist and should have the same length.
@@ -93,13 +93,13 @@ pub(crate) trait Blobs: Debug + Send + Sync {
     /// lost though the next call succeeds.
     fn sync(&self) -> Result<()>;
 
-    /// Makes durable what is there already, whoever left it: every name in this folder and in those above it, up to the one
-    /// that holds the root. That a name is there says nothing of a power cut: who gave it may have been killed before it was
-    /// durable. Folders that are missing stay so.
+    /// Makes durable what is there already, whoever left it: every name in this folder and in those above it, up to the
+    /// one that holds the root. That a name is there says nothing of a power cut: who gave it may have been killed
+    /// before it was durable. Folders that are missing stay so.
     fn anchor(&self) -> Result<()>;
 
-    /// What marks the folder's names as they are now; `None` where there is no folder. Whoever publishes or removes a name takes
-    /// the mark away.
+    /// What marks the folder's names as they are now; `None` where there is no folder. Whoever publishes or removes a
+    /// name takes the mark away.
     fn mark(&self) -> Result<Option<u64>>;
 
     /// Gives the folder a new mark. `None` where it cannot be marked.
@@ -150,8 +150,8 @@ pub(crate) trait Lock: Send {
     /// Says that the work under the lock is whole, and gives the lock back.
     fn finish(self: Box<Self>);
 
-    /// Gives the lock back after work that left as it was what the holder before may have left half done: that is for the
-    /// next one to find.
+    /// Gives the lock back after work that left as it was what the holder before may have left half done: that is for
+    /// the next one to find.
     fn pass_on(self: Box<Self>) {
         if !self.abandoned() {
             self.finish();

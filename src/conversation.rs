@@ -30,9 +30,9 @@ use between::Between;
 
 /// One conversation, ready for utterances. Clones are the same conversation.
 ///
-/// With a model, [`ask`](Self::ask) does the whole turn: it seals the utterance, builds and sends the prompt, hands over
-/// the answer as it comes, and seals what was spoken of it. Without one, a host calls [`hear`](Self::hear), asks a model
-/// itself, and calls [`keep`](Self::keep).
+/// With a model, [`ask`](Self::ask) does the whole turn: it seals the utterance, builds and sends the prompt, hands
+/// over the answer as it comes, and seals what was spoken of it. Without one, a host calls [`hear`](Self::hear), asks a
+/// model itself, and calls [`keep`](Self::keep).
 #[derive(Clone)]
 pub struct Conversation {
     store: Arc<dyn ConversationStore>,

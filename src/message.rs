@@ -101,9 +101,9 @@ pub struct ChatMessage {
         deserialize_with = "read_timestamp"
     )]
     pub timestamp: Timestamp,
-    /// The host's own notes. `speaker` is shown to the model, `confidence` (0 to 1) can keep a doubtful transcript
-    /// out of later prompts, `cutOff` marks part of an answer, `tool` names the function of a result, and `importedFrom` says which
-    /// record of which system it was; `device` and `lang` are the customary others.
+    /// The host's own notes. `speaker` is shown to the model, `confidence` (0 to 1) can keep a doubtful transcript out
+    /// of later prompts, `cutOff` marks part of an answer, `tool` names the function of a result, and `importedFrom`
+    /// says which record of which system it was; `device` and `lang` are the customary others.
     #[serde(serialize_with = "write_metadata", deserialize_with = "read_metadata", default)]
     pub metadata: BTreeMap<String, String>,
     /// Functions that an assistant message calls.

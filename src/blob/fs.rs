@@ -117,8 +117,8 @@ impl FsBlobs {
     }
 }
 
-/// Makes a published file's bytes, or a folder's names, durable; where fsync alone is not enough, the standard library knows.
-/// What fails once, for want of space too, may seem to succeed later without being durable.
+/// Makes a published file's bytes, or a folder's names, durable; where fsync alone is not enough, the standard library
+/// knows. What fails once, for want of space too, may seem to succeed later without being durable.
 fn durable(file: &File, path: &Path) -> Result<()> {
     file.sync_all().map_err(|source| Error::NotDurable { path: path.into(), source })
 }

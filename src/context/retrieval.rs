@@ -38,8 +38,8 @@ impl std::fmt::Debug for Query<'_> {
 /// Finds what bears on an utterance.
 #[async_trait]
 pub trait Retriever: Send + Sync {
-    /// Results, the best first; failures as [`Error::host`](crate::Error::host). Snippets that are no stored messages are usually of
-    /// [`ChatRole::System`](crate::ChatRole::System).
+    /// Results, the best first; failures as [`Error::host`](crate::Error::host). Snippets that are no stored messages
+    /// are usually of [`ChatRole::System`](crate::ChatRole::System).
     async fn retrieve(&self, query: &Query<'_>) -> Result<Vec<ContextMessage>>;
 }
 

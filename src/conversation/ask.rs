@@ -21,8 +21,8 @@ impl Conversation {
     ///
     /// # Errors
     /// Those of [`ConversationStore::append_message`](crate::ConversationStore::append_message), [`Error::NoModel`],
-    /// [`Error::TurnInProgress`], and [`Error::InvalidMessage`] where there are no words; the utterance is not kept then.
-    /// What goes wrong later comes through the answer, and the utterance is kept.
+    /// [`Error::TurnInProgress`], and [`Error::InvalidMessage`] where there are no words; the utterance is not kept
+    /// then. What goes wrong later comes through the answer, and the utterance is kept.
     pub async fn ask(&self, text: impl Into<String>) -> Result<Answer> {
         self.ask_message(self.message(ChatRole::User, text)).await
     }

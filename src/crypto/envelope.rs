@@ -138,7 +138,8 @@ impl<'a> Envelope<'a> {
         base64::decoded_len_estimate(self.ciphertext.len())
     }
 
-    /// Puts the encrypted bytes into a buffer of that [length](Self::length); `None` where they are not canonical base64.
+    /// Puts the encrypted bytes into a buffer of that [length](Self::length); `None` where they are not canonical
+    /// base64.
     pub(crate) fn decode_into(&self, buffer: &mut Vec<u8>) -> Option<()> {
         buffer.clear();
         BASE64.decode_vec(self.ciphertext, buffer).ok()

@@ -35,8 +35,8 @@ impl Foreign {
     /// goes. An import that was interrupted, or whose future was dropped, is gone on with by importing again.
     ///
     /// # Errors
-    /// Those of appending; what was stored before stays. [`Error::WrongKey`] where some of the store's messages cannot be
-    /// read with the keys at hand, since they might be the same.
+    /// Those of appending; what was stored before stays. [`Error::WrongKey`] where some of the store's messages cannot
+    /// be read with the keys at hand, since they might be the same.
     pub async fn import_into(
         self,
         store: &FileConversationStore,

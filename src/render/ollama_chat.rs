@@ -8,9 +8,9 @@ use crate::prompt::Prompt;
 
 /// Messages whose beginning stays the same from turn to turn, so that a local model reads only what is new.
 ///
-/// Each user message starts with the time at which it was said, as in a log: `[Sunday 24 August 2025 18:36 +02:00]`, and
-/// later on the same day `[Sunday 18:37]`. The newest one's is the current time. The speaker's name joins it where the host gives one. Later lines of a message are set in,
-/// so that none of them can pass for another person's.
+/// Each user message starts with the time at which it was said, as in a log: `[Sunday 24 August 2025 18:36 +02:00]`,
+/// and later on the same day `[Sunday 18:37]`. The newest one's is the current time. The speaker's name joins it where
+/// the host gives one. Later lines of a message are set in, so that none of them can pass for another person's.
 #[derive(Debug, Clone)]
 pub struct OllamaChatRenderer(ModelOptions);
 

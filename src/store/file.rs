@@ -151,8 +151,8 @@ impl FileConversationStore {
     }
 
     /// Keeps messages of another system, each at its own place in time, even if that is before messages that are here
-    /// already. They get the next numbers in the order in which they are handed over, which is best that of their times.
-    /// Otherwise as [`append_all`](ConversationStore::append_all).
+    /// already. They get the next numbers in the order in which they are handed over, which is best that of their
+    /// times. Otherwise as [`append_all`](ConversationStore::append_all).
     ///
     /// # Errors
     /// Those of `append_all`; [`Error::Partial`] says how many of the first were kept.

@@ -25,7 +25,8 @@ pub(crate) struct Head {
     pub(crate) mark: Option<u64>,
     /// The mark of the folder of packs, where there was one: what is published or put back there is seen by it.
     pub(crate) packs: Option<u64>,
-    /// Tells heads apart between which somebody else has changed names: what was remembered before is no longer all there is.
+    /// Tells heads apart between which somebody else has changed names: what was remembered before is no longer all
+    /// there is.
     pub(crate) since: u32,
     newest: [Option<(NameTime, RecordKind)>; NAMED],
 }

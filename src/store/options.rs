@@ -97,8 +97,8 @@ impl StoreOptions {
         self
     }
 
-    /// How many threads a reading of many messages, or a check, may use, at least 1; as many as the machine has processors
-    /// unless told otherwise. The others are there only while it reads.
+    /// How many threads a reading of many messages, or a check, may use, at least 1; as many as the machine has
+    /// processors unless told otherwise. The others are there only while it reads.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));

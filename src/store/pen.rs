@@ -60,8 +60,8 @@ impl Pen<'_> {
         Ok(())
     }
 
-    /// Marks the folder anew, and that of the packs where it has changed. None where the packs cannot be looked at: then nobody
-    /// is to go by the head alone.
+    /// Marks the folder anew, and that of the packs where it has changed. None where the packs cannot be looked at:
+    /// then nobody is to go by the head alone.
     fn mark(&self, tail: &Tail) -> Result<(Option<u64>, Option<u64>)> {
         let HeadState::Known(head) = tail.head else {
             return Ok((None, None));

@@ -1,6 +1,6 @@
-//! What was acknowledged is there after a power cut, whatever happened to whom before: a process is killed at any of its
-//! calls, or finds no room once; others go on with what it left, are told that their messages are kept, and only then the
-//! power fails.
+//! What was acknowledged is there after a power cut, whatever happened to whom before: a process is killed at any of
+//! its calls, or finds no room once; others go on with what it left, are told that their messages are kept, and only
+//! then the power fails.
 
 mod disk;
 mod process;

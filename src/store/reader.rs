@@ -53,8 +53,8 @@ impl Wanted {
         }
     }
 
-    /// The part of a pack that holds them if it is sorted as packs are, by time, and for numbers, by these as well, as in all
-    /// but imported conversations. Found by halving.
+    /// The part of a pack that holds them if it is sorted as packs are, by time, and for numbers, by these as well, as
+    /// in all but imported conversations. Found by halving.
     fn part_of(&self, pack: &Pack) -> Result<Range<u64>> {
         let (first, end) = match self {
             Self::Times(times) => {

@@ -162,7 +162,8 @@ impl Rekey {
                 false => Ok(None),
             };
         };
-        // Whoever put it there may have been killed before it was durable, and nothing may be sealed under its keys then.
+        // Whoever put it there may have been killed before it was durable, and nothing may be sealed under its keys
+        // then.
         root.anchor()?;
         // Deriving takes its time, so not under the lock.
         let keys: Vec<_> = self.keys().cloned().collect();

@@ -22,8 +22,8 @@ pub struct TokenCount {
 
 /// What a chat template wraps around each message: Llama 3 and ChatML take five.
 const WRAPPING: u64 = 5;
-/// What the time in front of a user's message takes: seven by the tokenizer of Llama 3, ten where digits are read one by
-/// one.
+/// What the time in front of a user's message takes: seven by the tokenizer of Llama 3, ten where digits are read one
+/// by one.
 const STAMP: u64 = 10;
 
 impl TokenCount {

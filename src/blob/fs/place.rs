@@ -91,7 +91,8 @@ impl FsBlobs {
         Ok(())
     }
 
-    /// Makes durable what [`make`](Self::make) may have been killed over: each level in the one above it, and the names.
+    /// Makes durable what [`make`](Self::make) may have been killed over: each level in the one above it, and the
+    /// names.
     pub(super) fn make_durable(&self) -> Result<()> {
         let mut below = None;
         for (height, level) in self.path.ancestors().enumerate() {

@@ -62,8 +62,8 @@ impl<'a> Lines<'a> {
         self.at
     }
 
-    /// Where the first line lies whose record is not `before` something that the lines are sorted by, found by halving. In a
-    /// pack that is sorted in another way, it may be any.
+    /// Where the first line lies whose record is not `before` something that the lines are sorted by, found by halving.
+    /// In a pack that is sorted in another way, it may be any.
     pub(crate) fn first_after(pack: &'a Pack, before: impl Fn(RecordName) -> bool) -> Result<u64> {
         // Everything that starts before `low` is before it, and what starts at `high` or after is not.
         let (mut low, mut high) = (0, pack.size());

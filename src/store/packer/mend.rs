@@ -58,7 +58,8 @@ impl Packer {
         while let Some(&pack) = tail.overgrown.last() {
             let mut weeded = Forgotten::default();
             remove_packed(folder, &[pack], &tail.erased, &mut weeded)?;
-            // Another pack has taken the place of one that held something; should that one come back, it is looked at again.
+            // Another pack has taken the place of one that held something; should that one come back, it is looked at
+            // again.
             if weeded.removed.is_empty() {
                 self.weeded.insert((pack, forgotten));
             }

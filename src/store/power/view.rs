@@ -203,7 +203,7 @@ impl Blobs for View {
         let mut state = self.disk().state();
         if state.shown.remove(name).is_some() {
             // Marks of lives that a cut has ended do not come again.
-        state.mark += 1_000_003;
+            state.mark += 1_000_003;
         }
         Ok(())
     }

@@ -12,8 +12,8 @@ use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::StoredMessage;
 
 impl Tail {
-    /// The newest end as far as the head names it, if that is enough and nothing has changed in the folder since the head was
-    /// written. Reads a few small files, however long the conversation is.
+    /// The newest end as far as the head names it, if that is enough and nothing has changed in the folder since the
+    /// head was written. Reads a few small files, however long the conversation is.
     pub(crate) fn glance(folder: &Folder, n: usize) -> Result<Option<Self>> {
         let (head_bytes, HeadState::Known(head)) = folder.head()? else {
             return Ok(None);
@@ -46,8 +46,8 @@ impl Tail {
         }))
     }
 
-    /// Takes in what others have appended since, if the head names all of it and nothing else has happened. `false`, and nothing is
-    /// changed, where the folder itself must be looked at.
+    /// Takes in what others have appended since, if the head names all of it and nothing else has happened. `false`,
+    /// and nothing is changed, where the folder itself must be looked at.
     pub(crate) fn follow(&mut self, folder: &Folder) -> Result<bool> {
         let (head_bytes, HeadState::Known(head)) = folder.head()? else {
             return Ok(false);

@@ -63,7 +63,8 @@ impl Forgets {
         Ok(Some(forgets))
     }
 
-    /// Those in force, and those whose place another one has taken: one that erases its number, and all that it tells of.
+    /// Those in force, and those whose place another one has taken: one that erases its number, and all that it tells
+    /// of.
     fn settle(self, erased: &Erased) -> (Vec<RecordName>, Vec<RecordName>) {
         let (replaced, standing): (Vec<_>, Vec<_>) =
             self.opened.into_iter().partition(|(name, _)| erased.contains(name.seq));

@@ -124,7 +124,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     })
 }
 
-/// Held for as long as the change goes on: of two at once, each could put aside the new key that the other has just made.
+/// Held for as long as the change goes on: of two at once, each could put aside the new key that the other has just
+/// made.
 fn alone(root: &Path) -> Result<File, Failure> {
     let folder = File::open(root)?;
     match folder.try_lock() {

@@ -37,7 +37,8 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Starts the process that does a step on a root, and stops at what it changes below a folder. With `lie`, its fsync of that number, from 1, does nothing and says that it did.
+    /// Starts the process that does a step on a root, and stops at what it changes below a folder. With `lie`, its
+    /// fsync of that number, from 1, does nothing and says that it did.
     pub(crate) fn start(
         step: &str,
         root: &Path,
