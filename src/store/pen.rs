@@ -47,13 +47,15 @@ impl Pen<'_> {
     fn tell(&self, tail: &mut Tail) -> Result<()> {
         // What is wrong with the folder is for every reader to find, so that none may trust the head alone.
         let marks = if tail.is_sound() { self.mark(tail)? } else { (None, None) };
-        let Some(mut head) = tail.head_after(marks) else {
-            return Ok(());
-        };
-        if std::mem::take(&mut tail.is_disturbed) {
+        if std::mem::take(&mut tail.is_disturbed)
+            && let HeadState::Known(head) = &mut tail.head
+        {
             // Any number that was not there before does.
             head.since = marks.0.unwrap_or_default() as u32;
         }
+        let Some(head) = tail.head_after(marks) else {
+            return Ok(());
+        };
         let line = self.folder.seal_head(self.key, head)?;
         self.folder.blobs.overwrite(head::NAME, &line)?;
         tail.set_head(head, line);
