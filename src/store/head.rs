@@ -27,7 +27,7 @@ pub(crate) struct Head {
     pub(crate) packs: Option<u64>,
     /// Tells heads apart between which somebody else has changed names: what was remembered before is no longer all
     /// there is.
-    pub(crate) since: u32,
+    since: u32,
     newest: [Option<(NameTime, RecordKind)>; NAMED],
 }
 
@@ -68,6 +68,17 @@ impl Head {
             *place = Some((name.time, name.kind));
         }
         head
+    }
+
+    /// The same of another run of heads, which a mark that was not there before tells apart. It says less of its newest
+    /// then: its place is taken before theirs.
+    pub(crate) fn since(self, mark: u64) -> Self {
+        Self { since: mark as u32, newest: [None; NAMED], ..self }
+    }
+
+    /// Whether both are of one run, in which nobody but those who wrote the heads has changed names.
+    pub(crate) fn is_of_one_run_with(&self, other: &Self) -> bool {
+        self.since == other.since
     }
 
     /// The newest records in the conversation's order, the newest first, which have the highest numbers too. All are
@@ -131,14 +142,13 @@ mod tests {
     fn every_head_has_the_same_length_and_comes_back() {
         for seq in [0, 1, 9_999, 1_000_000, u64::MAX] {
             for mark in [None, Some(0), Some(u64::MAX)] {
-                let since = mark.map_or(0, |_| u32::MAX);
-                let head = Head { since, ..Head::default() };
+                let head = mark.map_or(Head::default(), |mark| Head::default().since(mark));
                 let head = head.after(seq, (mark, mark), named(seq).into_iter());
                 let text = head.to_plaintext();
                 assert_eq!(text.len(), LENGTH);
                 let parsed = Head::parse(&text).unwrap();
                 assert_eq!((parsed.seq, parsed.mark, parsed.packs), (seq, mark, mark));
-                assert_eq!(parsed.since, since);
+                assert!(parsed.is_of_one_run_with(&head));
                 let names: Vec<_> = parsed.newest().collect();
                 assert!(names.len() >= seq.min(7) as usize, "{}", names.len());
                 assert_eq!(names, named(seq)[..names.len()]);

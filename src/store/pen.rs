@@ -50,8 +50,7 @@ impl Pen<'_> {
         if std::mem::take(&mut tail.is_disturbed)
             && let HeadState::Known(head) = &mut tail.head
         {
-            // Any number that was not there before does.
-            head.since = marks.0.unwrap_or_default() as u32;
+            *head = head.since(marks.0.unwrap_or_default());
         }
         let Some(head) = tail.head_after(marks) else {
             return Ok(());

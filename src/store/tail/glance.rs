@@ -59,7 +59,7 @@ impl Tail {
         };
         if !goes_on
             || !self.is_sound()
-            || !matches!(self.head, HeadState::Known(before) if before.since == head.since)
+            || !matches!(self.head, HeadState::Known(before) if before.is_of_one_run_with(&head))
             || !self.names().zip(&old).all(|(known, old)| known == *old)
             || !folder.is_as_told(&head)?
         {
