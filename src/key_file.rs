@@ -26,6 +26,7 @@ impl EncryptionKey {
     }
 
     /// Makes a key file durable that is there already: who made it may have been killed before it was.
+    #[cfg(feature = "config")]
     pub(crate) fn anchor_file(path: &Path) -> Result<()> {
         split(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?.0.anchor()
     }
