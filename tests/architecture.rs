@@ -47,7 +47,7 @@ const MODULES: [(&str, &[&str]); 18] = [
 ];
 
 /// Files of the library that only its tests compile.
-const TEST_MODULES: [&str; 14] = [
+const TEST_MODULES: [&str; 15] = [
     "batches.rs",
     "contract.rs",
     "crashes.rs",
@@ -62,6 +62,7 @@ const TEST_MODULES: [&str; 14] = [
     "power/process.rs",
     "power/view.rs",
     "rekeying.rs",
+    "setbacks.rs",
 ];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
