@@ -94,6 +94,8 @@ fn reason(before: &[String], call: &str, after: &[String]) -> Option<&'static st
         None
     } else if until_then.iter().any(|call| is_sync(call)) {
         Some("a later fsync makes it durable as well, before anything is acknowledged")
+    } else if before.last().is_some_and(|last| is_sync(last) && of(last).starts_with(of(call))) {
+        Some("nothing has changed in it: it is for what a process before may have left")
     } else if before.last().is_some_and(|call| call.starts_with("unlink")) {
         Some(
             "what it removes for good lies elsewhere, and nothing was written in its place so soon",
