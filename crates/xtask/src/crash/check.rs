@@ -117,6 +117,8 @@ pub(crate) fn rekeyed(root: &Path, told: &Told, before: u64) -> Result<()> {
         let report = both.verify(|_| {}).await?;
         ensure!(report.is_sound(), "not sound under both keys: {:?}", report.findings);
         ensure!(!told.done || open(root, 1).await.is_err(), "the old key still opens it");
+        let keys = sottovoce::store_keys(root, &[])?.len();
+        ensure!(!told.done || keys == 1, "the vault names {keys} keys still");
         rekey(root).await?;
         let old = open(root, 1).await;
         ensure!(matches!(old, Err(ref e) if e.is::<Error>()), "the old key opens it: {old:?}");
