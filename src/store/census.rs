@@ -159,9 +159,12 @@ impl Census {
         let mut accounted = self.accounted();
         accounted
             .extend(std::iter::once(head.seq().saturating_add(1)..=head.seq().saturating_add(1)));
-        let mut lost = Erased::default();
-        lost.extend(accounted.holes());
-        lost.without(&self.closed())
+        self.gone(accounted.holes())
+    }
+
+    /// Those of these numbers that are not [closed](Self::closed).
+    fn gone(&self, numbers: impl Iterator<Item = RangeInclusive<u64>>) -> Erased {
+        numbers.collect::<Erased>().without(&self.closed())
     }
 
     /// The numbers that are there or forgotten.
@@ -176,9 +179,7 @@ impl Census {
     fn closed(&self) -> Erased {
         let closed = self.findings.iter().filter(|finding| finding.kind.is_anothers());
         let numbers = closed.filter_map(|finding| finding.seqs);
-        let mut set = Erased::default();
-        set.extend(numbers.filter(|(first, last)| first == last).map(|(first, last)| first..=last));
-        set
+        numbers.filter(|(first, last)| first == last).map(|(first, last)| first..=last).collect()
     }
 
     /// Whether something seems to be lost, or to have come back.
@@ -243,19 +244,18 @@ impl Census {
 
         let accounted = self.accounted();
         let present = accounted.ranges().last().map_or(0, |range| *range.end());
-        let closed = self.closed();
-        let mut missing = |kind: FindingKind, numbers: &mut dyn Iterator<Item = _>| {
-            let mut gone = Erased::default();
-            gone.extend(numbers);
-            let gone = gone.without(&closed);
+        let missing = self.gone(accounted.holes());
+        let cut = match head {
+            HeadState::Known(head) if head.seq > present => {
+                self.gone(std::iter::once(present + 1..=head.seq))
+            }
+            _ => Erased::default(),
+        };
+        for (kind, gone) in [(FindingKind::Missing, missing), (FindingKind::CutTail, cut)] {
             let at = |range: RangeInclusive<u64>| kind.clone().at(*range.start(), *range.end());
             self.findings.extend(gone.ranges().map(at));
-        };
-        missing(FindingKind::Missing, &mut accounted.holes());
+        }
         match head {
-            HeadState::Known(head) if head.seq > present => {
-                missing(FindingKind::CutTail, &mut std::iter::once(present + 1..=head.seq));
-            }
             HeadState::Damaged => self.findings.push(FindingKind::HeadDamaged.in_file("head")),
             HeadState::Absent if present > 0 => {
                 self.findings.push(FindingKind::HeadMissing.in_file("head"));

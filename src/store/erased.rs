@@ -17,8 +17,7 @@ impl Erased {
     /// The ranges, if they are as this type keeps them.
     pub(crate) fn parse(json: &[u8]) -> Option<Self> {
         let parsed: Self = object(json)?;
-        let mut tidy = Self::default();
-        tidy.extend(parsed.ranges());
+        let tidy: Self = parsed.ranges().collect();
         (tidy == parsed).then_some(parsed)
     }
 
@@ -83,9 +82,7 @@ impl Erased {
                 rest.push(next..=last);
             }
         }
-        let mut without = Self::default();
-        without.extend(rest.into_iter());
-        without
+        rest.into_iter().collect()
     }
 
     /// Adds ranges in any order, overlapping or not; empty ones and 0 are left out.
@@ -100,6 +97,15 @@ impl Erased {
             }
             joins
         });
+    }
+}
+
+/// As [`extend`](Erased::extend) takes them.
+impl FromIterator<RangeInclusive<u64>> for Erased {
+    fn from_iter<I: IntoIterator<Item = RangeInclusive<u64>>>(ranges: I) -> Self {
+        let mut erased = Self::default();
+        erased.extend(ranges.into_iter());
+        erased
     }
 }
 

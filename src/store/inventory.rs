@@ -53,9 +53,7 @@ struct Count {
 }
 
 fn set(ranges: &[(u64, u64)]) -> Erased {
-    let mut set = Erased::default();
-    set.extend(ranges.iter().map(|&(first, last)| first..=last));
-    set
+    ranges.iter().map(|&(first, last)| first..=last).collect()
 }
 
 fn up_to(last: u64) -> Erased {

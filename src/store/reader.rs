@@ -84,9 +84,8 @@ impl Wanted {
                 let mut numbers: Vec<u64> = found.messages.iter().map(|m| m.seq).collect();
                 numbers.sort_unstable();
                 there.extend(runs(&numbers));
-                let mut wanted = Erased::default();
                 let last = (*seqs.end()).min(tail.last_seq);
-                wanted.extend(std::iter::once(*seqs.start()..=last));
+                let wanted: Erased = std::iter::once(*seqs.start()..=last).collect();
                 wanted.without(&there).count() == 0
             }
         }

@@ -40,7 +40,7 @@ pub(crate) struct Tail {
     pub(crate) overgrown: Vec<PackName>,
     /// Packs that go beyond the head: their writer was interrupted before it could say that they are durable.
     pub(crate) ahead: Vec<PackName>,
-    /// How many messages lie in files of their own.
+    /// How many messages lie in files of their own; known only where the folder itself was looked at.
     pub(crate) loose: usize,
     /// Whether the folder itself was looked at, and not only what its head names.
     pub(crate) is_survey: bool,

@@ -65,11 +65,13 @@ impl Forgets {
 
     /// Those in force, and those whose place another one has taken: one that erases its number, and all that it tells
     /// of.
-    fn settle(self, erased: &Erased) -> (Vec<RecordName>, Vec<RecordName>) {
+    fn settle(
+        opened: Vec<(RecordName, Erased)>,
+        erased: &Erased,
+    ) -> (Vec<RecordName>, Vec<RecordName>) {
         let (replaced, standing): (Vec<_>, Vec<_>) =
-            self.opened.into_iter().partition(|(name, _)| erased.contains(name.seq));
-        let mut told = Erased::default();
-        standing.iter().for_each(|(_, ranges)| told.extend(ranges.ranges()));
+            opened.into_iter().partition(|(name, _)| erased.contains(name.seq));
+        let told: Erased = standing.iter().flat_map(|(_, ranges)| ranges.ranges()).collect();
         let (returned, needed): (Vec<_>, Vec<_>) =
             replaced.into_iter().partition(|(_, ranges)| ranges.without(&told).is_empty());
         let name = |(name, _): (RecordName, Erased)| name;
@@ -122,14 +124,15 @@ impl Tail {
 
         let (forgets, mut names): (Vec<_>, Vec<_>) =
             listing.names.into_iter().partition(|name| name.is_forget());
-        let Some(mut forgets) = Forgets::open(&mut opener, forgets.into_iter())? else {
+        let Some(Forgets { erased, opened, skipped: mut unopened }) =
+            Forgets::open(&mut opener, forgets.into_iter())?
+        else {
             return Ok(Look::Moved);
         };
         let mut skipped = listing.strange;
-        skipped.append(&mut forgets.skipped);
-        let erased = std::mem::take(&mut forgets.erased);
+        skipped.append(&mut unopened);
         let mut returned: Vec<_> = names.extract_if(.., |name| erased.contains(name.seq)).collect();
-        let (in_force, mut replaced) = forgets.settle(&erased);
+        let (in_force, mut replaced) = Forgets::settle(opened, &erased);
         returned.append(&mut replaced);
 
         let mut last_shown = u64::MAX;
@@ -260,7 +263,5 @@ fn overgrown(packs: &[PackName], erased: &Erased, forgets: &[RecordName]) -> Vec
 
 /// How many numbers between a pack's lowest and highest are not among these.
 fn numbers_beside(others: &Erased, pack: &PackName) -> u64 {
-    let mut all = Erased::default();
-    all.extend(std::iter::once(pack.seqs()));
-    all.without(others).count()
+    std::iter::once(pack.seqs()).collect::<Erased>().without(others).count()
 }
