@@ -440,6 +440,17 @@ fn processes_that_write_the_same_document_and_are_killed_leave_one_whole_version
     });
 }
 
+/// What a process was told whose fsync of that number fails, from 1.
+fn appended_with_an_fsync_failing(error: &str, when: usize) -> (TempDir, Told, String) {
+    let folder = folder_of(2);
+    let how = format!("error={error}:when={when}");
+    let (told, status) =
+        run(tampered("a_process_that_appends_a_few", folder.path(), "fsync", &how));
+    let context = format!("fsync number {when}: {told:?}");
+    assert!(status.success() && told.done, "{context}");
+    (folder, told, context)
+}
+
 #[test]
 fn an_fsync_that_fails_is_never_acknowledged_and_stops_the_writer() {
     if !has_strace() {
@@ -447,12 +458,7 @@ fn an_fsync_that_fails_is_never_acknowledged_and_stops_the_writer() {
     }
     let mut failures = 0;
     for when in 1.. {
-        let folder = folder_of(2);
-        let how = format!("error=EIO:when={when}");
-        let (told, status) =
-            run(tampered("a_process_that_appends_a_few", folder.path(), "fsync", &how));
-        let context = format!("fsync number {when}: {told:?}");
-        assert!(status.success() && told.done, "{context}");
+        let (folder, told, context) = appended_with_an_fsync_failing("EIO", when);
         if told.errors.is_empty() {
             assert_eq!(told.kept, [3, 4, 5], "{context}");
             break;
@@ -477,12 +483,7 @@ fn an_fsync_without_room_passes_for_a_file_that_goes_and_stops_the_writer_for_a_
     }
     let (mut passed, mut stopped) = (0, 0);
     for when in 1.. {
-        let folder = folder_of(2);
-        let how = format!("error=ENOSPC:when={when}");
-        let (told, status) =
-            run(tampered("a_process_that_appends_a_few", folder.path(), "fsync", &how));
-        let context = format!("fsync number {when}: {told:?}");
-        assert!(status.success() && told.done, "{context}");
+        let (folder, told, context) = appended_with_an_fsync_failing("ENOSPC", when);
         let Some((first, others)) = told.errors.split_first() else {
             assert_eq!(told.kept, [3, 4, 5], "{context}");
             break;

@@ -98,6 +98,7 @@ const TAG_LENGTH: usize = 24;
 
 impl<'a> Envelope<'a> {
     /// Checks the exact form: these fields in this order, no other white space, canonical padded base64, one newline.
+    /// That of the ciphertext is looked at when it is [decoded](Self::decode_into).
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         use Malformed::Not;
         let Some(rest) = bytes.strip_prefix(OPENING.as_bytes()) else {
@@ -147,7 +148,7 @@ impl<'a> Envelope<'a> {
 }
 
 fn fixed<const N: usize>(base64: &[u8]) -> Option<[u8; N]> {
-    // What base64 might hold is told in threes.
+    // For as many bytes as 24 characters may stand for, as the decoder demands.
     let mut buffer = [0; 18];
     let length = BASE64.decode_slice(base64, &mut buffer).ok()?;
     buffer.get(..length)?.try_into().ok()

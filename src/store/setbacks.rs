@@ -1,6 +1,7 @@
 //! What fails for a moment, or what a backup puts back, must leave nothing behind that lasts.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::faults::{Call, Faulty, broken, said};
@@ -41,14 +42,19 @@ fn seqs(reading: &Reading) -> Vec<u64> {
     reading.messages.iter().map(|stored| stored.seq).collect()
 }
 
+async fn appended(store: &FileConversationStore, numbers: RangeInclusive<u64>) {
+    for number in numbers {
+        assert_eq!(store.append_message(said(number)).await.unwrap().seq, number);
+    }
+}
+
 fn many(count: u64) -> Vec<ChatMessage> {
     (1..=count).map(said).collect()
 }
 
 #[tokio::test]
 async fn no_number_is_given_again_because_its_record_could_not_be_read_for_a_moment() {
-    let memory = MemoryBlobs::default();
-    let memory = Arc::new(memory);
+    let memory = Arc::new(MemoryBlobs::default());
     let store = open(&memory, 64).await;
     store.append_message(said(1)).await.unwrap();
     let head = bytes(&*memory, "head");
@@ -77,9 +83,7 @@ async fn an_append_that_could_not_mark_its_folder_afterwards_is_acknowledged() {
     let memory = Arc::new(MemoryBlobs::default());
     let faulty = Faulty::over(memory.clone());
     let store = open(&faulty, 8).await;
-    for n in 1..=16 {
-        store.append_message(said(n)).await.unwrap();
-    }
+    appended(&store, 1..=16).await;
     // This one packs the oldest, after which the head is written once more.
     faulty.fail(Call::Overwrite, 1, 1, broken);
     assert_eq!(store.append_message(said(17)).await.unwrap().seq, 17);
@@ -93,9 +97,7 @@ async fn an_append_that_could_not_mark_its_folder_afterwards_is_acknowledged() {
 async fn a_message_that_was_away_for_a_while_is_seen_by_who_remembers_the_rest() {
     let blobs = Arc::new(MemoryBlobs::default());
     let writer = open(&blobs, 64).await;
-    for n in 1..=30 {
-        writer.append_message(said(n)).await.unwrap();
-    }
+    appended(&writer, 1..=30).await;
     let away = name(&*blobs, "_0015_");
     let kept = bytes(&*blobs, &away);
     blobs.remove(&away).unwrap();
@@ -113,9 +115,7 @@ async fn a_message_that_was_away_for_a_while_is_seen_by_who_remembers_the_rest()
 async fn a_look_is_remembered_though_another_reader_glanced_in_vain_meanwhile() {
     let blobs = Arc::new(MemoryBlobs::default());
     let writer = open(&blobs, 64).await;
-    for n in 1..=30 {
-        writer.append_message(said(n)).await.unwrap();
-    }
+    appended(&writer, 1..=30).await;
     let faulty = Faulty::over(blobs.clone());
     let reader = open(&faulty, 64).await;
     let other = reader.clone();
@@ -129,9 +129,7 @@ async fn a_look_is_remembered_though_another_reader_glanced_in_vain_meanwhile() 
 async fn a_forget_record_that_comes_back_after_its_own_number_was_forgotten_counts_still() {
     let blobs = Arc::new(MemoryBlobs::default());
     let store = open(&blobs, 64).await;
-    for n in 1..=10 {
-        store.append_message(said(n)).await.unwrap();
-    }
+    appended(&store, 1..=10).await;
     let (two, forget) = (name(&*blobs, "_0002_"), "_0011_forget");
     let words = bytes(&*blobs, &two);
     store.forget(&[1..=3]).await.unwrap();
@@ -160,9 +158,7 @@ async fn a_forget_record_that_could_not_be_read_for_a_moment_is_not_lost() {
     for after in 0..40 {
         let memory = Arc::new(MemoryBlobs::default());
         let store = open(&memory, 64).await;
-        for n in 1..=10 {
-            store.append_message(said(n)).await.unwrap();
-        }
+        appended(&store, 1..=10).await;
         let two = name(&*memory, "_0002_");
         let words = bytes(&*memory, &two);
         store.forget(&[1..=3]).await.unwrap();
@@ -247,9 +243,7 @@ async fn what_is_sealed_under_a_key_that_is_not_at_hand_is_neither_lost_nor_forg
         EncryptionKey::from_secret(&format!("the {which} secret of a house")).unwrap()
     };
     let store = StoreOptions::new(key("old")).open_blobs(root.clone(), root.clone()).await.unwrap();
-    for n in 1..=6 {
-        store.append_message(said(n)).await.unwrap();
-    }
+    appended(&store, 1..=6).await;
     let (three, old) = (name(&*blobs, "_0003_"), name(&*blobs, "_0006_"));
     let kept = [(three.clone(), bytes(&*blobs, &three)), (old.clone(), bytes(&*blobs, &old))];
     let rekey = super::rekey::Rekey::new(key("old"), key("new"));
@@ -287,9 +281,7 @@ async fn what_is_forgotten_while_an_inventory_is_taken_or_compared_is_not_missed
         for compares in [true, false] {
             let blobs = Arc::new(MemoryBlobs::default());
             let store = open(&blobs, 64).await;
-            for n in 1..=10 {
-                store.append_message(said(n)).await.unwrap();
-            }
+            appended(&store, 1..=10).await;
             let faulty = Faulty::over(blobs.clone());
             let store = open(&faulty, 64).await;
             let earlier = store.inventory(|_| {}).await.unwrap();

@@ -210,8 +210,7 @@ impl Writer {
     ) -> Result<Vec<Mending>> {
         if plan.iter().any(|mending| mending.remedy == Remedy::AdoptVault) {
             let adopted = adopt::adopt(&self.reader.folder, self.limits.lock_timeout);
-            self.poisoned |= adopted.as_ref().is_err_and(is_not_durable);
-            adopted?;
+            self.heed(adopted)?;
         }
         // As whoever writes first: that one sweeps and tidies up.
         self.swept = false;
@@ -228,6 +227,11 @@ impl Writer {
             return Err(Error::Poisoned { path: self.reader.folder.blobs.path().into() });
         }
         let outcome = self.under_lock(work);
+        self.heed(outcome)
+    }
+
+    /// Writes no more after what may not be durable.
+    fn heed<T>(&mut self, outcome: Result<T>) -> Result<T> {
         self.poisoned |= outcome.as_ref().is_err_and(is_not_durable);
         outcome
     }
@@ -263,24 +267,7 @@ impl Writer {
             folder.blobs.sweep()?;
             reader.install(None);
         }
-        let mut tail = match reader.known() {
-            Some(tail) if tail.is_current(folder)? => {
-                if tail.is_intact(folder)? {
-                    tail
-                } else {
-                    // What is the matter with packs keeps nobody from appending.
-                    match Tail::load_alone(folder, 0, Some(&tail)) {
-                        Err(Error::FolderReplaced { .. }) if tail.is_survey => tail,
-                        loaded => loaded?,
-                    }
-                }
-            }
-            known => Tail::load_alone(folder, 0, known.as_ref())?,
-        };
-        tail.is_disturbed = match tail.head {
-            HeadState::Known(head) => !folder.is_as_told(&head)?,
-            HeadState::Absent | HeadState::Damaged => true,
-        };
+        let mut tail = newest_end(&reader)?;
         let pen = Pen { folder, key };
         let packer = &mut self.packer;
         let outcome = prepare(&pen, &mut tail, packer, before).and_then(|()| {
@@ -302,6 +289,32 @@ impl Writer {
     }
 }
 
+/// The folder's newest end as it is now, for the lock's holder: what is remembered, if that is still true.
+fn newest_end(reader: &Reader) -> Result<Tail> {
+    let folder = &reader.folder;
+    let mut tail = match reader.known() {
+        Some(mut tail) if tail.is_current(folder)? => {
+            if tail.is_intact(folder)? {
+                // Where there is no mark, nobody can tell.
+                tail.is_disturbed =
+                    !matches!(tail.head, HeadState::Known(head) if head.mark.is_some());
+                return Ok(tail);
+            }
+            // What is the matter with packs keeps nobody from appending.
+            match Tail::load_alone(folder, 0, Some(&tail)) {
+                Err(Error::FolderReplaced { .. }) if tail.is_survey => tail,
+                loaded => loaded?,
+            }
+        }
+        known => Tail::load_alone(folder, 0, known.as_ref())?,
+    };
+    tail.is_disturbed = match tail.head {
+        HeadState::Known(head) => !folder.is_as_told(&head)?,
+        HeadState::Absent | HeadState::Damaged => true,
+    };
+    Ok(tail)
+}
+
 /// Makes the head of a folder's first record, removes what was forgotten and has come back, and ends what an
 /// interrupted writer began.
 fn prepare(pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer, before: Before) -> Result<()> {
@@ -310,7 +323,7 @@ fn prepare(pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer, before: Before) 
     }
     if before != Before::Known {
         // From now on they count, and the numbers after them are given.
-        for pack in std::mem::take(&mut tail.ahead) {
+        for pack in take(&mut tail.ahead) {
             match make_durable(pen.folder, pack) {
                 // What is the matter with one pack keeps nobody from appending.
                 Err(error @ (Error::Io { .. } | Error::NotPlain { .. })) => {

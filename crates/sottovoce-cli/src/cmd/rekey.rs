@@ -171,10 +171,8 @@ fn tell(rekeyed: &Rekeyed, done: bool) -> std::io::Result<()> {
     for finding in &rekeyed.left {
         output::line(format!("{WARN}{}{WARN:#}  {finding}", finding.kind.code()))?;
     }
-    let (files, were) = match rekeyed.files {
-        1 => ("1 file".to_owned(), "was"),
-        many => (format!("{many} files"), "were"),
-    };
+    let files = output::counted(rekeyed.files as u64, "file");
+    let were = if rekeyed.files == 1 { "was" } else { "were" };
     output::note(&format!("{files} {were} sealed under key {}", rekeyed.id));
     if done {
         for id in &rekeyed.retired {
