@@ -1,10 +1,28 @@
 //! Whose conversation it is.
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::error::{Error, Result};
 
 /// The owner of a conversation. Every scope has a folder of its own and is part of what each file's seal covers, so
-/// that a file moved from one scope to another does not open.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+/// that a file moved from one scope to another does not open. There is no scope around another: what is not in this one
+/// is nowhere.
+///
+/// As text it is `default`, `dm/42`, `guild/1/2/42` or `named/kitchen`. In an id, `/`, `%`, white space and whatever a
+/// terminal may obey are written as `%` and two hexadecimal digits for each byte of their UTF-8, so that every scope has
+/// exactly one text and every text one scope.
+///
+/// ```
+/// use sottovoce::Scope;
+///
+/// let kitchen: Scope = "named/kitchen".parse()?;
+/// assert_eq!(kitchen, Scope::Named { id: "kitchen".into() });
+/// assert_eq!(kitchen.to_string(), "named/kitchen");
+/// assert!("kitchen".parse::<Scope>().is_err());
+/// # Ok::<(), sottovoce::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum Scope {
     /// The one conversation of a single-user host.
@@ -59,6 +77,75 @@ impl Scope {
             }
             Self::Named { id } => vec![conversations, encode(id)?],
         })
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.parts();
+        let mut parts = parts.iter();
+        f.write_str(parts.next().copied().unwrap_or_default())?;
+        parts.try_for_each(|id| write!(f, "/{}", Escaped(id)))
+    }
+}
+
+/// An id as it stands in a scope's text.
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        self.0.chars().try_for_each(|c| {
+            if is_plain(c) {
+                return f.write_char(c);
+            }
+            let mut buffer = [0; 4];
+            c.encode_utf8(&mut buffer).bytes().try_for_each(|byte| write!(f, "%{byte:02x}"))
+        })
+    }
+}
+
+/// Whether a character can stand in a scope's text as it is: not where it separates ids, cannot be seen, or turns the
+/// direction of what follows it. A fixed list, so that no scope's text changes with a version of Unicode.
+fn is_plain(c: char) -> bool {
+    let is_hidden = matches!(
+        c,
+        '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202f}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    );
+    !matches!(c, '/' | '%') && !c.is_whitespace() && !c.is_control() && !is_hidden
+}
+
+/// Accepts exactly what `Display` writes.
+impl FromStr for Scope {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let refuse = |reason| Err(Error::InvalidScope { reason });
+        let parts: Vec<&str> = text.split('/').collect();
+        let id = |text: &str| {
+            decode(text).ok_or(Error::InvalidScope {
+                reason: "`%` in it must begin two hexadecimal digits; a `%` itself is %25",
+            })
+        };
+        let scope = match parts.as_slice() {
+            ["default"] => Self::Default,
+            ["dm", user] => Self::Dm { user: id(user)? },
+            ["guild", guild, channel, user] => {
+                Self::Guild { guild: id(guild)?, channel: id(channel)?, user: id(user)? }
+            }
+            ["named", name] => Self::Named { id: id(name)? },
+            _ => {
+                return refuse(
+                    "it must be default, dm/USER, guild/GUILD/CHANNEL/USER or named/NAME; a `/` in an id is %2f",
+                );
+            }
+        };
+        scope.folder()?;
+        if scope.to_string() != text {
+            return refuse("only what must be written with `%` may be, in lower-case digits");
+        }
+        Ok(scope)
     }
 }
 
@@ -160,6 +247,7 @@ fn decode(folder: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_folder_leads_back_to_its_scope_and_another_spelling_to_none() {
@@ -179,6 +267,93 @@ mod tests {
             assert_eq!(ScopeKind::Dm.scope(&[id(wrong)]), None, "{wrong}");
         }
         assert_eq!(ScopeKind::Guild.scope(&[id("1")]), None);
+    }
+
+    #[test]
+    fn every_scope_has_one_text_and_every_text_one_scope() {
+        for (text, scope) in [
+            ("default", Scope::Default),
+            ("dm/42", Scope::Dm { user: "42".into() }),
+            ("dm/Bob%20%2f%25", Scope::Dm { user: "Bob /%".into() }),
+            ("dm/é\"\\'", Scope::Dm { user: "é\"\\'".into() }),
+            ("named/e\u{301}", Scope::Named { id: "e\u{301}".into() }),
+            ("named/a%e2%80%aeb", Scope::Named { id: "a\u{202e}b".into() }),
+            ("guild/1/2/42", {
+                let [guild, channel, user] = ["1", "2", "42"].map(str::to_owned);
+                Scope::Guild { guild, channel, user }
+            }),
+        ] {
+            assert_eq!(scope.to_string(), text);
+            assert_eq!(text.parse::<Scope>().unwrap(), scope);
+        }
+        for wrong in [
+            "",
+            "dm",
+            "dm/",
+            "dm/1/2",
+            "Dm/1",
+            "guild/1/2",
+            "guild/1/2/3/4",
+            "named/",
+            "42",
+            "default/",
+            "dm/%34",
+            "dm/%2F",
+            "dm/%",
+            "dm/%zz",
+            "dm/%ff",
+            "dm/a b",
+            "dm/a\n",
+            "dm/%0a",
+            " dm/1",
+        ] {
+            assert!(wrong.parse::<Scope>().is_err(), "{wrong}");
+        }
+    }
+
+    fn ids() -> impl Strategy<Value = String> {
+        prop_oneof!["\\PC{1,12}", "[a-zA-Z0-9/%. _-]{1,12}", any::<String>()]
+    }
+
+    fn scopes() -> impl Strategy<Value = Scope> {
+        prop_oneof![
+            Just(Scope::Default),
+            ids().prop_map(|user| Scope::Dm { user }),
+            ids().prop_map(|id| Scope::Named { id }),
+            (ids(), ids(), ids()).prop_map(|(guild, channel, user)| Scope::Guild {
+                guild,
+                channel,
+                user
+            }),
+        ]
+    }
+
+    /// As file systems may compare names: letter case and Unicode's forms do not count.
+    fn folded(folders: &[String]) -> Vec<String> {
+        folders.iter().map(|name| name.to_lowercase()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_scope_comes_back_from_its_text_and_its_folder(scope in scopes()) {
+            let Ok(folders) = scope.folder() else {
+                prop_assert!(scope.to_string().parse::<Scope>().is_err());
+                return Ok(());
+            };
+            prop_assert_eq!(&scope.to_string().parse::<Scope>().unwrap(), &scope);
+            prop_assert!(folders.iter().flat_map(|name| name.bytes()).all(|b| b.is_ascii()));
+            let top = folders.first();
+            let kind = ScopeKind::ALL.into_iter().find(|k| top.is_some_and(|top| k.folder() == top));
+            if let Some(kind) = kind {
+                prop_assert_eq!(kind.scope(&folders[1..]), Some(scope));
+            }
+        }
+
+        #[test]
+        fn no_two_scopes_share_a_folder_on_any_file_system(a in scopes(), b in scopes()) {
+            let (Ok(one), Ok(other)) = (a.folder(), b.folder()) else { return Ok(()) };
+            prop_assert_eq!(folded(&one) == folded(&other), a == b);
+        }
     }
 
     fn dm(user: &str) -> Result<Vec<String>> {
