@@ -5,6 +5,8 @@
 
 pub(crate) mod fs;
 pub(crate) mod memory;
+#[cfg(feature = "sqlite")]
+pub(crate) mod scratch;
 
 #[cfg(test)]
 mod contract;

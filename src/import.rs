@@ -3,15 +3,26 @@
 //! A source is only ever read. What cannot be taken is a [`Refusal`] with its reason; what was taken before, or was
 //! forgotten since, is not taken again.
 
+#[cfg(feature = "sqlite")]
+mod chorus;
+mod conversations;
+mod discord;
 mod elara;
+mod json;
 mod keep;
 mod known;
 mod refusal;
+mod snapshot;
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "sqlite")]
+pub use chorus::ChorusDatabase;
+pub use conversations::{ConversationReport, ForeignConversation, ForeignConversations};
+pub use discord::DiscordFolder;
 pub use elara::ElaraFolder;
 pub use refusal::{Refusal, RefusalReason};
+pub use snapshot::ForeignSnapshot;
 
 use crate::message::ChatMessage;
 use crate::store::origin::Origin;
@@ -50,7 +61,8 @@ pub struct ForeignMessage {
 }
 
 impl ForeignMessage {
-    /// `name` is what the system itself tells its records apart by.
+    /// `name` is what the system itself tells its records apart by, and where to find the record. What the system may
+    /// yet change about a message is added [`with`](Self::with) it.
     pub(crate) fn new(
         system: &str,
         name: &str,
@@ -60,6 +72,20 @@ impl ForeignMessage {
         let unwritable = |_| RefusalReason::Unstorable("it cannot be written as JSON");
         let origin = Origin::new(system, name, &message).map_err(unwritable)?;
         Ok(Self { message, file: name.to_owned(), form, origin })
+    }
+
+    /// The same, with metadata that does not tell which message it is.
+    fn with(mut self, key: &str, value: Option<String>) -> Self {
+        if let Some(value) = value {
+            self.message.metadata.insert(key.to_owned(), value);
+        }
+        self
+    }
+
+    /// The same, found elsewhere than its name says.
+    fn found_in(mut self, file: String) -> Self {
+        self.file = file;
+        self
     }
 }
 

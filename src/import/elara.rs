@@ -100,13 +100,7 @@ impl ElaraFolder {
         let bytes = match folder.read(file) {
             Ok(None) => return Ok(None),
             Ok(Some(bytes)) => Zeroizing::new(bytes),
-            Err(Error::NotPlain { found, .. }) => {
-                return Ok(Some(Err(RefusalReason::NotPlain(found))));
-            }
-            Err(Error::Io { source, .. }) => {
-                return Ok(Some(Err(RefusalReason::Unreadable(source.kind()))));
-            }
-            Err(error) => return Err(error),
+            Err(error) => return RefusalReason::unread(error).map(|reason| Some(Err(reason))),
         };
         let read = record::read(&bytes, &self.keys);
         Ok(Some(read.and_then(|(message, form)| ForeignMessage::new(SYSTEM, file, form, message))))

@@ -20,6 +20,11 @@ impl Foreign {
     /// Those of reading the store; [`Error::WrongKey`] where some of its messages cannot be read with the keys at
     /// hand, since they might be the same.
     pub async fn preview(self, store: &FileConversationStore) -> Result<ImportReport> {
+        Ok(self.look(store).await?.0)
+    }
+
+    /// A preview, and what the store would have afterwards.
+    pub(super) async fn look(self, store: &FileConversationStore) -> Result<(ImportReport, Known)> {
         let system = self.system;
         let (mut report, mut rest) = self.begin();
         let mut known = Known::default();
@@ -28,7 +33,9 @@ impl Foreign {
         let messages = marked(rest.iter(), system);
         refuse(&mut rest, store.refused(messages).await?, &mut report);
         report.taken = rest.len();
-        Ok(report.sorted())
+        let seen = known.seen;
+        known.note(rest.into_iter().map(|foreign| foreign.origin), seen);
+        Ok((report.sorted(), known))
     }
 
     /// Stores the messages that the store has not had yet, each at its own place in time, calling `progress` as it
@@ -89,7 +96,7 @@ impl Foreign {
 }
 
 impl ImportReport {
-    fn sorted(mut self) -> Self {
+    pub(super) fn sorted(mut self) -> Self {
         self.refused.sort_by(|a, b| a.file.cmp(&b.file));
         self
     }

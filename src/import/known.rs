@@ -7,7 +7,7 @@ use crate::store::origin::Origin;
 use crate::store::{ConversationStore, Document, FileConversationStore, Finding, imports};
 
 /// How many numbers are read at a time.
-const STRETCH: u64 = 16_384;
+pub(super) const STRETCH: u64 = 16_384;
 
 /// The origins of a store's messages up to a number, and of those that were forgotten.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl Known {
     pub(super) async fn catch_up(&mut self, store: &FileConversationStore) -> Result<()> {
         loop {
             let reading =
-                store.read_seqs(self.seen + 1..=self.seen.saturating_add(STRETCH)).await?;
+                store.read_kept(self.seen + 1..=self.seen.saturating_add(STRETCH)).await?;
             // It might be one of those that are to be imported. What is damaged can be, and so is mended.
             if let Some(refusal) = reading.skipped.iter().find_map(Finding::refusal) {
                 return Err(refusal);

@@ -64,6 +64,15 @@ impl RefusalReason {
         }
     }
 
+    /// Why a file could not be read; errors that concern more than it stay errors.
+    pub(crate) fn unread(error: Error) -> Result<Self, Error> {
+        match error {
+            Error::NotPlain { found, .. } => Ok(Self::NotPlain(found)),
+            Error::Io { source, .. } => Ok(Self::Unreadable(source.kind())),
+            error => Err(error),
+        }
+    }
+
     /// A short name for machines.
     pub fn code(&self) -> &'static str {
         match self {

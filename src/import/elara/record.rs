@@ -6,13 +6,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::error::Category;
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
 use super::time;
 use crate::crypto::ForeignKey;
 use crate::import::RefusalReason::{self, Corrupt, Undecryptable};
+use crate::import::json;
 use crate::message::{ChatMessage, ChatRole};
 
 /// The forms, as reports name them.
@@ -61,11 +61,7 @@ pub(super) fn read(
     bytes: &[u8],
     keys: &[ForeignKey],
 ) -> Result<(ChatMessage, &'static str), RefusalReason> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let text = str::from_utf8(bytes).map_err(|_| Corrupt("it is not text"))?;
-    if text.trim_ascii().is_empty() {
-        return Err(Corrupt("it is empty"));
-    }
+    let text = json::text(bytes)?;
     let envelope: Envelope<'_> = object(text)?;
     let Some(alg) = &envelope.alg else {
         return Ok((message(text)?, BARE));
@@ -154,18 +150,8 @@ fn text_of(json: &str) -> Option<String> {
     }
 }
 
-/// Parses a JSON object; serde would also take an array for a struct.
 fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, RefusalReason> {
-    if !json.trim_ascii_start().starts_with('{') {
-        return Err(Corrupt("it is not a JSON object"));
-    }
-    serde_json::from_str(json).map_err(|error| {
-        Corrupt(match error.classify() {
-            Category::Eof => "it ends in the middle",
-            Category::Data => "its fields are not those of an Elara record",
-            Category::Syntax | Category::Io => "it is not JSON",
-        })
-    })
+    json::object(json, "its fields are not those of an Elara record")
 }
 
 #[cfg(test)]

@@ -1,0 +1,193 @@
+//! The database of chorus, and the sessions that its agents have saved.
+
+mod database;
+mod place;
+mod row;
+mod session;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use zeroize::Zeroizing;
+
+use self::database::{Database, Saved};
+use self::place::Place;
+use self::row::Row;
+use crate::error::{Error, Result};
+use crate::import::RefusalReason::{self, Corrupt, Unstorable};
+use crate::import::{
+    ForeignConversation, ForeignConversations, ForeignMessage, ForeignSnapshot, Refusal,
+};
+use crate::scope::Scope;
+use crate::store::Progress;
+use crate::store::file::blocking;
+
+/// How reports and records name the system.
+const SYSTEM: &str = "chorus";
+
+/// The SQLite database of chorus, `db/chorus.db`, and `agents/{agent}/sessions/{id}.json` beside it. It is only read:
+/// from a private copy, which is gone as soon as it is open.
+///
+/// Each agent's messages, whether or not there still is one, become the conversation [`Scope::Named`]. Its threads
+/// keep their numbers, tool calls and results are linked as they were, what was cleared stays out of prompts, and
+/// saved sessions become snapshots.
+#[derive(Debug)]
+pub struct ChorusDatabase {
+    path: PathBuf,
+}
+
+/// One agent's conversation while it is read.
+struct Agent {
+    conversation: ForeignConversation,
+    /// With their ids, which tell those of the same moment apart.
+    messages: Vec<(Timestamp, i64, ForeignMessage)>,
+}
+
+impl ChorusDatabase {
+    /// The database's file, or the folder that holds `db/chorus.db`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The file or folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads every message and session, calling `progress` as it goes. All messages are in memory afterwards: a
+    /// conversation for each agent, its messages in the order of their times and then of their ids.
+    ///
+    /// # Errors
+    /// Only what keeps the database from being read, such as [`Error::Foreign`] for a file that is none of chorus's or
+    /// changes all the time; what concerns one message or session is a [`Refusal`]. Dropping the future does not end
+    /// the reading.
+    pub async fn read(
+        self,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<ForeignConversations> {
+        blocking(move || self.read_all(&progress)).await
+    }
+
+    fn read_all(&self, progress: &dyn Fn(Progress)) -> Result<ForeignConversations> {
+        let place = Place::of(&self.path)?;
+        let database = Database::open(&place.database, &place.file)?;
+        let mut found = ForeignConversations::new(SYSTEM);
+        let mut agents: BTreeMap<String, Agent> = BTreeMap::new();
+        // Should that not be readable, reading the messages tells.
+        let total = database.messages_count().unwrap_or(0);
+        let damage = database.messages(|done, row| {
+            progress(Progress { done, total });
+            if let Err((name, reason)) = row.and_then(|row| take(row, &mut agents)) {
+                found.refused.push(Refusal::new(name, reason));
+            }
+        })?;
+        progress(Progress { done: total, total });
+        if let Some(reason) = damage {
+            found.refused.push(Refusal::new("messages", reason));
+        }
+        let cleared = or_refused(database.cleared(), "agents", &mut found.refused)?;
+        for (name, cleared) in cleared {
+            let Some(agent) = agents.get_mut(&name) else { continue };
+            match row::moment(&cleared) {
+                Some(at) => agent.conversation.cleared = Some(at),
+                None => {
+                    let reason = Corrupt("its last_clear_time is not a time");
+                    agent.conversation.foreign.refused.push(Refusal::new("agents", reason));
+                }
+            }
+        }
+        found.passed_over = or_refused(database.others(), "other tables", &mut found.refused)?;
+        let sessions = or_refused(database.sessions(), "sessions", &mut found.refused)?;
+        found.passed_over += others(&place, &sessions);
+        for saved in sessions {
+            match agents.get_mut(&saved.agent) {
+                Some(agent) => agent.save(&place, &saved)?,
+                // Without a message that is here there is nothing to save.
+                None => found.passed_over += 1,
+            }
+        }
+        found.conversations = agents.into_values().map(Agent::end).collect();
+        Ok(found.sorted())
+    }
+}
+
+/// A table that is damaged is refused alone.
+fn or_refused<T: Default>(read: Result<T>, table: &str, refused: &mut Vec<Refusal>) -> Result<T> {
+    match read {
+        Err(Error::Foreign { reason, .. }) => {
+            refused.push(Refusal::new(table, Corrupt(reason)));
+            Ok(T::default())
+        }
+        read => read,
+    }
+}
+
+/// How many files are sessions of no row.
+fn others(place: &Place, sessions: &[Saved]) -> usize {
+    let known: HashSet<(&str, String)> =
+        sessions.iter().map(|saved| (saved.agent.as_str(), session::file(&saved.id))).collect();
+    place.others(&|agent, name| {
+        str::from_utf8(name).is_ok_and(|name| known.contains(&(agent, name.to_owned())))
+    })
+}
+
+/// Puts a message where its agent's are; the name of one that cannot be taken, and why.
+fn take(row: Row, agents: &mut BTreeMap<String, Agent>) -> Result<(), (String, RefusalReason)> {
+    let (id, name) = (row.id, row::name(row.id));
+    let scope = Scope::Named { id: row.agent.clone() };
+    if let Err(Error::InvalidScope { reason }) = scope.folder() {
+        return Err((name, Unstorable(reason)));
+    }
+    let agent = agents.entry(row.agent.clone()).or_insert_with(|| Agent {
+        conversation: ForeignConversation::new(scope, SYSTEM),
+        messages: Vec::new(),
+    });
+    match row.read() {
+        Ok(message) => agent.messages.push((message.message.timestamp, id, message)),
+        Err(reason) => agent.conversation.foreign.refused.push(Refusal::new(name, reason)),
+    }
+    Ok(())
+}
+
+impl Agent {
+    /// Reads one of its sessions.
+    fn save(&mut self, place: &Place, saved: &Saved) -> Result<()> {
+        let name = format!("agents/{}/sessions/{}", saved.agent, session::file(&saved.id));
+        let refused = &mut self.conversation.foreign.refused;
+        match read_session(place, saved, &name, refused)? {
+            Ok(snapshot) => self.conversation.snapshots.push(snapshot),
+            Err(reason) => refused.push(Refusal::new(name, reason)),
+        }
+        Ok(())
+    }
+
+    fn end(self) -> ForeignConversation {
+        let Self { mut conversation, mut messages } = self;
+        messages.sort_by_key(|(time, id, _)| (*time, *id));
+        conversation.foreign.messages =
+            messages.into_iter().map(|(_, _, message)| message).collect();
+        conversation.foreign.refused.sort_by(|a, b| a.file.cmp(&b.file));
+        conversation
+    }
+}
+
+fn read_session(
+    place: &Place,
+    saved: &Saved,
+    name: &str,
+    refused: &mut Vec<Refusal>,
+) -> Result<Result<ForeignSnapshot, RefusalReason>> {
+    let snapshot = match session::begin(saved) {
+        Ok(snapshot) => snapshot,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let Some(folder) = place.sessions(&saved.agent) else {
+        return Ok(Err(Unstorable("its agent's name is no name of a folder")));
+    };
+    match folder.read(&session::file(&saved.id)) {
+        Ok(None) => Ok(Err(RefusalReason::Unreadable(std::io::ErrorKind::NotFound))),
+        Ok(Some(bytes)) => Ok(session::read(snapshot, &Zeroizing::new(bytes), name, refused)),
+        Err(error) => Ok(Err(RefusalReason::unread(error)?)),
+    }
+}

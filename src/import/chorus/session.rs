@@ -1,0 +1,71 @@
+//! One saved session of chorus: its row in the database, and its file with the messages.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::database::Saved;
+use super::row::{Row, moment};
+use crate::import::RefusalReason::{self, Corrupt};
+use crate::import::{ForeignSnapshot, Refusal, json};
+use crate::store::Snapshot;
+
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(borrow)]
+    messages: Vec<&'a RawValue>,
+}
+
+/// The file of a session, by its id.
+pub(super) fn file(id: &str) -> String {
+    format!("{id}.json")
+}
+
+/// A session without its messages; its id is surely no path.
+pub(super) fn begin(saved: &Saved) -> Result<Snapshot, RefusalReason> {
+    let time = |text: &Option<String>, reason| {
+        text.as_deref().map(|text| moment(text).ok_or(Corrupt(reason))).transpose()
+    };
+    let at = time(&saved.saved_at, "its saved_at is not a time")?;
+    let at = at.ok_or(Corrupt("it has no saved_at"))?;
+    let [start, end] = &saved.window;
+    let window: (Timestamp, Timestamp) = (
+        time(start, "its window_start is not a time")?.unwrap_or(at),
+        time(end, "its window_end is not a time")?.unwrap_or(at),
+    );
+    let snapshot = Snapshot::new(at, window, Vec::new());
+    let snapshot = snapshot.and_then(|snapshot| snapshot.with_id(saved.id.clone()));
+    let unstorable = |error| {
+        RefusalReason::of(&error).unwrap_or(RefusalReason::Unstorable("it can be given no id"))
+    };
+    let mut snapshot = snapshot.map_err(unstorable)?;
+    snapshot.description.clone_from(&saved.description);
+    if let Some(summary) = &saved.summary {
+        snapshot.summary.clone_from(summary);
+    }
+    Ok(snapshot)
+}
+
+/// The session with which messages it holds. A message that is none is refused alone.
+pub(super) fn read(
+    snapshot: Snapshot,
+    bytes: &[u8],
+    place: &str,
+    refused: &mut Vec<Refusal>,
+) -> Result<ForeignSnapshot, RefusalReason> {
+    let fields: Fields<'_> =
+        json::object(json::text(bytes)?, "its fields are not those of a session")?;
+    let mut origins = HashSet::with_capacity(fields.messages.len());
+    for (at, row) in fields.messages.iter().enumerate() {
+        let row = json::object::<Row>(row.get(), "its fields are not those of a message");
+        match row.and_then(Row::read) {
+            Ok(message) => {
+                origins.insert(message.origin);
+            }
+            Err(reason) => refused.push(Refusal::new(format!("{place}#{}", at + 1), reason)),
+        }
+    }
+    Ok(ForeignSnapshot::new(snapshot, place.to_owned(), origins))
+}

@@ -1,0 +1,120 @@
+//! Folders of the Discord bot: one JSON file for each person in each channel.
+
+mod file;
+mod name;
+mod tree;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use zeroize::Zeroizing;
+
+use self::tree::Entry;
+use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
+use crate::error::{Error, Result};
+use crate::import::{ForeignConversation, ForeignConversations, Refusal, RefusalReason};
+use crate::store::Progress;
+use crate::store::file::blocking;
+
+/// How reports and records name the system.
+const SYSTEM: &str = "discord";
+
+/// The folder of the Discord bot, which keeps its context in files: `guilds/{guild}/{channel}/{user}.json` and
+/// `dms/{user}.json`, and for a persona `{user}_{persona}.json` beside them. It is only read.
+///
+/// A persona's conversation becomes a thread of that person's. The bot forgets a conversation a day after it was last
+/// added to: its messages say so in their metadata `expiresAt`, and are no context from then on. Those that an earlier
+/// import took keep what they said then.
+#[derive(Debug)]
+pub struct DiscordFolder {
+    path: PathBuf,
+    now: Timestamp,
+}
+
+impl DiscordFolder {
+    /// The folder that holds `guilds` and `dms`, or the one that holds that one as `context`. What had expired at `now`
+    /// is marked.
+    pub fn new(path: impl Into<PathBuf>, now: Timestamp) -> Self {
+        Self { path: path.into(), now }
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads every file whose name ends in `.json`, calling `progress` as it goes. All messages are in memory
+    /// afterwards: a conversation for each file, its messages in order. Files over 16 MiB are refused, and links.
+    ///
+    /// # Errors
+    /// Only what keeps the whole folder from being read, such as that neither `guilds` nor `dms` is there; what concerns
+    /// one file or message is a [`Refusal`].
+    pub async fn read(
+        self,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<ForeignConversations> {
+        blocking(move || self.read_all(&progress)).await
+    }
+
+    fn read_all(&self, progress: &dyn Fn(Progress)) -> Result<ForeignConversations> {
+        let root = self.root()?;
+        let mut found = ForeignConversations::new(SYSTEM);
+        let entries = tree::entries(&root, &mut found)?;
+        for (done, entry) in entries.iter().enumerate() {
+            progress(Progress { done, total: entries.len() });
+            match self.read_one(entry)? {
+                // The bot may be running.
+                None => {}
+                Some(Ok(conversation)) => found.conversations.push(conversation),
+                Some(Err(reason)) => found.refused.push(Refusal::new(&entry.path, reason)),
+            }
+        }
+        progress(Progress { done: entries.len(), total: entries.len() });
+        Ok(found.sorted())
+    }
+
+    /// The folder that holds `guilds` or `dms`.
+    fn root(&self) -> Result<FsBlobs> {
+        let failed = |error| Error::io("open the folder", &self.path, error);
+        // People link their folders elsewhere; what is in them is not followed.
+        let mut path = self.path.canonicalize().map_err(failed)?;
+        for _ in 0..2 {
+            let folder = FsBlobs::new(&path, &[])?;
+            let (mut is_root, mut has_context) = (false, false);
+            folder.list(&mut |name, kind| {
+                let is_folder = kind == EntryKind::Folder;
+                is_root |= is_folder && (name == b"guilds" || name == b"dms");
+                has_context |= is_folder && name == b"context";
+            })?;
+            if is_root {
+                return Ok(folder);
+            }
+            if !has_context {
+                break;
+            }
+            path.push("context");
+        }
+        Err(Error::io("find `guilds` or `dms` in it", &self.path, io::ErrorKind::NotFound.into()))
+    }
+
+    /// `None` where the file has gone since the folder was listed.
+    fn read_one(
+        &self,
+        entry: &Entry,
+    ) -> Result<Option<Result<ForeignConversation, RefusalReason>>> {
+        let bytes = match entry.folder.read(&entry.file) {
+            Ok(None) => return Ok(None),
+            Ok(Some(bytes)) => Zeroizing::new(bytes),
+            Err(error) => return RefusalReason::unread(error).map(|reason| Some(Err(reason))),
+        };
+        let mut conversation = ForeignConversation::new(entry.scope.clone(), SYSTEM);
+        conversation.thread.clone_from(&entry.thread);
+        let foreign = &mut conversation.foreign;
+        let read = file::read(&bytes, &entry.path, entry.thread.as_deref(), foreign);
+        Ok(Some(read.map(|expiry| {
+            conversation.expired = expiry.is_some_and(|expiry| expiry < self.now);
+            conversation
+        })))
+    }
+}

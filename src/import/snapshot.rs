@@ -1,0 +1,105 @@
+//! Saved windows of another system's conversations.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::import::known::{Known, STRETCH};
+use crate::import::{Refusal, RefusalReason};
+use crate::store::origin::Origin;
+use crate::store::{
+    ConversationStore, FileConversationStore, SavedMessage, Snapshot, StoredMessage,
+};
+
+/// A saved window as another system has it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ForeignSnapshot {
+    /// The snapshot, still without its messages: these get their numbers as they are stored.
+    pub snapshot: Snapshot,
+    /// The file or record it was read from.
+    pub file: String,
+    origins: HashSet<Origin>,
+}
+
+impl ForeignSnapshot {
+    #[cfg(feature = "sqlite")]
+    pub(super) fn new(snapshot: Snapshot, file: String, origins: HashSet<Origin>) -> Self {
+        Self { snapshot, file, origins }
+    }
+
+    /// Whether anything of it is known to be there.
+    pub(super) fn has_any(&self, known: &Known) -> bool {
+        self.origins.iter().any(|origin| known.has(*origin))
+    }
+}
+
+/// Those that the store does not have under their ids.
+pub(super) async fn missing(
+    store: &FileConversationStore,
+    mut snapshots: Vec<ForeignSnapshot>,
+) -> Result<Vec<ForeignSnapshot>> {
+    if !snapshots.is_empty() {
+        let profile = store.profile().await?;
+        let there: HashSet<&str> = profile.snapshots().collect();
+        snapshots.retain(|foreign| !there.contains(foreign.snapshot.id.as_str()));
+    }
+    Ok(snapshots)
+}
+
+/// Saves them with the messages that are there, and says how many had any. What the store refuses is refused alone.
+pub(super) async fn keep(
+    store: &FileConversationStore,
+    snapshots: Vec<ForeignSnapshot>,
+    refused: &mut Vec<Refusal>,
+) -> Result<usize> {
+    let wanted: HashSet<Origin> =
+        snapshots.iter().flat_map(|foreign| foreign.origins.iter().copied()).collect();
+    if wanted.is_empty() {
+        return Ok(0);
+    }
+    let there = find(store, &wanted).await?;
+    let mut saved = 0;
+    for ForeignSnapshot { mut snapshot, file, origins } in snapshots {
+        let mut stored: Vec<&Arc<StoredMessage>> =
+            origins.iter().filter_map(|origin| there.get(origin)).collect();
+        if stored.is_empty() {
+            continue;
+        }
+        stored.sort_by_key(|stored| (stored.ordered_at(), stored.seq));
+        snapshot.messages = stored
+            .into_iter()
+            .map(|stored| SavedMessage::new(stored.seq, stored.message.clone()))
+            .collect();
+        match store.save_snapshot(snapshot).await {
+            Ok(()) => saved += 1,
+            Err(error) => match RefusalReason::of(&error) {
+                Some(reason) => refused.push(Refusal::new(file, reason)),
+                None => return Err(error),
+            },
+        }
+    }
+    Ok(saved)
+}
+
+/// The stored messages of these origins.
+async fn find(
+    store: &FileConversationStore,
+    wanted: &HashSet<Origin>,
+) -> Result<HashMap<Origin, Arc<StoredMessage>>> {
+    let mut found = HashMap::new();
+    let mut seen = 0u64;
+    loop {
+        let end = seen.saturating_add(STRETCH);
+        let reading = store.read_seqs(seen + 1..=end).await?;
+        for stored in reading.messages {
+            if let Some(origin) = Origin::of(&stored.message).filter(|at| wanted.contains(at)) {
+                found.entry(origin).or_insert(stored);
+            }
+        }
+        if reading.last_seq <= end {
+            return Ok(found);
+        }
+        seen = end;
+    }
+}
