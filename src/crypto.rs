@@ -11,7 +11,7 @@ mod passphrase;
 
 #[cfg(any(fuzzing, test))]
 pub(crate) use envelope::line;
-pub(crate) use envelope::{Envelope, Malformed, Place};
+pub(crate) use envelope::{Envelope, Kind, Malformed, Place};
 pub(crate) use foreign::{ForeignKey, fingerprint};
 pub(crate) use key::{Derivation, Scratch, SealingKey, hex_line, random};
 pub use key::{EncryptionKey, PLACEHOLDER_KEY};

@@ -124,6 +124,13 @@ pub enum Error {
     /// A message's time lies more than 24 hours ahead of the clock.
     #[error("the message's time is more than 24 hours ahead of this machine's clock")]
     FromTheFuture,
+    /// This machine's clock shows a time before the newest message's, so that what has expired cannot be told. Nothing
+    /// was removed.
+    #[error("this machine's clock is behind the newest message, which is of {newest}")]
+    ClockBehind {
+        /// The newest message's time.
+        newest: jiff::Timestamp,
+    },
     /// A stored utterance was to be answered, or an inventory compared, in a conversation that is not its own.
     #[error("it belongs to another conversation")]
     OtherScope,
@@ -132,6 +139,12 @@ pub enum Error {
     InvalidScope {
         /// What is wrong with it.
         reason: &'static str,
+    },
+    /// There is no snapshot of that id.
+    #[error("there is no such snapshot; {}", suggestion(nearest))]
+    NoSuchSnapshot {
+        /// The ids that are most like it.
+        nearest: Vec<String>,
     },
     /// Another process held the conversation's lock for the whole time-out.
     #[error("{}: another process kept the lock for {waited_ms} ms", path.display())]
@@ -196,6 +209,14 @@ pub enum Error {
         place: String,
         /// What is wrong, naming the key; never its value.
         reason: String,
+    },
+    /// What another system wrote cannot be taken over as a whole. Nothing was changed.
+    #[error("{}: cannot be taken over: {reason}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
     },
     /// The operating system refused; the cause is the source.
     #[error("{}: could not {action}", path.display())]
@@ -264,6 +285,13 @@ pub enum Error {
     ShuttingDown,
 }
 
+fn suggestion(nearest: &[String]) -> String {
+    match nearest {
+        [] => "none was saved in this conversation".to_owned(),
+        ids => format!("the nearest are {}", ids.join(", ")),
+    }
+}
+
 impl Error {
     /// The failure of a component that the host plugged in, such as a retriever. The component's name is shown and
     /// logged; its own error is kept as the source.
@@ -315,6 +343,10 @@ impl Error {
             Self::InvalidMessage { .. } | Self::InvalidScope { .. } => {
                 "correct it as the message above says"
             }
+            Self::ClockBehind { .. } => {
+                "set the machine's clock and try again; nothing was removed"
+            }
+            Self::NoSuchSnapshot { .. } => "`sottovoce snapshot list` shows all there are",
             Self::OtherScope => "use it in the conversation that it is from",
             Self::FromTheFuture => "set the machine's clock, or correct the message's time",
             Self::LockTimeout { .. } => {
@@ -336,6 +368,9 @@ impl Error {
                 "mend the cause, then send only the messages after those that were stored"
             }
             Self::Config { .. } => "correct it there; the README lists the settings",
+            Self::Foreign { .. } => {
+                "name the other program's own file, and stop that program if it is running"
+            }
             Self::Io { .. } => {
                 "check that the path exists and that this user may use it; `sottovoce doctor` looks"
             }

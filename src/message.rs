@@ -84,6 +84,17 @@ pub(crate) const TOOL: &str = "tool";
 pub(crate) const CUT_OFF: &str = "cutOff";
 /// The metadata of a message that another system wrote.
 pub(crate) const IMPORTED_FROM: &str = "importedFrom";
+/// The metadata of a message that came back from a snapshot: its id and the number it had, with a colon between them.
+pub(crate) const RESTORED_FROM: &str = "restoredFrom";
+/// The metadata of a message that says from when on it is no context any more.
+pub(crate) const EXPIRES_AT: &str = "expiresAt";
+/// The metadata of a message that says which one it was on Discord.
+#[cfg(feature = "sqlite")]
+pub(crate) const DISCORD_MESSAGE_ID: &str = "discordMessageId";
+/// The metadata of a restored message that says when it was said.
+pub(crate) const SAID_AT: &str = "saidAt";
+/// The metadata of a restored message that names the thread in which it was said.
+pub(crate) const SAID_IN: &str = "saidIn";
 
 /// A message of a conversation. `Debug` shows its shape but never its words, and dropping it wipes them from memory.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -102,8 +113,10 @@ pub struct ChatMessage {
     )]
     pub timestamp: Timestamp,
     /// The host's own notes. `speaker` is shown to the model, `confidence` (0 to 1) can keep a doubtful transcript out
-    /// of later prompts, `cutOff` marks part of an answer, `tool` names the function of a result, and `importedFrom`
-    /// says which record of which system it was; `device` and `lang` are the customary others.
+    /// of later prompts, `cutOff` marks part of an answer, `tool` names the function of a result, `importedFrom` says
+    /// which record of which system it was, `restoredFrom` which message of which snapshot, which was `saidAt` then and
+    /// `saidIn` that thread; past what `expiresAt` says it is no context. `device`, `lang` and `discordMessageId` are the
+    /// customary others.
     #[serde(serialize_with = "write_metadata", deserialize_with = "read_metadata", default)]
     pub metadata: BTreeMap<String, String>,
     /// Functions that an assistant message calls.
@@ -163,6 +176,29 @@ impl ChatMessage {
     /// its greatest `length`.
     pub fn cut_off(&self) -> Option<&str> {
         self.metadata.get(CUT_OFF).map(String::as_str)
+    }
+
+    /// Whether another system wrote it.
+    pub(crate) fn is_imported(&self) -> bool {
+        self.metadata.contains_key(IMPORTED_FROM)
+    }
+
+    /// The snapshot that it was restored from, and the number that it had in it.
+    pub fn restored_from(&self) -> Option<(&str, u64)> {
+        let (snapshot, seq) = self.metadata.get(RESTORED_FROM)?.rsplit_once(':')?;
+        Some((snapshot, seq.parse().ok()?))
+    }
+
+    /// When it was said: its timestamp, but for a restored message, which says so itself.
+    pub fn said_at(&self) -> Timestamp {
+        let restored = || self.metadata.get(SAID_AT)?.parse().ok();
+        restored().unwrap_or(self.timestamp)
+    }
+
+    /// Whether it is no context any more at that moment, as its metadata `expiresAt` says.
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        let expiry = self.metadata.get(EXPIRES_AT).and_then(|at| at.parse::<Timestamp>().ok());
+        expiry.is_some_and(|expiry| expiry < now)
     }
 
     /// Whether a new exchange starts here: replies and tool results belong to the exchange before them.

@@ -2,6 +2,8 @@
 
 pub(crate) mod bulk;
 pub(crate) mod census;
+pub(crate) mod cleanup;
+pub(crate) mod desk;
 pub(crate) mod document;
 pub(crate) mod draft;
 pub(crate) mod erased;
@@ -21,6 +23,7 @@ pub(crate) mod origin;
 pub(crate) mod pack;
 pub(crate) mod packer;
 pub(crate) mod pen;
+pub(crate) mod profile;
 pub(crate) mod quarantine;
 pub(crate) mod reader;
 pub(crate) mod record;
@@ -28,6 +31,10 @@ pub(crate) mod register;
 pub(crate) mod rekey;
 pub(crate) mod remedy;
 pub(crate) mod repair;
+pub(crate) mod retention;
+pub(crate) mod scopes;
+pub(crate) mod snapshot;
+pub(crate) mod stats;
 pub(crate) mod tail;
 pub(crate) mod vault;
 pub(crate) mod verify;
@@ -35,6 +42,8 @@ pub(crate) mod writer;
 
 #[cfg(test)]
 mod batches;
+#[cfg(test)]
+mod beside;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
@@ -60,9 +69,10 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 use zeroize::Zeroizing;
 
+pub use cleanup::Cleaned;
 pub use document::Document;
 pub use file::{FileConversationStore, Packed};
 pub use finding::{Finding, FindingKind};
@@ -70,10 +80,15 @@ pub use forget::Forgotten;
 pub use inventory::Inventory;
 pub use keys::{StoreKey, keep_salt, store_keys};
 pub use options::StoreOptions;
+pub use profile::{Cleared, Profile, ProfileChange};
 pub use record::StoredMessage;
 pub use rekey::{Rekey, Rekeyed};
 pub use remedy::{Mending, Remedy};
 pub use repair::{RepairOptions, Repaired};
+pub use retention::Retention;
+pub use scopes::scopes;
+pub use snapshot::{SavedMessage, Snapshot};
+pub use stats::Stats;
 pub use vault::{make_vault, store_exists};
 pub use verify::{Progress, Report};
 
@@ -129,6 +144,59 @@ pub trait ConversationStore: Send + Sync {
     /// [`Error::TooLarge`](crate::Error::TooLarge) for more bytes than a message's record may take. What this
     /// program cannot open but another may, and what is no plain file, is refused as reading refuses it.
     async fn write_document(&self, document: Document, plaintext: &[u8]) -> Result<()>;
+
+    /// The conversation's own settings; the defaults where it has none, or where they cannot be read, of which every
+    /// reading tells.
+    async fn profile(&self) -> Result<Arc<Profile>>;
+
+    /// Changes the settings as they are at that moment, so that no other change is lost; durable when this returns.
+    ///
+    /// # Errors
+    /// As [`write_document`](Self::write_document).
+    async fn change_profile(&self, change: ProfileChange) -> Result<Profile>;
+
+    /// Clears the context up to now: no history in later prompts goes back further. Deletes nothing, and applies to
+    /// all threads.
+    async fn clear(&self) -> Result<Profile>;
+
+    /// Removes the messages that the retention hides.
+    ///
+    /// # Errors
+    /// [`Error::ClockBehind`](crate::Error::ClockBehind) where the clock shows a time before the newest message's, and
+    /// [`Error::Damaged`](crate::Error::Damaged) where the settings cannot be read. Nothing is removed then.
+    async fn cleanup(&self) -> Result<Cleaned>;
+
+    /// The snapshots, the newest first, and what is wrong with those that cannot be read.
+    async fn snapshots(&self) -> Result<(Vec<Snapshot>, Vec<Finding>)>;
+
+    /// A snapshot by its id; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`](crate::Error::Damaged) or [`Error::WrongKey`](crate::Error::WrongKey) for one that does not
+    /// open; it stays as it is.
+    async fn read_snapshot(&self, id: &str) -> Result<Option<Snapshot>>;
+
+    /// Keeps a snapshot, in place of any with its id; durable when this returns.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge) for one of over 11 MiB.
+    async fn save_snapshot(&self, snapshot: Snapshot) -> Result<()>;
+
+    /// Deletes a snapshot for ever; no error where there is none.
+    async fn delete_snapshot(&self, id: &str) -> Result<()>;
+
+    /// Keeps a snapshot's messages anew, in one thread and said `now`, but for those that this thread has since that
+    /// moment. Each tells of where it is from in its metadata.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchSnapshot`](crate::Error::NoSuchSnapshot), and those of reading it and of appending.
+    async fn restore(
+        &self,
+        id: &str,
+        since: Timestamp,
+        thread: Option<String>,
+        now: Zoned,
+    ) -> Result<Vec<Arc<StoredMessage>>>;
 }
 
 /// What a read found, and what it had to leave out.

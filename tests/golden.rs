@@ -2,7 +2,7 @@
 //!
 //! `SOTTOVOCE_BLESS=1 cargo test --test golden` writes the renderings anew; look at the difference before keeping it.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,8 +28,8 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Stores that version 1 of the format left behind, and what a check says of each: messages, last number, forgotten.
-const STORES: [(&str, (usize, u64, u64)); 2] =
-    [("store-v1", (6, 8, 1)), ("store-v1-packs", (20, 27, 6))];
+const STORES: [(&str, (usize, u64, u64)); 3] =
+    [("store-v1", (6, 8, 1)), ("store-v1-packs", (20, 27, 6)), ("store-v1-settings", (7, 10, 2))];
 
 /// A copy of one of them, opened.
 async fn opened(name: &str) -> (tempfile::TempDir, FileConversationStore) {
@@ -69,6 +69,29 @@ async fn a_store_of_version_1_opens_and_says_what_it_said() {
 }
 
 #[tokio::test]
+async fn settings_and_snapshots_of_version_1_say_what_they_said() {
+    let (_folder, store) = opened("store-v1-settings").await;
+    let profile = store.profile().await.unwrap();
+    let retention = profile.retention.unwrap();
+    assert_eq!(retention.max_messages.map(Into::into), Some(50_u32));
+    assert_eq!(retention.ttl_seconds, None);
+    assert_eq!(profile.window_seconds.map(Into::into), Some(172_800_u64));
+    assert_eq!(profile.cleared.unwrap().seq, 4);
+    let (snapshots, findings) = store.snapshots().await.unwrap();
+    assert!(findings.is_empty(), "{findings:?}");
+    assert_eq!(snapshots.len(), 1);
+    assert_eq!(snapshots[0].description.as_deref(), Some("Before dinner"));
+    assert_eq!(snapshots[0].summary, "(summary removed with the forgotten messages)");
+    let words = snapshots[0].messages.iter().map(|saved| saved.message.content.as_str());
+    let expected =
+        ["I will remember that.", "Set a timer for the eggs", "Twelve minutes, starting now."];
+    assert!(words.eq(expected));
+    // Forgetting what a restored message is of reaches it.
+    let forgotten = store.forget(&[2..=2]).await.unwrap();
+    assert_eq!(forgotten.removed, [2, 7]);
+}
+
+#[tokio::test]
 async fn what_model_servers_taught_in_version_1_is_still_known() {
     let (_folder, store) = opened("store-v1-packs").await;
     let known = store.read_document(Document::Calibration).await.unwrap().unwrap();
@@ -82,10 +105,12 @@ async fn a_store_of_version_1_can_be_continued() {
         let time = "2026-12-01T12:00:00Z".parse().unwrap();
         let next = store.append_message(ChatMessage::at(ChatRole::User, "next", time)).await;
         assert_eq!(next.unwrap().seq, last + 1, "{name}");
-        assert_eq!(store.forget(&[1..=1]).await.unwrap().removed, [1], "{name}");
+        let first = store.read_seqs(1..=u64::MAX).await.unwrap().messages[0].seq;
+        let removed = store.forget(&[first..=first]).await.unwrap().removed;
+        assert_eq!(removed[0], first, "{name}");
         let report = store.verify(|_| {}).await.unwrap();
         assert!(report.findings.is_empty(), "{name}: {:?}", report.findings);
-        assert_eq!(report.messages, messages, "{name}");
+        assert_eq!(report.messages, messages + 1 - removed.len(), "{name}");
     }
 }
 
@@ -93,6 +118,12 @@ async fn a_store_of_version_1_can_be_continued() {
 async fn every_renderer_gives_the_bytes_it_gave_before() {
     let (_folder, store) = opened("store-v1").await;
     let clock = Arc::new(ManualClock::at("2025-08-25T09:00+02:00[Europe/Berlin]".parse().unwrap()));
+    let note = ChatMessage::at(
+        ChatRole::System,
+        "Der Wecker ist auf 7 Uhr gestellt. ⏰",
+        "2025-08-24T16:45:00Z".parse().unwrap(),
+    );
+    store.append_message(note).await.unwrap();
     let store: Arc<dyn ConversationStore> = Arc::new(store);
     let system = SystemPromptProvider::new("Answer briefly.");
     let builder = PromptBuilder::new(system, store.scope().clone(), clock)

@@ -10,6 +10,8 @@ pub(crate) enum Kind {
     Head,
     Calibration,
     Imports,
+    Profile,
+    Snapshot,
 }
 
 impl Kind {
@@ -19,6 +21,8 @@ impl Kind {
             Self::Head => "head",
             Self::Calibration => "calibration",
             Self::Imports => "imports",
+            Self::Profile => "profile",
+            Self::Snapshot => "snapshot",
         }
     }
 }
@@ -42,13 +46,8 @@ impl<'a> Place<'a> {
         Self { kind, scope, name }
     }
 
-    pub(crate) fn calibration(scope: &'a [&'a str], name: &'a str) -> Self {
-        let kind = Kind::Calibration;
-        Self { kind, scope, name }
-    }
-
-    pub(crate) fn imports(scope: &'a [&'a str], name: &'a str) -> Self {
-        let kind = Kind::Imports;
+    /// A file's own name under the kind that it is of.
+    pub(crate) fn of(kind: Kind, scope: &'a [&'a str], name: &'a str) -> Self {
         Self { kind, scope, name }
     }
 
@@ -308,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_calibrations_place_is_the_one_that_the_format_names() {
-        let place = Place::calibration(&["dm", "42"], "calibration");
+        let place = Place::of(Kind::Calibration, &["dm", "42"], "calibration");
         let expected = b"\0\0\0\x0csottovoce/v1\0\0\0\x03kid\0\0\0\x0bcalibration\
             \0\0\0\x02dm\0\0\0\x0242\0\0\0\x0bcalibration";
         let mut data = b"of the one before".to_vec();

@@ -4,9 +4,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
 use crate::error::Result;
+use crate::store::desk::Desk;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
-use crate::store::folder::{Desk, Folder, HeadState, Listing, Opened};
+use crate::store::folder::{Folder, HeadState, Listing, Opened};
 use crate::store::name::RecordName;
 use crate::store::pack::audit::Tally;
 use crate::store::pack::crew::in_order;

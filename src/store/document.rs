@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use crate::crypto::Place;
+use crate::crypto::{Kind, Place};
 use crate::error::{Error, Result};
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, unreadable};
@@ -15,16 +15,19 @@ pub enum Document {
     Calibration,
     /// Which imported messages were forgotten since.
     Imports,
+    /// The conversation's own settings; [`Profile`](crate::Profile) reads and changes them.
+    Profile,
 }
 
 impl Document {
-    pub(crate) const ALL: [Self; 2] = [Self::Calibration, Self::Imports];
+    pub(crate) const ALL: [Self; 3] = [Self::Calibration, Self::Imports, Self::Profile];
 
     /// The document's file within the conversation's folder.
     pub(crate) fn file_name(self) -> &'static str {
         match self {
             Self::Calibration => "calibration",
             Self::Imports => "imports",
+            Self::Profile => "profile",
         }
     }
 
@@ -33,10 +36,12 @@ impl Document {
     }
 
     pub(crate) fn place<'a>(self, scope: &'a [&'a str]) -> Place<'a> {
-        match self {
-            Self::Calibration => Place::calibration(scope, self.file_name()),
-            Self::Imports => Place::imports(scope, self.file_name()),
-        }
+        let kind = match self {
+            Self::Calibration => Kind::Calibration,
+            Self::Imports => Kind::Imports,
+            Self::Profile => Kind::Profile,
+        };
+        Place::of(kind, scope, self.file_name())
     }
 }
 
@@ -71,12 +76,16 @@ pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
             Ok(Some(Err(kind))) => kind,
             Err(error) => unreadable(error)?,
         };
-        findings.push(kind.in_file(document.file_name()));
+        // What is wrong with the settings is told with the newest end.
+        if document != Document::Profile {
+            findings.push(kind.in_file(document.file_name()));
+        }
     }
     Ok(findings)
 }
 
-fn open(
+/// The document's bytes, or what is wrong with them; `None` where there is none.
+pub(crate) fn open(
     folder: &Folder,
     document: Document,
 ) -> Result<Option<Result<Zeroizing<Vec<u8>>, FindingKind>>> {

@@ -17,6 +17,7 @@ use crate::store::record::{encode, measure};
 const AHEAD: SignedDuration = SignedDuration::from_hours(24);
 
 /// What a writer accepts, and how long it waits.
+#[derive(Clone)]
 pub(crate) struct Limits {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) lock_timeout: Duration,

@@ -49,6 +49,18 @@ impl Erased {
         })
     }
 
+    /// The lowest of them, as many as there are or so many.
+    pub(crate) fn lowest(&self, most: u64) -> Self {
+        let mut left = most;
+        let ranges = self.ranges().map_while(|range| {
+            let (first, last) = (*range.start(), *range.end());
+            let last = last.min(first.saturating_add(left.checked_sub(1)?));
+            left -= last - first + 1;
+            Some(first..=last)
+        });
+        ranges.collect()
+    }
+
     /// The numbers below the highest that are in no range.
     pub(crate) fn holes(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
         self.ranges()

@@ -5,12 +5,13 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result, joined};
 use crate::message::ChatMessage;
 use crate::scope::Scope;
+use crate::store::cleanup::Cleaned;
 use crate::store::document::{self, Document};
 use crate::store::draft::Dating;
 use crate::store::finding::Finding;
@@ -18,9 +19,13 @@ use crate::store::forget::Forgotten;
 use crate::store::inventory::{self, Inventory};
 use crate::store::pack::merge::size;
 use crate::store::packer::Step;
+use crate::store::profile::{Profile, ProfileChange};
 use crate::store::reader::{Reader, Wanted};
 use crate::store::record::StoredMessage;
 use crate::store::repair::{self, RepairOptions, Repaired};
+use crate::store::snapshot::copies::Restoring;
+use crate::store::snapshot::{Snapshot, shelf};
+use crate::store::stats::{self, Stats};
 use crate::store::verify::{Progress, Report, verify};
 use crate::store::writer::Writer;
 use crate::store::{ConversationStore, Reading};
@@ -170,6 +175,21 @@ impl FileConversationStore {
         self.write(move |writer| writer.import(messages, seen)).await
     }
 
+    /// [`read_seqs`](ConversationStore::read_seqs) with what is hidden and not removed yet.
+    pub(crate) async fn read_kept(&self, seqs: RangeInclusive<u64>) -> Result<Reading> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || Ok(reader.read_kept(&Wanted::Seqs(seqs))?.0)).await
+    }
+
+    /// How much there is, without opening more than the newest messages.
+    ///
+    /// # Errors
+    /// What keeps the whole folder from being read.
+    pub async fn stats(&self) -> Result<Stats> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || stats::stats(&reader)).await
+    }
+
     /// Which of these messages may not be stored and why, by their places in the list.
     pub(crate) async fn refused(&self, messages: Vec<ChatMessage>) -> Result<Vec<(usize, Error)>> {
         self.write(move |writer| Ok(writer.refused(messages))).await
@@ -234,6 +254,53 @@ impl ConversationStore for FileConversationStore {
     async fn write_document(&self, document: Document, plaintext: &[u8]) -> Result<()> {
         let plaintext = Zeroizing::new(plaintext.to_vec());
         self.write(move |writer| writer.write_document(document, &plaintext)).await
+    }
+
+    async fn profile(&self) -> Result<Arc<Profile>> {
+        // From memory on the caller's thread, as the newest messages.
+        self.reader.settings()
+    }
+
+    async fn change_profile(&self, change: ProfileChange) -> Result<Profile> {
+        self.write(move |writer| writer.change_profile(change)).await
+    }
+
+    async fn clear(&self) -> Result<Profile> {
+        self.write(Writer::clear).await
+    }
+
+    async fn cleanup(&self) -> Result<Cleaned> {
+        self.write(Writer::cleanup).await
+    }
+
+    async fn snapshots(&self) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || shelf::list(&reader.folder, &*reader.settings()?)).await
+    }
+
+    async fn read_snapshot(&self, id: &str) -> Result<Option<Snapshot>> {
+        let (reader, id) = (Arc::clone(&self.reader), id.to_owned());
+        blocking(move || shelf::read(&reader.folder, &*reader.settings()?, &id)).await
+    }
+
+    async fn save_snapshot(&self, snapshot: Snapshot) -> Result<()> {
+        self.write(move |writer| writer.save_snapshot(snapshot)).await
+    }
+
+    async fn delete_snapshot(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |writer| writer.delete_snapshot(&id)).await
+    }
+
+    async fn restore(
+        &self,
+        id: &str,
+        since: Timestamp,
+        thread: Option<String>,
+        now: Zoned,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        let restoring = Restoring { id: id.to_owned(), since, now, thread };
+        self.write(move |writer| writer.restore(&restoring)).await
     }
 }
 

@@ -73,6 +73,10 @@ pub enum FindingKind {
     SecondName,
     /// What an interrupted write left behind. It is removed at the next append.
     Leftover,
+    /// The conversation's settings or a snapshot: said to be there, and gone.
+    Absent,
+    /// An older state of the conversation's settings or of a snapshot was put back.
+    Outdated,
     /// Files that a repair set aside. They are never read.
     Quarantined {
         /// How many entries lie there.
@@ -91,6 +95,12 @@ pub enum FindingKind {
 }
 
 impl Finding {
+    /// The record that it is about, as its name says.
+    pub(crate) fn record(&self) -> Option<RecordName> {
+        let file = self.file.as_deref()?;
+        file.rsplit_once(':').map_or(file, |(_, record)| record).parse().ok()
+    }
+
     /// The same as an error, if another key, a newer program or another time may give what this one could not read.
     pub(crate) fn refusal(&self) -> Option<Error> {
         let place = || self.file.clone().unwrap_or_default();
@@ -134,6 +144,8 @@ impl FindingKind {
             Self::Returned => "returned",
             Self::SecondName => "second-name",
             Self::Leftover => "leftover",
+            Self::Absent => "absent",
+            Self::Outdated => "outdated",
             Self::Quarantined { .. } => "quarantined",
             Self::RolledBack => "rolled-back",
             Self::Vanished => "vanished",
@@ -218,6 +230,8 @@ impl fmt::Display for FindingKind {
             Self::Doubled => f.write_str(
                 "holds records that are elsewhere as well, as an interruption leaves them; each counts once",
             ),
+            Self::Absent => f.write_str("it should be there, and is gone: lost, or taken away"),
+            Self::Outdated => f.write_str("an older state of it was put back, as by a backup"),
             Self::Foreign => f.write_str("not a file of this store; it is never read as a message"),
             Self::Ancestor => f.write_str(
                 "a record in the format of the older system, without authenticated place; it is never read as a message",
@@ -309,6 +323,9 @@ impl Finding {
             }
             Kind::Returned | Kind::Leftover | Kind::Doubled => {
                 "`sottovoce repair` tidies up at once"
+            }
+            Kind::Absent | Kind::Outdated => {
+                "restore the newest from a backup, or go on without it: `sottovoce repair`"
             }
             Kind::SecondName => "find the other name and remove it: `find / -samefile FILE`",
             Kind::RolledBack | Kind::Unforgotten | Kind::Replaced => {

@@ -18,13 +18,14 @@ use crate::store::head::{self, Head};
 use crate::store::name::RecordName;
 use crate::store::pack::{self, PackName};
 use crate::store::quarantine;
-use crate::store::record::{self, StoredMessage};
+use crate::store::record::StoredMessage;
+use crate::store::retention::Retention;
+use crate::store::snapshot::shelf;
 use crate::store::vault::held::HeldVault;
 use crate::store::vault::{Vault, holds_records};
 
 /// Files that belong to a conversation but are neither records nor documents.
-const SIDECARS: [&[u8]; 7] =
-    [b"vault", b"head", b"lock", b"profile", b"artifacts", b"snapshots", b"presets"];
+const SIDECARS: [&[u8]; 6] = [b"vault", b"head", b"lock", b"artifacts", b"snapshots", b"presets"];
 
 /// How long a reading waits for a writer to finish what looks half done.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -36,9 +37,12 @@ const TEARING: Duration = Duration::from_millis(5);
 pub(crate) struct Folder {
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) packs: Arc<dyn Blobs>,
+    pub(crate) snapshots: Arc<dyn Blobs>,
     pub(crate) root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
     vault: HeldVault,
+    /// How much is kept of a conversation whose settings do not say it.
+    pub(crate) retention: Retention,
     /// How many threads may read packs, if not as many as there are processors.
     threads: Option<usize>,
 }
@@ -72,46 +76,6 @@ pub(crate) enum Opened {
     Gone,
 }
 
-/// A place to open one record after the other at, without asking for memory each time.
-pub(crate) struct Desk<'a> {
-    folder: &'a Folder,
-    scope: Vec<&'a str>,
-    scratch: Scratch,
-}
-
-impl<'a> Desk<'a> {
-    pub(crate) fn new(folder: &'a Folder) -> Self {
-        Self { folder, scope: folder.scope.parts(), scratch: Scratch::default() }
-    }
-
-    /// Opens a record in a file of its own.
-    pub(crate) fn read(&mut self, name: RecordName) -> Result<Opened> {
-        let text = name.to_string();
-        match self.folder.blobs.read(&text) {
-            Ok(Some(bytes)) => self.open(name, &text, &bytes),
-            Ok(None) => Ok(Opened::Gone),
-            Err(error) => unreadable(error).map(Opened::Skipped),
-        }
-    }
-
-    /// Opens a record's bytes under its name, given as text too.
-    pub(crate) fn open(&mut self, name: RecordName, text: &str, bytes: &[u8]) -> Result<Opened> {
-        let Self { folder, scope, scratch } = self;
-        let plaintext = match folder.unseal_in(scratch, &Place::record(scope, text), bytes)? {
-            Ok(plaintext) => plaintext,
-            Err(kind) => return Ok(Opened::Skipped(kind)),
-        };
-        let opened = if name.is_forget() {
-            Erased::parse(plaintext).map(Opened::Forget)
-        } else {
-            record::decode(name, plaintext)
-                .map(|message| StoredMessage::new(&folder.scope, name, message))
-                .map(|stored| Opened::Message(Arc::new(stored)))
-        };
-        Ok(opened.unwrap_or(Opened::Skipped(FindingKind::BadRecord)))
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeadState {
     Absent,
@@ -136,9 +100,15 @@ impl Folder {
         scope: Scope,
         keys: Vec<Arc<EncryptionKey>>,
     ) -> Self {
-        let packs = blobs.folder(pack::FOLDER);
-        let vault = HeldVault::new(keys);
-        Self { blobs, packs, root, scope: Arc::new(scope), vault, threads: None }
+        let [packs, snapshots] = [pack::FOLDER, shelf::FOLDER].map(|name| blobs.folder(name));
+        let (vault, scope) = (HeldVault::new(keys), Arc::new(scope));
+        let retention = Retention::FOREVER;
+        Self { blobs, packs, snapshots, root, scope, vault, retention, threads: None }
+    }
+
+    /// The same, keeping so much where its settings do not say it.
+    pub(crate) fn keeping(self, retention: Retention) -> Self {
+        Self { retention, ..self }
     }
 
     /// The same, read by so many threads.
@@ -293,16 +263,6 @@ impl Folder {
         Ok(listing)
     }
 
-    /// Opens one record. Only failures that concern every file are errors.
-    pub(crate) fn open(&self, name: RecordName) -> Result<Opened> {
-        Desk::new(self).read(name)
-    }
-
-    /// Opens a record's bytes, wherever they were.
-    pub(crate) fn open_bytes(&self, name: RecordName, bytes: &[u8]) -> Result<Opened> {
-        Desk::new(self).open(name, &name.to_string(), bytes)
-    }
-
     /// Whether a file's bytes open under another name than its own.
     pub(crate) fn belongs_to(&self, name: RecordName, bytes: &[u8]) -> Result<bool> {
         let place = name.to_string();
@@ -318,7 +278,8 @@ impl Folder {
         Ok(self.unseal_in(&mut scratch, place, bytes)?.map(std::mem::take))
     }
 
-    fn unseal_in<'s>(
+    /// [`unseal`](Self::unseal) without asking for memory each time.
+    pub(crate) fn unseal_in<'s>(
         &self,
         scratch: &'s mut Scratch,
         place: &Place<'_>,

@@ -1,14 +1,19 @@
 //! Deleting for ever, on record.
 
-use crate::error::Result;
+use std::collections::BTreeSet;
+
+use crate::error::{Error, Result};
 use crate::store::erased::Erased;
 use crate::store::finding::Finding;
-use crate::store::folder::{Folder, Opened, restless};
-use crate::store::name::RecordName;
+use crate::store::folder::{Folder, Listing, Opened, restless};
+use crate::store::imports;
+use crate::store::name::{NameTime, RecordKind, RecordName};
+use crate::store::origin::Origin;
 use crate::store::pack::PackName;
 use crate::store::pack::weed::weed;
+use crate::store::pen::Pen;
 use crate::store::reader::{Reader, Wanted};
-use crate::store::record::StoredMessage;
+use crate::store::record::{LONGEST_RECORD, StoredMessage};
 use crate::store::tail::Tail;
 
 /// What a request to forget came to.
@@ -25,7 +30,64 @@ pub struct Forgotten {
 }
 
 /// How many numbers are looked through at a time.
-const STRETCH: u64 = 16_384;
+pub(crate) const STRETCH: u64 = 16_384;
+
+/// What becomes of the numbers of what cannot be read now, but by another program or at another time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// Nothing is forgotten: nobody can look at what it would be.
+    Refused,
+    /// They are recorded too. The files stay as long as they do not open, and are never read.
+    Recorded,
+}
+
+/// Records numbers as forgotten, then removes their files.
+pub(crate) fn erase(
+    reader: &Reader,
+    pen: &Pen<'_>,
+    tail: &mut Tail,
+    seqs: &Erased,
+    unread: Unread,
+) -> Result<Forgotten> {
+    let now = NameTime::try_from(reader.now())?;
+    let mut erased = tail.erased.clone();
+    erased.extend(seqs.ranges());
+    if erased == tail.erased {
+        // What could not be taken out of packs the last time.
+        let (mut forgotten, packs) = (Forgotten::default(), std::mem::take(&mut tail.overgrown));
+        remove_packed(pen.folder, &packs, &erased, &mut forgotten)?;
+        return Ok(forgotten);
+    }
+    let numbers = erased.count() - tail.erased.count();
+    let newly = erased.without(&tail.erased);
+    // The new record speaks for the earlier ones, which go with what they erased.
+    erased.extend(tail.forgets.iter().map(|name| name.seq..=name.seq));
+    let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
+        reason: "the forgotten numbers cannot be written as JSON",
+    })?;
+    if plaintext.len() > LONGEST_RECORD {
+        return Err(Error::InvalidMessage {
+            reason: "so many separate numbers fit no record that could be read again",
+        });
+    }
+    let mut imported = BTreeSet::new();
+    survey(reader, tail, &newly, unread, |stored| {
+        imported.extend(Origin::of(&stored.message));
+    })?;
+    imports::note(pen, &imported)?;
+    let name = pen.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
+    tail.last_seq = name.seq;
+    pen.acknowledge(tail)?;
+
+    let Listing { mut names, mut packs, .. } = pen.folder.list()?;
+    names.retain(|name| erased.contains(name.seq));
+    let mut forgotten = Forgotten { numbers, ..remove_erased(pen.folder, &names, &erased)? };
+    // Packs hold no forget records, and what was forgotten before is no longer in them.
+    packs.retain(|pack| newly.meets(&pack.seqs()));
+    remove_packed(pen.folder, &packs, &erased, &mut forgotten)?;
+    *tail = Tail::load_alone(pen.folder, 0, None)?;
+    Ok(forgotten)
+}
 
 /// Hands over the messages that are about to be forgotten.
 ///
@@ -36,6 +98,7 @@ pub(crate) fn survey(
     reader: &Reader,
     tail: &Tail,
     forgotten: &Erased,
+    unread: Unread,
     mut visit: impl FnMut(&StoredMessage),
 ) -> Result<()> {
     let mut ranges = forgotten.ranges().peekable();
@@ -56,7 +119,9 @@ pub(crate) fn survey(
         let among = |finding: &&Finding| {
             finding.seqs.is_some_and(|(first, end)| forgotten.meets(&(first..=end)))
         };
-        if let Some(refusal) = reading.skipped.iter().filter(among).find_map(Finding::refusal) {
+        if unread == Unread::Refused
+            && let Some(refusal) = reading.skipped.iter().filter(among).find_map(Finding::refusal)
+        {
             return Err(refusal);
         }
         let concerned = reading.messages.iter().filter(|stored| forgotten.contains(stored.seq));

@@ -70,6 +70,16 @@ impl Head {
         head
     }
 
+    /// The revision of the conversation's settings; 0 where it has none of its own.
+    pub(crate) fn profile(&self) -> u64 {
+        self.profile
+    }
+
+    /// The same with other settings.
+    pub(crate) fn with_profile(self, rev: u64) -> Self {
+        Self { profile: rev, ..self }
+    }
+
     /// The same of another run of heads, which a mark that was not there before tells apart. It says less of its newest
     /// then: its place is taken before theirs.
     pub(crate) fn since(self, mark: u64) -> Self {

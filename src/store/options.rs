@@ -16,6 +16,7 @@ use crate::store::folder::Folder;
 use crate::store::packer::Packer;
 use crate::store::reader::Reader;
 use crate::store::record::LONGEST_RECORD;
+use crate::store::retention::Retention;
 use crate::store::writer::Writer;
 
 /// How to open a store.
@@ -29,6 +30,7 @@ pub struct StoreOptions {
     redactor: Option<Arc<dyn Redactor>>,
     loose_files: usize,
     threads: Option<usize>,
+    retention: Retention,
 }
 
 impl StoreOptions {
@@ -43,6 +45,7 @@ impl StoreOptions {
             redactor: None,
             loose_files: 64,
             threads: None,
+            retention: Retention::FOREVER,
         }
     }
 
@@ -94,6 +97,14 @@ impl StoreOptions {
     #[must_use]
     pub fn loose_files(mut self, files: usize) -> Self {
         self.loose_files = files.max(1);
+        self
+    }
+
+    /// How much is kept and for how long, unless the conversation's own settings say it. Everything for ever unless told
+    /// otherwise.
+    #[must_use]
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention = retention;
         self
     }
 
@@ -151,8 +162,10 @@ impl StoreOptions {
         root: Arc<dyn Blobs>,
         blobs: Arc<dyn Blobs>,
     ) -> (Arc<Reader>, Writer) {
-        let folder = Folder::new(root, blobs, self.scope, self.keys).read_by(self.threads);
-        let reader = Arc::new(Reader::new(folder));
+        let folder = Folder::new(root, blobs, self.scope, self.keys)
+            .read_by(self.threads)
+            .keeping(self.retention);
+        let reader = Arc::new(Reader::new(folder, Arc::clone(&self.clock)));
         let writer = Writer::new(
             Arc::clone(&reader),
             Limits {

@@ -1,11 +1,16 @@
 //! What only the holder of the lock does to a folder: number records, publish them, keep the head.
 
+use std::sync::Arc;
+
 use crate::crypto::SealingKey;
 use crate::error::{Error, Result};
-use crate::store::document::Document;
+use crate::store::document::{self, Document};
 use crate::store::folder::{Folder, HeadState};
 use crate::store::head::{self, Head};
 use crate::store::name::{NameTime, RecordKind, RecordName};
+use crate::store::profile::Profile;
+use crate::store::quarantine;
+use crate::store::record::LONGEST_RECORD;
 use crate::store::tail::Tail;
 
 pub(crate) struct Pen<'a> {
@@ -97,9 +102,91 @@ impl Pen<'_> {
         self.folder.blobs.sync()
     }
 
+    /// Changes the conversation's settings, durably; the head tells of it, durably too.
+    pub(crate) fn change_profile(
+        &self,
+        tail: &mut Tail,
+        change: impl FnOnce(&mut Profile),
+    ) -> Result<()> {
+        self.check_settings(tail)?;
+        let told = match tail.head {
+            HeadState::Known(head) => head.profile(),
+            HeadState::Absent | HeadState::Damaged => 0,
+        };
+        let mut profile = Profile::clone(&tail.profile);
+        change(&mut profile);
+        if profile == *tail.profile && profile.rev == told {
+            return Ok(());
+        }
+        self.put_profile(tail, profile, told)
+    }
+
+    /// Refuses to go by settings of which nobody knows what they say.
+    pub(crate) fn check_settings(&self, tail: &Tail) -> Result<()> {
+        if tail.knows_settings() {
+            return Ok(());
+        }
+        let place = self.folder.blobs.path().join(Document::Profile.file_name());
+        Err(Error::Damaged {
+            place: place.display().to_string(),
+            reason: "the conversation's settings cannot be read; `sottovoce repair` goes on without them",
+        })
+    }
+
+    /// Puts settings in place of those that were lost. What is there and does not open is set aside.
+    pub(crate) fn renew_profile(
+        &self,
+        tail: &mut Tail,
+        change: impl FnOnce(&mut Profile),
+    ) -> Result<()> {
+        let told = match tail.head {
+            HeadState::Known(head) => head.profile(),
+            HeadState::Absent | HeadState::Damaged => 0,
+        };
+        if matches!(document::open(self.folder, Document::Profile)?, Some(Err(_))) {
+            document::check_replaceable(self.folder, Document::Profile)?;
+            let name = Document::Profile.file_name().as_bytes();
+            self.folder.blobs.set_aside(name, quarantine::FOLDER)?;
+        }
+        let mut profile = Profile { is_unknown: false, ..Profile::clone(&tail.profile) };
+        change(&mut profile);
+        self.put_profile(tail, profile, told)
+    }
+
+    /// Has the head tell of settings that whoever wrote them was too late to tell of.
+    pub(crate) fn tell_of_profile(&self, tail: &mut Tail) -> Result<()> {
+        match tail.head {
+            HeadState::Known(head)
+                if tail.knows_settings() && head.profile() < tail.profile.rev =>
+            {
+                self.folder.blobs.flush(Document::Profile.file_name())?;
+                self.folder.blobs.sync()?;
+                let profile = Arc::clone(&tail.profile);
+                tail.set_profile(profile, self.folder.retention);
+                self.acknowledge_packed(tail)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn put_profile(&self, tail: &mut Tail, mut profile: Profile, told: u64) -> Result<()> {
+        profile.rev = profile.rev.max(told).saturating_add(1);
+        let plaintext = serde_json::to_vec(&profile)
+            .ok()
+            .filter(|plaintext| plaintext.len() <= LONGEST_RECORD)
+            .ok_or(Error::InvalidMessage { reason: "the settings are too long to be kept" })?;
+        self.replace(Document::Profile, &plaintext)?;
+        tail.set_profile(Arc::new(profile), self.folder.retention);
+        match tail.head {
+            HeadState::Known(_) => self.acknowledge_packed(tail),
+            HeadState::Absent | HeadState::Damaged => Ok(()),
+        }
+    }
+
     /// Makes a head where there is none, durably.
     pub(crate) fn make_head(&self, tail: &mut Tail) -> Result<()> {
-        let head = Head::default().after(tail.last_seq, (None, None), tail.names());
+        let head = Head::default().with_profile(tail.profile.rev);
+        let head = head.after(tail.last_seq, (None, None), tail.names());
         let line = self.folder.seal_head(self.key, head)?;
         self.folder.blobs.replace(head::NAME, &line)?;
         self.folder.blobs.sync()?;

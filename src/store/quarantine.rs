@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, unreadable};
 use crate::store::pack;
+use crate::store::snapshot::shelf;
 
 /// The name of the folder, beside what lay there: one in the conversation's folder, one in that of packs.
 pub(crate) const FOLDER: &str = "quarantine";
@@ -11,8 +12,10 @@ pub(crate) const FOLDER: &str = "quarantine";
 /// How much lies there.
 pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    let packs = format!("{}/{FOLDER}", pack::FOLDER);
-    for (blobs, place) in [(&folder.blobs, FOLDER), (&folder.packs, &packs)] {
+    let [packs, snapshots] = [pack::FOLDER, shelf::FOLDER].map(|name| format!("{name}/{FOLDER}"));
+    let places =
+        [(&folder.blobs, FOLDER), (&folder.packs, &packs), (&folder.snapshots, &snapshots)];
+    for (blobs, place) in places {
         let mut files = 0;
         match blobs.folder(FOLDER).list(&mut |_, _| files += 1) {
             Ok(()) if files == 0 => {}

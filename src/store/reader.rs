@@ -6,17 +6,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 
+use crate::clock::Clock;
 use crate::error::Result;
 use crate::store::Reading;
+use crate::store::desk::Desk;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
-use crate::store::folder::{ATTEMPTS, Desk, Folder, Opened, restless};
+use crate::store::folder::{ATTEMPTS, Folder, Opened, restless};
 use crate::store::name::RecordName;
 use crate::store::pack::crew::in_order;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::pieces::{Piece, Read};
 use crate::store::pack::{OpenedPack, Pack, PackName, Reported};
+use crate::store::profile::Profile;
 use crate::store::record::StoredMessage;
+use crate::store::retention::Horizon;
 use crate::store::tail::Tail;
 
 /// Which messages a reading asks for.
@@ -95,6 +99,7 @@ impl Wanted {
 /// A folder and what is remembered of its newest end.
 pub(crate) struct Reader {
     pub(crate) folder: Folder,
+    clock: Arc<dyn Clock>,
     cache: Mutex<Cache>,
 }
 
@@ -106,8 +111,12 @@ struct Cache {
 }
 
 impl Reader {
-    pub(crate) fn new(folder: Folder) -> Self {
-        Self { folder, cache: Mutex::default() }
+    pub(crate) fn new(folder: Folder, clock: Arc<dyn Clock>) -> Self {
+        Self { folder, clock, cache: Mutex::default() }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now().timestamp()
     }
 
     /// Whether the folder can be read with the keys at hand.
@@ -148,11 +157,11 @@ impl Reader {
                 cache.version += u64::from(tail.is_some());
             }
         }
-        Ok(cache.tail.as_ref().and_then(|tail| tail.newest(n)))
+        Ok(cache.tail.as_ref().and_then(|tail| tail.shown(n, || self.now())))
     }
 
     pub(crate) fn read_tail(&self, n: usize) -> Result<Reading> {
-        let reading = self.load(n)?.newest(n).unwrap_or_default();
+        let reading = self.load(n)?.shown(n, || self.now()).unwrap_or_default();
         tracing::debug!(messages = reading.messages.len(), "read the newest end");
         for finding in &reading.skipped {
             tracing::warn!(kind = finding.kind.code(), file = finding.file, "passed over");
@@ -160,8 +169,34 @@ impl Reader {
         Ok(reading)
     }
 
+    /// The conversation's settings as they are now.
+    pub(crate) fn settings(&self) -> Result<Arc<Profile>> {
+        if self.remembered(1)?.is_some()
+            && let Some(tail) = &self.cache().tail
+        {
+            return Ok(Arc::clone(&tail.profile));
+        }
+        Ok(self.load(0)?.profile)
+    }
+
+    /// From where on the conversation is shown, as far as its newest end tells, or else as it is on disk.
+    pub(crate) fn horizon(&self, tail: &Tail) -> Result<Horizon> {
+        Ok(match tail.horizon(|| self.now()) {
+            Some(horizon) => horizon,
+            None => self.load(0)?.horizon(|| self.now()).unwrap_or(Horizon::Nothing),
+        })
+    }
+
+    /// The newest end as it is now.
+    pub(crate) fn newest(&self) -> Result<Tail> {
+        match self.known() {
+            Some(tail) if tail.is_current(&self.folder)? => Ok(tail),
+            _ => self.load(0),
+        }
+    }
+
     /// The newest end as it is on disk, which is remembered.
-    fn load(&self, n: usize) -> Result<Tail> {
+    pub(crate) fn load(&self, n: usize) -> Result<Tail> {
         let (known, version) = {
             let cache = self.cache();
             (cache.tail.clone(), cache.version)
@@ -178,8 +213,16 @@ impl Reader {
         Ok(tail)
     }
 
-    /// Every message that is wanted, in conversation order.
+    /// Every message that is wanted and not hidden, in conversation order.
     pub(crate) fn read_if(&self, wanted: &Wanted) -> Result<Reading> {
+        let (mut reading, tail) = self.read_kept(wanted)?;
+        let horizon = self.horizon(&tail)?;
+        reading.messages.retain(|message| horizon.shows(message.name));
+        Ok(reading)
+    }
+
+    /// The same with what is hidden and not removed yet, and the newest end as it was then.
+    pub(crate) fn read_kept(&self, wanted: &Wanted) -> Result<(Reading, Tail)> {
         let mut known = self.known();
         for _ in 0..ATTEMPTS {
             let tail = match known.take() {
@@ -189,10 +232,13 @@ impl Reader {
                 _ => self.load(0)?,
             };
             if let Some(reading) = self.read_once(&tail, wanted)? {
-                return Ok(reading);
+                return Ok((reading, tail));
             }
         }
-        let alone = || self.read_once(&Tail::load_alone(&self.folder, 0, None)?, wanted);
+        let alone = || {
+            let tail = Tail::load_alone(&self.folder, 0, None)?;
+            Ok(self.read_once(&tail, wanted)?.map(|reading| (reading, tail)))
+        };
         self.folder.settled(alone)?.flatten().ok_or_else(|| restless(&self.folder))
     }
 

@@ -6,7 +6,6 @@
 
 mod conversation;
 pub(crate) mod reseal;
-pub(crate) mod scopes;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -20,11 +19,11 @@ use crate::scope::Scope;
 use crate::store::file::blocking;
 use crate::store::finding::Finding;
 use crate::store::options::StoreOptions;
+use crate::store::scopes::{self, Place};
 use crate::store::vault::entry::{self, Entry};
 use crate::store::vault::{LOCK_TIMEOUT, NAME, copy, holds_records};
 use crate::store::verify::Progress;
 use conversation::Conversation;
-use scopes::Place;
 
 /// How often all conversations are gone through before it is given up that nothing more is found in one.
 const ROUNDS: usize = 20;

@@ -7,6 +7,7 @@ use serde::ser::SerializeStruct;
 
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::pack::{self, PackName};
+use crate::store::profile;
 use crate::store::{head, quarantine};
 
 /// What a repair does about a finding. `Display` says it in a few words.
@@ -27,6 +28,8 @@ pub enum Remedy {
     ForgetAgain,
     /// Remove what an interrupted write left behind.
     Sweep,
+    /// Go on with the settings and snapshots that are there.
+    Accept,
     /// Move it, as it is, to the quarantine folder.
     SetAside,
 }
@@ -42,6 +45,10 @@ impl Remedy {
             Kind::Doubled => Some(Self::RemoveCopies),
             Kind::Returned => Some(Self::ForgetAgain),
             Kind::Leftover => Some(Self::Sweep),
+            Kind::Absent | Kind::Outdated => Some(Self::Accept),
+            Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord if profile::is_about(finding) => {
+                Some(Self::Accept)
+            }
             Kind::Damaged(_) if is_pack(finding) => Some(Self::RebuildPack),
             Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord | Kind::Ancestor
                 if quarantine && pack_of(finding).is_some() =>
@@ -73,6 +80,7 @@ impl Remedy {
             Self::RemoveCopies => "remove-copies",
             Self::ForgetAgain => "forget-again",
             Self::Sweep => "sweep",
+            Self::Accept => "accept",
             Self::SetAside => "set-aside",
         }
     }
@@ -88,6 +96,7 @@ impl fmt::Display for Remedy {
             Self::RemoveCopies => "remove what is elsewhere too, to the byte",
             Self::ForgetAgain => "remove it again",
             Self::Sweep => "remove it",
+            Self::Accept => "go on with the settings and snapshots that are there",
             Self::SetAside => "move it to the quarantine folder",
         })
     }

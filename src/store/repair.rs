@@ -17,6 +17,7 @@ use crate::store::head;
 use crate::store::pen::Pen;
 use crate::store::quarantine;
 use crate::store::remedy::{Mending, Remedy, pack_of};
+use crate::store::snapshot::shelf;
 use crate::store::tail::Tail;
 use crate::store::verify::Report;
 
@@ -86,11 +87,16 @@ pub(crate) fn mend(
         let mut packs = folder.list()?.packs;
         packs.retain(|pack| tail.erased.meets(&pack.seqs()));
         remove_packed(folder, &packs, &tail.erased, &mut Forgotten::default())?;
+        shelf::sweep(pen, tail)?;
     }
     aside::set_aside(folder, of(Remedy::SetAside).map(|mending| &mending.finding))?;
 
     *tail = Tail::load_alone(folder, 0, None)?;
-    renew_head(pen, tail, of(Remedy::RenewHead).next().is_some())
+    renew_head(pen, tail, of(Remedy::RenewHead).next().is_some())?;
+    if of(Remedy::Accept).next().is_some() {
+        shelf::accept(pen, tail)?;
+    }
+    Ok(())
 }
 
 /// Tells readers that something has changed, and makes a head where it was lost and that is asked for.

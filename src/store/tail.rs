@@ -4,7 +4,10 @@ mod glance;
 mod look;
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+
+use jiff::Timestamp;
 
 use crate::error::Result;
 use crate::store::Reading;
@@ -14,7 +17,9 @@ use crate::store::folder::{Folder, HeadState};
 use crate::store::head::Head;
 use crate::store::name::{NameTime, RecordName};
 use crate::store::pack::PackName;
+use crate::store::profile::{self, Profile};
 use crate::store::record::StoredMessage;
+use crate::store::retention::{self, Horizon, Retention};
 
 /// How many of the newest messages stay in memory as more are appended.
 const KEPT: usize = 256;
@@ -46,6 +51,9 @@ pub(crate) struct Tail {
     pub(crate) is_survey: bool,
     /// Whether somebody else may have changed names in it since the head was written.
     pub(crate) is_disturbed: bool,
+    pub(crate) profile: Arc<Profile>,
+    /// How much is kept, of this conversation or of all.
+    pub(crate) retention: Retention,
     messages: VecDeque<Arc<StoredMessage>>,
     /// Whether `messages` are all there are.
     whole: bool,
@@ -89,6 +97,82 @@ impl Tail {
         })
     }
 
+    /// The newest `n` of those that are not hidden, if that many are in memory or there are no more.
+    pub(crate) fn shown(&self, n: usize, now: impl FnOnce() -> Timestamp) -> Option<Reading> {
+        if self.retention.is_forever() {
+            return self.newest(n);
+        }
+        match self.horizon(now)? {
+            Horizon::All => self.newest(n),
+            Horizon::Nothing | Horizon::Expired => self.newest(0),
+            Horizon::From(first) => {
+                let hidden = self.messages.partition_point(|message| message.name < first);
+                self.newest(n.min(self.messages.len() - hidden))
+            }
+        }
+    }
+
+    /// From where on messages are shown; `None` where too few are in memory to tell.
+    pub(crate) fn horizon(&self, now: impl FnOnce() -> Timestamp) -> Option<Horizon> {
+        if self.retention.is_forever() {
+            return Some(Horizon::All);
+        }
+        if self.messages.is_empty() {
+            return self.whole.then_some(Horizon::All);
+        }
+        let expiry = self.last_said().and_then(|last| self.retention.expiry(last));
+        if expiry.is_some_and(|expiry| expiry < now()) {
+            return Some(Horizon::Expired);
+        }
+        let Some(most) = self.retention.max_messages else {
+            return Some(Horizon::All);
+        };
+        if !self.whole && self.messages.len() < self.retention.needed() {
+            return None;
+        }
+        // What cannot be read just now has its place too, or the window would reach back over what was hidden.
+        let unread = self.unreadable().filter(|finding| finding.record().is_some()).count();
+        let most = (most.get() as usize).saturating_sub(unread);
+        if self.messages.len() <= most {
+            return Some(Horizon::All);
+        }
+        let start = retention::start(self.messages.iter().map(|stored| &stored.message), most);
+        Some(self.messages.get(start).map_or(Horizon::Nothing, |first| Horizon::From(first.name)))
+    }
+
+    /// When the newest message was said, be it one that does not open: of that one, its name tells.
+    pub(crate) fn last_said(&self) -> Option<Timestamp> {
+        let unopened = self.skipped.iter().filter_map(Finding::record);
+        let unopened = unopened.filter_map(|name| name.time.timestamp()).max();
+        self.messages.back().map(|last| last.ordered_at()).max(unopened)
+    }
+
+    /// What the system could not read just now.
+    pub(crate) fn unreadable(&self) -> impl Iterator<Item = &Finding> {
+        self.skipped.iter().filter(|finding| matches!(finding.kind, FindingKind::Unreadable(_)))
+    }
+
+    /// The numbers that something is the matter with.
+    pub(crate) fn doubtful(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
+        let numbers = self.skipped.iter().filter_map(|finding| finding.seqs);
+        numbers.map(|(first, last)| first..=last)
+    }
+
+    /// Whether it is known what the settings say.
+    pub(crate) fn knows_settings(&self) -> bool {
+        !self.skipped.iter().any(profile::is_about)
+    }
+
+    /// Notes settings that have been published; the head has to tell of them yet.
+    pub(crate) fn set_profile(&mut self, profile: Arc<Profile>, default: Retention) {
+        self.retention = profile.retention.unwrap_or(default);
+        if let HeadState::Known(head) = &mut self.head {
+            *head = head.with_profile(profile.rev);
+        }
+        self.profile = profile;
+        self.skipped.retain(|finding| !profile::is_about(finding));
+    }
+
     /// The messages in memory, oldest first.
     pub(crate) fn messages(&self) -> impl Iterator<Item = &Arc<StoredMessage>> {
         self.messages.iter()
@@ -110,14 +194,17 @@ impl Tail {
             self.messages.make_contiguous().sort_unstable_by_key(|message| message.name);
         }
         let mut bytes: usize = self.messages.iter().map(|m| m.message.content.len()).sum();
-        while self.messages.len() > KEPT || (bytes > KEPT_BYTES && self.messages.len() > 1) {
+        let least = self.retention.needed().max(1);
+        while self.messages.len() > KEPT.max(least)
+            || (bytes > KEPT_BYTES && self.messages.len() > least)
+        {
             let Some(oldest) = self.messages.pop_front() else {
                 break;
             };
             bytes -= oldest.message.content.len();
             self.whole = false;
         }
-        self.messages.shrink_to(KEPT * 2);
+        self.messages.shrink_to(KEPT.max(least) * 2);
     }
 
     /// Whether this store has never written to the folder; another system may have.

@@ -9,7 +9,9 @@ use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, HeadState};
 use crate::store::name::RecordName;
 use crate::store::pack::{OpenedPack, Pack, PackName};
+use crate::store::profile;
 use crate::store::quarantine;
+use crate::store::snapshot::shelf;
 
 /// How far a check, or packing, has come, in records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +58,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     census.findings.append(&mut listing.strange);
     census.findings.append(&mut listing.leftovers);
     census.findings.append(&mut document::verify(folder)?);
+    census.findings.append(&mut beside(folder)?);
     census.findings.append(&mut quarantine::verify(folder)?);
     let mut done = 0;
     let mut count = |more: usize| {
@@ -89,6 +92,23 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     }
     place(&mut census, folder, listing.names)?;
     Ok(census.report(head))
+}
+
+/// What is wrong with settings and snapshots. Where something seems to be, it is looked at again while nobody writes: a
+/// snapshot that is being saved or deleted is no loss.
+fn beside(folder: &Folder) -> Result<Vec<Finding>> {
+    let look = || {
+        let (_, head) = folder.head()?;
+        let (profile, unsettled) = profile::read(folder, head, None)?;
+        let mut findings: Vec<Finding> = unsettled.into_iter().collect();
+        findings.append(&mut shelf::verify(folder, &profile)?);
+        Ok(findings)
+    };
+    let findings = look()?;
+    if findings.is_empty() {
+        return Ok(findings);
+    }
+    Ok(folder.settled(look)?.unwrap_or(findings))
 }
 
 /// How often a check looks again while others write, before it makes them wait.

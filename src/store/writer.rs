@@ -1,28 +1,30 @@
 //! Writing: under the folder's lock, one writer at a time.
 
-use std::collections::BTreeSet;
-use std::mem::take;
+mod stock;
+
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::bulk::Batch;
+use crate::store::cleanup::{self, Cleaned};
 use crate::store::document::{self, Document};
 use crate::store::draft::{Dating, Draft, Limits};
-use crate::store::folder::{HeadState, Listing};
-use crate::store::forget::{self, Forgotten, remove_erased, remove_packed};
+use crate::store::forget::{self, Forgotten, Unread};
 use crate::store::imports;
-use crate::store::name::{NameTime, RecordKind};
-use crate::store::origin::Origin;
-use crate::store::packer::mend::{Before, make_durable};
+use crate::store::packer::mend::Before;
 use crate::store::packer::{Packer, Step};
 use crate::store::pen::Pen;
+use crate::store::profile::Profile;
 use crate::store::reader::Reader;
-use crate::store::record::{LONGEST_RECORD, StoredMessage};
+use crate::store::record::StoredMessage;
 use crate::store::remedy::{Mending, Remedy};
 use crate::store::repair::{self, RepairOptions, adopt};
+use crate::store::snapshot::copies::{Restoring, with_copies};
+use crate::store::snapshot::{Snapshot, shelf};
 use crate::store::tail::Tail;
+use stock::{newest_end, prepare};
 
 pub(crate) struct Writer {
     reader: Arc<Reader>,
@@ -60,23 +62,15 @@ impl Writer {
         drafts: Vec<Draft>,
         dating: Dating,
     ) -> Result<Vec<Arc<StoredMessage>>> {
-        self.locked(|pen, tail, packer| {
-            let total = drafts.len();
-            let mut stored = Vec::with_capacity(total);
-            for draft in drafts {
-                match publish(pen, tail, draft, dating) {
-                    Ok(message) => stored.push(message),
-                    Err(error) if stored.is_empty() => return Err(error),
-                    Err(error) => {
-                        pen.acknowledge(tail)?;
-                        return Err(partial(stored.len(), total, error));
-                    }
-                }
-            }
-            pen.acknowledge(tail)?;
+        let reader = Arc::clone(&self.reader);
+        let (stored, lost) = self.locked(|pen, tail, packer| {
+            cleanup::expire(&reader, pen, tail)?;
+            let stored = publish_all(pen, tail, drafts, dating)?;
             packer.pack(pen, tail);
-            Ok(stored)
-        })
+            Ok((stored, trim(&reader, pen, tail)))
+        })?;
+        self.poisoned |= lost;
+        Ok(stored)
     }
 
     /// Keeps messages in packs, each under the lock anew, so that others get their turn in between.
@@ -85,6 +79,7 @@ impl Writer {
         drafts: Vec<Draft>,
         dating: Dating,
     ) -> Result<Vec<Arc<StoredMessage>>> {
+        let reader = Arc::clone(&self.reader);
         let total = drafts.len();
         let mut stored = Vec::with_capacity(total);
         let mut rest = drafts.into_iter();
@@ -92,6 +87,7 @@ impl Writer {
             let kept = Batch::next(&mut rest, self.packer.largest()).and_then(|batch| {
                 let Some(batch) = batch else { return Ok(None) };
                 let publish = |pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer| {
+                    cleanup::expire(&reader, pen, tail)?;
                     let kept = batch.publish(pen, tail, dating)?;
                     packer.tidy(pen);
                     Ok(kept)
@@ -119,10 +115,12 @@ impl Writer {
         let Some(batch) = Batch::next(&mut drafts.into_iter(), self.packer.largest())? else {
             return Ok(Some(Vec::new()));
         };
+        let reader = Arc::clone(&self.reader);
         self.locked(|pen, tail, packer| {
             if tail.last_seq != seen {
                 return Ok(None);
             }
+            cleanup::expire(&reader, pen, tail)?;
             imports::begin(pen)?;
             let kept = batch.publish(pen, tail, Dating::Own)?;
             packer.tidy(pen);
@@ -136,51 +134,99 @@ impl Writer {
         drafts.enumerate().filter_map(|(at, draft)| Some((at, draft.err()?))).collect()
     }
 
-    /// Records numbers as forgotten, then removes their files.
+    /// Takes messages out of snapshots, records their numbers as forgotten with those of their copies, and removes their
+    /// files.
     pub(crate) fn forget(&mut self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
-        let now = NameTime::try_from(self.limits.clock.now().timestamp())?;
         let reader = Arc::clone(&self.reader);
         self.locked(|pen, tail, _| {
-            let mut erased = tail.erased.clone();
             let last = tail.last_seq;
-            erased.extend(seqs.iter().map(|range| *range.start()..=(*range.end()).min(last)));
-            if erased == tail.erased {
-                // What could not be taken out of packs the last time.
-                let (mut forgotten, packs) = (Forgotten::default(), take(&mut tail.overgrown));
-                remove_packed(pen.folder, &packs, &erased, &mut forgotten)?;
-                return Ok(forgotten);
+            let asked = seqs.iter().map(|range| *range.start()..=(*range.end()).min(last));
+            let (snapshots, mut left) = shelf::all(pen.folder, &tail.profile)?;
+            let asked = with_copies(&reader, tail, &snapshots, asked.collect())?;
+            shelf::withdraw(pen, tail, (snapshots, &left), &asked)?;
+            // What was hidden is not to take the place of what goes.
+            let hidden = cleanup::hidden_now(&reader, pen, tail)?;
+            if !hidden.is_empty() {
+                forget::erase(&reader, pen, tail, &hidden, Unread::Recorded)?;
             }
-            let numbers = erased.count() - tail.erased.count();
-            let newly = erased.without(&tail.erased);
-            // The new record speaks for the earlier ones, which go with what they erased.
-            erased.extend(tail.forgets.iter().map(|name| name.seq..=name.seq));
-            let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
-                reason: "the forgotten numbers cannot be written as JSON",
-            })?;
-            if plaintext.len() > LONGEST_RECORD {
-                return Err(Error::InvalidMessage {
-                    reason: "so many separate numbers fit no record that could be read again",
-                });
-            }
-            let mut imported = BTreeSet::new();
-            forget::survey(&reader, tail, &newly, |stored| {
-                imported.extend(Origin::of(&stored.message));
-            })?;
-            imports::note(pen, &imported)?;
-            let name = pen.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
-            tail.last_seq = name.seq;
-            pen.acknowledge(tail)?;
-
-            let Listing { mut names, mut packs, .. } = pen.folder.list()?;
-            names.retain(|name| erased.contains(name.seq));
-            let mut forgotten =
-                Forgotten { numbers, ..remove_erased(pen.folder, &names, &erased)? };
-            // Packs hold no forget records, and what was forgotten before is no longer in them.
-            packs.retain(|pack| newly.meets(&pack.seqs()));
-            remove_packed(pen.folder, &packs, &erased, &mut forgotten)?;
-            *tail = Tail::load_alone(pen.folder, 0, None)?;
+            let mut forgotten = forget::erase(&reader, pen, tail, &asked, Unread::Refused)?;
+            forgotten.left.append(&mut left);
             tracing::info!(removed = forgotten.removed.len(), "forgot");
             Ok(forgotten)
+        })
+    }
+
+    /// Removes what the retention hides.
+    pub(crate) fn cleanup(&mut self) -> Result<Cleaned> {
+        let reader = Arc::clone(&self.reader);
+        // A conversation that was never written to is not made by this.
+        if Tail::load(&reader.folder, 0, None)?.is_fresh() {
+            return Ok(Cleaned::default());
+        }
+        self.locked(|pen, tail, _| cleanup::cleanup(&reader, pen, tail))
+    }
+
+    /// Changes the conversation's settings.
+    pub(crate) fn change_profile(&mut self, change: impl FnOnce(&mut Profile)) -> Result<Profile> {
+        let reader = Arc::clone(&self.reader);
+        self.locked(|pen, tail, _| {
+            let mut profile = Profile::clone(&tail.profile);
+            change(&mut profile);
+            pen.check_settings(tail)?;
+            if profile.retention != tail.profile.retention {
+                cleanup::before_widening(&reader, pen, tail)?;
+            }
+            pen.change_profile(tail, |kept| {
+                let (rev, snapshots, restored) = (
+                    kept.rev,
+                    std::mem::take(&mut kept.snapshots),
+                    std::mem::take(&mut kept.restored),
+                );
+                *kept = Profile { rev, snapshots, restored, ..profile };
+            })?;
+            Ok(Profile::clone(&tail.profile))
+        })
+    }
+
+    /// Clears the context up to now.
+    pub(crate) fn clear(&mut self) -> Result<Profile> {
+        let now = self.limits.clock.now().timestamp();
+        self.locked(|pen, tail, _| {
+            let last = tail.last_seq;
+            pen.change_profile(tail, |profile| profile.clear(now, last))?;
+            Ok(Profile::clone(&tail.profile))
+        })
+    }
+
+    pub(crate) fn save_snapshot(&mut self, snapshot: Snapshot) -> Result<()> {
+        self.locked(|pen, tail, _| shelf::save(pen, tail, snapshot))
+    }
+
+    pub(crate) fn delete_snapshot(&mut self, id: &str) -> Result<()> {
+        self.locked(|pen, tail, _| shelf::delete(pen, tail, id))
+    }
+
+    /// Keeps messages of a snapshot anew, but for those that are in the context already.
+    pub(crate) fn restore(&mut self, restoring: &Restoring) -> Result<Vec<Arc<StoredMessage>>> {
+        let Self { reader, limits, .. } = self;
+        let (reader, limits) = (Arc::clone(reader), limits.clone());
+        self.locked(|pen, tail, packer| {
+            let missing = restoring.missing(&reader, tail)?;
+            let drafts = missing.into_iter().map(|message| Draft::new(message, &limits));
+            let drafts: Vec<Draft> = drafts.collect::<Result<_>>()?;
+            if drafts.is_empty() {
+                return Ok(Vec::new());
+            }
+            cleanup::expire(&reader, pen, tail)?;
+            // Where they will be is noted first; what is noted in vain costs a look when something is forgotten.
+            let next = tail.last_seq.saturating_add(1);
+            let last = tail.last_seq.saturating_add(drafts.len() as u64);
+            pen.change_profile(tail, |profile| {
+                profile.restored.extend(std::iter::once(next..=last));
+            })?;
+            let stored = publish_all(pen, tail, drafts, Dating::Newest)?;
+            packer.pack(pen, tail);
+            Ok(stored)
         })
     }
 
@@ -194,6 +240,11 @@ impl Writer {
 
     /// Keeps a document in place of the one before.
     pub(crate) fn write_document(&mut self, document: Document, plaintext: &[u8]) -> Result<()> {
+        if document == Document::Profile {
+            let reason =
+                "the settings are changed with `change_profile`, so that no change is lost";
+            return Err(Error::InvalidMessage { reason });
+        }
         let (size, limit) = (plaintext.len(), self.limits.max_message_bytes);
         if size > limit {
             return Err(Error::TooLarge { size, limit });
@@ -265,6 +316,7 @@ impl Writer {
             // Up to the root and beyond, before anything is acknowledged beside or below what others have left.
             folder.packs.anchor()?;
             folder.blobs.sweep()?;
+            folder.snapshots.sweep()?;
             reader.install(None);
         }
         let mut tail = newest_end(&reader)?;
@@ -289,59 +341,35 @@ impl Writer {
     }
 }
 
-/// The folder's newest end as it is now, for the lock's holder: what is remembered, if that is still true.
-fn newest_end(reader: &Reader) -> Result<Tail> {
-    let folder = &reader.folder;
-    let mut tail = match reader.known() {
-        Some(mut tail) if tail.is_current(folder)? => {
-            if tail.is_intact(folder)? {
-                // Where there is no mark, nobody can tell.
-                tail.is_disturbed =
-                    !matches!(tail.head, HeadState::Known(head) if head.mark.is_some());
-                return Ok(tail);
-            }
-            // What is the matter with packs keeps nobody from appending.
-            match Tail::load_alone(folder, 0, Some(&tail)) {
-                Err(Error::FolderReplaced { .. }) if tail.is_survey => tail,
-                loaded => loaded?,
+/// Publishes messages one by one, and acknowledges them together.
+fn publish_all(
+    pen: &Pen<'_>,
+    tail: &mut Tail,
+    drafts: Vec<Draft>,
+    dating: Dating,
+) -> Result<Vec<Arc<StoredMessage>>> {
+    let total = drafts.len();
+    let mut stored = Vec::with_capacity(total);
+    for draft in drafts {
+        match publish(pen, tail, draft, dating) {
+            Ok(message) => stored.push(message),
+            Err(error) if stored.is_empty() => return Err(error),
+            Err(error) => {
+                pen.acknowledge(tail)?;
+                return Err(partial(stored.len(), total, error));
             }
         }
-        known => Tail::load_alone(folder, 0, known.as_ref())?,
-    };
-    tail.is_disturbed = match tail.head {
-        HeadState::Known(head) => !folder.is_as_told(&head)?,
-        HeadState::Absent | HeadState::Damaged => true,
-    };
-    Ok(tail)
+    }
+    pen.acknowledge(tail)?;
+    Ok(stored)
 }
 
-/// Makes the head of a folder's first record, removes what was forgotten and has come back, and ends what an
-/// interrupted writer began.
-fn prepare(pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer, before: Before) -> Result<()> {
-    if tail.is_fresh() {
-        pen.make_head(tail)?;
-    }
-    if before != Before::Known {
-        // From now on they count, and the numbers after them are given.
-        for pack in take(&mut tail.ahead) {
-            match make_durable(pen.folder, pack) {
-                // What is the matter with one pack keeps nobody from appending.
-                Err(error @ (Error::Io { .. } | Error::NotPlain { .. })) => {
-                    tracing::warn!(%error, "could not make a pack durable");
-                }
-                outcome => outcome?,
-            }
-        }
-        if matches!(tail.head, HeadState::Known(head) if head.seq < tail.last_seq) {
-            pen.folder.blobs.sync()?;
-            pen.acknowledge_packed(tail)?;
-        }
-    }
-    if !tail.returned.is_empty() {
-        remove_erased(pen.folder, &take(&mut tail.returned), &tail.erased)?;
-    }
-    packer.mend(pen, tail, before);
-    Ok(())
+/// Removes what is over the limit. What was acknowledged stays so if that fails; whether bytes could not be made durable,
+/// so that nothing more may be written.
+fn trim(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> bool {
+    let Err(error) = cleanup::trim(reader, pen, tail) else { return false };
+    tracing::warn!(%error, "could not remove what is over the limit");
+    is_not_durable(&error)
 }
 
 fn publish(

@@ -13,6 +13,7 @@ use crate::store::name::RecordName;
 use crate::store::pack::{PackName, reseal};
 use crate::store::pen::Pen;
 use crate::store::rekey::reseal::Resealed;
+use crate::store::snapshot::shelf;
 use crate::store::writer::Writer;
 
 /// The most files that are sealed anew under one lock, each with an fsync. Others wait meanwhile.
@@ -23,22 +24,23 @@ const PACKED: usize = 1024;
 const LOOKS: usize = 4096;
 
 /// What a newer program may keep beside the messages.
-const NOT_KNOWN: [&str; 4] = ["profile", "artifacts", "snapshots", "presets"];
+const NOT_KNOWN: [&str; 2] = ["artifacts", "presets"];
 
 /// Something sealed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Item {
     Head,
     Document(Document),
+    Snapshot(String),
     Record(RecordName),
     Pack(PackName),
 }
 
 impl Item {
     /// How many records it holds, as far as its name can be believed.
-    fn records(self) -> usize {
+    fn records(&self) -> usize {
         match self {
-            Self::Head | Self::Document(_) => 0,
+            Self::Head | Self::Document(_) | Self::Snapshot(_) => 0,
             Self::Record(_) => 1,
             Self::Pack(name) => usize::try_from(name.count.min(1 << 20)).unwrap_or(0),
         }
@@ -74,7 +76,8 @@ impl Conversation {
     pub(crate) fn go_on(&mut self) -> Result<bool> {
         let Self { writer, todo, seen, tally } = self;
         writer.locked(|pen, _, _| {
-            let (mut changed, mut looked_at, mut packs) = (0, 0, false);
+            let (mut changed, mut looked_at) = (0, 0);
+            let (mut packs, mut snapshots) = (false, false);
             let mut more = true;
             while more && changed < SLICE && looked_at < LOOKS {
                 let Some(item) = todo.pop_front() else {
@@ -82,15 +85,21 @@ impl Conversation {
                     more = !todo.is_empty();
                     continue;
                 };
-                let anew = tally.take(pen, item)?;
+                let anew = tally.take(pen, &item)?;
                 let is_packed = matches!(item, Item::Pack(_));
+                let is_snapshot = matches!(item, Item::Snapshot(_));
                 if anew {
                     // Without a journal, a name that leads to the old file after a power cut may lead to what was
                     // written in its place since.
-                    let folder = if is_packed { &pen.folder.packs } else { &pen.folder.blobs };
+                    let folder = match item {
+                        Item::Pack(_) => &pen.folder.packs,
+                        Item::Snapshot(_) => &pen.folder.snapshots,
+                        _ => &pen.folder.blobs,
+                    };
                     folder.sync()?;
                 }
                 packs |= is_packed;
+                snapshots |= is_snapshot;
                 changed += match item {
                     Item::Pack(_) if anew => 1 + item.records() / PACKED,
                     _ => usize::from(anew),
@@ -103,6 +112,9 @@ impl Conversation {
             if packs {
                 pen.folder.packs.sync()?;
             }
+            if snapshots {
+                pen.folder.snapshots.sync()?;
+            }
             if !more {
                 tally.left.append(&mut beyond(pen.folder)?);
             }
@@ -113,18 +125,23 @@ impl Conversation {
 
 impl Tally {
     /// Whether it was sealed anew.
-    fn take(&mut self, pen: &Pen<'_>, item: Item) -> Result<bool> {
+    fn take(&mut self, pen: &Pen<'_>, item: &Item) -> Result<bool> {
         let scope = pen.folder.scope.parts();
+        let own = &*pen.folder.blobs;
         let (resealed, place) = match item {
-            Item::Head => (pen.reseal_file(&Seal::head(&scope))?, head::NAME.to_owned()),
+            Item::Head => (pen.reseal_file(own, &Seal::head(&scope))?, head::NAME.to_owned()),
             Item::Document(document) => {
-                (pen.reseal_file(&document.place(&scope))?, document.file_name().to_owned())
+                (pen.reseal_file(own, &document.place(&scope))?, document.file_name().to_owned())
+            }
+            Item::Snapshot(id) => {
+                let seal = shelf::seal(&scope, id);
+                (pen.reseal_file(&*pen.folder.snapshots, &seal)?, shelf::place(id))
             }
             Item::Record(name) => {
                 let name = name.to_string();
-                (pen.reseal_file(&Seal::record(&scope, &name))?, name)
+                (pen.reseal_file(own, &Seal::record(&scope, &name))?, name)
             }
-            Item::Pack(name) => (reseal::reseal(pen, name, &mut self.left)?, name.place()),
+            Item::Pack(name) => (reseal::reseal(pen, *name, &mut self.left)?, name.place()),
         };
         self.records += item.records();
         match resealed {
@@ -160,6 +177,7 @@ fn items(folder: &Folder) -> Result<Vec<Item>> {
             items.push(Item::Document(document));
         }
     }
+    items.extend(shelf::ids(folder)?.into_iter().map(Item::Snapshot));
     items.extend(listing.names.into_iter().map(Item::Record));
     items.extend(listing.packs.into_iter().map(Item::Pack));
     Ok(items)

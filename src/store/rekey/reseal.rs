@@ -1,6 +1,6 @@
 //! Sealing a file anew under the key that writes.
 
-use crate::blob::Source;
+use crate::blob::{Blobs, Source};
 use crate::crypto::{Envelope, Place, Scratch};
 use crate::error::{Error, Result};
 use crate::store::finding::FindingKind;
@@ -53,8 +53,7 @@ impl Pen<'_> {
 
     /// Puts a file under the writing key in place of the same under another. The new one is durable, was read back and
     /// opened before the old one goes; its name is durable once the folder is synced.
-    pub(crate) fn reseal_file(&self, place: &Place<'_>) -> Result<Resealed> {
-        let blobs = &*self.folder.blobs;
+    pub(crate) fn reseal_file(&self, blobs: &dyn Blobs, place: &Place<'_>) -> Result<Resealed> {
         let old = match blobs.read(place.name) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return Ok(Resealed::Gone),

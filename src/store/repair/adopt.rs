@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::store::folder::Folder;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::{OpenedPack, Pack};
-use crate::store::rekey::scopes::places;
+use crate::store::scopes::places;
 use crate::store::vault::entry::Entry;
 use crate::store::vault::{NAME, Vault};
 

@@ -12,6 +12,7 @@ use crate::store::pack::lines::Lines;
 use crate::store::pack::{self, OpenedPack, Pack, PackName};
 use crate::store::quarantine;
 use crate::store::repair::passing;
+use crate::store::snapshot::shelf;
 
 /// Moves the files that findings are about, each if it still is not to be read.
 pub(crate) fn set_aside<'a>(
@@ -26,6 +27,15 @@ pub(crate) fn set_aside<'a>(
         if is_useless(folder, &name)? {
             let moved = folder.blobs.set_aside(&name, quarantine::FOLDER);
             passing(moved.map(drop), "setting a file aside")?;
+        }
+    }
+    let prefix = format!("{}/", shelf::FOLDER);
+    if wanted.iter().any(|file| file.starts_with(&prefix)) {
+        for name in matching(&folder.snapshots, &prefix, &wanted)? {
+            if shelf::is_useless(folder, &name)? {
+                let moved = folder.snapshots.set_aside(&name, quarantine::FOLDER);
+                passing(moved.map(drop), "setting a snapshot aside")?;
+            }
         }
     }
     let prefix = format!("{}/", pack::FOLDER);

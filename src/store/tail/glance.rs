@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use super::Tail;
 use crate::error::Result;
+use crate::store::desk::Desk;
 use crate::store::erased::Erased;
-use crate::store::folder::{Desk, Folder, HeadState, Opened};
+use crate::store::folder::{Folder, HeadState, Opened};
 use crate::store::name::{NameTime, RecordName};
 use crate::store::pack::lines::Backwards;
 use crate::store::pack::{OpenedPack, Pack};
+use crate::store::profile;
 use crate::store::record::StoredMessage;
 
 impl Tail {
@@ -18,10 +20,15 @@ impl Tail {
         let (head_bytes, HeadState::Known(head)) = folder.head()? else {
             return Ok(None);
         };
-        let names: Vec<_> = head.newest().take(n.max(1)).collect();
+        let (profile, None) = profile::read(folder, HeadState::Known(head), None)? else {
+            return Ok(None);
+        };
+        let retention = profile.retention.unwrap_or(folder.retention);
+        let wanted = n.max(1).max(retention.needed());
+        let names: Vec<_> = head.newest().take(wanted).collect();
         let whole = names.len() as u64 == head.seq;
         // Of an end of which it names nothing, the head cannot tell whether it opens.
-        if (names.len() < n.max(1) && !whole) || !folder.is_as_told(&head)? {
+        if (names.len() < wanted && !whole) || !folder.is_as_told(&head)? {
             return Ok(None);
         }
         let Some(messages) = open_all(folder, &names)? else {
@@ -40,6 +47,8 @@ impl Tail {
             loose: messages.len(),
             is_survey: false,
             is_disturbed: false,
+            profile,
+            retention,
             messages: messages.into(),
             whole,
             skipped: Vec::new(),
@@ -60,6 +69,7 @@ impl Tail {
         if !goes_on
             || !self.is_sound()
             || !matches!(self.head, HeadState::Known(before) if before.is_of_one_run_with(&head))
+            || self.profile.rev != head.profile()
             || !self.names().zip(&old).all(|(known, old)| known == *old)
             || !folder.is_as_told(&head)?
         {

@@ -12,6 +12,7 @@ use crate::store::name::{NameTime, RecordName};
 use crate::store::newest::{Newest, Next};
 use crate::store::opener::Opener;
 use crate::store::pack::{PackName, Reported};
+use crate::store::profile;
 
 /// What a listing may show. It is no snapshot: while a batch is being published, it may show a later record of it
 /// without an earlier one.
@@ -131,6 +132,12 @@ impl Tail {
         };
         let mut skipped = listing.strange;
         skipped.append(&mut unopened);
+        let (profile, unsettled) = profile::read(folder, head, known.map(|tail| &tail.profile))?;
+        if unsettled.is_some() && view != View::Alone && folder.head_bytes()? != head_bytes {
+            return Ok(Look::Moved);
+        }
+        skipped.extend(unsettled);
+        let retention = profile.retention.unwrap_or(folder.retention);
         let mut returned: Vec<_> = names.extract_if(.., |name| erased.contains(name.seq)).collect();
         let (in_force, mut replaced) = Forgets::settle(opened, &erased);
         returned.append(&mut replaced);
@@ -177,6 +184,8 @@ impl Tail {
             loose: names.len(),
             is_survey: true,
             is_disturbed: false,
+            profile,
+            retention,
             messages: VecDeque::new(),
             whole: false,
             skipped,
@@ -185,6 +194,7 @@ impl Tail {
         };
         // One is needed even for n = 0: the newest record's time; and by a writer, those that the head will name.
         let wanted = if view == View::Alone { n.max(NAMED) } else { n.max(1) };
+        let wanted = wanted.max(retention.needed());
         // What was in memory stays there, as far as it takes no reading of packs.
         let in_memory = known.map_or(0, |tail| tail.messages.len().min(KEPT));
         let mut newest = Newest::new(names, &listing.packs);

@@ -1,11 +1,43 @@
 //! Every conversation that a root holds.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::blob::{Blobs, EntryKind};
+use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::error::Result;
 use crate::scope::{Scope, ScopeKind};
 use crate::store::finding::{Finding, FindingKind};
+use crate::store::head;
+use crate::store::name::RecordName;
+use crate::store::pack;
+
+/// Whose conversations a storage root holds, in the order of their folders: those that were ever written to. A root that
+/// does not exist holds none.
+///
+/// # Errors
+/// What keeps a folder from being listed.
+pub fn scopes(root: &Path) -> Result<Vec<Scope>> {
+    let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root, &[])?);
+    let mut scopes = Vec::new();
+    for place in places(&root, &mut Vec::new())? {
+        let is_written = place.blobs.links(head::NAME)? > 0 || holds_records_itself(&*place.blobs)?;
+        if is_written {
+            scopes.push(place.scope);
+        }
+    }
+    Ok(scopes)
+}
+
+/// Whether a folder's own records have lost their head.
+fn holds_records_itself(blobs: &dyn Blobs) -> Result<bool> {
+    let mut holds = false;
+    blobs.list(&mut |name, _| {
+        let name = str::from_utf8(name).ok();
+        holds |=
+            name.is_some_and(|name| name == pack::FOLDER || name.parse::<RecordName>().is_ok());
+    })?;
+    Ok(holds)
+}
 
 /// A conversation's folder.
 #[derive(Debug, Clone)]

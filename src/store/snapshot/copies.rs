@@ -1,0 +1,115 @@
+//! Messages that came back from snapshots, and what they are copies of.
+
+use std::collections::BTreeSet;
+
+use jiff::{Timestamp, Zoned};
+
+use crate::error::{Error, Result};
+use crate::message::{ChatMessage, IMPORTED_FROM, RESTORED_FROM, SAID_AT, SAID_IN};
+use crate::store::erased::Erased;
+use crate::store::finding::Finding;
+use crate::store::folder::restless;
+use crate::store::reader::{Reader, Wanted};
+use crate::store::snapshot::{Snapshot, shelf};
+use crate::store::tail::Tail;
+
+/// The number under which a message was first kept.
+pub(crate) fn root(seq: u64, message: &ChatMessage) -> u64 {
+    message.restored_from().map_or(seq, |(_, seq)| seq)
+}
+
+/// A restoring that is asked for.
+pub(crate) struct Restoring {
+    /// The snapshot.
+    pub(crate) id: String,
+    /// Where the context begins.
+    pub(crate) since: Timestamp,
+    pub(crate) now: Zoned,
+    /// The thread that is to see the messages.
+    pub(crate) thread: Option<String>,
+}
+
+impl Restoring {
+    /// The messages that the thread does not see now, as they will be kept. For the lock's holder, so that nothing is
+    /// forgotten or restored meanwhile.
+    pub(crate) fn missing(&self, reader: &Reader, tail: &Tail) -> Result<Vec<ChatMessage>> {
+        let Some(snapshot) = shelf::read(&reader.folder, &tail.profile, &self.id)? else {
+            return Err(Error::NoSuchSnapshot { nearest: Vec::new() });
+        };
+        let wanted = Wanted::Times(self.since..Timestamp::MAX);
+        let reading = reader.read_once(tail, &wanted)?.ok_or_else(|| restless(&reader.folder))?;
+        let horizon = reader.horizon(tail)?;
+        let mut seen: BTreeSet<u64> = reading
+            .messages
+            .iter()
+            .filter(|stored| horizon.shows(stored.name) && !tail.profile.hides(stored))
+            .filter(|stored| stored.message.thread_id == self.thread)
+            .map(|stored| root(stored.seq, &stored.message))
+            .collect();
+        let new = snapshot.messages.iter().filter_map(|saved| {
+            let first = root(saved.seq, &saved.message);
+            seen.insert(first).then(|| self.copy(&snapshot, first, &saved.message))
+        });
+        Ok(new.collect())
+    }
+
+    fn copy(&self, snapshot: &Snapshot, first: u64, message: &ChatMessage) -> ChatMessage {
+        let mut copy = message.clone();
+        let restored = format!("{}:{first}", snapshot.id);
+        copy.metadata.insert(RESTORED_FROM.to_owned(), restored);
+        copy.metadata.insert(SAID_AT.to_owned(), message.said_at().to_string());
+        copy.metadata.remove(IMPORTED_FROM);
+        if copy.thread_id != self.thread
+            && let Some(thread) = copy.thread_id.take()
+        {
+            copy.metadata.entry(SAID_IN.to_owned()).or_insert(thread);
+        }
+        copy.thread_id.clone_from(&self.thread);
+        copy.timestamp = self.now.timestamp();
+        copy
+    }
+}
+
+/// The numbers, with those of restored copies and of what they are copies of.
+///
+/// # Errors
+/// Where what may be a copy can only be read under another key, by a newer program or another time.
+pub(crate) fn with_copies(
+    reader: &Reader,
+    tail: &Tail,
+    snapshots: &[Snapshot],
+    mut seqs: Erased,
+) -> Result<Erased> {
+    let mut families: Vec<(u64, u64)> = snapshots
+        .iter()
+        .flat_map(|snapshot| &snapshot.messages)
+        .map(|saved| (root(saved.seq, &saved.message), saved.seq))
+        .collect();
+    let restored = match tail.knows_settings() {
+        true => tail.profile.restored.clone(),
+        // Anything may be one.
+        false => std::iter::once(1..=tail.last_seq).collect(),
+    };
+    for range in restored.without(&tail.erased).ranges() {
+        let reading = reader.read_once(tail, &Wanted::Seqs(range))?;
+        let reading = reading.ok_or_else(|| restless(&reader.folder))?;
+        let concerned = |finding: &&Finding| {
+            finding.seqs.is_some_and(|(first, last)| restored.meets(&(first..=last)))
+        };
+        if let Some(refusal) = reading.skipped.iter().filter(concerned).find_map(Finding::refusal) {
+            return Err(refusal);
+        }
+        let copies = reading.messages.iter().filter(|m| m.message.restored_from().is_some());
+        families.extend(copies.map(|stored| (root(stored.seq, &stored.message), stored.seq)));
+    }
+    let roots: BTreeSet<u64> = families
+        .iter()
+        .filter(|(root, copy)| seqs.contains(*root) || seqs.contains(*copy))
+        .map(|(root, _)| *root)
+        .collect();
+    let concerned = families.iter().filter(|(root, _)| roots.contains(root));
+    let numbers: Vec<_> =
+        concerned.flat_map(|(root, copy)| [*root..=*root, *copy..=*copy]).collect();
+    seqs.extend(numbers.into_iter());
+    Ok(seqs)
+}
