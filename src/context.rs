@@ -1,16 +1,22 @@
 //! What a prompt may recall: providers hand over messages, each saying where in the prompt they belong.
 
 pub(crate) mod blocks;
+mod history;
 mod last_n;
+mod preamble;
 mod retrieval;
+pub(crate) mod rolling_window;
 
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 
 pub use last_n::LastNContextProvider;
+pub use preamble::{Activity, ActivityContextProvider, DocumentsContextProvider};
 pub use retrieval::{Embedder, Query, RetrievalContextProvider, Retriever};
+pub use rolling_window::RollingWindowProvider;
 
 use crate::error::Result;
 use crate::message::ChatMessage;
@@ -39,12 +45,18 @@ pub struct ContextRequest<'a> {
     pub n: usize,
     /// The utterance's number, where it is stored already: only what came before it is context.
     pub before: Option<u64>,
+    /// Only what has a higher number is context: that of the last message before a conversation that starts clean.
+    pub after: u64,
+    /// The thread whose history it is; `None` for what was said in none.
+    pub thread: Option<&'a str>,
+    /// The moment that the prompt is for; that of the newest message where `None`.
+    pub now: Option<Timestamp>,
 }
 
 impl<'a> ContextRequest<'a> {
     /// Asks for `n` messages for an utterance that is not stored.
     pub fn new(current_prompt: &'a str, n: usize) -> Self {
-        Self { current_prompt, n, before: None }
+        Self { current_prompt, n, before: None, after: 0, thread: None, now: None }
     }
 }
 
@@ -54,7 +66,9 @@ impl fmt::Debug for ContextRequest<'_> {
             .field("current_prompt_bytes", &self.current_prompt.len())
             .field("n", &self.n)
             .field("before", &self.before)
-            .finish()
+            .field("after", &self.after)
+            .field("now", &self.now)
+            .finish_non_exhaustive()
     }
 }
 
@@ -97,7 +111,7 @@ impl ContextMessage {
     }
 
     /// Its place in time.
-    pub(crate) fn ordered_at(&self) -> jiff::Timestamp {
+    pub(crate) fn ordered_at(&self) -> Timestamp {
         match &self.0 {
             Source::Stored(stored) => stored.ordered_at(),
             Source::Supplied(message) => message.timestamp,
@@ -108,6 +122,14 @@ impl ContextMessage {
     pub fn seq(&self) -> Option<u64> {
         match &self.0 {
             Source::Stored(stored) => Some(stored.seq),
+            Source::Supplied(_) => None,
+        }
+    }
+
+    /// The message with its identity, if it is from a store.
+    pub(crate) fn stored(&self) -> Option<&StoredMessage> {
+        match &self.0 {
+            Source::Stored(stored) => Some(stored),
             Source::Supplied(_) => None,
         }
     }

@@ -8,10 +8,12 @@ mod forget;
 mod gauge;
 mod report;
 mod sentences;
+mod snapshot;
 mod turn;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
@@ -20,6 +22,7 @@ pub use report::TurnReport;
 pub use sentences::Sentences;
 
 use crate::clock::Clock;
+use crate::context::rolling_window::DAY;
 use crate::error::{Error, Result};
 use crate::llm::LanguageModel;
 use crate::message::{ChatMessage, ChatRole, offset_minutes};
@@ -39,6 +42,8 @@ pub struct Conversation {
     builder: Arc<PromptBuilder>,
     clock: Arc<dyn Clock>,
     last_n: usize,
+    window: Duration,
+    thread: Option<String>,
     mind: Option<Mind>,
     answer_room: Option<usize>,
     refuse_when_busy: bool,
@@ -76,12 +81,14 @@ impl Conversation {
         clock: Arc<dyn Clock>,
         last_n: usize,
     ) -> Self {
-        let builder = Arc::new(builder.for_scope(Arc::clone(store.scope())));
+        let builder = Arc::new(builder.for_store(Arc::clone(&store)));
         Self {
             store,
             builder,
             clock,
             last_n,
+            window: DAY,
+            thread: None,
             mind: None,
             answer_room: None,
             refuse_when_busy: false,
@@ -114,6 +121,41 @@ impl Conversation {
     pub fn refuse_when_busy(mut self, refuse: bool) -> Self {
         self.refuse_when_busy = refuse;
         self
+    }
+
+    /// How far back a snapshot reaches in a conversation whose settings do not say it: a day unless told otherwise.
+    #[must_use]
+    pub fn window(mut self, window: Duration) -> Self {
+        self.window = window;
+        self
+    }
+
+    /// The same conversation in one of its threads: what is said from now on belongs to it, and prompts hold only what
+    /// was said in it. Turns of several threads may go on at once.
+    #[must_use]
+    pub fn in_thread(mut self, thread: impl Into<String>) -> Self {
+        let thread = thread.into();
+        let builder = Arc::unwrap_or_clone(self.builder).in_thread(&thread);
+        self.builder = Arc::new(builder);
+        self.thread = Some(thread);
+        self.apart()
+    }
+
+    /// The same conversation without anything that was said so far, as an agent's run wants it: nothing stored up to
+    /// now is in its prompts, which their receipts say. What is said from now on is kept and remembered as ever.
+    ///
+    /// # Errors
+    /// What keeps the store from being read.
+    pub async fn starting_clean(mut self) -> Result<Self> {
+        let last = self.store.read_tail(0).await?.last_seq;
+        let builder = Arc::unwrap_or_clone(self.builder).starts_after(last);
+        self.builder = Arc::new(builder);
+        Ok(self.apart())
+    }
+
+    /// With turns of its own.
+    fn apart(self) -> Self {
+        Self { between: Arc::default(), ending: Arc::default(), ..self }
     }
 
     /// Keeps what someone said just now, and builds the prompt for answering it. The utterance is durable before the
@@ -154,7 +196,9 @@ impl Conversation {
 
     /// A message said now.
     pub fn message(&self, role: ChatRole, text: impl Into<String>) -> ChatMessage {
-        ChatMessage::new(role, text, &self.clock.now())
+        let mut message = ChatMessage::new(role, text, &self.clock.now());
+        message.thread_id.clone_from(&self.thread);
+        message
     }
 
     /// Where the messages are kept.
@@ -170,6 +214,9 @@ impl Conversation {
         if message.offset_minutes.is_none() {
             // Whoever is heard is here, so the local time is this machine's.
             message.offset_minutes = offset_minutes(&self.clock.now());
+        }
+        if message.thread_id.is_none() {
+            message.thread_id.clone_from(&self.thread);
         }
         Ok(message)
     }

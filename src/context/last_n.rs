@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::history::History;
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::error::Result;
 use crate::message::ChatRole;
@@ -12,7 +13,7 @@ use crate::store::{ConversationStore, Reading, StoredMessage};
 /// How many times n messages are read to find a window, where some of them were forgotten.
 const SPARE: usize = 6;
 
-/// The conversation's newest messages; n is given with each request.
+/// The conversation's newest messages since its last clear; n is given with each request.
 ///
 /// A window that slides by one message a turn changes the head of every prompt, and a local model reads everything
 /// again. [`in_blocks`](Self::in_blocks) keeps the head still: the window grows from n to four times n, then drops
@@ -36,25 +37,6 @@ impl LastNContextProvider {
         let blocks = true;
         Self { store, blocks }
     }
-
-    /// The newest `n` messages before the utterance, or all there are.
-    async fn before(&self, request: &ContextRequest<'_>, n: usize) -> Result<Reading> {
-        let mut extra = usize::from(request.before.is_some());
-        loop {
-            let mut reading = self.store.read_tail(n.saturating_add(extra)).await?;
-            let found = reading.messages.len();
-            if let Some(utterance) = request.before {
-                reading.messages.retain(|message| message.seq < utterance);
-            }
-            let left_out = found - reading.messages.len();
-            if left_out <= extra || found < n.saturating_add(extra) {
-                let surplus = reading.messages.len().saturating_sub(n);
-                reading.messages.drain(..surplus);
-                return Ok(reading);
-            }
-            extra = left_out;
-        }
-    }
 }
 
 impl std::fmt::Debug for LastNContextProvider {
@@ -75,11 +57,12 @@ impl ContextProvider for LastNContextProvider {
             return Ok(Context::new(Vec::new(), "no history was asked for"));
         }
         let mut most = if self.blocks { n.saturating_mul(SPARE) } else { n };
-        let mut reading = self.before(request, most).await?;
+        let history = History::of(&*self.store, request).await?;
+        let mut reading = history.newest(most).await?;
         // One exchange with many tools may be longer than all that was read.
         while self.blocks && reading.messages.len() == most && !begins_somewhere(&reading) {
             most = most.saturating_mul(4);
-            reading = self.before(request, most).await?;
+            reading = history.newest(most).await?;
         }
         let (start, why) = if self.blocks {
             let next = request.before.unwrap_or(reading.last_seq.saturating_add(1));

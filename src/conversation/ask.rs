@@ -16,6 +16,9 @@ use crate::message::{ChatMessage, ChatRole, TOOL};
 use crate::prompt::Turn;
 use crate::store::StoredMessage;
 
+/// How many messages are looked at to find an utterance and what followed it.
+const A_LONG_EXCHANGE: usize = 256;
+
 impl Conversation {
     /// Keeps what someone said just now, and has the model answer it.
     ///
@@ -57,6 +60,12 @@ impl Conversation {
     /// [`Error::NothingToRetry`] where there is none.
     pub async fn retry(&self) -> Result<Answer> {
         let mut between = self.begin().await?;
+        self.drop_forgotten(&mut between).await;
+        if let Some(Waiting { turn: Turn::Stored(stored), .. }) = &between.waiting
+            && self.is_over(stored).await?
+        {
+            self.keep_unfinished(&mut between).await?;
+        }
         let waiting = match between.waiting.take() {
             Some(waiting) => waiting,
             None if between.off_record => return Err(Error::NothingToRetry),
@@ -156,8 +165,8 @@ impl Conversation {
 
     async fn replace_newest(&self, seq: u64, words: String) -> Result<Option<Arc<StoredMessage>>> {
         let _between = self.wait().await;
-        let newest = self.store.read_tail(1).await?;
-        if newest.messages.first().is_none_or(|newest| newest.seq != seq) {
+        let newest = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages);
+        if newest.last().is_none_or(|newest| newest.seq != seq) {
             return Err(Error::InvalidMessage {
                 reason: "the conversation has gone on since that answer",
             });
@@ -183,8 +192,26 @@ impl Conversation {
         Ok(between)
     }
 
+    /// Whether an utterance is no part of the context any more: it was cleared, or said before this one started clean.
+    async fn is_over(&self, utterance: &StoredMessage) -> Result<bool> {
+        let profile = self.store.profile().await?;
+        Ok(profile.hides(utterance) || self.builder.started_after() >= utterance.seq)
+    }
+
+    /// Lets go of what waits if another process has forgotten its utterance since: nothing is left to answer then, and
+    /// what was spoken in answer goes with it.
+    async fn drop_forgotten(&self, between: &mut Between) {
+        let Some(Waiting { turn: Turn::Stored(stored), .. }) = &between.waiting else { return };
+        let reading = self.store.read_seqs(stored.seq..=stored.seq).await;
+        // Only what is surely gone: a file that cannot be read for a moment is not.
+        if reading.is_ok_and(|reading| reading.messages.is_empty() && reading.skipped.is_empty()) {
+            between.waiting = None;
+        }
+    }
+
     /// Keeps what was spoken of an answer that was not asked for again, since another utterance comes.
     pub(super) async fn keep_unfinished(&self, between: &mut Between) -> Result<()> {
+        self.drop_forgotten(between).await;
         let Some(waiting) = between.waiting.take() else { return Ok(()) };
         between.off_record = !matches!(waiting.turn, Turn::Stored(_));
         if between.off_record {
@@ -207,12 +234,14 @@ impl Conversation {
 
     /// The newest utterance, if no whole answer follows it, and the functions called for it.
     async fn unanswered(&self) -> Result<Waiting> {
-        const A_LONG_EXCHANGE: usize = 256;
-        let tail = self.store.read_tail(A_LONG_EXCHANGE).await?.messages;
+        let tail = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages);
         let is_utterance = |stored: &Arc<StoredMessage>| stored.message.role == ChatRole::User;
         let at = tail.iter().rposition(is_utterance).ok_or(Error::NothingToRetry)?;
         let mut behind = tail.into_iter().skip(at);
         let utterance = behind.next().ok_or(Error::NothingToRetry)?;
+        if self.is_over(&utterance).await? {
+            return Err(Error::NothingToRetry);
+        }
         let mut since = Vec::new();
         for stored in behind {
             let message = &stored.message;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Conversation;
 use crate::error::Result;
-use crate::store::{Forgotten, StoredMessage};
+use crate::store::{Forgotten, Profile, StoredMessage};
 
 impl Conversation {
     /// The newest exchange: an utterance or note, and what followed it. Empty where nothing is kept.
@@ -16,14 +16,34 @@ impl Conversation {
         let mut most = 64;
         loop {
             let tail = self.store().read_tail(most).await?.messages;
+            let is_all = tail.len() < most;
+            let tail = self.own(tail);
             let start = tail.iter().rposition(|stored| stored.message.starts_exchange());
-            if start.is_some() || tail.len() < most {
+            if start.is_some() || is_all {
                 // Where nobody has said anything yet, the newest message is all that can be meant.
                 let start = start.unwrap_or(tail.len().saturating_sub(1));
                 return Ok(tail.into_iter().skip(start).collect());
             }
             most = most.saturating_mul(4);
         }
+    }
+
+    /// Those that were said in this thread.
+    pub(super) fn own(&self, mut messages: Vec<Arc<StoredMessage>>) -> Vec<Arc<StoredMessage>> {
+        messages.retain(|stored| stored.message.thread_id == self.thread);
+        messages
+    }
+
+    /// Clears the context: later prompts hold nothing that was said up to now, in whatever thread. Nothing is deleted.
+    /// What was spoken in answer to the last utterance is kept first.
+    ///
+    /// # Errors
+    /// What keeps the settings from being written.
+    pub async fn clear(&self) -> Result<Arc<Profile>> {
+        let mut between = self.wait().await;
+        self.keep_unfinished(&mut between).await?;
+        between.request = None;
+        Ok(Arc::new(self.store().clear().await?))
     }
 
     /// Deletes messages by number for ever, once no turn goes on. What was spoken in answer to one of them and is not

@@ -13,13 +13,19 @@ use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
 use crate::redact::{Redactor, redact_message};
 use crate::scope::Scope;
+use crate::store::{ConversationStore, Profile};
 use crate::tokens::TokenRates;
 
 /// Builds prompts from a system prompt and an ordered list of context providers.
+#[derive(Clone)]
 pub struct PromptBuilder {
     system: SystemPromptProvider,
     providers: Vec<Arc<dyn ContextProvider>>,
     scope: Arc<Scope>,
+    /// The conversation that they are for, once it is bound.
+    store: Option<Arc<dyn ConversationStore>>,
+    thread: Option<String>,
+    starts_after: Option<u64>,
     clock: Arc<dyn Clock>,
     bounds: Bounds,
     min_confidence: Option<f64>,
@@ -42,6 +48,9 @@ impl PromptBuilder {
             system,
             providers: Vec::new(),
             scope,
+            store: None,
+            thread: None,
+            starts_after: None,
             clock,
             bounds: Bounds::default(),
             min_confidence: None,
@@ -50,9 +59,24 @@ impl PromptBuilder {
         }
     }
 
-    /// The same builder for another conversation.
-    pub(crate) fn for_scope(mut self, scope: Arc<Scope>) -> Self {
-        self.scope = scope;
+    /// The same builder for the conversation in a store.
+    pub(crate) fn for_store(mut self, store: Arc<dyn ConversationStore>) -> Self {
+        self.scope = Arc::clone(store.scope());
+        self.store = Some(store);
+        self
+    }
+
+    /// The history of one thread of the conversation; of what was said in none, unless told otherwise.
+    #[must_use]
+    pub fn in_thread(mut self, thread: impl Into<String>) -> Self {
+        self.thread = Some(thread.into());
+        self
+    }
+
+    /// Starts clean: no message of the conversation up to that number is in a prompt, whatever a provider says.
+    #[must_use]
+    pub fn starts_after(mut self, seq: u64) -> Self {
+        self.starts_after = Some(seq);
         self
     }
 
@@ -62,6 +86,11 @@ impl PromptBuilder {
     pub fn with(mut self, provider: Arc<dyn ContextProvider>) -> Self {
         self.providers.push(provider);
         self
+    }
+
+    /// The number up to which nothing may be in a prompt; 0 where there is none.
+    pub(crate) fn started_after(&self) -> u64 {
+        self.starts_after.unwrap_or(0)
     }
 
     /// The most tokens a prompt may take, as estimated.
@@ -134,7 +163,18 @@ impl PromptBuilder {
             }
             Turn::OffRecord(message) => (self.masked((**message).clone()), None),
         };
-        let request = ContextRequest { current_prompt: &user_input.content, n, before };
+        let profile = match &self.store {
+            Some(store) => store.profile().await?,
+            None => Arc::default(),
+        };
+        let request = ContextRequest {
+            current_prompt: &user_input.content,
+            n,
+            before,
+            after: self.starts_after.unwrap_or(0),
+            thread: self.thread.as_deref(),
+            now: Some(now.timestamp()),
+        };
         let mut offers = Vec::new();
         let mut skipped = Vec::new();
         let mut failed = Vec::new();
@@ -158,7 +198,7 @@ impl PromptBuilder {
             }
         }
         sort(&mut offers);
-        self.refuse(&mut offers, before);
+        self.refuse(&mut offers, before, &profile);
 
         let system = self.system.system_prompt();
         let system_tokens = bounds.rates.estimate(system);
@@ -190,6 +230,7 @@ impl PromptBuilder {
             user_tokens,
             used_tokens: system_tokens + user_tokens + included.map(|e| e.tokens).sum::<usize>(),
             budget_tokens: bounds.budget,
+            starts_after: self.starts_after,
             entries,
             skipped,
             failed,
@@ -220,11 +261,20 @@ impl PromptBuilder {
     }
 
     /// Marks what must not be in the prompt, whatever a provider says.
-    fn refuse(&self, offers: &mut [(ReceiptEntry, ContextMessage)], utterance: Option<u64>) {
+    fn refuse(
+        &self,
+        offers: &mut [(ReceiptEntry, ContextMessage)],
+        utterance: Option<u64>,
+        profile: &Profile,
+    ) {
         let mut seen = HashSet::new();
         for (entry, message) in &mut *offers {
             if message.scope().is_some_and(|scope| *scope != *self.scope) {
                 entry.outcome = Outcome::OtherScope;
+            } else if entry.seq.is_some() && entry.seq <= self.starts_after {
+                entry.outcome = Outcome::BeforeStart;
+            } else if message.stored().is_some_and(|stored| profile.hides(stored)) {
+                entry.outcome = Outcome::Cleared;
             } else if entry.seq.is_some() && entry.seq == utterance {
                 entry.outcome = Outcome::TheUtterance;
             } else if entry.seq.is_some_and(|seq| !seen.insert(seq)) {

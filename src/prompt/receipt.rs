@@ -19,6 +19,9 @@ pub struct Receipt {
     pub used_tokens: usize,
     /// The most tokens that the prompt may take, if there is a limit.
     pub budget_tokens: Option<usize>,
+    /// The number up to which nothing of the conversation may be in the prompt, where it started clean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starts_after: Option<u64>,
     /// Every message that a provider offered, in prompt order.
     pub entries: Vec<ReceiptEntry>,
     /// What providers could not read.
@@ -77,6 +80,10 @@ pub enum Outcome {
     TheUtterance,
     /// It belongs to another conversation.
     OtherScope,
+    /// It was said before the conversation started clean.
+    BeforeStart,
+    /// It was said before the context was cleared.
+    Cleared,
     /// It belongs to an utterance that was heard with too little confidence.
     LowConfidence,
     /// It would not have fitted, or its block went with one that would not.

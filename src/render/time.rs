@@ -1,6 +1,5 @@
 //! How a moment reads in a prompt.
 
-use jiff::civil::Date;
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
@@ -11,7 +10,7 @@ use crate::prompt::Prompt;
 pub(super) fn of_message(message: &ChatMessage) -> Zoned {
     let minutes = message.offset_minutes.unwrap_or(0);
     let offset = Offset::from_seconds(i32::from(minutes) * 60).unwrap_or(Offset::UTC);
-    at_offset(message.timestamp, offset)
+    at_offset(message.said_at(), offset)
 }
 
 /// The time of the utterance being answered. It is the current time, so where one was said earlier or elsewhere, the
@@ -42,25 +41,38 @@ pub(super) fn of_now(now: &Zoned) -> String {
     }
 }
 
+/// A pause that is worth telling: the talk before it is probably over.
+const PAUSE: SignedDuration = SignedDuration::from_hours(3);
+
 /// Writes one moment after the other, as in a log: `Sunday 18:36` on the same day, `Monday 25 August 07:05` on
 /// another day, and in full where the year or the offset from UTC is another one. Tokenizers that read digits one by
-/// one need a third as many tokens for the short form.
+/// one need a third as many tokens for the short form. After a pause of hours it says how many, since small models
+/// subtract badly: `Sunday 23:30, 5 hours later`.
 ///
 /// What is written depends on the moments alone, and while a prompt begins with the same one, so do all the others.
 #[derive(Default)]
 pub(super) struct Log {
-    last: Option<(Date, Offset)>,
+    last: Option<Zoned>,
 }
 
 impl Log {
     pub(super) fn moment(&mut self, moment: &Zoned) -> String {
-        let (date, offset) = (moment.date(), moment.offset());
-        match self.last.replace((date, offset)) {
-            Some(last) if last == (date, offset) => moment.strftime("%A %H:%M").to_string(),
-            Some((last, same)) if last.year() == date.year() && same == offset => {
-                moment.strftime("%A %-d %B %H:%M").to_string()
-            }
-            _ => in_full(moment),
+        let Some(last) = self.last.replace(moment.clone()) else {
+            return in_full(moment);
+        };
+        let is_here = last.offset() == moment.offset();
+        let time = if is_here && last.date() == moment.date() {
+            moment.strftime("%A %H:%M").to_string()
+        } else if is_here && last.year() == moment.year() {
+            moment.strftime("%A %-d %B %H:%M").to_string()
+        } else {
+            in_full(moment)
+        };
+        let pause = moment.timestamp().duration_since(last.timestamp());
+        match pause.as_hours() {
+            hours if pause < PAUSE || hours < 0 => time,
+            hours @ ..48 => format!("{time}, {hours} hours later"),
+            hours => format!("{time}, {} days later", hours / 24),
         }
     }
 }
@@ -92,9 +104,9 @@ mod tests {
             [
                 "Sunday 24 August 2025 18:36 +02:00",
                 "Sunday 18:37",
-                "Monday 25 August 07:05",
+                "Monday 25 August 07:05, 12 hours later",
                 "Monday 25 August 2025 07:05 +03:00",
-                "Tuesday 25 August 2026 07:05 +03:00",
+                "Tuesday 25 August 2026 07:05 +03:00, 365 days later",
                 "Tuesday 07:06",
             ]
         );

@@ -1,0 +1,126 @@
+//! What was said lately: since the last clear, and no longer ago than a window reaches.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+
+use super::history::History;
+use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
+use crate::error::Result;
+use crate::store::ConversationStore;
+
+/// How far a window reaches back unless told otherwise: a day.
+pub(crate) const DAY: Duration = Duration::from_secs(86_400);
+
+/// Into how many steps a window is divided that moves in steps.
+const STEPS: i64 = 4;
+
+/// The messages since the last clear or since the window began, whichever is later, as whole exchanges. The window
+/// reaches back from the moment that the prompt is for, as far as the conversation's own settings say or else a day.
+///
+/// A window that slides with every turn changes the head of every prompt, and a local model reads everything again.
+/// [`in_steps`](Self::in_steps) keeps the head still: what is too old goes a quarter of the window at a time, so that the
+/// window reaches back up to that much further than it must.
+pub struct RollingWindowProvider {
+    store: Arc<dyn ConversationStore>,
+    window: Duration,
+    in_steps: bool,
+}
+
+impl RollingWindowProvider {
+    /// Exactly the last 24 hours, or what the conversation's settings say.
+    pub fn new(store: Arc<dyn ConversationStore>) -> Self {
+        Self { store, window: DAY, in_steps: false }
+    }
+
+    /// Another window for conversations whose settings say nothing.
+    #[must_use]
+    pub fn window(mut self, window: Duration) -> Self {
+        self.window = window;
+        self
+    }
+
+    /// Lets old messages go a quarter of the window at a time.
+    #[must_use]
+    pub fn in_steps(mut self) -> Self {
+        self.in_steps = true;
+        self
+    }
+}
+
+/// Where a window begins that reaches back from `now`. In steps, that is the last moment at or before it that is a
+/// multiple of a step since 1970.
+fn start(now: Timestamp, window: Duration, in_steps: bool) -> Timestamp {
+    let window = SignedDuration::try_from(window).unwrap_or(SignedDuration::MAX);
+    let start = now.checked_sub(window).unwrap_or(Timestamp::MIN);
+    let step = i64::try_from(window.as_millis()).unwrap_or(i64::MAX) / STEPS;
+    if !in_steps || step == 0 {
+        return start;
+    }
+    let ms = start.as_millisecond();
+    Timestamp::from_millisecond(ms - ms.rem_euclid(step)).unwrap_or(Timestamp::MIN)
+}
+
+impl std::fmt::Debug for RollingWindowProvider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RollingWindowProvider")
+            .field("window", &self.window)
+            .field("in_steps", &self.in_steps)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl ContextProvider for RollingWindowProvider {
+    fn placement(&self) -> Placement {
+        Placement::History
+    }
+
+    async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        if request.n == 0 {
+            return Ok(Context::new(Vec::new(), "no history was asked for"));
+        }
+        let history = History::of(&*self.store, request).await?;
+        let own = history.profile.window_seconds.map(|own| Duration::from_secs(own.get()));
+        let now = match request.now {
+            Some(now) => now,
+            // Nobody says for when: for the moment of the newest message.
+            None => match self.store.read_tail(1).await?.messages.first() {
+                Some(newest) => newest.ordered_at(),
+                None => return Ok(Context::default()),
+            },
+        };
+        let start = start(now, own.unwrap_or(self.window), self.in_steps);
+        let reading = history.since(start).await?;
+        let whole = blocks::whole_from(reading.messages.iter().map(|stored| &stored.message), 0);
+        let messages = reading.messages.into_iter().skip(whole);
+        let why = format!("said after {start}");
+        let mut context = Context::new(messages.map(Into::into).collect(), why);
+        context.skipped = reading.skipped;
+        Ok(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_in_steps_reaches_back_up_to_a_quarter_further_and_seldom_moves() {
+        let now = |hour: i64| Timestamp::from_second(1_756_000_000 + hour * 3600).unwrap();
+        let mut starts = Vec::new();
+        for hour in 0..240 {
+            let (exact, stepped) = (start(now(hour), DAY, false), start(now(hour), DAY, true));
+            assert_eq!(now(hour).duration_since(exact), SignedDuration::from_hours(24));
+            let further = exact.duration_since(stepped);
+            assert!(!further.is_negative() && further < SignedDuration::from_hours(6));
+            starts.push(stepped);
+        }
+        starts.dedup();
+        assert!(starts.len() <= 41, "{}", starts.len());
+        assert_eq!(start(now(0), Duration::MAX, true), Timestamp::MIN);
+        assert_eq!(start(now(0), Duration::ZERO, true), now(0));
+    }
+}
