@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-#[cfg(feature = "ollama")]
 use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::config::{Config, ConfiguredKey};
-use crate::context::LastNContextProvider;
+use crate::context::{ContextProvider, LastNContextProvider, RollingWindowProvider};
 use crate::conversation::Conversation;
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
@@ -19,9 +18,10 @@ use crate::render::{
     KeepAlive, ModelOptions, OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer,
     PromptRenderer,
 };
+use crate::scope::Scope;
 use crate::store::{
-    ConversationStore, FileConversationStore, StoreKey, StoreOptions, keep_salt, make_vault,
-    store_exists, store_keys,
+    ConversationStore, FileConversationStore, Retention, StoreKey, StoreOptions, keep_salt,
+    make_vault, store_exists, store_keys,
 };
 
 /// The forms of request that a prompt can be rendered to.
@@ -114,12 +114,23 @@ impl Config {
         })
     }
 
-    /// Opens the configured store.
+    /// How much is kept of conversations whose own settings do not say it.
+    pub fn retention(&self) -> Retention {
+        Retention::FOREVER
+            .max_messages(self.context.max_messages.unwrap_or(0))
+            .ttl_seconds(self.context.ttl_seconds.unwrap_or(0))
+    }
+
+    /// Opens one conversation of the configured store.
     ///
     /// # Errors
     /// Those of [`encryption_keys`](Self::encryption_keys) and [`StoreOptions::open`].
-    pub async fn open_store(&self, clock: Arc<dyn Clock>) -> Result<FileConversationStore> {
-        self.open_store_with(self.encryption_keys()?, clock).await
+    pub async fn open_store(
+        &self,
+        scope: Scope,
+        clock: Arc<dyn Clock>,
+    ) -> Result<FileConversationStore> {
+        self.open_store_with(self.encryption_keys()?, scope, clock).await
     }
 
     /// [`open_store`](Self::open_store) with keys that somebody was asked for.
@@ -129,11 +140,15 @@ impl Config {
     pub async fn open_store_with(
         &self,
         keys: Vec<Arc<EncryptionKey>>,
+        scope: Scope,
         clock: Arc<dyn Clock>,
     ) -> Result<FileConversationStore> {
         let has_passphrase = keys.iter().any(|key| key.needs_salt());
         let mut keys = keys.into_iter();
-        let options = StoreOptions::new(keys.next().ok_or(Error::NoKey)?).clock(clock);
+        let options = StoreOptions::new(keys.next().ok_or(Error::NoKey)?)
+            .scope(scope)
+            .clock(clock)
+            .retention(self.retention());
         let mut options = keys.fold(options, StoreOptions::also_with);
         if let Some(redactor) = self.redactor()? {
             options = options.redactor(redactor);
@@ -147,7 +162,8 @@ impl Config {
         Ok(store)
     }
 
-    /// A conversation in the given store: the configured system prompt, the newest messages in blocks, masking if it
+    /// A conversation in the given store: the configured system prompt, the newest messages in blocks or those of a
+    /// rolling window in steps, masking if it
     /// is on, a budget that leaves room for the answer, and with the feature `ollama` the configured model.
     ///
     /// # Errors
@@ -160,9 +176,13 @@ impl Config {
         let model = &self.language_model;
         let system = SystemPromptProvider::new(&model.system_prompt);
         let scope = Arc::clone(store.scope());
-        let history = LastNContextProvider::in_blocks(Arc::clone(&store));
-        let mut builder =
-            PromptBuilder::new(system, scope, Arc::clone(&clock)).with(Arc::new(history));
+        let window = Duration::from_secs(self.context.window_seconds);
+        let history: Arc<dyn ContextProvider> = if self.context.rolling_window {
+            Arc::new(RollingWindowProvider::new(Arc::clone(&store)).window(window).in_steps())
+        } else {
+            Arc::new(LastNContextProvider::in_blocks(Arc::clone(&store)))
+        };
+        let mut builder = PromptBuilder::new(system, scope, Arc::clone(&clock)).with(history);
         if let Some(window) = model.num_ctx {
             let answer = model.num_predict.unwrap_or(window / 4);
             builder = builder.budget(window.saturating_sub(answer) as usize);
@@ -174,6 +194,7 @@ impl Config {
             builder = builder.min_confidence(confidence);
         }
         let mut conversation = Conversation::new(store, builder, clock, self.context.last_n)
+            .window(window)
             .refuse_when_busy(model.refuse_when_busy);
         if let Some(answer) = model.num_predict {
             conversation = conversation.answer_room(answer as usize);

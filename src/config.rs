@@ -47,6 +47,14 @@ pub struct Config {
 pub struct ContextConfig {
     /// About how many messages of history a prompt holds: from this many to four times as many.
     pub last_n: usize,
+    /// Whether the history is what was said within the window, instead of the newest messages.
+    pub rolling_window: bool,
+    /// How many seconds the window reaches back, for conversations whose own settings do not say it.
+    pub window_seconds: u64,
+    /// The most messages that are kept of a conversation whose own settings do not say it; no limit where `None` or 0.
+    pub max_messages: Option<u32>,
+    /// After how many seconds without a message such a conversation expires; never where `None` or 0.
+    pub ttl_seconds: Option<u64>,
     /// The folder of the store; the platform's cache folder where `None`.
     pub storage_root: Option<PathBuf>,
     /// The key file; `key` in the user's configuration folder where `None`.

@@ -47,7 +47,7 @@
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
 //! | changing the key | [`Rekey`] |
 //! | what is wrong with a store | [`FileConversationStore::verify`], [`FileConversationStore::repair`], [`Finding`] |
-//! | conversations of other systems | [`ElaraFolder`], [`Foreign`], [`ImportReport`] |
+//! | conversations of other systems | [`ElaraFolder`], [`DiscordFolder`], `ChorusDatabase` with the feature `sqlite`, [`ForeignConversations`], [`ImportReport`] |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!
 //! Calls that touch files run on tokio's blocking threads and go on to their end when their future is dropped.
@@ -86,13 +86,19 @@ pub use clock::{Clock, ManualClock, SystemClock};
 #[cfg(feature = "config")]
 pub use config::Config;
 pub use context::{
-    Context, ContextMessage, ContextProvider, ContextRequest, Embedder, LastNContextProvider,
-    Placement, Query, RetrievalContextProvider, Retriever,
+    Activity, ActivityContextProvider, Context, ContextMessage, ContextProvider, ContextRequest,
+    DocumentsContextProvider, Embedder, LastNContextProvider, Placement, Query,
+    RetrievalContextProvider, Retriever, RollingWindowProvider,
 };
 pub use conversation::{Answer, Conversation, Heard, Kept, Piece, Sentences, TurnReport};
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
 pub use error::{Error, ModelFailure, Result};
-pub use import::{ElaraFolder, Foreign, ForeignMessage, ImportReport, Refusal, RefusalReason};
+#[cfg(feature = "sqlite")]
+pub use import::ChorusDatabase;
+pub use import::{
+    ConversationReport, DiscordFolder, ElaraFolder, Foreign, ForeignConversation,
+    ForeignConversations, ForeignMessage, ForeignSnapshot, ImportReport, Refusal, RefusalReason,
+};
 pub use llm::{LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
 #[cfg(feature = "ollama")]
 pub use llm::{
@@ -109,9 +115,10 @@ pub use render::{
 };
 pub use scope::Scope;
 pub use store::{
-    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Inventory,
-    Mending, Packed, Progress, Reading, Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report,
-    StoreKey, StoreOptions, StoredMessage, keep_salt, make_vault, store_exists, store_keys,
+    Cleaned, Cleared, ConversationStore, Document, FileConversationStore, Finding, FindingKind,
+    Forgotten, Inventory, Mending, Packed, Profile, ProfileChange, Progress, Reading, Rekey,
+    Rekeyed, Remedy, RepairOptions, Repaired, Report, Retention, SavedMessage, Snapshot, Stats,
+    StoreKey, StoreOptions, StoredMessage, keep_salt, make_vault, scopes, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use sottovoce::config::ConfiguredKey;
-use sottovoce::{Config, Error, PLACEHOLDER_KEY};
+use sottovoce::{Config, Error, PLACEHOLDER_KEY, Scope};
 
 fn load(json: &str, environment: &[(&str, &str)]) -> Result<Config, Error> {
     let folder = tempfile::tempdir().unwrap();
@@ -264,9 +264,9 @@ async fn the_first_use_of_a_passphrase_keeps_its_salt_beside_the_key_file_too() 
     let key = std::sync::Arc::new(key.unwrap());
     config.key = ConfiguredKey::Secret { key, short: false, from: "a test".to_owned() };
     let clock = || std::sync::Arc::new(sottovoce::SystemClock);
-    assert!(matches!(config.open_store(clock()).await, Err(Error::NoKey)));
+    assert!(matches!(config.open_store(Scope::Default, clock()).await, Err(Error::NoKey)));
     config.make_key_file().unwrap();
-    config.open_store(clock()).await.unwrap();
+    config.open_store(Scope::Default, clock()).await.unwrap();
     let root = config.storage_root().unwrap();
     let named = sottovoce::store_keys(&root, &[]).unwrap().remove(0);
     let copy = folder.path().join(named.copy_name());
@@ -274,11 +274,11 @@ async fn the_first_use_of_a_passphrase_keeps_its_salt_beside_the_key_file_too() 
 
     std::fs::remove_file(&copy).unwrap();
     assert!(!named.has_copy_in(folder.path()).unwrap());
-    config.open_store(clock()).await.unwrap();
+    config.open_store(Scope::Default, clock()).await.unwrap();
     assert!(named.has_copy_in(folder.path()).unwrap());
 
     let asking = load(&settings(folder.path(), ""), &[]).unwrap();
-    let needed = asking.open_store(clock()).await;
+    let needed = asking.open_store(Scope::Default, clock()).await;
     assert!(matches!(needed, Err(Error::PassphraseNeeded { .. })), "{needed:?}");
     assert!(matches!(asking.make_key_file(), Err(Error::PassphraseNeeded { .. })));
 }
@@ -339,9 +339,11 @@ async fn a_host_starts_twice_the_same_way_with_a_key_string_and_without() {
             let config = load(&settings(folder.path(), key), &[]).unwrap();
             config.make_key_file().unwrap();
             let clock = std::sync::Arc::new(sottovoce::SystemClock);
-            let store = std::sync::Arc::new(config.open_store(clock.clone()).await.unwrap());
+            let store = std::sync::Arc::new(
+                config.open_store(Scope::Default, clock.clone()).await.unwrap(),
+            );
             // A second conversation of the same host.
-            config.open_store(clock.clone()).await.unwrap();
+            config.open_store(Scope::Default, clock.clone()).await.unwrap();
             let conversation = config.conversation(store, clock).unwrap();
             assert_eq!(conversation.hear("hello").await.unwrap().message.seq, start);
         }
@@ -355,9 +357,10 @@ async fn the_configured_secret_is_used_again_after_a_failed_start() {
     let config = load(&settings(folder.path(), "a long secret of this house"), &[]).unwrap();
     std::fs::write(folder.path().join("store"), "in the way").unwrap();
     let clock = std::sync::Arc::new(sottovoce::SystemClock);
-    assert!(config.open_store(clock.clone()).await.is_err());
+    assert!(config.open_store(Scope::Default, clock.clone()).await.is_err());
     std::fs::remove_file(folder.path().join("store")).unwrap();
-    let store = std::sync::Arc::new(config.open_store(clock.clone()).await.unwrap());
+    let store =
+        std::sync::Arc::new(config.open_store(Scope::Default, clock.clone()).await.unwrap());
     config.conversation(store, clock).unwrap().hear("hello").await.unwrap();
     let vault = std::fs::read_to_string(folder.path().join("store/vault")).unwrap();
     assert!(vault.contains(r#""kdf":"sha256""#), "{vault}");
@@ -381,7 +384,8 @@ async fn a_preview_is_masked_as_the_utterance_would_be() {
     )
     .unwrap();
     let clock = std::sync::Arc::new(sottovoce::SystemClock);
-    let store = std::sync::Arc::new(config.open_store(clock.clone()).await.unwrap());
+    let store =
+        std::sync::Arc::new(config.open_store(Scope::Default, clock.clone()).await.unwrap());
     let (prompt, _) =
         config.conversation(store, clock).unwrap().prompt("mail anna@example.org").await.unwrap();
     assert_eq!(prompt.user_input.content, "mail [e-mail address]");
@@ -408,7 +412,8 @@ async fn a_folder_that_only_looks_like_a_store_is_a_beginning() {
         let config = load(&settings(folder.path(), ""), &[]).unwrap();
         assert!(config.make_key_file().unwrap().is_some(), "{name}");
         let clock = std::sync::Arc::new(sottovoce::SystemClock);
-        let store = std::sync::Arc::new(config.open_store(clock.clone()).await.unwrap());
+        let store =
+            std::sync::Arc::new(config.open_store(Scope::Default, clock.clone()).await.unwrap());
         config.conversation(store, clock).unwrap().hear("hello").await.unwrap();
     }
 }

@@ -35,8 +35,12 @@ const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, 
 when read aloud. The time given with \
 the user's newest words is the current time.";
 
-pub(super) const KEYS: [Key; 21] = [
+pub(super) const KEYS: [Key; 25] = [
     key("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
+    key("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
+    key("Context.WindowSeconds", Kind::Count { most: LONGEST }, Default::Count(86_400)),
+    key("Context.MaxMessages", Kind::Count { most: 1_000_000 }, Default::Null),
+    key("Context.TtlSeconds", Kind::Count { most: LONGEST }, Default::Null),
     key("Context.StorageRoot", Kind::Path, Default::Null),
     key("Context.EncryptionKey", Kind::Secret, Default::Text(PLACEHOLDER_KEY)),
     key("Context.KeyFile", Kind::Path, Default::Null),
@@ -58,6 +62,9 @@ pub(super) const KEYS: [Key; 21] = [
     key("LanguageModel.TimeoutSeconds", Kind::Count { most: 86_400 }, Default::Count(120)),
     key("LanguageModel.RefuseWhenBusy", Kind::Flag, Default::Flag(false)),
 ];
+
+/// A hundred years, in seconds.
+const LONGEST: u64 = 100 * 365 * 86_400;
 
 /// Settings that a prompt can do without.
 const OPTIONAL: [&str; 4] = [
