@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 use colorchoice_clap::Color;
+use sottovoce::Scope;
 
 use crate::cmd;
 
@@ -45,6 +46,20 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_name = "FD")]
     pub(crate) passphrase_fd: Option<u32>,
 
+    /// Whose conversation: default, dm/USER, guild/GUILD/CHANNEL/USER or named/NAME
+    #[arg(
+        long,
+        global = true,
+        value_name = "SCOPE",
+        default_value = "default",
+        hide_default_value = true
+    )]
+    pub(crate) scope: Scope,
+
+    /// Which thread of it; what was said in no thread unless given
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) thread: Option<String>,
+
     #[command(flatten)]
     pub(crate) color: Color,
 
@@ -59,7 +74,19 @@ pub(crate) enum Command {
     Prompt(cmd::prompt::Args),
     Append(cmd::append::Args),
     Tail(cmd::tail::Args),
+    /// Clears the context: later prompts hold nothing that was said up to now
+    ///
+    /// Deletes nothing, and applies to all threads of the conversation. Only this command, and `/context clear` in a
+    /// chat, clears anything; no words that are said do.
+    Clear,
+    Snapshot(cmd::snapshot::Args),
     Forget(cmd::forget::Args),
+    /// Lists the conversations with how much they hold
+    Scopes,
+    /// Tells how much a conversation holds, and when it expires
+    Stats,
+    Settings(cmd::settings::Args),
+    Cleanup(cmd::cleanup::Args),
     Import(cmd::import::Args),
     Verify(cmd::verify::Args),
     Pack(cmd::pack::Args),

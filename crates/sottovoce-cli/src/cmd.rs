@@ -3,6 +3,8 @@
 pub(crate) mod append;
 pub(crate) mod ask;
 pub(crate) mod chat;
+pub(crate) mod cleanup;
+pub(crate) mod clear;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
@@ -15,5 +17,9 @@ pub(crate) mod pack;
 pub(crate) mod prompt;
 pub(crate) mod rekey;
 pub(crate) mod repair;
+pub(crate) mod scopes;
+pub(crate) mod settings;
+pub(crate) mod snapshot;
+pub(crate) mod stats;
 pub(crate) mod tail;
 pub(crate) mod verify;

@@ -52,15 +52,26 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> Outcome {
-    let session =
-        Session { config_file: cli.config, json: cli.json, passphrase_fd: cli.passphrase_fd };
+    let session = Session {
+        config_file: cli.config,
+        json: cli.json,
+        passphrase_fd: cli.passphrase_fd,
+        scope: cli.scope,
+        thread: cli.thread,
+    };
     match cli.command {
         Command::Ask(args) => cmd::ask::run(&session, args).await,
         Command::Chat(args) => cmd::chat::run(&session, args).await,
         Command::Prompt(args) => cmd::prompt::run(&session, args).await,
         Command::Append(args) => cmd::append::run(&session, args).await,
         Command::Tail(args) => cmd::tail::run(&session, args).await,
+        Command::Clear => cmd::clear::run(&session).await,
+        Command::Snapshot(args) => cmd::snapshot::run(&session, args).await,
         Command::Forget(args) => cmd::forget::run(&session, args).await,
+        Command::Scopes => cmd::scopes::run(&session).await,
+        Command::Stats => cmd::stats::run(&session).await,
+        Command::Settings(args) => cmd::settings::run(&session, args).await,
+        Command::Cleanup(args) => cmd::cleanup::run(&session, args).await,
         Command::Import(args) => cmd::import::run(&session, args).await,
         Command::Verify(args) => cmd::verify::run(&session, args).await,
         Command::Pack(args) => cmd::pack::run(&session, args).await,

@@ -131,16 +131,23 @@ pub(crate) fn message(stored: &StoredMessage, as_json: bool) -> io::Result<()> {
     if as_json {
         return json(&Row { id: stored.seq, message });
     }
+    said(stored.seq, message)
+}
+
+/// Writes what was said, for people.
+pub(crate) fn said(seq: u64, message: &ChatMessage) -> io::Result<()> {
     let minutes = message.offset_minutes.unwrap_or(0);
     let offset =
         jiff::tz::Offset::from_seconds(i32::from(minutes) * 60).unwrap_or(jiff::tz::Offset::UTC);
     let time = offset.to_datetime(message.timestamp).strftime("%Y-%m-%d %H:%M").to_string();
     let role = message.role.as_str();
     let speaker = message.speaker().map(|name| format!("{}: ", printable(name)));
+    let thread = message.thread_id.as_deref().map(|id| format!("{DIM}[{}]{DIM:#} ", printable(id)));
     let cut = message.cut_off().map(|why| format!(" {DIM}({}){DIM:#}", printable(why)));
     line(format!(
-        "{DIM}{:>6}  {time}{DIM:#}  {BOLD}{role:<9}{BOLD:#}  {}{}{}",
-        stored.seq,
+        "{DIM}{:>6}  {time}{DIM:#}  {BOLD}{role:<9}{BOLD:#}  {}{}{}{}",
+        seq,
+        thread.unwrap_or_default(),
         speaker.unwrap_or_default(),
         printable(&message.content).replace('\n', "\n        "),
         cut.unwrap_or_default(),

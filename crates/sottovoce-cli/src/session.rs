@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use sottovoce::config::{ConfiguredKey, read_fd};
 use sottovoce::{
-    Clock, Config, EncryptionKey, Error, FileConversationStore, StoreOptions, SystemClock,
+    Clock, Config, Conversation, EncryptionKey, Error, FileConversationStore, Scope, StoreOptions,
+    SystemClock,
 };
 use zeroize::Zeroizing;
 
@@ -19,6 +20,8 @@ pub(crate) struct Session {
     pub(crate) config_file: Option<PathBuf>,
     pub(crate) json: bool,
     pub(crate) passphrase_fd: Option<u32>,
+    pub(crate) scope: Scope,
+    pub(crate) thread: Option<String>,
 }
 
 impl Session {
@@ -58,7 +61,40 @@ impl Session {
 
     /// Opens the store with the keys that there are.
     pub(crate) async fn open(&self, config: &Config) -> Result<FileConversationStore, Failure> {
-        Ok(config.open_store_with(self.keys(config)?, self.clock()).await?)
+        self.open_scope(config, self.scope.clone()).await
+    }
+
+    /// Opens another conversation than the one that the command was given.
+    pub(crate) async fn open_scope(
+        &self,
+        config: &Config,
+        scope: Scope,
+    ) -> Result<FileConversationStore, Failure> {
+        Ok(config.open_store_with(self.keys(config)?, scope, self.clock()).await?)
+    }
+
+    /// [`conversation`](Self::conversation), without what was said so far if it is to start clean.
+    pub(crate) async fn conversation_from(
+        &self,
+        config: &Config,
+        store: Arc<FileConversationStore>,
+        clean: bool,
+    ) -> Result<Conversation, Failure> {
+        let conversation = self.conversation(config, store)?;
+        Ok(if clean { conversation.starting_clean().await? } else { conversation })
+    }
+
+    /// The conversation in a store, in the thread that the command was given.
+    pub(crate) fn conversation(
+        &self,
+        config: &Config,
+        store: Arc<FileConversationStore>,
+    ) -> Result<Conversation, Failure> {
+        let conversation = config.conversation(store, self.clock())?;
+        Ok(match &self.thread {
+            Some(thread) => conversation.in_thread(thread),
+            None => conversation,
+        })
     }
 
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {
@@ -80,13 +116,7 @@ impl Session {
         &self,
         config: &Config,
     ) -> Result<Arc<FileConversationStore>, Failure> {
-        match self.open(config).await {
-            Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => {
-                let options = StoreOptions::new(EncryptionKey::generate()?);
-                Ok(Arc::new(options.open_in_memory().await?))
-            }
-            other => Ok(Arc::new(other?)),
-        }
+        Ok(Arc::new(self.stores_or_empty(config)?.open(self.scope.clone()).await?))
     }
 
     /// The store for writing; makes the key file on first use.
@@ -94,16 +124,52 @@ impl Session {
         &self,
         config: &Config,
     ) -> Result<FileConversationStore, Failure> {
-        match self.open(config).await {
+        self.stores_or_make(config)?.open(self.scope.clone()).await
+    }
+
+    /// All conversations, or empty ones before the first use.
+    pub(crate) fn stores_or_empty<'a>(&self, config: &'a Config) -> Result<Stores<'a>, Failure> {
+        let keys = match self.keys(config) {
+            Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => Vec::new(),
+            keys => keys?,
+        };
+        Ok(Stores { config, keys, clock: self.clock() })
+    }
+
+    /// All conversations for writing; makes the key file on first use.
+    pub(crate) fn stores_or_make<'a>(&self, config: &'a Config) -> Result<Stores<'a>, Failure> {
+        let keys = match self.keys(config) {
             Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => {
                 match config.make_key_file()? {
                     Some(file) => announce_key(&file),
                     None => announce_salt(&config.salt_folder()?),
                 }
-                self.store(config).await
+                self.keys(config)?
             }
-            other => other,
+            keys => keys?,
+        };
+        Ok(Stores { config, keys, clock: self.clock() })
+    }
+}
+
+/// The conversations of a store, under keys that were asked for once.
+#[derive(Debug)]
+pub(crate) struct Stores<'a> {
+    config: &'a Config,
+    /// None before the first use.
+    keys: Vec<Arc<EncryptionKey>>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Stores<'_> {
+    /// Opens one, in memory where there are no keys yet.
+    pub(crate) async fn open(&self, scope: Scope) -> Result<FileConversationStore, Failure> {
+        if self.keys.is_empty() {
+            let options = StoreOptions::new(EncryptionKey::generate()?).scope(scope);
+            return Ok(options.open_in_memory().await?);
         }
+        let clock = Arc::clone(&self.clock);
+        Ok(self.config.open_store_with(self.keys.clone(), scope, clock).await?)
     }
 }
 

@@ -111,6 +111,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         None => ChatMessage::new(role, text, &session.clock().now()),
     };
     message.metadata.extend(args.metadata);
+    message.thread_id.clone_from(&session.thread);
     let stored = store.append_message(message).await?;
     if session.json {
         output::message(&stored, true)?;
@@ -133,8 +134,11 @@ async fn many(session: &Session, store: &FileConversationStore) -> Outcome {
     let (send, mut receive) = mpsc::channel::<Result<Rows, Failure>>(AHEAD);
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let (clock, most) = (session.clock(), if session.json { 1 } else { TOGETHER });
+    let thread = session.thread.clone();
     std::thread::spawn(move || {
-        rows::read(input, most, &*clock, |rows| send.blocking_send(rows).is_ok());
+        rows::read(input, most, &*clock, |rows| {
+            send.blocking_send(rows.map(|rows| rows.in_thread(thread.as_deref()))).is_ok()
+        });
     });
     let outcome = loop {
         let next = tokio::select! {

@@ -31,6 +31,10 @@ pub(crate) struct Args {
     #[arg(long)]
     off_record: bool,
 
+    /// Starts clean: the prompt holds nothing that was said before
+    #[arg(long)]
+    clean: bool,
+
     /// Fails where no model can be reached, with exit code 6; the utterance is kept all the same
     #[arg(long)]
     require_model: bool,
@@ -69,7 +73,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         true => session.store_or_empty(&config).await?,
         false => Arc::new(session.store_or_make(&config).await?),
     };
-    let conversation = config.conversation(store, session.clock())?;
+    let conversation = session.conversation_from(&config, store, args.clean).await?;
     let mut utterance = conversation.message(sottovoce::ChatRole::User, &text);
     if let Some(speaker) = args.speaker {
         utterance = utterance.with_metadata("speaker", speaker);

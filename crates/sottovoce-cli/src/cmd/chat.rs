@@ -1,12 +1,18 @@
 //! `sottovoce chat`
 
+mod completion;
+mod context;
 mod explain;
 mod lines;
 
 use std::ops::RangeInclusive;
 use std::pin::pin;
+use std::sync::Arc;
 
-use sottovoce::{Answer, ChatMessage, ChatRole, Conversation, Error, ModelFailure, TurnReport};
+use sottovoce::{
+    Answer, ChatMessage, ChatRole, Config, Conversation, Error, FileConversationStore,
+    ModelFailure, TurnReport,
+};
 use tokio::task::JoinHandle;
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -22,6 +28,12 @@ Every line is an utterance. These are not:
   /off WORDS     asks WORDS and keeps neither them nor the answer
   /forget last   deletes the last exchange for ever (in a pipe: /forget last yes)
   /explain       what the last prompt held, and why
+  /context       how much there is; also /context stats
+  /context clear           later prompts hold nothing that was said so far; deletes nothing
+  /context save [WORDS]    saves what was said lately as a snapshot, with a summary by the model
+  /context history         the snapshots, the newest first; /context show ID shows one
+  /context restore ID      brings a snapshot back
+  /scope [SCOPE]           whose conversation this is, or goes over to another one
   //WORDS        says /WORDS
   /help          this
   /quit          ends it, as Ctrl-D does
@@ -36,10 +48,17 @@ pub(crate) struct Args {
     /// Who is speaking, for conversations of several people
     #[arg(long, value_name = "NAME")]
     speaker: Option<String>,
+
+    /// Starts clean: prompts hold nothing that was said before this chat
+    #[arg(long)]
+    clean: bool,
 }
 
 /// A chat that goes on.
-struct Chat {
+struct Chat<'a> {
+    session: &'a Session,
+    config: Config,
+    store: Arc<FileConversationStore>,
     conversation: Conversation,
     speaker: Option<String>,
     lines: Lines,
@@ -59,9 +78,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         ));
     }
     let config = session.config()?;
-    let store = session.store_or_make(&config).await?;
-    let conversation = config.conversation(std::sync::Arc::new(store), session.clock())?;
+    let store = Arc::new(session.store_or_make(&config).await?);
+    let conversation = session.conversation_from(&config, Arc::clone(&store), args.clean).await?;
     let mut chat = Chat {
+        session,
+        config,
+        store,
         conversation,
         speaker: args.speaker,
         lines: Lines::start()?,
@@ -75,8 +97,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         chat.interrupt = chat.interrupt.and_hangup()?;
         output::note(&format!(
             "{} at {}; /help tells what else a line can be, Ctrl-D ends",
-            config.language_model.model,
-            output::without_login(&config.language_model.base_url)
+            chat.config.language_model.model,
+            output::without_login(&chat.config.language_model.base_url)
         ));
     }
     chat.prepare();
@@ -89,7 +111,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     outcome
 }
 
-impl Chat {
+impl Chat<'_> {
     async fn hold(&mut self) -> Outcome {
         while !self.over {
             match self.line(None).await? {
@@ -164,6 +186,8 @@ impl Chat {
                 let answer = self.conversation.ask_off_record(utterance).await;
                 self.show(answer).await?;
             }
+            ("/context", action) => self.context(action).await?,
+            ("/scope", scope) => self.scope(scope).await?,
             ("/forget", "last") => self.forget(false).await?,
             ("/forget", "last yes") => self.forget(true).await?,
             ("/explain", "") => match &self.last {
@@ -245,9 +269,7 @@ impl Chat {
                 output::message(stored, false)?;
             }
             let question = format!("Really delete {what} for ever? [y/N] ");
-            let answer = self.line(Some(&question)).await?;
-            if !matches!(answer, Line::Words(answer) if ["y", "yes"].contains(&answer.to_lowercase().as_str()))
-            {
+            if !self.confirmed(&question).await? {
                 output::note("nothing was deleted");
                 return Ok(());
             }

@@ -8,9 +8,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use sottovoce::{ConversationStore, FileConversationStore, Finding, StoredMessage};
 
+use crate::cmd::tail::newest_of;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
+
+mod whole;
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -21,17 +24,22 @@ Exit codes:
 ///
 /// Shows them and asks first; a range means the messages that are in it when they are shown. The deletion itself is
 /// recorded, so that `verify` finds no hole, and a backup put back later does not bring them back. Copies that were
-/// made elsewhere are not reached. A number that `verify` misses can be recorded as gone too, by naming it by itself.
+/// made elsewhere are not reached. Snapshots and what was restored from them are: messages are taken out of them, and
+/// summaries that were made of them go. A number that `verify` misses can be recorded as gone too, by naming it by itself.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true, after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Numbers as `tail` shows them: 7, or 3-9
-    #[arg(value_name = "NUMBER|RANGE", value_parser = parse_range, required_unless_present = "last")]
+    #[arg(value_name = "NUMBER|RANGE", value_parser = parse_range, required_unless_present_any = ["last", "all"])]
     numbers: Vec<RangeInclusive<u64>>,
 
     /// The newest message
     #[arg(long, conflicts_with = "numbers")]
     last: bool,
+
+    /// The whole conversation, with its snapshots; with --thread, all that was said in that thread
+    #[arg(long, conflicts_with_all = ["numbers", "last"])]
+    all: bool,
 
     /// Does not ask
     #[arg(long, short)]
@@ -62,8 +70,11 @@ fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {
 pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     let config = session.config()?;
     let store = session.store(&config).await?;
+    if args.all {
+        return whole::forget(session, &config, store, args.yes).await;
+    }
     if args.last {
-        let newest = store.read_tail(1).await?.messages;
+        let newest = newest(&store, session.thread.as_deref()).await?;
         args.numbers = newest.iter().map(|stored| stored.seq..=stored.seq).collect();
     }
     let wanted = Wanted::find(&store, args.numbers).await?;
@@ -120,6 +131,17 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
         }
     }
     Ok(Exit::Done)
+}
+
+/// The newest message, of the thread if one is named.
+async fn newest(
+    store: &FileConversationStore,
+    thread: Option<&str>,
+) -> Result<Vec<Arc<StoredMessage>>, Failure> {
+    Ok(match thread {
+        None => store.read_tail(1).await?.messages,
+        Some(thread) => newest_of(store, thread, 1).await?.messages,
+    })
 }
 
 fn no_such_message() -> Failure {

@@ -9,6 +9,9 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, BOLD, WARN};
 use crate::session::Session;
 
+mod chorus;
+mod conversations;
+mod discord;
 mod elara;
 mod keys;
 
@@ -28,11 +31,15 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum System {
+    Chorus(chorus::Args),
+    Discord(discord::Args),
     Elara(elara::Args),
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     match args.system {
+        System::Chorus(args) => chorus::run(session, args).await,
+        System::Discord(args) => discord::run(session, args).await,
         System::Elara(args) => elara::run(session, args).await,
     }
 }
@@ -105,15 +112,23 @@ fn tell(session: &Session, system: &'static str, report: &ImportReport, dry_run:
             forms: &report.forms,
         })?;
     } else {
-        for refusal in refused.iter().take(LISTED) {
-            output::line(format!("{WARN}refused{WARN:#}  {refusal}"))?;
-        }
-        if let Some(more) = refused.len().checked_sub(LISTED).filter(|more| *more > 0) {
-            output::line(format!("{WARN}refused{WARN:#}  and {more} more; --json lists them all"))?;
-        }
+        list(refused)?;
         output::line(in_words(report, dry_run))?;
     }
     Ok(if refused.is_empty() { Exit::Done } else { Exit::Found })
+}
+
+/// Shows people the first of what was refused.
+fn list(refused: &[Refusal]) -> std::io::Result<()> {
+    for refusal in refused.iter().take(LISTED) {
+        output::line(format!("{WARN}refused{WARN:#}  {refusal}"))?;
+    }
+    match refused.len().saturating_sub(LISTED) {
+        0 => Ok(()),
+        more => {
+            output::line(format!("{WARN}refused{WARN:#}  and {more} more; --json lists them all"))
+        }
+    }
 }
 
 fn row(refusal: &Refusal) -> RefusedRow<'_> {

@@ -23,6 +23,10 @@ pub(crate) struct Args {
     #[arg(long)]
     explain: bool,
 
+    /// Starts clean: the prompt holds nothing that was said before
+    #[arg(long)]
+    clean: bool,
+
     /// About how many messages to recall, instead of Context.LastN
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u16).range(..=10_000))]
     last_n: Option<u16>,
@@ -53,7 +57,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         config.context.last_n = n.into();
     }
     let store = session.store_or_empty(&config).await?;
-    let conversation = config.conversation(store, session.clock())?;
+    let conversation = session.conversation_from(&config, store, args.clean).await?;
     let (prompt, receipt) = conversation.prompt(text.as_str()).await?;
     output::skipped(&receipt.skipped);
     let kind = match args.renderer {
@@ -87,6 +91,9 @@ pub(crate) fn explain(receipt: &Receipt) {
     let mut row = |text: String| drop(writeln!(out, "{text}"));
     row(format!("\n{BOLD}{:>7}  {:<9}  {:>6}  why{BOLD:#}", "number", "role", "tokens"));
     row(format!("{:>7}  {:<9}  {:>6}  in: the system prompt", "", "system", receipt.system_tokens));
+    if let Some(last) = receipt.starts_after {
+        row(format!("{:>7}  {:<9}  {:>6}  started clean after number {last}", "", "", ""));
+    }
     for entry in &receipt.entries {
         let seq = entry.seq.map_or_else(String::new, |seq| seq.to_string());
         let (style, verdict) = match entry.outcome {
@@ -94,6 +101,8 @@ pub(crate) fn explain(receipt: &Receipt) {
             sottovoce::Outcome::Duplicate => (DIM, "out, given already"),
             sottovoce::Outcome::TheUtterance => (DIM, "out, it is the utterance"),
             sottovoce::Outcome::OtherScope => (WARN, "out, of another conversation"),
+            sottovoce::Outcome::BeforeStart => (DIM, "out, said before it started clean"),
+            sottovoce::Outcome::Cleared => (DIM, "out, said before the context was cleared"),
             sottovoce::Outcome::LowConfidence => (DIM, "out, heard with too little confidence"),
             sottovoce::Outcome::OverBudget => (WARN, "out, over the budget"),
             _ => (DIM, "out"),

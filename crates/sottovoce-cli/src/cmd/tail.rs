@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce::{ConversationStore, Finding, StoredMessage};
+use sottovoce::{ConversationStore, FileConversationStore, Finding, Reading, StoredMessage};
 
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
@@ -33,10 +33,17 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
     let store = session.store(&config).await?;
     let mut interrupt = Interrupt::listen()?;
-    let reading = store.read_tail(args.number).await?;
+    let reading = match &session.thread {
+        None => store.read_tail(args.number).await?,
+        Some(thread) => newest_of(&store, thread, args.number).await?,
+    };
     output::skipped(&reading.skipped);
+    let is_meant = |stored: &&Arc<StoredMessage>| {
+        session.thread.is_none() || stored.message.thread_id == session.thread
+    };
     let show = |messages: &[Arc<StoredMessage>]| {
-        messages.iter().try_for_each(|stored| output::message(stored, session.json))
+        let mut meant = messages.iter().filter(is_meant);
+        meant.try_for_each(|stored| output::message(stored, session.json))
     };
     show(&reading.messages)?;
     if !args.follow {
@@ -62,6 +69,26 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             seen = last;
         }
         pause = if last < newest.last_seq { Duration::ZERO } else { PAUSE };
+    }
+}
+
+/// The newest messages of one thread.
+pub(crate) async fn newest_of(
+    store: &FileConversationStore,
+    thread: &str,
+    number: usize,
+) -> Result<Reading, Failure> {
+    let mut asked = number;
+    loop {
+        let mut reading = store.read_tail(asked).await?;
+        let is_all = reading.messages.len() < asked;
+        reading.messages.retain(|stored| stored.message.thread_id.as_deref() == Some(thread));
+        let surplus = reading.messages.len().checked_sub(number);
+        if surplus.is_some() || is_all {
+            reading.messages.drain(..surplus.unwrap_or(0));
+            return Ok(reading);
+        }
+        asked = asked.saturating_mul(4);
     }
 }
 

@@ -7,8 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use sottovoce::{FileConversationStore, Inventory, Progress, Report};
+use sottovoce::{Config, FileConversationStore, Inventory, Progress, Report};
 
+use crate::cmd::scopes;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, BAD, BOLD, GOOD, WARN};
 use crate::session::Session;
@@ -30,6 +31,10 @@ Exit codes:
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
+    /// Checks every conversation of the store
+    #[arg(long, conflicts_with_all = ["expect", "save"])]
+    all: bool,
+
     /// Checks as well that all is there that an inventory says was there, save what was forgotten since
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
@@ -57,6 +62,9 @@ struct Summary {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
+    if args.all {
+        return everything(session, &config).await;
+    }
     let shelf = args.save.map(|file| Shelf::new(file, &config)).transpose()?;
     let earlier = args.expect.as_deref().map(read).transpose()?;
     let store = session.store(&config).await?;
@@ -83,6 +91,32 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
     }
     Ok(if report.is_sound() { Exit::Done } else { Exit::Found })
+}
+
+#[derive(Serialize)]
+struct Of {
+    scope: String,
+}
+
+/// Checks one conversation after the other.
+async fn everything(session: &Session, config: &Config) -> Outcome {
+    let mut exit = Exit::Done;
+    for scope in scopes::all(session)? {
+        match session.json {
+            true => output::json(&Of { scope: scope.to_string() })?,
+            false => output::line(format!("{BOLD}{scope}{BOLD:#}"))?,
+        }
+        let store = session.open_scope(config, scope).await?;
+        let bar = bar("verifying");
+        let report = store.verify(shown_on(&bar)).await;
+        bar.finish_and_clear();
+        let report = report?;
+        show(session, &report, None)?;
+        if !report.is_sound() {
+            exit = Exit::Found;
+        }
+    }
+    Ok(exit)
 }
 
 /// Tells what a check has found.

@@ -19,6 +19,18 @@ pub(super) struct Rows {
     pub(super) bytes: u64,
 }
 
+impl Rows {
+    /// Those whose lines name no thread go to this one.
+    pub(super) fn in_thread(mut self, thread: Option<&str>) -> Self {
+        for (_, message) in &mut self.messages {
+            if message.thread_id.is_none() {
+                message.thread_id = thread.map(str::to_owned);
+            }
+        }
+        self
+    }
+}
+
 /// Reads all messages, giving away at most so many together, and fewer where the next one is not here yet. Stops at a
 /// line that is none, and when they are not wanted any more.
 pub(super) fn read(

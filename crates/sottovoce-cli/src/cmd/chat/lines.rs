@@ -10,6 +10,8 @@ use rustyline::error::ReadlineError;
 use rustyline::history::{History, MemHistory};
 use tokio::sync::mpsc;
 
+use super::completion::Completion;
+
 /// What was typed.
 #[derive(Debug)]
 pub(super) enum Line {
@@ -44,8 +46,9 @@ impl Lines {
         if is_terminal {
             let config = Builder::new().auto_add_history(false).build();
             // In memory only: what was said is on disk sealed or not at all.
-            let editor =
+            let mut editor =
                 Editor::with_history(config, MemHistory::new()).map_err(io::Error::other)?;
+            editor.set_helper(Some(Completion));
             thread::spawn(move || edit(editor, asked, &answers));
         } else {
             thread::spawn(move || read(asked, &answers));
@@ -82,7 +85,7 @@ impl Drop for Lines {
 type Answers = mpsc::UnboundedSender<io::Result<Line>>;
 
 fn edit(
-    mut editor: Editor<(), MemHistory>,
+    mut editor: Editor<Completion, MemHistory>,
     mut asked: mpsc::UnboundedReceiver<Request>,
     answers: &Answers,
 ) {

@@ -1,0 +1,102 @@
+//! Forgetting a whole conversation, or one of its threads.
+
+use std::io::{self, IsTerminal};
+use std::ops::RangeInclusive;
+
+use sottovoce::{Config, ConversationStore, Document, FileConversationStore};
+
+use super::{Done, merged};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+use crate::session::Session;
+
+/// How many numbers are looked through at once.
+const STEP: u64 = 4096;
+
+pub(super) async fn forget(
+    session: &Session,
+    config: &Config,
+    store: FileConversationStore,
+    sure: bool,
+) -> Outcome {
+    let last = store.read_tail(0).await?.last_seq;
+    let (mut messages, mut numbers) = (0, Vec::new());
+    for first in (1..=last).step_by(STEP as usize) {
+        let reading = store.read_seqs(first..=last.min(first + STEP - 1)).await?;
+        for stored in &reading.messages {
+            if session.thread.is_none() || stored.message.thread_id == session.thread {
+                messages += 1;
+                numbers.push(stored.seq..=stored.seq);
+            }
+        }
+    }
+    // Not only what can be read now: of a conversation that is forgotten nothing is to come back.
+    if session.thread.is_none() && last > 0 {
+        numbers = vec![1..=last];
+    }
+    let snapshots = match session.thread {
+        None => store.profile().await?.snapshots().map(str::to_owned).collect(),
+        Some(_) => Vec::new(),
+    };
+    if numbers.is_empty() && snapshots.is_empty() {
+        return Err(Failure::input(
+            format!("there is nothing to forget in {}", place(session)),
+            "`sottovoce scopes` shows what there is",
+        ));
+    }
+    let what = format!(
+        "delete {}, {} with all snapshots and summaries made of them",
+        place(session),
+        output::messages(messages)
+    );
+    if !sure {
+        if session.json || !io::stdin().is_terminal() {
+            return Err(Failure::input(
+                format!("this would {what}, for ever"),
+                "say --yes if that is what you want",
+            ));
+        }
+        if !output::confirmed(&format!("Really {what}, for ever?"))? {
+            output::note("nothing was deleted");
+            return Ok(Exit::Done);
+        }
+    }
+    let ranges: Vec<RangeInclusive<u64>> = merged(numbers);
+    let forgotten = store.forget(&ranges).await?;
+    for id in snapshots {
+        store.delete_snapshot(&id).await?;
+    }
+    if session.thread.is_none() && store.read_document(Document::Calibration).await?.is_some() {
+        // How long its texts were tells which languages were spoken.
+        store.write_document(Document::Calibration, b"{}").await?;
+    }
+    drop(store);
+    if session.json {
+        output::json(&Done {
+            numbers: forgotten.numbers,
+            removed: &forgotten.removed,
+            left: &forgotten.left,
+        })?;
+        return Ok(Exit::Done);
+    }
+    output::skipped(&forgotten.left);
+    output::note(&format!(
+        "deleted {} of {} for ever",
+        output::messages(forgotten.removed.len()),
+        place(session)
+    ));
+    if session.thread.is_none() {
+        output::note(&format!(
+            "that they were forgotten stays recorded in {}, so that no backup brings them back",
+            config.storage_root()?.display()
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+fn place(session: &Session) -> String {
+    match &session.thread {
+        None => format!("the conversation {}", session.scope),
+        Some(thread) => format!("thread {thread} of the conversation {}", session.scope),
+    }
+}

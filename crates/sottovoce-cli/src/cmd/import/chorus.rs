@@ -1,0 +1,57 @@
+//! `sottovoce import chorus`
+
+use std::path::PathBuf;
+
+use sottovoce::ChorusDatabase;
+
+use super::conversations::{self, Wishes};
+use crate::exit::{Exit, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce import chorus ~/.chorus-agents --dry-run    what is in it?
+  sottovoce import chorus backup/chorus.db              a database by itself, without saved sessions
+  sottovoce --scope named/mira tail                     afterwards: one of the conversations
+
+Exit codes:
+  0  all is taken                  3  something was refused; the rest is taken
+  1  failed; see the message     130  interrupted; the same command goes on from there";
+
+/// Takes over the database of chorus
+///
+/// Each agent's messages become the conversation named/AGENT, with its threads, and its saved sessions become snapshots.
+/// What was cleared in chorus stays out of prompts. The database is read from a private copy in the folder for temporary
+/// files, which is gone as soon as it is open; the original, and what lies beside it, stays as it is.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The folder with `db/chorus.db` and `agents`, or the database itself
+    path: PathBuf,
+
+    /// Only tells what would be taken
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) async fn run(session: &Session, args: Args) -> Outcome {
+    conversations::check(session)?;
+    let database = ChorusDatabase::new(args.path);
+    let bar = output::progress(Some(0), "reading");
+    let shown = bar.clone();
+    let mut interrupt = Interrupt::listen()?;
+    // Listening, so that a signal does not end the process before the private copy is gone.
+    let found = tokio::select! {
+        found = database.read(move |progress| super::advance(&shown, progress)) => Some(found),
+        _ = interrupt.heard() => None,
+    };
+    bar.finish_and_clear();
+    let Some(found) = found else {
+        output::note("interrupted; nothing was taken yet");
+        return Ok(Exit::Interrupted);
+    };
+    let wishes = Wishes { dry_run: args.dry_run, skip_expired: false };
+    conversations::keep(session, found?, wishes).await
+}

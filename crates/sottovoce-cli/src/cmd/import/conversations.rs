@@ -1,0 +1,207 @@
+//! Taking over what another program keeps as many conversations.
+
+use serde::Serialize;
+use sottovoce::{ConversationReport, ForeignConversation, ForeignConversations, Refusal, Scope};
+
+use super::{advance, list, row};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::{self, BOLD, DIM, WARN};
+use crate::session::{Session, Stores};
+
+/// Such an import chooses the conversations itself.
+pub(super) fn check(session: &Session) -> Result<(), Failure> {
+    if session.scope == Scope::Default && session.thread.is_none() {
+        return Ok(());
+    }
+    Err(Failure::input(
+        "this import puts each conversation into a scope of its own",
+        "leave out --scope and --thread",
+    ))
+}
+
+/// What an import was asked for.
+pub(super) struct Wishes {
+    pub(super) dry_run: bool,
+    pub(super) skip_expired: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ConversationRow<'a> {
+    conversation: String,
+    thread: Option<&'a str>,
+    taken: usize,
+    already_there: usize,
+    forgotten: usize,
+    refused: usize,
+    expired: bool,
+    snapshots: usize,
+}
+
+/// What all conversations came to.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Total {
+    system: &'static str,
+    dry_run: bool,
+    conversations: usize,
+    taken: usize,
+    already_there: usize,
+    forgotten: usize,
+    refused: usize,
+    expired: usize,
+    skipped_expired: usize,
+    snapshots: usize,
+    passed_over: usize,
+}
+
+/// Puts each conversation into its scope, and tells what came of it.
+pub(super) async fn keep(
+    session: &Session,
+    mut found: ForeignConversations,
+    wishes: Wishes,
+) -> Outcome {
+    let Wishes { dry_run, skip_expired } = wishes;
+    let config = session.config()?;
+    let stores = if dry_run || found.conversations.is_empty() {
+        session.stores_or_empty(&config)?
+    } else {
+        session.stores_or_make(&config)?
+    };
+    let mut total = Total {
+        system: found.system,
+        dry_run,
+        skipped_expired: if skip_expired { found.skip_expired() } else { 0 },
+        passed_over: found.passed_over,
+        ..Total::default()
+    };
+    let mut refused = std::mem::take(&mut found.refused);
+    let mut interrupt = Interrupt::listen()?;
+    for conversation in found.conversations {
+        let report = tokio::select! {
+            report = take(&stores, conversation, dry_run) => report?,
+            _ = interrupt.heard() => {
+                output::note(
+                    "interrupted; what was taken is kept, and the same command goes on from there",
+                );
+                return Ok(Exit::Interrupted);
+            }
+        };
+        total.add(&report);
+        tell(session, &report, dry_run)?;
+        refused.extend(report.messages.refused);
+    }
+    total.refused = refused.len();
+    end(session, &total, &refused)?;
+    Ok(if refused.is_empty() { Exit::Done } else { Exit::Found })
+}
+
+async fn take(
+    stores: &Stores<'_>,
+    conversation: ForeignConversation,
+    dry_run: bool,
+) -> Result<ConversationReport, Failure> {
+    let store = stores.open(conversation.scope.clone()).await?;
+    if dry_run {
+        return Ok(conversation.preview(&store).await?);
+    }
+    let bar = output::progress(Some(0), "keeping");
+    let report = conversation.import_into(&store, |progress| advance(&bar, progress)).await;
+    bar.finish_and_clear();
+    Ok(report?)
+}
+
+impl Total {
+    fn add(&mut self, report: &ConversationReport) {
+        let messages = &report.messages;
+        self.conversations += 1;
+        self.taken += messages.taken;
+        self.already_there += messages.already_there;
+        self.forgotten += messages.forgotten;
+        self.expired += usize::from(report.expired);
+        self.snapshots += report.snapshots;
+        self.passed_over += messages.passed_over;
+    }
+}
+
+fn tell(session: &Session, report: &ConversationReport, dry_run: bool) -> std::io::Result<()> {
+    let messages = &report.messages;
+    let (conversation, thread) = (report.scope.to_string(), report.thread.as_deref());
+    let refused = messages.refused.len();
+    if session.json {
+        return output::json(&ConversationRow {
+            conversation,
+            thread,
+            taken: messages.taken,
+            already_there: messages.already_there,
+            forgotten: messages.forgotten,
+            refused,
+            expired: report.expired,
+            snapshots: report.snapshots,
+        });
+    }
+    let thread = thread.map(|thread| format!(" {DIM}thread{DIM:#} {}", output::printable(thread)));
+    let mut words = format!(
+        "{conversation}{}  {} {}",
+        thread.unwrap_or_default(),
+        verb(dry_run),
+        output::messages(messages.taken)
+    );
+    add(
+        &mut words,
+        &[
+            (messages.already_there, "already there"),
+            (messages.forgotten, "forgotten since they were taken"),
+            (refused, "refused"),
+        ],
+    );
+    add_snapshots(&mut words, report.snapshots);
+    if report.expired {
+        words.push_str(&format!(", {WARN}expired{WARN:#}"));
+    }
+    output::line(words)
+}
+
+fn end(session: &Session, total: &Total, refused: &[Refusal]) -> std::io::Result<()> {
+    if session.json {
+        refused.iter().try_for_each(|refusal| output::json(&row(refusal)))?;
+        return output::json(total);
+    }
+    list(refused)?;
+    let mut words = format!(
+        "{BOLD}{} {} in {}{BOLD:#}",
+        verb(total.dry_run),
+        output::messages(total.taken),
+        output::counted(total.conversations as u64, "conversation"),
+    );
+    add_snapshots(&mut words, total.snapshots);
+    add(
+        &mut words,
+        &[
+            (total.already_there, "already there"),
+            (total.forgotten, "forgotten since they were taken"),
+            (total.refused, "refused"),
+            (total.expired, "of the conversations expired"),
+            (total.skipped_expired, "left out because they expired"),
+            (total.passed_over, "other entries passed over"),
+        ],
+    );
+    output::line(words)
+}
+
+fn verb(dry_run: bool) -> &'static str {
+    if dry_run { "would take" } else { "took" }
+}
+
+fn add_snapshots(words: &mut String, number: usize) {
+    if number > 0 {
+        words.push_str(&format!(", {}", output::counted(number as u64, "snapshot")));
+    }
+}
+
+fn add(words: &mut String, numbers: &[(usize, &str)]) {
+    for (number, what) in numbers.iter().filter(|(number, _)| *number > 0) {
+        words.push_str(&format!(", {number} {what}"));
+    }
+}

@@ -1,0 +1,51 @@
+//! `sottovoce import discord`
+
+use std::path::PathBuf;
+
+use sottovoce::DiscordFolder;
+
+use super::conversations::{self, Wishes};
+use crate::exit::Outcome;
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce import discord ~/bot --dry-run          what is in ~/bot/context?
+  sottovoce import discord ~/bot --skip-expired     only what the bot itself would still use
+  sottovoce --scope dm/42 tail                      afterwards: one of the conversations
+
+Exit codes:
+  0  all is taken                  3  something was refused; the rest is taken
+  1  failed; see the message     130  interrupted; the same command goes on from there";
+
+/// Takes over the context folder of the Discord bot
+///
+/// Each person's messages in a channel become the conversation guild/GUILD/CHANNEL/USER, direct messages dm/USER, and
+/// those with a persona a thread of these with the persona's name. The bot uses a conversation for a day after it was
+/// last added to. After that it is taken all the same and stays, but prompts leave it out. The folder stays as it is.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The folder with `guilds` and `dms`, or the one with that one as `context`
+    dir: PathBuf,
+
+    /// Only tells what would be taken
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Leaves out conversations that have expired
+    #[arg(long)]
+    skip_expired: bool,
+}
+
+pub(super) async fn run(session: &Session, args: Args) -> Outcome {
+    conversations::check(session)?;
+    let folder = DiscordFolder::new(args.dir, session.clock().now().timestamp());
+    let bar = output::progress(Some(0), "reading");
+    let shown = bar.clone();
+    let found = folder.read(move |progress| super::advance(&shown, progress)).await;
+    bar.finish_and_clear();
+    let wishes = Wishes { dry_run: args.dry_run, skip_expired: args.skip_expired };
+    conversations::keep(session, found?, wishes).await
+}

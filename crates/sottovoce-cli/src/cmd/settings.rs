@@ -1,0 +1,182 @@
+//! `sottovoce settings`
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use serde::Serialize;
+use sottovoce::{ConversationStore, Profile, Retention};
+
+use crate::cmd::stats::duration;
+use crate::exit::{Exit, Outcome};
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+DURATION is a number of seconds, or with a unit: 90s, 30m, 24h, 7d.
+
+  sottovoce --scope dm/42 settings --max-messages 15 --ttl 24h
+  sottovoce --scope named/diary settings --max-messages none --ttl none    for ever, whatever is configured
+  sottovoce --scope dm/42 settings --default                               as it is configured for all";
+
+/// Shows or changes how one conversation is kept
+///
+/// What is over the limits is hidden at once, and removed by `sottovoce cleanup` and by later messages. Limits for all
+/// conversations are Context.MaxMessages, Context.TtlSeconds and Context.WindowSeconds.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The most messages that are kept, as whole exchanges; or `none`
+    #[arg(long, value_name = "N", value_parser = parse_most)]
+    max_messages: Option<Limit<u32>>,
+
+    /// How long after its last message the conversation expires; or `none`
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    ttl: Option<Limit<u64>>,
+
+    /// How far back a rolling window and a snapshot reach
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    window: Option<Limit<u64>>,
+
+    /// Takes all of these back
+    #[arg(long, conflicts_with_all = ["max_messages", "ttl", "window"])]
+    default: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit<T> {
+    None,
+    At(T),
+}
+
+fn parse_most(text: &str) -> Result<Limit<u32>, String> {
+    if text == "none" {
+        return Ok(Limit::None);
+    }
+    let most: Option<NonZeroU32> = text.parse().ok();
+    most.map(|most| Limit::At(most.get())).ok_or_else(|| "a number from 1, or none".to_owned())
+}
+
+fn parse_duration(text: &str) -> Result<Limit<u64>, String> {
+    if text == "none" {
+        return Ok(Limit::None);
+    }
+    let wrong = || "a duration such as 90s, 30m, 24h or 7d, or none".to_owned();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let each = match text.get(digits.len()..) {
+        Some("" | "s") => 1,
+        Some("m" | "min") => 60,
+        Some("h") => 3600,
+        Some("d") => 86_400,
+        Some("w") => 7 * 86_400,
+        _ => return Err(wrong()),
+    };
+    let number: NonZeroU64 = digits.parse().map_err(|_| wrong())?;
+    number.get().checked_mul(each).map(Limit::At).ok_or_else(wrong)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    scope: String,
+    max_messages: Option<NonZeroU32>,
+    ttl_seconds: Option<NonZeroU64>,
+    window_seconds: u64,
+    /// Which of these are the conversation's own.
+    own_retention: bool,
+    own_window: bool,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    let changes = args.default || args.max_messages.is_some() || args.ttl.is_some();
+    let profile = if changes || args.window.is_some() {
+        let store = session.store_or_make(&config).await?;
+        let default = config.retention();
+        store.change_profile(Box::new(move |profile| change(profile, &args, default))).await?
+    } else {
+        let store = session.store_or_empty(&config).await?;
+        Profile::clone(&*store.profile().await?)
+    };
+    let retention = profile.retention.unwrap_or_else(|| config.retention());
+    let window = profile.window_seconds.map_or(config.context.window_seconds, NonZeroU64::get);
+    if session.json {
+        output::json(&Row {
+            scope: session.scope.to_string(),
+            max_messages: retention.max_messages,
+            ttl_seconds: retention.ttl_seconds,
+            window_seconds: window,
+            own_retention: profile.retention.is_some(),
+            own_window: profile.window_seconds.is_some(),
+        })?;
+        return Ok(Exit::Done);
+    }
+    let own = |is_own: bool| if is_own { "" } else { "  (as configured for all)" };
+    let row = |name: &str, value: String, is_own| {
+        output::line(format!("{name:<14} {value}{}", own(is_own)))
+    };
+    row("scope", session.scope.to_string(), true)?;
+    let most = retention.max_messages.map_or_else(|| "none".to_owned(), |most| most.to_string());
+    let ttl = retention.ttl_seconds.map_or_else(|| "none".to_owned(), |ttl| duration(ttl.get()));
+    row("max-messages", most, profile.retention.is_some())?;
+    row("ttl", ttl, profile.retention.is_some())?;
+    row("window", duration(window), profile.window_seconds.is_some())?;
+    Ok(Exit::Done)
+}
+
+/// A limit that is not named stays as it is for this conversation.
+fn change(profile: &mut Profile, args: &Args, default: Retention) {
+    if args.default {
+        profile.retention = None;
+        profile.window_seconds = None;
+        return;
+    }
+    let mut retention = profile.retention.unwrap_or(default);
+    if let Some(most) = args.max_messages {
+        retention = retention.max_messages(match most {
+            Limit::None => 0,
+            Limit::At(most) => most,
+        });
+    }
+    if let Some(ttl) = args.ttl {
+        retention = retention.ttl_seconds(seconds(ttl));
+    }
+    if args.max_messages.is_some() || args.ttl.is_some() {
+        profile.retention = Some(retention);
+    }
+    if let Some(window) = args.window {
+        profile.window_seconds = NonZeroU64::new(seconds(window));
+    }
+}
+
+fn seconds(limit: Limit<u64>) -> u64 {
+    match limit {
+        Limit::None => 0,
+        Limit::At(seconds) => seconds,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_numbers_are_understood_and_nonsense_is_not() {
+        for (text, seconds) in [
+            ("90", 90),
+            ("90s", 90),
+            ("30m", 1800),
+            ("24h", 86_400),
+            ("7d", 604_800),
+            ("1w", 604_800),
+        ] {
+            assert_eq!(parse_duration(text), Ok(Limit::At(seconds)), "{text}");
+        }
+        assert_eq!(parse_duration("none"), Ok(Limit::None));
+        for wrong in ["", "0", "0h", "h", "-1h", "1.5h", "1y", "24 h", "99999999999999999999d"] {
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(parse_most("15"), Ok(Limit::At(15)));
+        for wrong in ["", "0", "-1", "many"] {
+            assert!(parse_most(wrong).is_err(), "{wrong}");
+        }
+    }
+}

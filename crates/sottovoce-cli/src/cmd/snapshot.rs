@@ -1,0 +1,196 @@
+//! `sottovoce snapshot`
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+
+use clap::Subcommand;
+use jiff::Timestamp;
+use serde::Serialize;
+use sottovoce::{Conversation, ConversationStore, SavedMessage, Snapshot};
+
+use crate::cmd::stats::moment;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{self, BOLD, DIM};
+use crate::session::Session;
+
+/// Saves windows of a conversation, and brings them back
+///
+/// A snapshot holds what all threads said within the window since the last clear. An ID may be cut short as long as it
+/// is the only one that begins so.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Saves the window, with a summary by the model
+    Save {
+        /// What to call it; several words need no quotes
+        description: Vec<String>,
+    },
+    /// Lists the snapshots, the newest first
+    List,
+    /// Shows a snapshot with its messages
+    Show {
+        /// Its id, or the beginning of it
+        id: String,
+    },
+    /// Brings a snapshot's messages back into the window, in the thread that is named
+    Restore {
+        /// Its id, or the beginning of it
+        id: String,
+    },
+    /// Deletes a snapshot for ever; the conversation keeps its messages
+    Delete {
+        /// Its id, or the beginning of it
+        id: String,
+        /// Does not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+}
+
+/// A snapshot without its messages.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row<'a> {
+    session_id: &'a str,
+    timestamp: Timestamp,
+    description: Option<&'a str>,
+    summary: &'a str,
+    message_count: usize,
+    window_start: Timestamp,
+    window_end: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages: Option<&'a [SavedMessage]>,
+}
+
+impl<'a> Row<'a> {
+    fn of(snapshot: &'a Snapshot) -> Self {
+        Self {
+            session_id: &snapshot.id,
+            timestamp: snapshot.saved_at,
+            description: snapshot.description.as_deref(),
+            summary: &snapshot.summary,
+            message_count: snapshot.messages.len(),
+            window_start: snapshot.window_start,
+            window_end: snapshot.window_end,
+            messages: None,
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Restored {
+    restored: usize,
+    ids: Vec<u64>,
+}
+
+#[derive(Serialize)]
+struct Deleted {
+    deleted: String,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    let store = match args.action {
+        Action::Save { .. } | Action::Restore { .. } => {
+            Arc::new(session.store_or_make(&config).await?)
+        }
+        _ => session.store_or_empty(&config).await?,
+    };
+    let conversation = session.conversation(&config, Arc::clone(&store))?;
+    match args.action {
+        Action::Save { description } => {
+            let description = Some(description.join(" ")).filter(|text| !text.trim().is_empty());
+            let snapshot = conversation.save_snapshot(description).await?;
+            show(session, &snapshot)?;
+        }
+        Action::List => {
+            let (snapshots, findings) = store.snapshots().await?;
+            output::skipped(&findings);
+            if snapshots.is_empty() && findings.is_empty() && !session.json {
+                output::note("no snapshot was saved in this conversation");
+            }
+            snapshots.iter().try_for_each(|snapshot| show(session, snapshot))?;
+        }
+        Action::Show { id } => {
+            let snapshot = conversation.snapshot(&id).await?;
+            show_whole(session, &snapshot)?;
+        }
+        Action::Restore { id } => {
+            let restored = conversation.restore(&id).await?;
+            let ids: Vec<u64> = restored.iter().map(|stored| stored.seq).collect();
+            if session.json {
+                output::json(&Restored { restored: ids.len(), ids })?;
+            } else {
+                output::note(&said_restored(ids.len()));
+            }
+        }
+        Action::Delete { id, yes } => delete(session, &conversation, &id, yes).await?,
+    }
+    Ok(Exit::Done)
+}
+
+pub(crate) fn said_restored(messages: usize) -> String {
+    match messages {
+        0 => "the window holds all of it already".to_owned(),
+        messages => format!("brought {} back into the window", output::messages(messages)),
+    }
+}
+
+async fn delete(
+    session: &Session,
+    conversation: &Conversation,
+    id: &str,
+    yes: bool,
+) -> Result<(), Failure> {
+    if !yes {
+        let snapshot = conversation.snapshot(id).await?;
+        if session.json || !io::stdin().is_terminal() {
+            return Err(Failure::input(
+                format!("this would delete the snapshot {} for ever", snapshot.id),
+                "say --yes if that is what you want",
+            ));
+        }
+        show(session, &snapshot)?;
+        if !output::confirmed("Really delete it for ever?")? {
+            output::note("nothing was deleted");
+            return Ok(());
+        }
+    }
+    let deleted = conversation.delete_snapshot(id).await?;
+    if session.json {
+        output::json(&Deleted { deleted })?;
+    } else {
+        output::note(&format!("deleted the snapshot {deleted} for ever"));
+    }
+    Ok(())
+}
+
+/// A snapshot in a few lines.
+pub(crate) fn show(session: &Session, snapshot: &Snapshot) -> io::Result<()> {
+    if session.json {
+        return output::json(&Row::of(snapshot));
+    }
+    let description = snapshot.description.as_deref().map(output::printable).unwrap_or_default();
+    output::line(format!(
+        "{BOLD}{}{BOLD:#}  {DIM}{}  {}{DIM:#}  {description}",
+        snapshot.id,
+        moment(snapshot.saved_at),
+        output::messages(snapshot.messages.len()),
+    ))?;
+    output::line(format!("    {}", output::printable(&snapshot.summary).replace('\n', "\n    ")))
+}
+
+fn show_whole(session: &Session, snapshot: &Snapshot) -> io::Result<()> {
+    if session.json {
+        let messages = Some(snapshot.messages.as_slice());
+        return output::json(&Row { messages, ..Row::of(snapshot) });
+    }
+    show(session, snapshot)?;
+    snapshot.messages.iter().try_for_each(|saved| output::said(saved.seq, &saved.message))
+}

@@ -1,0 +1,154 @@
+use super::*;
+
+fn fixtures(system: &str) -> String {
+    format!("{}/../../tests/fixtures/{system}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs with a folder for temporary files of its own, in which nothing may stay.
+fn import(home: &Home, arguments: &[&str]) -> Output {
+    let temporary = home.path().join("tmp");
+    std::fs::create_dir_all(&temporary).unwrap();
+    let output = home.command(arguments).env("TMPDIR", &temporary).output().unwrap();
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "{arguments:?}");
+    output
+}
+
+fn tail(home: &Home, scope: &str) -> Vec<Value> {
+    rows(&home.run(&["--scope", scope, "tail", "--json", "-n", "100"]))
+}
+
+#[test]
+fn the_discord_bots_conversations_go_into_scopes_of_their_own_once() {
+    let home = Home::new();
+    let folder = fixtures("discord");
+    let dry = import(&home, &["import", "discord", &folder, "--dry-run"]);
+    assert_eq!(code(&dry), 0, "{}", err(&dry));
+    assert!(
+        out(&dry).ends_with(
+            "would take 55 messages in 7 conversations, 7 of the conversations expired\n"
+        )
+    );
+    assert!(!home.key().exists() && !home.store().exists());
+
+    let taken = import(&home, &["import", "discord", &folder]);
+    assert_eq!(code(&taken), 0, "{}", err(&taken));
+    assert!(home.key().is_file());
+    assert_eq!(
+        out(&taken).lines().take(3).collect::<Vec<_>>(),
+        [
+            "dm/1300000000000000001  took 12 messages, expired",
+            "dm/1300000000000000001 thread emma  took 4 messages, expired",
+            "dm/1300000000000000009  took 4 messages, expired",
+        ]
+    );
+    let stored = tail(&home, "dm/1300000000000000001");
+    assert_eq!(stored.len(), 16);
+    assert_eq!(stored.iter().filter(|row| row["threadId"] == "emma").count(), 4);
+    let scope = "guild/1100000000000000001/1200000000000000002/1300000000000000002";
+    assert_eq!(tail(&home, scope).last().unwrap()["metadata"]["expiresAt"], "2025-08-25T21:00:10Z");
+    assert_eq!(code(&home.run(&["--scope", scope, "verify"])), 0);
+
+    let again = parsed(&import(&home, &["--json", "import", "discord", &folder]));
+    assert_eq!(again.len(), 8);
+    assert_eq!(
+        again[1],
+        serde_json::json!({
+            "conversation": "dm/1300000000000000001", "thread": "emma", "taken": 0, "alreadyThere": 4,
+            "forgotten": 0, "refused": 0, "expired": true, "snapshots": 0,
+        })
+    );
+    assert_eq!((&again[7]["taken"], &again[7]["alreadyThere"]), (&0.into(), &55.into()));
+    let skipped = import(&home, &["import", "discord", &folder, "--skip-expired"]);
+    assert_eq!(
+        out(&skipped),
+        "took 0 messages in 0 conversations, 7 left out because they expired\n"
+    );
+}
+
+#[test]
+fn chorus_comes_with_its_snapshots_and_leaves_nothing_plain_behind() {
+    let home = Home::new();
+    let folder = fixtures("chorus");
+    let dry = import(&home, &["import", "chorus", &folder, "--dry-run"]);
+    assert_eq!(code(&dry), 0, "{}", err(&dry));
+    assert!(!home.key().exists() && !home.store().exists());
+    let taken = import(&home, &["import", "chorus", &folder]);
+    assert_eq!(code(&taken), 0, "{}", err(&taken));
+    assert_eq!(
+        out(&taken),
+        "named/kitchen-2  took 14 messages\n\
+         named/mira  took 29 messages, 1 snapshot\n\
+         took 43 messages in 2 conversations, 1 snapshot, 18 other entries passed over\n"
+    );
+    assert_eq!(out(&dry), out(&taken).replace("took", "would take"));
+    let stored = tail(&home, "named/mira");
+    let call = stored.iter().find(|row| row.get("toolCalls").is_some()).unwrap();
+    assert_eq!(call["toolCalls"][0]["name"], "create_reminder");
+    assert_eq!(call["threadId"], "4");
+
+    home.run(&["--scope", "named/mira", "forget", "--yes", "1"]);
+    let again = import(&home, &["import", "chorus", &folder]);
+    assert!(out(&again).contains(
+        "named/mira  took 0 messages, 28 already there, 1 forgotten since they were taken\n"
+    ));
+    assert_eq!(code(&home.run(&["--scope", "named/mira", "verify"])), 0);
+}
+
+#[test]
+fn what_was_refused_is_listed_and_the_exit_code_says_so() {
+    let home = Home::new();
+    let folder = home.path().join("bot/dms");
+    std::fs::create_dir_all(&folder).unwrap();
+    let good = r#"{"messages":[{"role":"user","content":"x","timestamp":1},{"role":"nobody"}]}"#;
+    std::fs::write(folder.join("1.json"), good).unwrap();
+    std::fs::write(folder.join("2.json"), "{").unwrap();
+    let taken = import(&home, &["import", "discord", "bot"]);
+    assert_eq!(code(&taken), 3, "{}", err(&taken));
+    assert_eq!(
+        out(&taken),
+        "dm/1  took 1 message, 1 refused\n\
+         refused  dms/2.json: it ends in the middle\n\
+         refused  dms/1.json#2: its fields are not those of a message\n\
+         took 1 message in 1 conversation, 2 refused\n"
+    );
+    let told = parsed(&import(&home, &["--json", "import", "discord", "bot"]));
+    assert_eq!(told.len(), 4);
+    assert_eq!(
+        (&told[1]["refused"], &told[1]["reason"]),
+        (&"dms/2.json".into(), &"corrupt".into())
+    );
+    assert_eq!(told[3]["refused"], 2);
+}
+
+#[test]
+fn a_scope_or_what_is_no_source_is_a_mistake_and_nothing_is_made() {
+    let home = Home::new();
+    for (system, folder) in [("discord", fixtures("discord")), ("chorus", fixtures("chorus"))] {
+        for option in [["--scope", "dm/1"], ["--thread", "x"]] {
+            let refused = import(&home, &[&option[..], &["import", system, &folder]].concat());
+            assert_eq!(code(&refused), 2, "{}", err(&refused));
+            assert!(err(&refused).contains("leave out --scope and --thread"));
+        }
+        let elsewhere = import(&home, &["import", system, &fixtures("elara")]);
+        assert_eq!(code(&elsewhere), 1, "{}", err(&elsewhere));
+    }
+    let file = format!("{}/expected.json", fixtures("chorus"));
+    let no_database = import(&home, &["import", "chorus", &file]);
+    assert_eq!(code(&no_database), 1);
+    assert!(err(&no_database).contains("no SQLite database"), "{}", err(&no_database));
+    assert!(!home.key().exists() && !home.store().exists());
+}
+
+#[test]
+fn a_first_import_under_a_passphrase_makes_its_salt_and_no_key_file() {
+    let home = Home::new();
+    let folder = fixtures("chorus");
+    let taken = home
+        .command(&["import", "chorus", &folder])
+        .env("SOTTOVOCE__CONTEXT__PASSPHRASE", "several words of this house")
+        .output()
+        .unwrap();
+    assert_eq!(code(&taken), 0, "{}", err(&taken));
+    assert!(out(&taken).contains("took 43 messages in 2 conversations"));
+    assert!(!home.key().exists());
+}

@@ -1,0 +1,174 @@
+use super::*;
+
+fn keep_in(home: &Home, scope: &str, words: &[&str]) {
+    let lines: String = words.iter().map(|words| user(words)).collect();
+    let fed = home.feed(&["--scope", scope, "append"], lines);
+    assert_eq!(code(&fed), 0, "{}", err(&fed));
+}
+
+fn words_in(home: &Home, scope: &str) -> Vec<String> {
+    let tail = home.run(&["tail", "--json", "-n", "1000", "--scope", scope]);
+    rows(&tail).iter().map(|row| row["content"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_command_keeps_to_the_conversation_that_it_is_given() {
+    let home = Home::new();
+    keep_in(&home, "dm/42", &["canary"]);
+    keep_in(&home, "guild/1/2/42", &["in the room", "still there"]);
+    keep_in(&home, "default", &["alone"]);
+    assert_eq!(words_in(&home, "dm/42"), ["canary"]);
+    assert_eq!(words_in(&home, "guild/1/2/42"), ["in the room", "still there"]);
+    assert_eq!(home.words(), ["alone"]);
+    assert!(words_in(&home, "dm/43").is_empty());
+    for scope in ["default", "guild/1/2/42", "guild/1/2/43", "named/42"] {
+        let prompt = home.run(&["--scope", scope, "prompt", "x", "--renderer", "text"]);
+        assert_eq!(code(&prompt), 0, "{}", err(&prompt));
+        assert!(!out(&prompt).contains("canary"), "{scope}");
+    }
+    let verify = home.run(&["verify", "--scope", "guild/1/2/42", "--json"]);
+    assert_eq!(rows(&verify).last().unwrap()["messages"], 2);
+    let forgotten = home.run(&["--scope", "guild/1/2/42", "forget", "1", "--yes"]);
+    assert_eq!(code(&forgotten), 0, "{}", err(&forgotten));
+    assert_eq!(
+        words_in(&home, "dm/42"),
+        ["canary"],
+        "the same number elsewhere is another message"
+    );
+    for wrong in ["42", "dm/", "dm/../x", "named/a/b", "dm/%2F"] {
+        let refused = home.run(&["--scope", wrong, "tail"]);
+        assert_eq!(code(&refused), 2, "{wrong}");
+        assert!(err(&refused).contains("not a scope"), "{}", err(&refused));
+    }
+}
+
+#[test]
+fn scopes_are_listed_with_what_they_hold() {
+    let home = Home::new();
+    let nothing = home.run(&["scopes"]);
+    assert_eq!((code(&nothing), out(&nothing).as_str()), (0, ""));
+    assert!(err(&nothing).contains("nothing is remembered yet"));
+    keep_in(&home, "named/Küche%20%2f%25", &["one", "two"]);
+    keep_in(&home, "dm/42", &["three"]);
+    let listed = rows(&home.run(&["scopes", "--json"]));
+    let named: Vec<_> = listed.iter().map(|row| row["scope"].as_str().unwrap()).collect();
+    assert_eq!(named, ["dm/42", "named/Küche%20%2f%25"]);
+    assert_eq!((&listed[1]["messageCount"], &listed[0]["messageCount"]), (&2.into(), &1.into()));
+    assert!(listed[0]["bytes"].as_u64().unwrap() > 300);
+    assert!(listed[0]["first"].is_string() && listed[0]["expiresIn"].is_null());
+    let table = out(&home.run(&["scopes"]));
+    assert!(table.contains("named/Küche%20%2f%25") && table.contains("never"), "{table}");
+    assert_eq!(words_in(&home, named[1]), ["one", "two"], "the text leads back to it");
+}
+
+#[test]
+fn limits_hide_at_once_and_a_clean_up_removes() {
+    let home = Home::new();
+    let scope = ["--scope", "dm/42"];
+    let run = |rest: &[&str]| home.run(&[&scope, rest].concat());
+    keep_in(&home, "dm/42", &["one", "two", "three", "four"]);
+    let set = run(&["settings", "--max-messages", "3", "--ttl", "24h", "--json"]);
+    assert_eq!(code(&set), 0, "{}", err(&set));
+    assert_eq!(rows(&set)[0]["maxMessages"], 3);
+    assert_eq!(rows(&set)[0]["ttlSeconds"], 86_400);
+    assert_eq!(words_in(&home, "dm/42"), ["two", "three", "four"]);
+    let stats = rows(&run(&["stats", "--json"]));
+    assert_eq!((&stats[0]["messageCount"], &stats[0]["hidden"]), (&3.into(), &1.into()));
+    assert!((86_000_000..=86_400_000).contains(&stats[0]["expiresIn"].as_i64().unwrap()));
+    let shown = out(&run(&["stats"]));
+    assert!(shown.contains("at most 3 messages, for 1 d") && shown.contains("expires"), "{shown}");
+    let cleaned = home.run(&["cleanup", "--all", "--json"]);
+    assert_eq!(
+        rows(&cleaned),
+        [serde_json::json!({"scope": "dm/42", "removed": 1, "expired": false})]
+    );
+    assert_eq!(code(&run(&["verify"])), 0);
+    let taken_back = rows(&run(&["settings", "--default", "--json"]));
+    assert_eq!(
+        (&taken_back[0]["maxMessages"], &taken_back[0]["ownRetention"]),
+        (&Value::Null, &false.into())
+    );
+    for wrong in [["--ttl", "soon"], ["--max-messages", "0"], ["--window", "-1h"]] {
+        assert_eq!(code(&run(&[&["settings"][..], &wrong].concat())), 2);
+    }
+}
+
+#[test]
+fn limits_for_all_conversations_come_from_the_configuration() {
+    let home = Home::new();
+    keep_in(&home, "dm/42", &["one", "two", "three"]);
+    let with = |name: &str, value: &str, arguments: &[&str]| {
+        home.command(arguments).env(format!("SOTTOVOCE__CONTEXT__{name}"), value).output().unwrap()
+    };
+    let tail = with("MAXMESSAGES", "2", &["--scope", "dm/42", "tail", "--json"]);
+    assert_eq!(rows(&tail).len(), 2);
+    let cleaned = with("MAXMESSAGES", "2", &["cleanup", "--all"]);
+    assert!(err(&cleaned).contains("removed 1 message"), "{}", err(&cleaned));
+    assert_eq!(words_in(&home, "dm/42").len(), 2);
+    let wrong = with("MAXMESSAGES", "-1", &["tail"]);
+    assert_eq!(code(&wrong), 5, "{}", err(&wrong));
+}
+
+#[test]
+fn a_whole_conversation_or_thread_is_forgotten_only_if_one_is_sure() {
+    let home = Home::new();
+    keep_in(&home, "dm/42", &["canary", "another canary"]);
+    let threaded =
+        home.run(&["--scope", "dm/42", "--thread", "7", "append", "-r", "user", "aside"]);
+    assert_eq!(code(&threaded), 0);
+    keep_in(&home, "dm/43", &["stays"]);
+    let asked = home.run(&["--scope", "dm/42", "forget", "--all"]);
+    assert_eq!(code(&asked), 2);
+    assert!(err(&asked).contains("3 messages") && err(&asked).contains("--yes"), "{}", err(&asked));
+    let thread = home.run(&["--scope", "dm/42", "--thread", "7", "forget", "--all", "--yes"]);
+    assert_eq!(code(&thread), 0, "{}", err(&thread));
+    assert_eq!(words_in(&home, "dm/42"), ["canary", "another canary"]);
+    let all = home.run(&["--scope", "dm/42", "forget", "--all", "--yes"]);
+    assert_eq!(code(&all), 0, "{}", err(&all));
+    assert!(words_in(&home, "dm/42").is_empty());
+    assert_eq!(words_in(&home, "dm/43"), ["stays"]);
+    assert_eq!(code(&home.run(&["verify", "--all"])), 0);
+    let again = home.run(&["--scope", "dm/44", "forget", "--all", "--yes"]);
+    assert_eq!(code(&again), 2, "{}", err(&again));
+}
+
+#[test]
+fn every_conversation_is_checked_and_the_damaged_one_is_named() {
+    let home = Home::new();
+    for scope in ["dm/1", "dm/2", "default"] {
+        keep_in(&home, scope, &["one", "two"]);
+    }
+    assert_eq!(code(&home.run(&["verify", "--all"])), 0);
+    let folder = home.store().join("dms/2");
+    let record = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let record = record.filter(|path| path.extension().is_some_and(|e| e == "json")).min().unwrap();
+    std::fs::remove_file(record).unwrap();
+    let checked = home.run(&["verify", "--all"]);
+    assert_eq!(code(&checked), 3);
+    let said = out(&checked);
+    let after = said.split("dm/2").nth(1).unwrap();
+    assert!(after.contains("not sound"), "{said}");
+    assert_eq!(said.matches("not sound").count(), 1);
+}
+
+#[test]
+fn messages_of_a_thread_are_shown_and_recalled_by_themselves() {
+    let home = Home::new();
+    home.keep(&["main"]);
+    for words in ["one", "two"] {
+        home.run(&["--thread", "7", "append", "-r", "user", words]);
+    }
+    let fed = home.feed(&["--thread", "7", "append"], user("three"));
+    assert_eq!(code(&fed), 0, "{}", err(&fed));
+    home.keep(&["main again"]);
+    let tail = rows(&home.run(&["--thread", "7", "tail", "--json", "-n", "2"]));
+    let words: Vec<_> = tail.iter().map(|row| row["content"].as_str().unwrap()).collect();
+    assert_eq!(words, ["two", "three"]);
+    assert!(out(&home.run(&["tail"])).contains("[7] three"));
+    let prompt = out(&home.run(&["--thread", "7", "prompt", "x", "--renderer", "text"]));
+    assert!(prompt.contains("one") && !prompt.contains("main"), "{prompt}");
+    let clean =
+        home.run(&["--thread", "7", "prompt", "x", "--clean", "--explain", "--renderer", "text"]);
+    assert!(!out(&clean).contains("one"), "{}", out(&clean));
+    assert!(err(&clean).contains("started clean after number 5"), "{}", err(&clean));
+}
