@@ -1,5 +1,6 @@
 //! Kills and power cuts, at every system call that changes something on disk.
 
+mod beside;
 mod check;
 mod cut;
 mod disk;

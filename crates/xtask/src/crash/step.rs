@@ -7,6 +7,7 @@ use std::path::Path;
 use sottovoce::{ConversationStore, Document, EncryptionKey, RepairOptions};
 
 use crate::Result;
+use crate::crash::beside;
 use crate::crash::check::{self, Expected};
 use crate::crash::house::{Whose, append, block_on, open, open_as, said, say, text};
 
@@ -57,7 +58,7 @@ const LOOSE: usize = 64;
 
 const BOB: Whose = Whose { user: Some("bob"), is_rekeyed: false };
 
-pub(crate) const STEPS: [Step; 14] = [
+pub(crate) const STEPS: [Step; 17] = [
     Step {
         name: "first-append",
         is_long: false,
@@ -183,6 +184,49 @@ pub(crate) const STEPS: [Step; 14] = [
         check: |root, told| {
             check::document(root, told, 1)?;
             check::conversation(root, told, &Expected { before: 1, more: 0, ..Expected::default() })
+        },
+    },
+    Step {
+        name: "settings",
+        is_long: false,
+        seed: |root| {
+            filled(root, LOOSE, 1)?;
+            beside::set(root, 1..=1)
+        },
+        work: |root| beside::set(root, 2..=3),
+        check: |root, told| {
+            beside::settings(root, told, 1)?;
+            check::conversation(root, told, &Expected { before: 1, more: 0, ..Expected::default() })
+        },
+    },
+    Step {
+        name: "snapshots",
+        is_long: true,
+        seed: |root| {
+            filled(root, LOOSE, 2)?;
+            beside::save(root, beside::FIRST)
+        },
+        work: beside::save_and_delete,
+        check: |root, told| {
+            beside::snapshots(root, told)?;
+            check::conversation(root, told, &Expected { before: 2, more: 0, ..Expected::default() })
+        },
+    },
+    Step {
+        name: "forget-saved",
+        is_long: true,
+        seed: |root| {
+            filled(root, LOOSE, 6)?;
+            beside::save(root, beside::FIRST)
+        },
+        work: |root| forgets(root, LOOSE),
+        check: |root, told| {
+            beside::withdrawn(root, told, &[2, 3, 5])?;
+            check::conversation(
+                root,
+                told,
+                &Expected { before: 6, more: 0, forgets: &[2, 3, 5], ..Expected::default() },
+            )
         },
     },
     Step {
