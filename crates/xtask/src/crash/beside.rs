@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use sottovoce::{ConversationStore, SavedMessage, Snapshot};
+use sottovoce::{ConversationStore, FileConversationStore, RepairOptions, SavedMessage, Snapshot};
 
 use crate::Result;
 use crate::crash::check::ensure;
@@ -44,23 +44,27 @@ pub(crate) fn settings(root: &Path, told: &Told, before: u64) -> Result<()> {
 
 /// Saves everything there is under an id.
 pub(crate) fn save(root: &Path, id: &str) -> Result<()> {
-    block_on(async {
-        let store = open(root, 1).await?;
-        let messages = store.read_tail(usize::MAX).await?.messages;
-        let saved = messages.iter().map(|m| SavedMessage::new(m.seq, m.message.clone()));
-        let now = "2025-08-24T17:00:00Z".parse()?;
-        let snapshot = Snapshot::new(now, (now, now), saved.collect())?.with_id(id)?;
-        Ok(store.save_snapshot(snapshot).await?)
-    })
+    block_on(async { save_in(&open(root, 1).await?, id).await })
+}
+
+async fn save_in(store: &FileConversationStore, id: &str) -> Result<()> {
+    let messages = store.read_tail(usize::MAX).await?.messages;
+    let saved = messages.iter().map(|m| SavedMessage::new(m.seq, m.message.clone()));
+    let now = "2025-08-24T17:00:00Z".parse()?;
+    let snapshot = Snapshot::new(now, (now, now), saved.collect())?.with_id(id)?;
+    Ok(store.save_snapshot(snapshot).await?)
 }
 
 /// Saves a second one and then deletes the first.
 pub(crate) fn save_and_delete(root: &Path) -> Result<()> {
-    save(root, SECOND)?;
-    say("document 1");
-    block_on(async { Ok(open(root, 1).await?.delete_snapshot(FIRST).await?) })?;
-    say("document 2");
-    Ok(())
+    block_on(async {
+        let store = open(root, 1).await?;
+        save_in(&store, SECOND).await?;
+        say("document 1");
+        store.delete_snapshot(FIRST).await?;
+        say("document 2");
+        Ok(())
+    })
 }
 
 /// Those are there that were acknowledged, and not what was deleted.
@@ -82,6 +86,9 @@ pub(crate) fn snapshots(root: &Path, told: &Told) -> Result<()> {
             "there are {there:?} after {:?}",
             told.document
         );
+        // One whose saving or deletion was broken off is in no list, and stays until a repair is asked for.
+        let repaired = store.repair(RepairOptions::default(), |_| {}).await?;
+        ensure!(repaired.report.findings.is_empty(), "not mended: {:?}", repaired.report.findings);
         Ok(())
     })
 }
