@@ -1,13 +1,13 @@
 //! `sottovoce cleanup`
 
 use serde::Serialize;
-use sottovoce::{Cleaned, Config, ConversationStore, Error, Scope};
+use sottovoce::{Cleaned, ConversationStore, Scope};
 
 use crate::cmd::scopes;
 use crate::exit::{Exit, Failure, Outcome, with_causes};
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::session::Session;
+use crate::session::{Session, Stores};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -37,6 +37,7 @@ struct Row {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
     let scopes = if args.all { scopes::all(session)? } else { vec![session.scope.clone()] };
+    let stores = session.stores_or_empty(&config)?;
     let bar = output::progress(Some(scopes.len() as u64), "cleaning up");
     let mut interrupt = Interrupt::listen()?;
     let mut failed = None;
@@ -48,7 +49,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                 bar.finish_and_clear();
                 return Ok(Exit::Interrupted);
             }
-            cleaned = clean(session, &config, scope.clone()) => cleaned,
+            cleaned = clean(&stores, scope.clone()) => cleaned,
         };
         bar.inc(1);
         match cleaned {
@@ -78,12 +79,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
 }
 
-async fn clean(session: &Session, config: &Config, scope: Scope) -> Result<Cleaned, Failure> {
-    match session.open_scope(config, scope).await {
-        // There is nothing yet.
-        Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => Ok(Cleaned::default()),
-        store => Ok(store?.cleanup().await?),
-    }
+async fn clean(stores: &Stores<'_>, scope: Scope) -> Result<Cleaned, Failure> {
+    Ok(stores.open(scope).await?.cleanup().await?)
 }
 
 fn show(session: &Session, scope: &Scope, cleaned: Cleaned) -> std::io::Result<()> {

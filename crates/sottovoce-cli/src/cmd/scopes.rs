@@ -1,13 +1,13 @@
 //! `sottovoce scopes`
 
 use serde::Serialize;
-use sottovoce::{Error, Scope, Stats, scopes};
+use sottovoce::{Scope, Stats, scopes};
 
 use crate::cmd::stats::{bytes, moment};
 use crate::exit::{Exit, Failure, Outcome, with_causes};
 use crate::interrupt::Interrupt;
 use crate::output::{self, BOLD, DIM};
-use crate::session::Session;
+use crate::session::{Session, Stores};
 
 #[derive(Serialize)]
 struct Row<'a> {
@@ -29,6 +29,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     if all.is_empty() {
         return Err(Failure::Nothing { folder: root });
     }
+    let stores = session.stores_or_empty(&config)?;
     let mut interrupt = Interrupt::listen()?;
     let bar = output::progress(Some(all.len() as u64), "looking");
     let mut rows = Vec::new();
@@ -39,7 +40,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
                 bar.finish_and_clear();
                 return Ok(Exit::Interrupted);
             }
-            stats = look(session, &config, scope.clone()) => stats,
+            stats = look(&stores, scope.clone()) => stats,
         };
         bar.inc(1);
         rows.push((scope, stats));
@@ -75,19 +76,8 @@ pub(crate) fn all(session: &Session) -> Result<Vec<Scope>, Failure> {
     Ok(scopes(&session.config()?.storage_root()?)?)
 }
 
-async fn look(
-    session: &Session,
-    config: &sottovoce::Config,
-    scope: Scope,
-) -> Result<Stats, Failure> {
-    match session.open_scope(config, scope).await {
-        Ok(store) => Ok(store.stats().await?),
-        // The same for every scope.
-        Err(Failure::Library(error @ (Error::KeyLost { .. } | Error::PassphraseNeeded { .. }))) => {
-            Err(Failure::Library(error))
-        }
-        Err(failure) => Err(failure),
-    }
+async fn look(stores: &Stores<'_>, scope: Scope) -> Result<Stats, Failure> {
+    Ok(stores.open(scope).await?.stats().await?)
 }
 
 fn show(session: &Session, scope: &Scope, stats: &Stats) -> std::io::Result<()> {

@@ -101,12 +101,13 @@ struct Of {
 /// Checks one conversation after the other.
 async fn everything(session: &Session, config: &Config) -> Outcome {
     let mut exit = Exit::Done;
+    let stores = session.stores_or_empty(config)?;
     for scope in scopes::all(session)? {
         match session.json {
             true => output::json(&Of { scope: scope.to_string() })?,
             false => output::line(format!("{BOLD}{scope}{BOLD:#}"))?,
         }
-        let store = session.open_scope(config, scope).await?;
+        let store = stores.open(scope).await?;
         let bar = bar("verifying");
         let report = store.verify(shown_on(&bar)).await;
         bar.finish_and_clear();
