@@ -264,6 +264,19 @@ async fn a_database_by_itself_gives_its_messages_and_its_folder_the_sessions_lat
 }
 
 #[tokio::test]
+async fn a_snapshot_that_was_deleted_does_not_come_back() {
+    let root = tempfile::tempdir().unwrap();
+    import(&fixtures(), root.path()).await;
+    let store = options().scope(named("mira")).open(root.path()).await.unwrap();
+    let id = store.snapshots().await.unwrap().0[0].id.clone();
+    store.delete_snapshot(&id).await.unwrap();
+    assert_eq!(import(&fixtures(), root.path()).await["mira"].snapshots, 0);
+    assert!(store.snapshots().await.unwrap().0.is_empty());
+    assert_eq!(store.profile().await.unwrap().snapshots().count(), 0);
+    assert!(store.verify(|_| {}).await.unwrap().findings.is_empty());
+}
+
+#[tokio::test]
 async fn what_was_forgotten_does_not_come_back_not_even_with_a_snapshot() {
     let (root, folder) = (tempfile::tempdir().unwrap(), copy());
     let hidden = folder.path().join("aside");

@@ -41,8 +41,7 @@ pub(super) async fn missing(
 ) -> Result<Vec<ForeignSnapshot>> {
     if !snapshots.is_empty() {
         let profile = store.profile().await?;
-        let there: HashSet<&str> = profile.snapshots().collect();
-        snapshots.retain(|foreign| !there.contains(foreign.snapshot.id.as_str()));
+        snapshots.retain(|foreign| !profile.has_had_snapshot(&foreign.snapshot.id));
     }
     Ok(snapshots)
 }

@@ -34,7 +34,8 @@ pub struct Profile {
     /// Up to where the context was cleared. What lies before it stays stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleared: Option<Cleared>,
-    /// The saved snapshots, and the newest revision of each.
+    /// The saved snapshots, and the newest revision of each; 0 for one of another system that was deleted, so that no
+    /// other import brings it back.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) snapshots: BTreeMap<String, u64>,
     /// Numbers among which are messages that were restored from snapshots.
@@ -84,7 +85,31 @@ impl Profile {
 
     /// The ids of the saved snapshots.
     pub fn snapshots(&self) -> impl Iterator<Item = &str> {
-        self.snapshots.keys().map(String::as_str)
+        self.listed().map(|(id, _)| id)
+    }
+
+    /// The same with their revisions.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = (&str, u64)> {
+        let listed = self.snapshots.iter().filter(|(_, rev)| **rev > 0);
+        listed.map(|(id, rev)| (id.as_str(), *rev))
+    }
+
+    /// Whether a snapshot of that id is there, or was deleted and is not to come back.
+    pub(crate) fn has_had_snapshot(&self, id: &str) -> bool {
+        self.snapshots.contains_key(id)
+    }
+
+    /// The newest revision of a snapshot that is there.
+    pub(crate) fn revision(&self, id: &str) -> Option<u64> {
+        self.snapshots.get(id).copied().filter(|rev| *rev > 0)
+    }
+
+    /// Takes a snapshot out of the list, for good if another system's would come again.
+    pub(crate) fn unlist(&mut self, id: &str, is_imported: bool) {
+        self.snapshots.remove(id);
+        if is_imported {
+            self.snapshots.insert(id.to_owned(), 0);
+        }
     }
 }
 

@@ -106,6 +106,11 @@ impl Snapshot {
         Ok(self)
     }
 
+    /// Whether another system saved it.
+    pub(crate) fn is_imported(&self) -> bool {
+        self.messages.iter().any(|saved| saved.message.is_imported())
+    }
+
     /// Takes messages out, and the summary that was made of them. Whether there were any.
     pub(crate) fn withdraw(&mut self, seqs: &Erased) -> bool {
         let before = self.messages.len();

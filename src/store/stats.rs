@@ -76,7 +76,7 @@ pub(crate) fn stats(reader: &Reader) -> Result<Stats> {
         expires_at,
         expires_in: expires_at.map(in_ms),
         cleared: tail.profile.cleared.map(|cleared| cleared.at),
-        snapshots: tail.profile.snapshots.len(),
+        snapshots: tail.profile.listed().count(),
         retention: tail.retention,
     })
 }

@@ -20,7 +20,7 @@ pub(crate) const FOLDER: &str = "snapshots";
 
 /// A snapshot by its id; `None` where there is none.
 pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Option<Snapshot>> {
-    let Some(&rev) = profile.snapshots.get(id) else { return Ok(None) };
+    let Some(rev) = profile.revision(id) else { return Ok(None) };
     match open(folder, id, rev)? {
         Ok(snapshot) => Ok(Some(snapshot)),
         Err(finding) => Err(refusal(folder, &finding)),
@@ -30,8 +30,8 @@ pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Optio
 /// All of them, the newest first, and what is wrong with the others.
 pub(crate) fn list(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
     let (mut snapshots, mut findings) = (Vec::new(), Vec::new());
-    for (id, rev) in &profile.snapshots {
-        match open(folder, id, *rev)? {
+    for (id, rev) in profile.listed() {
+        match open(folder, id, rev)? {
             Ok(snapshot) => snapshots.push(snapshot),
             Err(finding) => findings.push(finding),
         }
@@ -62,9 +62,8 @@ pub(crate) fn save(pen: &Pen<'_>, tail: &mut Tail, mut snapshot: Snapshot) -> Re
 /// Deletes one: first in the settings, so that it never comes back.
 pub(crate) fn delete(pen: &Pen<'_>, tail: &mut Tail, id: &str) -> Result<()> {
     check_id(id)?;
-    pen.change_profile(tail, |profile| {
-        profile.snapshots.remove(id);
-    })?;
+    let is_imported = open(pen.folder, id, 0)?.is_ok_and(|snapshot| snapshot.is_imported());
+    pen.change_profile(tail, |profile| profile.unlist(id, is_imported))?;
     pen.folder.snapshots.remove(id)?;
     pen.folder.snapshots.sync()
 }
@@ -97,11 +96,11 @@ pub(crate) fn withdraw(
 ) -> Result<()> {
     let (mut changed, mut emptied) = (Vec::new(), Vec::new());
     for mut snapshot in snapshots {
-        let listed = tail.profile.snapshots.get(&snapshot.id).copied();
-        let had_any = !snapshot.messages.is_empty();
+        let listed = tail.profile.revision(&snapshot.id);
+        let (had_any, is_imported) = (!snapshot.messages.is_empty(), snapshot.is_imported());
         if snapshot.withdraw(seqs) {
             if had_any && snapshot.messages.is_empty() {
-                emptied.push(snapshot.id.clone());
+                emptied.push((snapshot.id.clone(), is_imported));
                 continue;
             }
             snapshot.rev += 1;
@@ -112,21 +111,21 @@ pub(crate) fn withdraw(
             changed.push((snapshot.id.clone(), snapshot.rev));
         }
     }
-    for (id, listed) in &tail.profile.snapshots {
+    for (id, listed) in tail.profile.listed() {
         let place = place(id);
         if findings.iter().any(|finding| finding.file.as_deref() == Some(&*place)) {
-            changed.push((id.clone(), listed.saturating_add(1)));
+            changed.push((id.to_owned(), listed.saturating_add(1)));
         }
     }
-    let any_listed = emptied.iter().any(|id| tail.profile.snapshots.contains_key(id));
+    let any_listed = emptied.iter().any(|(id, _)| tail.profile.revision(id).is_some());
     if !changed.is_empty() || any_listed {
         pen.change_profile(tail, |profile| {
             profile.snapshots.extend(changed);
-            profile.snapshots.retain(|id, _| !emptied.contains(id));
+            emptied.iter().for_each(|(id, is_imported)| profile.unlist(id, *is_imported));
         })?;
     }
     if !emptied.is_empty() {
-        emptied.iter().try_for_each(|id| pen.folder.snapshots.remove(id))?;
+        emptied.iter().try_for_each(|(id, _)| pen.folder.snapshots.remove(id))?;
         pen.folder.snapshots.sync()?;
     }
     Ok(())
@@ -155,14 +154,14 @@ pub(crate) fn accept(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
     let listed = is_known.then(|| tail.profile.snapshots.clone());
     let mut there = BTreeMap::new();
     for id in ids(pen.folder)? {
-        let is_listed = listed.as_ref().is_none_or(|listed| listed.contains_key(&id));
+        let is_listed = listed.as_ref().is_none_or(|listed| listed.get(&id) > Some(&0));
         if is_listed && let Ok(snapshot) = open(pen.folder, &id, 0)? {
             there.insert(id, snapshot.rev);
         }
     }
     // What is there and does not open may yet be mended.
     for (id, rev) in listed.into_iter().flatten() {
-        if pen.folder.snapshots.links(&id)? > 0 {
+        if rev == 0 || pen.folder.snapshots.links(&id)? > 0 {
             there.entry(id).or_insert(rev);
         }
     }
@@ -225,7 +224,7 @@ fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
     let mut names = Names::default();
     folder.snapshots.list(&mut |name, kind| match (str::from_utf8(name), kind) {
         (Ok(id), EntryKind::File) if is_id(id) => {
-            if !profile.snapshots.contains_key(id) {
+            if profile.revision(id).is_none() {
                 names.unlisted.push(id.to_owned());
             }
         }
