@@ -124,9 +124,7 @@ impl FromStr for Scope {
         let refuse = |reason| Err(Error::InvalidScope { reason });
         let parts: Vec<&str> = text.split('/').collect();
         let id = |text: &str| {
-            decode(text).ok_or(Error::InvalidScope {
-                reason: "`%` in it must begin two hexadecimal digits; a `%` itself is %25",
-            })
+            decode(text).ok_or(Error::InvalidScope { reason: "a `%` in an id is written %25" })
         };
         let scope = match parts.as_slice() {
             ["default"] => Self::Default,
@@ -143,7 +141,9 @@ impl FromStr for Scope {
         };
         scope.folder()?;
         if scope.to_string() != text {
-            return refuse("only what must be written with `%` may be, in lower-case digits");
+            return refuse(
+                "in an id a space is written %20, a `/` %2f and a `%` %25; what needs no `%` is written as it is",
+            );
         }
         Ok(scope)
     }

@@ -482,8 +482,19 @@ async fn hold(steps: Vec<(usize, Step)>) {
                 let held: BTreeMap<u64, String> =
                     snapshot.messages.iter().map(|m| (m.seq, m.message.content.clone())).collect();
                 assert_eq!(&held, saved);
-                let restored =
-                    stores[at].restore(id, Timestamp::MIN, None, clock.now()).await.unwrap();
+                let restored = match stores[at].restore(id, Timestamp::MIN, None, clock.now()).await
+                {
+                    Ok(restored) => restored,
+                    // There is no room for it within the limit.
+                    Err(Error::InvalidMessage { .. }) => {
+                        if model.has_expired(now) {
+                            model.drop_hidden(now);
+                        }
+                        resync(model, &stores[at]).await;
+                        continue;
+                    }
+                    Err(error) => panic!("{error}"),
+                };
                 if model.has_expired(now) && !restored.is_empty() {
                     model.drop_hidden(now);
                 }

@@ -106,6 +106,24 @@ pub(crate) fn trim(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result<()
     Ok(())
 }
 
+/// Refuses messages that are not new where they would take the place of others.
+pub(crate) fn check_room(
+    reader: &Reader,
+    pen: &Pen<'_>,
+    tail: &mut Tail,
+    more: usize,
+) -> Result<()> {
+    let Some(most) = tail.retention.max_messages else { return Ok(()) };
+    let horizon = horizon(pen, tail, reader.now())?;
+    let shown = tail.messages().filter(|stored| horizon.shows(stored.name)).count();
+    if shown.saturating_add(more) <= most.get() as usize {
+        return Ok(());
+    }
+    Err(Error::InvalidMessage {
+        reason: "the conversation's limit leaves no room for so many: raise it with `sottovoce settings --max-messages`",
+    })
+}
+
 /// The numbers of what is hidden now.
 pub(crate) fn hidden_now(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result<Erased> {
     let horizon = horizon(pen, tail, reader.now())?;

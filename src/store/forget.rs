@@ -24,6 +24,8 @@ pub struct Forgotten {
     pub numbers: u64,
     /// Numbers of the messages whose files were removed.
     pub removed: Vec<u64>,
+    /// How many snapshots messages were taken out of; those that nothing is left of are gone.
+    pub snapshots: usize,
     /// Files that carry a forgotten number but do not open, so that they may be something else: they stay, are
     /// never read, and can be removed by hand.
     pub left: Vec<Finding>,

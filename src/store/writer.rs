@@ -143,7 +143,7 @@ impl Writer {
             let asked = seqs.iter().map(|range| *range.start()..=(*range.end()).min(last));
             let (snapshots, mut left) = shelf::all(pen.folder, &tail.profile)?;
             let asked = with_copies(&reader, tail, &snapshots, asked.collect())?;
-            shelf::withdraw(pen, tail, (snapshots, &left), &asked)?;
+            let withdrawn = shelf::withdraw(pen, tail, (snapshots, &left), &asked)?;
             // What was hidden is not to take the place of what goes.
             let hidden = cleanup::hidden_now(&reader, pen, tail)?;
             if !hidden.is_empty() {
@@ -151,6 +151,7 @@ impl Writer {
             }
             let mut forgotten = forget::erase(&reader, pen, tail, &asked, Unread::Refused)?;
             forgotten.left.append(&mut left);
+            forgotten.snapshots = withdrawn;
             tracing::info!(removed = forgotten.removed.len(), "forgot");
             Ok(forgotten)
         })
@@ -218,6 +219,7 @@ impl Writer {
                 return Ok(Vec::new());
             }
             cleanup::expire(&reader, pen, tail)?;
+            cleanup::check_room(&reader, pen, tail, drafts.len())?;
             // Where they will be is noted first; what is noted in vain costs a look when something is forgotten.
             let next = tail.last_seq.saturating_add(1);
             let last = tail.last_seq.saturating_add(drafts.len() as u64);

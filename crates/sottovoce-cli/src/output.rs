@@ -139,18 +139,20 @@ pub(crate) fn said(seq: u64, message: &ChatMessage) -> io::Result<()> {
     let minutes = message.offset_minutes.unwrap_or(0);
     let offset =
         jiff::tz::Offset::from_seconds(i32::from(minutes) * 60).unwrap_or(jiff::tz::Offset::UTC);
-    let time = offset.to_datetime(message.timestamp).strftime("%Y-%m-%d %H:%M").to_string();
+    let time = offset.to_datetime(message.said_at()).strftime("%Y-%m-%d %H:%M").to_string();
     let role = message.role.as_str();
-    let speaker = message.speaker().map(|name| format!("{}: ", printable(name)));
-    let thread = message.thread_id.as_deref().map(|id| format!("{DIM}[{}]{DIM:#} ", printable(id)));
+    let speaker = message.speaker().map(|name| format!("{}: ", one_line(name)));
+    let restored = message.restored_from().map(|_| format!(" {DIM}(restored){DIM:#}"));
+    let thread = message.thread_id.as_deref().map(|id| format!("{DIM}[{}]{DIM:#} ", one_line(id)));
     let cut = message.cut_off().map(|why| format!(" {DIM}({}){DIM:#}", printable(why)));
     line(format!(
-        "{DIM}{:>6}  {time}{DIM:#}  {BOLD}{role:<9}{BOLD:#}  {}{}{}{}",
+        "{DIM}{:>6}  {time}{DIM:#}  {BOLD}{role:<9}{BOLD:#}  {}{}{}{}{}",
         seq,
         thread.unwrap_or_default(),
         speaker.unwrap_or_default(),
         printable(&message.content).replace('\n', "\n        "),
         cut.unwrap_or_default(),
+        restored.unwrap_or_default(),
     ))
 }
 
@@ -215,6 +217,11 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect::<String>().into()
+}
+
+/// The same without line breaks, for what stands within a line.
+pub(crate) fn one_line(text: &str) -> String {
+    printable(text).replace(|c: char| c.is_control(), " ")
 }
 
 /// A bar on standard error, if that is a terminal; a spinner where the end is not known.

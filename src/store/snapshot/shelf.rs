@@ -87,18 +87,20 @@ pub(crate) fn all(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>, 
 }
 
 /// Takes messages out of snapshots, with summaries that were made of them; one that nothing is left of goes. No revision
-/// that held them, or that nobody can look into, is read again: not one that a backup brings back either.
+/// that held them, or that nobody can look into, is read again: not one that a backup brings back either. How many held any.
 pub(crate) fn withdraw(
     pen: &Pen<'_>,
     tail: &mut Tail,
     (snapshots, findings): (Vec<Snapshot>, &[Finding]),
     seqs: &Erased,
-) -> Result<()> {
+) -> Result<usize> {
+    let mut withdrawn = 0;
     let (mut changed, mut emptied) = (Vec::new(), Vec::new());
     for mut snapshot in snapshots {
         let listed = tail.profile.revision(&snapshot.id);
         let (had_any, is_imported) = (!snapshot.messages.is_empty(), snapshot.is_imported());
         if snapshot.withdraw(seqs) {
+            withdrawn += 1;
             if had_any && snapshot.messages.is_empty() {
                 emptied.push((snapshot.id.clone(), is_imported));
                 continue;
@@ -128,7 +130,7 @@ pub(crate) fn withdraw(
         emptied.iter().try_for_each(|(id, _)| pen.folder.snapshots.remove(id))?;
         pen.folder.snapshots.sync()?;
     }
-    Ok(())
+    Ok(withdrawn)
 }
 
 /// Removes what is in no list, because that is asked for: a deletion or a saving that was interrupted, or what a backup

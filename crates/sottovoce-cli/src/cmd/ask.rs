@@ -155,7 +155,7 @@ fn show_request(
         return Ok(Exit::Done);
     }
     if let Some(kept) = kept {
-        let file = config.storage_root()?.join(kept.file_name());
+        let file = session.folder(config)?.join(kept.file_name());
         output::note(&format!("sealed as number {}: {}", kept.seq, file.display()));
     }
     output::warning(&with_causes(error));

@@ -36,7 +36,7 @@ struct Row {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
-    let scopes = if args.all { scopes::all(session)? } else { vec![session.scope.clone()] };
+    let scopes = if args.all { scopes::all(&config)? } else { vec![session.scope.clone()] };
     let stores = session.stores_or_empty(&config)?;
     let bar = output::progress(Some(scopes.len() as u64), "cleaning up");
     let mut interrupt = Interrupt::listen()?;

@@ -51,6 +51,8 @@ struct Done<'a> {
     /// How many numbers are newly recorded as gone, whether or not they held a message.
     numbers: u64,
     removed: &'a [u64],
+    /// How many snapshots something was taken out of.
+    snapshots: usize,
     left: &'a [Finding],
 }
 
@@ -77,13 +79,14 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
         let newest = newest(&store, session.thread.as_deref()).await?;
         args.numbers = newest.iter().map(|stored| stored.seq..=stored.seq).collect();
     }
-    let wanted = Wanted::find(&store, args.numbers).await?;
+    let wanted = Wanted::find(&store, args.numbers, session.thread.as_deref()).await?;
+    let copies = store.profile().await?.snapshots().next().is_some();
     if wanted.messages.is_empty() && wanted.lost.is_empty() {
         return Err(no_such_message());
     }
     for number in &wanted.lost {
         output::note(&format!(
-            "number {number} holds no message that opens; it will be recorded as gone, unless it is already"
+            "number {number} holds no message that is shown; it will be recorded as gone, unless it is already"
         ));
     }
     if !args.yes {
@@ -96,14 +99,18 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
         for stored in &wanted.messages {
             output::message(stored, false)?;
         }
-        if !output::confirmed(&format!("Really {} for ever?", wanted.in_words()))? {
+        let too =
+            if copies { ", with what snapshots hold and what was restored of it," } else { "" };
+        if !output::confirmed(&format!("Really {}{too} for ever?", wanted.in_words()))? {
             output::note("nothing was deleted");
             return Ok(Exit::Done);
         }
     }
     // Exactly what was shown, whatever has come into the range since.
     let forgotten = store.forget(&wanted.numbers()).await?;
-    if wanted.messages.is_empty() && forgotten.removed.is_empty() && forgotten.numbers == 0 {
+    let nothing =
+        forgotten.removed.is_empty() && forgotten.numbers == 0 && forgotten.snapshots == 0;
+    if wanted.messages.is_empty() && nothing {
         let (numbers, are) = match wanted.lost.len() {
             1 => ("the number", "is"),
             _ => ("the numbers", "are"),
@@ -117,13 +124,18 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
         output::json(&Done {
             numbers: forgotten.numbers,
             removed: &forgotten.removed,
+            snapshots: forgotten.snapshots,
             left: &forgotten.left,
         })?;
     } else {
         output::skipped(&forgotten.left);
         let removed = forgotten.removed.len();
         let gone = forgotten.numbers.saturating_sub(removed as u64);
-        if removed > 0 || gone == 0 {
+        if forgotten.snapshots > 0 {
+            let snapshots = output::counted(forgotten.snapshots as u64, "snapshot");
+            output::note(&format!("took what was forgotten out of {snapshots}"));
+        }
+        if removed > 0 || (gone == 0 && forgotten.snapshots == 0) {
             output::note(&format!("deleted {} for ever", output::messages(removed)));
         }
         if gone > 0 {
@@ -159,6 +171,7 @@ impl Wanted {
     async fn find(
         store: &FileConversationStore,
         named: Vec<RangeInclusive<u64>>,
+        thread: Option<&str>,
     ) -> Result<Self, Failure> {
         let mut lost: BTreeSet<u64> = named
             .iter()
@@ -175,6 +188,11 @@ impl Wanted {
         // A number that was never given cannot be lost.
         let last = store.read_tail(0).await?.last_seq;
         lost.retain(|number| *number <= last);
+        if thread.is_some() {
+            // What a lost one was said in, nobody knows.
+            lost.clear();
+            messages.retain(|stored| stored.message.thread_id.as_deref() == thread);
+        }
         Ok(Self { messages, lost })
     }
 

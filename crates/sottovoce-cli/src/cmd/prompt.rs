@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use sottovoce::{OllamaPromptRenderer, Receipt, RendererKind};
 
+use crate::cmd::stats::moment;
 use crate::exit::{Exit, Outcome};
 use crate::output::{self, BOLD, DIM, GOOD, WARN};
 use crate::session::{Session, words};
@@ -80,6 +81,10 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
     if args.explain {
         explain(&receipt);
+        let cleared = conversation.store().profile().await?.cleared;
+        if let Some(cleared) = cleared {
+            output::note(&format!("the context was cleared at {}", moment(cleared.at)));
+        }
     }
     Ok(Exit::Done)
 }

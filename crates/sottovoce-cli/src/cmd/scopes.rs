@@ -1,7 +1,7 @@
 //! `sottovoce scopes`
 
 use serde::Serialize;
-use sottovoce::{Scope, Stats, scopes};
+use sottovoce::{Config, Scope, Stats, scopes};
 
 use crate::cmd::stats::{bytes, moment};
 use crate::exit::{Exit, Failure, Outcome, with_causes};
@@ -25,7 +25,7 @@ struct Unreadable {
 pub(crate) async fn run(session: &Session) -> Outcome {
     let config = session.config()?;
     let root = config.storage_root()?;
-    let all = all(session)?;
+    let all = all(&config)?;
     if all.is_empty() {
         return Err(Failure::Nothing { folder: root });
     }
@@ -72,8 +72,8 @@ pub(crate) async fn run(session: &Session) -> Outcome {
 }
 
 /// Every conversation of the store.
-pub(crate) fn all(session: &Session) -> Result<Vec<Scope>, Failure> {
-    Ok(scopes(&session.config()?.storage_root()?)?)
+pub(crate) fn all(config: &Config) -> Result<Vec<Scope>, Failure> {
+    Ok(scopes(&config.storage_root()?)?)
 }
 
 async fn look(stores: &Stores<'_>, scope: Scope) -> Result<Stats, Failure> {

@@ -19,7 +19,8 @@ DURATION is a number of seconds, or with a unit: 90s, 30m, 24h, 7d.
 
 /// Shows or changes how one conversation is kept
 ///
-/// What is over the limits is hidden at once, and removed by `sottovoce cleanup` and by later messages. Limits for all
+/// What is over the limits is hidden at once, and removed by `sottovoce cleanup`, by later messages, and when the limits
+/// are changed again, so that nothing hidden comes back. Snapshots are kept until they are deleted. Limits for all
 /// conversations are Context.MaxMessages, Context.TtlSeconds and Context.WindowSeconds.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -51,8 +52,9 @@ fn parse_most(text: &str) -> Result<Limit<u32>, String> {
     if text == "none" {
         return Ok(Limit::None);
     }
-    let most: Option<NonZeroU32> = text.parse().ok();
-    most.map(|most| Limit::At(most.get())).ok_or_else(|| "a number from 1, or none".to_owned())
+    // An exchange has two at least.
+    let most: Option<u32> = text.parse().ok().filter(|most| *most > 1);
+    most.map(Limit::At).ok_or_else(|| "a number from 2, or none".to_owned())
 }
 
 fn parse_duration(text: &str) -> Result<Limit<u64>, String> {
@@ -91,6 +93,10 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let profile = if changes || args.window.is_some() {
         let store = session.store_or_make(&config).await?;
         let default = config.retention();
+        if changes && let hidden @ 1.. = store.stats().await?.hidden {
+            let hidden = output::counted(hidden, "message");
+            output::note(&format!("{hidden} over the limits until now will be removed for good"));
+        }
         store.change_profile(Box::new(move |profile| change(profile, &args, default))).await?
     } else {
         let store = session.store_or_empty(&config).await?;
@@ -175,7 +181,7 @@ mod tests {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
         assert_eq!(parse_most("15"), Ok(Limit::At(15)));
-        for wrong in ["", "0", "-1", "many"] {
+        for wrong in ["", "0", "1", "-1", "many"] {
             assert!(parse_most(wrong).is_err(), "{wrong}");
         }
     }

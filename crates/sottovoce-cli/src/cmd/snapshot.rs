@@ -176,7 +176,7 @@ pub(crate) fn show(session: &Session, snapshot: &Snapshot) -> io::Result<()> {
     if session.json {
         return output::json(&Row::of(snapshot));
     }
-    let description = snapshot.description.as_deref().map(output::printable).unwrap_or_default();
+    let description = snapshot.description.as_deref().map(output::one_line).unwrap_or_default();
     output::line(format!(
         "{BOLD}{}{BOLD:#}  {DIM}{}  {}{DIM:#}  {description}",
         snapshot.id,

@@ -102,7 +102,7 @@ struct Of {
 async fn everything(session: &Session, config: &Config) -> Outcome {
     let mut exit = Exit::Done;
     let stores = session.stores_or_empty(config)?;
-    for scope in scopes::all(session)? {
+    for scope in scopes::all(config)? {
         match session.json {
             true => output::json(&Of { scope: scope.to_string() })?,
             false => output::line(format!("{BOLD}{scope}{BOLD:#}"))?,

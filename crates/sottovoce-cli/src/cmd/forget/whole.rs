@@ -38,7 +38,8 @@ pub(super) async fn forget(
         None => store.profile().await?.snapshots().map(str::to_owned).collect(),
         Some(_) => Vec::new(),
     };
-    if numbers.is_empty() && snapshots.is_empty() {
+    let hidden = store.stats().await?.hidden;
+    if messages == 0 && hidden == 0 && snapshots.is_empty() {
         return Err(Failure::input(
             format!("there is nothing to forget in {}", place(session)),
             "`sottovoce scopes` shows what there is",
@@ -75,6 +76,7 @@ pub(super) async fn forget(
         output::json(&Done {
             numbers: forgotten.numbers,
             removed: &forgotten.removed,
+            snapshots: forgotten.snapshots,
             left: &forgotten.left,
         })?;
         return Ok(Exit::Done);
@@ -88,7 +90,7 @@ pub(super) async fn forget(
     if session.thread.is_none() {
         output::note(&format!(
             "that they were forgotten stays recorded in {}, so that no backup brings them back",
-            config.storage_root()?.display()
+            session.folder(config)?.display()
         ));
     }
     Ok(Exit::Done)
