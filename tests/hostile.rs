@@ -1270,3 +1270,51 @@ fn a_process_that_may_only_read() {
         assert!(matches!(new.append_message(said(1)).await, Err(Error::Io { .. })));
     });
 }
+
+#[tokio::test]
+async fn a_check_says_which_file_bears_a_number_twice_or_has_come_back() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = open(one.path()).await;
+    store.append_message(said("1")).await.unwrap();
+    for file in fs::read_dir(one.path()).unwrap().map(|entry| entry.unwrap().path()) {
+        fs::copy(&file, two.path().join(file.file_name().unwrap())).unwrap();
+    }
+    let other = open(two.path()).await;
+    let mut later = said("another 2");
+    later.timestamp += jiff::SignedDuration::from_secs(1);
+    let stranger = other.append_message(later).await.unwrap();
+    store.append_message(said("2")).await.unwrap();
+    let name = stranger.file_name();
+    fs::copy(two.path().join(&name), one.path().join(&name)).unwrap();
+    let report = store.verify(|_| {}).await.unwrap();
+    let duplicate = report.findings.iter().find(|f| f.kind == FindingKind::Duplicate).unwrap();
+    assert_eq!((duplicate.file.as_deref(), duplicate.seqs), (Some(&*name), Some((2, 2))));
+
+    // Packed, and put back after it was forgotten.
+    let packed = tempfile::tempdir().unwrap();
+    let store = options().loose_files(1).open(packed.path()).await.unwrap();
+    store.append_all((1..=8).map(said).collect()).await.unwrap();
+    store.pack(|_| {}).await.unwrap();
+    store.append_message(said(9)).await.unwrap();
+    let packs = packed.path().join("packs");
+    let kept: Vec<_> = fs::read_dir(&packs)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect();
+    let loose = records(packed.path());
+    let newest: Vec<_> = loose.iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+    store.forget(&[1..=9]).await.unwrap();
+    for (path, bytes) in kept.iter().chain(&newest) {
+        fs::write(path, bytes).unwrap();
+    }
+    let report = open(packed.path()).await.verify(|_| {}).await.unwrap();
+    let returned = report.findings.iter().filter(|f| f.kind == FindingKind::Returned);
+    let places: Vec<&str> = returned.filter_map(|finding| finding.file.as_deref()).collect();
+    let expected =
+        |path: &std::path::Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    assert!(places.contains(&&*expected(&newest[0].0)), "{places:?}");
+    let pack = format!("packs/{}:", expected(&kept[0].0));
+    assert!(places.iter().any(|place| place.starts_with(&pack)), "{places:?}");
+}
