@@ -95,6 +95,7 @@ pub use verify::{Progress, Report};
 use crate::error::Result;
 use crate::message::ChatMessage;
 use crate::scope::Scope;
+use crate::store::erased::Erased;
 
 /// One scope's messages, in the order (time, number).
 #[async_trait]
@@ -208,4 +209,15 @@ pub struct Reading {
     pub last_seq: u64,
     /// Files that were passed over on the way, and anything else that looked wrong; each stays as it is on disk.
     pub skipped: Vec<Finding>,
+}
+
+impl Reading {
+    /// Refuses where one of these numbers was left out that another key, a newer program or another time may give.
+    pub(crate) fn check_readable(&self, seqs: &Erased) -> Result<()> {
+        let concerns = |finding: &&Finding| {
+            finding.seqs.is_some_and(|(first, last)| seqs.meets(&(first..=last)))
+        };
+        let refusal = self.skipped.iter().filter(concerns).find_map(Finding::refusal);
+        refusal.map_or(Ok(()), Err)
+    }
 }

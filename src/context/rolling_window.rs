@@ -52,7 +52,7 @@ impl RollingWindowProvider {
 
 /// Where a window begins that reaches back from `now`. In steps, that is the last moment at or before it that is a
 /// multiple of a step since 1970.
-fn start(now: Timestamp, window: Duration, in_steps: bool) -> Timestamp {
+pub(crate) fn start(now: Timestamp, window: Duration, in_steps: bool) -> Timestamp {
     let window = SignedDuration::try_from(window).unwrap_or(SignedDuration::MAX);
     let start = now.checked_sub(window).unwrap_or(Timestamp::MIN);
     let step = i64::try_from(window.as_millis()).unwrap_or(i64::MAX) / STEPS;
@@ -83,7 +83,6 @@ impl ContextProvider for RollingWindowProvider {
             return Ok(Context::new(Vec::new(), "no history was asked for"));
         }
         let history = History::of(&*self.store, request).await?;
-        let own = history.profile.window_seconds.map(|own| Duration::from_secs(own.get()));
         let now = match request.now {
             Some(now) => now,
             // Nobody says for when: for the moment of the newest message.
@@ -92,7 +91,7 @@ impl ContextProvider for RollingWindowProvider {
                 None => return Ok(Context::default()),
             },
         };
-        let start = start(now, own.unwrap_or(self.window), self.in_steps);
+        let start = start(now, history.profile.window(self.window), self.in_steps);
         let reading = history.since(start).await?;
         let whole = blocks::whole_from(reading.messages.iter().map(|stored| &stored.message), 0);
         let messages = reading.messages.into_iter().skip(whole);

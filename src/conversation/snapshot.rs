@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use unicode_segmentation::UnicodeSegmentation;
 use zeroize::Zeroizing;
 
 use super::{Conversation, Mind};
+use crate::context::rolling_window;
 use crate::error::{Error, Result};
 use crate::llm::ReplyPart;
 use crate::message::{ChatMessage, ChatRole};
 use crate::prompt::Prompt;
-use crate::store::{SavedMessage, Snapshot, StoredMessage};
+use crate::store::{Profile, SavedMessage, Snapshot, StoredMessage};
 
 const SUMMARIZE: &str = "You summarize conversations. Reply with two to four sentences and nothing else: what was \
     talked about, what was decided or done, and what is still open.";
@@ -33,8 +34,8 @@ impl Conversation {
     /// # Errors
     /// What keeps the messages from being read or the snapshot from being written.
     pub async fn save_snapshot(&self, description: Option<String>) -> Result<Snapshot> {
-        let start = self.window_start().await?;
         let profile = self.store.profile().await?;
+        let start = self.window_start(&profile);
         let reading = self.store.read_times(start..Timestamp::MAX).await?;
         let messages: Vec<_> =
             reading.messages.into_iter().filter(|stored| !profile.hides(stored)).collect();
@@ -58,12 +59,8 @@ impl Conversation {
     /// [`Error::NoSuchSnapshot`] names those that are most like it.
     pub async fn snapshot(&self, id: &str) -> Result<Snapshot> {
         let profile = self.store.profile().await?;
-        let mut beginning = profile.snapshots().filter(|known| known.starts_with(id));
-        let found = match (beginning.next(), beginning.next()) {
-            (Some(only), None) if !id.is_empty() => self.store.read_snapshot(only).await?,
-            _ => None,
-        };
-        found.ok_or_else(|| Error::NoSuchSnapshot { nearest: nearest(id, profile.snapshots()) })
+        let found = self.store.read_snapshot(meant(id, &profile)?).await?;
+        found.ok_or_else(|| no_such(id, &profile))
     }
 
     /// Brings a snapshot's messages back into the window, in this conversation's thread, so that the next turn sees them:
@@ -77,8 +74,8 @@ impl Conversation {
         let mut between = self.wait().await;
         self.keep_unfinished(&mut between).await?;
         between.request = None;
-        let (since, now) = (self.window_start().await?, self.clock.now());
-        self.store.restore(&snapshot.id, since, self.thread.clone(), now).await
+        let since = self.window_start(&*self.store.profile().await?);
+        self.store.restore(&snapshot.id, since, self.thread.clone(), self.clock.now()).await
     }
 
     /// Deletes a snapshot for ever.
@@ -86,25 +83,20 @@ impl Conversation {
     /// # Errors
     /// Those of [`snapshot`](Self::snapshot), but for one that does not open.
     pub async fn delete_snapshot(&self, id: &str) -> Result<String> {
-        let id = match self.snapshot(id).await {
-            Ok(snapshot) => snapshot.id.clone(),
-            // One that is damaged can go, however short its name.
-            Err(Error::Damaged { .. }) => {
-                let profile = self.store.profile().await?;
-                let mut meant = profile.snapshots().filter(|known| known.starts_with(id));
-                meant.next().map_or_else(|| id.to_owned(), str::to_owned)
-            }
+        let profile = self.store.profile().await?;
+        let id = meant(id, &profile)?;
+        match self.store.read_snapshot(id).await {
+            Ok(None) => return Err(no_such(id, &profile)),
+            // One that is damaged can go.
+            Ok(Some(_)) | Err(Error::Damaged { .. }) => {}
             Err(error) => return Err(error),
-        };
-        self.store.delete_snapshot(&id).await?;
-        Ok(id)
+        }
+        self.store.delete_snapshot(id).await?;
+        Ok(id.to_owned())
     }
 
-    async fn window_start(&self) -> Result<Timestamp> {
-        let own = self.store.profile().await?.window_seconds.map(|own| own.get());
-        let seconds = own.unwrap_or(self.window.as_secs());
-        let window = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
-        Ok(self.clock.now().timestamp().checked_sub(window).unwrap_or(Timestamp::MIN))
+    fn window_start(&self, profile: &Profile) -> Timestamp {
+        rolling_window::start(self.clock.now().timestamp(), profile.window(self.window), false)
     }
 
     /// A few sentences about some messages; `None` where nobody can write them.
@@ -157,6 +149,19 @@ impl Conversation {
         let asked = format!("Summarize this conversation:\n\n{}", text.as_str());
         ChatMessage::new(ChatRole::User, asked, &self.clock.now())
     }
+}
+
+/// The only id that begins so.
+fn meant<'a>(id: &str, profile: &'a Profile) -> Result<&'a str> {
+    let mut beginning = profile.snapshots().filter(|known| known.starts_with(id));
+    match (beginning.next(), beginning.next()) {
+        (Some(only), None) if !id.is_empty() => Ok(only),
+        _ => Err(no_such(id, profile)),
+    }
+}
+
+fn no_such(id: &str, profile: &Profile) -> Error {
+    Error::NoSuchSnapshot { nearest: nearest(id, profile.snapshots()) }
 }
 
 /// The ids that begin most like this one, then those that differ in the fewest places.

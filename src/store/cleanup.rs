@@ -92,9 +92,7 @@ pub(crate) fn trim(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result<()
     let (least, greatest) = TOGETHER;
     let together = (most / 8).clamp(least, greatest);
     // As far as numbers tell.
-    let mut gone = tail.erased.clone();
-    gone.extend(tail.forgets.iter().map(|name| name.seq..=name.seq));
-    let over = tail.last_seq.saturating_sub(gone.count()).saturating_sub(most);
+    let over = tail.last_seq.saturating_sub(tail.vacant().count()).saturating_sub(most);
     if over < together || !tail.knows_settings() || tail.unreadable().next().is_some() {
         return Ok(());
     }
@@ -115,7 +113,7 @@ pub(crate) fn check_room(
 ) -> Result<()> {
     let Some(most) = tail.retention.max_messages else { return Ok(()) };
     let horizon = horizon(pen, tail, reader.now())?;
-    let shown = tail.messages().filter(|stored| horizon.shows(stored.name)).count();
+    let shown = tail.shown_from(horizon).count();
     if shown.saturating_add(more) <= most.get() as usize {
         return Ok(());
     }
@@ -142,15 +140,12 @@ fn horizon(pen: &Pen<'_>, tail: &mut Tail, now: Timestamp) -> Result<Horizon> {
 
 /// The numbers of what is hidden: all but those that are shown, and but those of which nobody knows where they belong.
 fn hidden(tail: &Tail, horizon: Horizon) -> Erased {
-    let mut others = tail.erased.clone();
-    others.extend(tail.forgets.iter().map(|name| name.seq..=name.seq));
+    let mut others = tail.vacant();
     match horizon {
         Horizon::All => return Erased::default(),
         Horizon::Expired => {}
         Horizon::From(_) | Horizon::Nothing => {
-            let shown: Vec<_> =
-                tail.messages().filter(|stored| horizon.shows(stored.name)).collect();
-            others.extend(shown.into_iter().map(|stored| stored.seq..=stored.seq));
+            others.extend(tail.shown_from(horizon).map(|stored| stored.seq..=stored.seq));
             others.extend(tail.doubtful());
         }
     }

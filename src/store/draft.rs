@@ -65,6 +65,11 @@ impl Draft {
         Ok(Self { message, time, size })
     }
 
+    /// The same of several; none where one may not be stored.
+    pub(crate) fn all(messages: Vec<ChatMessage>, limits: &Limits) -> Result<Vec<Self>> {
+        messages.into_iter().map(|message| Self::new(message, limits)).collect()
+    }
+
     /// Its record's bytes.
     pub(crate) fn encode(&self) -> Result<Zeroizing<Vec<u8>>> {
         encode(&self.message, self.size)

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+use crate::store::name::RecordName;
 use crate::store::record::object;
 
 /// Numbers of forgotten records: inclusive ranges from 1, sorted, none touching another. The text of a forget record.
@@ -95,6 +96,13 @@ impl Erased {
             }
         }
         rest.into_iter().collect()
+    }
+
+    /// These and the numbers of records.
+    pub(crate) fn with(&self, records: &[RecordName]) -> Self {
+        let mut all = self.clone();
+        all.extend(records.iter().map(|name| name.seq..=name.seq));
+        all
     }
 
     /// Adds ranges in any order, overlapping or not; empty ones and 0 are left out.

@@ -91,6 +91,14 @@ impl HeadState {
             Self::Absent | Self::Damaged => 0,
         }
     }
+
+    /// The revision of the settings that it tells of; 0 where there are none.
+    pub(crate) fn profile(self) -> u64 {
+        match self {
+            Self::Known(head) => head.profile(),
+            Self::Absent | Self::Damaged => 0,
+        }
+    }
 }
 
 impl Folder {

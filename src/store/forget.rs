@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::error::{Error, Result};
 use crate::store::erased::Erased;
 use crate::store::finding::Finding;
-use crate::store::folder::{Folder, Listing, Opened, restless};
+use crate::store::folder::{Folder, Listing, Opened};
 use crate::store::imports;
 use crate::store::name::{NameTime, RecordKind, RecordName};
 use crate::store::origin::Origin;
@@ -32,7 +32,7 @@ pub struct Forgotten {
 }
 
 /// How many numbers are looked through at a time.
-pub(crate) const STRETCH: u64 = 16_384;
+const STRETCH: u64 = 16_384;
 
 /// What becomes of the numbers of what cannot be read now, but by another program or at another time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub(crate) fn erase(
     let numbers = erased.count() - tail.erased.count();
     let newly = erased.without(&tail.erased);
     // The new record speaks for the earlier ones, which go with what they erased.
-    erased.extend(tail.forgets.iter().map(|name| name.seq..=name.seq));
+    let erased = erased.with(&tail.forgets);
     let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
         reason: "the forgotten numbers cannot be written as JSON",
     })?;
@@ -116,15 +116,9 @@ pub(crate) fn survey(
         if ranges.peek().is_some_and(|range| *range.start() <= end) {
             last = end;
         }
-        let reading = reader.read_once(tail, &Wanted::Seqs(next..=last))?;
-        let reading = reading.ok_or_else(|| restless(&reader.folder))?;
-        let among = |finding: &&Finding| {
-            finding.seqs.is_some_and(|(first, end)| forgotten.meets(&(first..=end)))
-        };
-        if unread == Unread::Refused
-            && let Some(refusal) = reading.skipped.iter().filter(among).find_map(Finding::refusal)
-        {
-            return Err(refusal);
+        let reading = reader.read_alone(tail, &Wanted::Seqs(next..=last))?;
+        if unread == Unread::Refused {
+            reading.check_readable(forgotten)?;
         }
         let concerned = reading.messages.iter().filter(|stored| forgotten.contains(stored.seq));
         concerned.for_each(|stored| visit(stored));

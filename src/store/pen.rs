@@ -109,16 +109,12 @@ impl Pen<'_> {
         change: impl FnOnce(&mut Profile),
     ) -> Result<()> {
         self.check_settings(tail)?;
-        let told = match tail.head {
-            HeadState::Known(head) => head.profile(),
-            HeadState::Absent | HeadState::Damaged => 0,
-        };
         let mut profile = Profile::clone(&tail.profile);
         change(&mut profile);
-        if profile == *tail.profile && profile.rev == told {
+        if profile == *tail.profile && profile.rev == tail.head.profile() {
             return Ok(());
         }
-        self.put_profile(tail, profile, told)
+        self.put_profile(tail, profile)
     }
 
     /// Refuses to go by settings of which nobody knows what they say.
@@ -139,10 +135,6 @@ impl Pen<'_> {
         tail: &mut Tail,
         change: impl FnOnce(&mut Profile),
     ) -> Result<()> {
-        let told = match tail.head {
-            HeadState::Known(head) => head.profile(),
-            HeadState::Absent | HeadState::Damaged => 0,
-        };
         if matches!(document::open(self.folder, Document::Profile)?, Some(Err(_))) {
             document::check_replaceable(self.folder, Document::Profile)?;
             let name = Document::Profile.file_name().as_bytes();
@@ -150,7 +142,7 @@ impl Pen<'_> {
         }
         let mut profile = Profile { is_unknown: false, ..Profile::clone(&tail.profile) };
         change(&mut profile);
-        self.put_profile(tail, profile, told)
+        self.put_profile(tail, profile)
     }
 
     /// Has the head tell of settings that whoever wrote them was too late to tell of.
@@ -169,8 +161,8 @@ impl Pen<'_> {
         }
     }
 
-    fn put_profile(&self, tail: &mut Tail, mut profile: Profile, told: u64) -> Result<()> {
-        profile.rev = profile.rev.max(told).saturating_add(1);
+    fn put_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
+        profile.rev = profile.rev.max(tail.head.profile()).saturating_add(1);
         let plaintext = serde_json::to_vec(&profile)
             .ok()
             .filter(|plaintext| plaintext.len() <= LONGEST_RECORD)

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,11 @@ impl Profile {
     /// been cleared.
     pub fn hides(&self, stored: &StoredMessage) -> bool {
         self.is_unknown || self.cleared.is_some_and(|cleared| cleared.hides(stored))
+    }
+
+    /// How far a rolling window reaches back, where the settings may leave it as for all conversations.
+    pub(crate) fn window(&self, of_all: Duration) -> Duration {
+        self.window_seconds.map_or(of_all, |own| Duration::from_secs(own.get()))
     }
 
     /// The ids of the saved snapshots.

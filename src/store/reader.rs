@@ -82,13 +82,11 @@ impl Wanted {
             Self::Times(_) => true,
             Self::Seqs(_) if found.is_thorough => true,
             Self::Seqs(seqs) => {
-                let tail = found.tail;
-                let mut there = tail.erased.clone();
-                there.extend(tail.forgets.iter().map(|name| name.seq..=name.seq));
+                let mut there = found.tail.vacant();
                 let mut numbers: Vec<u64> = found.messages.iter().map(|m| m.seq).collect();
                 numbers.sort_unstable();
                 there.extend(runs(&numbers));
-                let last = (*seqs.end()).min(tail.last_seq);
+                let last = (*seqs.end()).min(found.tail.last_seq);
                 let wanted: Erased = std::iter::once(*seqs.start()..=last).collect();
                 wanted.without(&there).count() == 0
             }
@@ -240,6 +238,11 @@ impl Reader {
             Ok(self.read_once(&tail, wanted)?.map(|reading| (reading, tail)))
         };
         self.folder.settled(alone)?.flatten().ok_or_else(|| restless(&self.folder))
+    }
+
+    /// The same for the lock's holder, beside whom no file vanishes.
+    pub(crate) fn read_alone(&self, tail: &Tail, wanted: &Wanted) -> Result<Reading> {
+        self.read_once(tail, wanted)?.ok_or_else(|| restless(&self.folder))
     }
 
     /// `None` where a file vanished between being listed and being read.

@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
+use crate::blob::EntryKind;
 use crate::error::Result;
 use crate::store::folder::Folder;
 use crate::store::name::RecordName;
@@ -51,9 +52,7 @@ pub(crate) fn stats(reader: &Reader) -> Result<Stats> {
     let message_count = match horizon {
         Horizon::All => kept,
         Horizon::Nothing | Horizon::Expired => 0,
-        Horizon::From(_) => tail
-            .shown(tail.retention.needed(), || now)
-            .map_or(0, |reading| reading.messages.len() as u64),
+        Horizon::From(_) => tail.shown_from(horizon).count() as u64,
     };
     let last = tail.last_said();
     let expires_at = last.and_then(|last| tail.retention.expiry(last));
@@ -99,7 +98,7 @@ impl Names {
         for blobs in [&folder.blobs, &folder.packs, &folder.snapshots] {
             let mut files = Vec::new();
             blobs.list(&mut |name, kind| {
-                if let (Ok(name), crate::blob::EntryKind::File) = (str::from_utf8(name), kind) {
+                if let (Ok(name), EntryKind::File) = (str::from_utf8(name), kind) {
                     files.push(name.to_owned());
                 }
             })?;

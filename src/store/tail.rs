@@ -65,7 +65,7 @@ impl Tail {
     pub(crate) fn is_current(&self, folder: &Folder) -> Result<bool> {
         Ok(self.head_bytes.is_some()
             && matches!(self.head, HeadState::Known(_))
-            && !self.skipped.iter().any(|f| matches!(f.kind, FindingKind::Unreadable(_)))
+            && self.unreadable().next().is_none()
             && self.head_bytes == folder.head_bytes()?)
     }
 
@@ -176,6 +176,16 @@ impl Tail {
     /// The messages in memory, oldest first.
     pub(crate) fn messages(&self) -> impl Iterator<Item = &Arc<StoredMessage>> {
         self.messages.iter()
+    }
+
+    /// Those of them that are shown from there on, oldest first.
+    pub(crate) fn shown_from(&self, horizon: Horizon) -> impl Iterator<Item = &Arc<StoredMessage>> {
+        self.messages().filter(move |stored| horizon.shows(stored.name))
+    }
+
+    /// The numbers that hold no message: those forgotten, and those of the records that say so.
+    pub(crate) fn vacant(&self) -> Erased {
+        self.erased.with(&self.forgets)
     }
 
     /// Notes messages that have been published, in any order.

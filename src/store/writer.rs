@@ -46,8 +46,7 @@ impl Writer {
         messages: Vec<ChatMessage>,
         dating: Dating,
     ) -> Result<Vec<Arc<StoredMessage>>> {
-        let drafts = messages.into_iter().map(|message| Draft::new(message, &self.limits));
-        let drafts: Vec<Draft> = drafts.collect::<Result<_>>()?;
+        let drafts = Draft::all(messages, &self.limits)?;
         if drafts.is_empty() {
             Ok(Vec::new())
         } else if self.packer.is_bulk(drafts.len()) {
@@ -110,8 +109,7 @@ impl Writer {
         messages: Vec<ChatMessage>,
         seen: u64,
     ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
-        let drafts = messages.into_iter().map(|message| Draft::new(message, &self.limits));
-        let drafts: Vec<Draft> = drafts.collect::<Result<_>>()?;
+        let drafts = Draft::all(messages, &self.limits)?;
         let Some(batch) = Batch::next(&mut drafts.into_iter(), self.packer.largest())? else {
             return Ok(Some(Vec::new()));
         };
@@ -212,9 +210,7 @@ impl Writer {
         let Self { reader, limits, .. } = self;
         let (reader, limits) = (Arc::clone(reader), limits.clone());
         self.locked(|pen, tail, packer| {
-            let missing = restoring.missing(&reader, tail)?;
-            let drafts = missing.into_iter().map(|message| Draft::new(message, &limits));
-            let drafts: Vec<Draft> = drafts.collect::<Result<_>>()?;
+            let drafts = Draft::all(restoring.missing(&reader, tail)?, &limits)?;
             if drafts.is_empty() {
                 return Ok(Vec::new());
             }

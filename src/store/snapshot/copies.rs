@@ -7,8 +7,6 @@ use jiff::{Timestamp, Zoned};
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, IMPORTED_FROM, RESTORED_FROM, SAID_AT, SAID_IN};
 use crate::store::erased::Erased;
-use crate::store::finding::Finding;
-use crate::store::folder::restless;
 use crate::store::reader::{Reader, Wanted};
 use crate::store::snapshot::{Snapshot, shelf};
 use crate::store::tail::Tail;
@@ -37,7 +35,7 @@ impl Restoring {
             return Err(Error::NoSuchSnapshot { nearest: Vec::new() });
         };
         let wanted = Wanted::Times(self.since..Timestamp::MAX);
-        let reading = reader.read_once(tail, &wanted)?.ok_or_else(|| restless(&reader.folder))?;
+        let reading = reader.read_alone(tail, &wanted)?;
         let horizon = reader.horizon(tail)?;
         let mut seen: BTreeSet<u64> = reading
             .messages
@@ -91,14 +89,8 @@ pub(crate) fn with_copies(
         false => std::iter::once(1..=tail.last_seq).collect(),
     };
     for range in restored.without(&tail.erased).ranges() {
-        let reading = reader.read_once(tail, &Wanted::Seqs(range))?;
-        let reading = reading.ok_or_else(|| restless(&reader.folder))?;
-        let concerned = |finding: &&Finding| {
-            finding.seqs.is_some_and(|(first, last)| restored.meets(&(first..=last)))
-        };
-        if let Some(refusal) = reading.skipped.iter().filter(concerned).find_map(Finding::refusal) {
-            return Err(refusal);
-        }
+        let reading = reader.read_alone(tail, &Wanted::Seqs(range))?;
+        reading.check_readable(&restored)?;
         let copies = reading.messages.iter().filter(|m| m.message.restored_from().is_some());
         families.extend(copies.map(|stored| (root(stored.seq, &stored.message), stored.seq)));
     }

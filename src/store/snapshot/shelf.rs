@@ -29,13 +29,7 @@ pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Optio
 
 /// All of them, the newest first, and what is wrong with the others.
 pub(crate) fn list(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
-    let (mut snapshots, mut findings) = (Vec::new(), Vec::new());
-    for (id, rev) in profile.listed() {
-        match open(folder, id, rev)? {
-            Ok(snapshot) => snapshots.push(snapshot),
-            Err(finding) => findings.push(finding),
-        }
-    }
+    let (mut snapshots, findings) = open_each(folder, profile.listed())?;
     snapshots.sort_by(|a, b| (b.saved_at, &b.id).cmp(&(a.saved_at, &a.id)));
     Ok((snapshots, findings))
 }
@@ -74,12 +68,10 @@ pub(crate) fn delete(pen: &Pen<'_>, tail: &mut Tail, id: &str) -> Result<()> {
 /// Where one can only be read under another key, by a newer program or another time.
 pub(crate) fn all(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
     let (mut snapshots, mut findings) = list(folder, profile)?;
-    for id in names(folder, profile)?.unlisted {
-        match open(folder, &id, 0)? {
-            Ok(snapshot) => snapshots.push(snapshot),
-            Err(finding) => findings.push(finding),
-        }
-    }
+    let unlisted = names(folder, profile)?.unlisted;
+    let (mut more, mut wrong) = open_each(folder, unlisted.iter().map(|id| (id.as_str(), 0)))?;
+    snapshots.append(&mut more);
+    findings.append(&mut wrong);
     match findings.iter().find_map(Finding::refusal) {
         Some(refusal) => Err(refusal),
         None => Ok((snapshots, findings)),
@@ -276,6 +268,21 @@ fn open(folder: &Folder, id: &str, rev: u64) -> Result<Result<Snapshot, Finding>
             None => found(FindingKind::BadRecord),
         },
     }
+}
+
+/// Those that open, and what is wrong with the others, of ids with the least revision of each.
+fn open_each<'a>(
+    folder: &Folder,
+    ids: impl Iterator<Item = (&'a str, u64)>,
+) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
+    let (mut snapshots, mut findings) = (Vec::new(), Vec::new());
+    for (id, rev) in ids {
+        match open(folder, id, rev)? {
+            Ok(snapshot) => snapshots.push(snapshot),
+            Err(finding) => findings.push(finding),
+        }
+    }
+    Ok((snapshots, findings))
 }
 
 fn refusal(folder: &Folder, finding: &Finding) -> Error {

@@ -263,8 +263,7 @@ impl Tail {
 
 /// The packs that may hold forgotten records: their count is not that of the numbers that should be in them.
 fn overgrown(packs: &[PackName], erased: &Erased, forgets: &[RecordName]) -> Vec<PackName> {
-    let mut unpacked = erased.clone();
-    unpacked.extend(forgets.iter().map(|name| name.seq..=name.seq));
+    let unpacked = erased.with(forgets);
     let is_overgrown = |pack: &&PackName| {
         erased.meets(&pack.seqs()) && pack.count != numbers_beside(&unpacked, pack)
     };
