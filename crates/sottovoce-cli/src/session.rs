@@ -107,6 +107,14 @@ impl Session {
         Arc::new(SystemClock)
     }
 
+    /// Refuses what is for ever where there is nobody to ask whether it is meant.
+    pub(crate) fn check_attended(&self, deed: &str) -> Result<(), Failure> {
+        if !self.json && io::stdin().is_terminal() {
+            return Ok(());
+        }
+        Err(Failure::input(format!("this would {deed}"), "say --yes if that is what you want"))
+    }
+
     /// The store for reading; never makes a key.
     pub(crate) async fn store(&self, config: &Config) -> Result<FileConversationStore, Failure> {
         match self.open(config).await {

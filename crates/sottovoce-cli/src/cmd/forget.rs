@@ -1,12 +1,11 @@
 //! `sottovoce forget`
 
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde::Serialize;
-use sottovoce::{ConversationStore, FileConversationStore, Finding, StoredMessage};
+use sottovoce::{ConversationStore, FileConversationStore, Finding, Forgotten, StoredMessage};
 
 use crate::cmd::tail::newest_of;
 use crate::exit::{Exit, Failure, Outcome};
@@ -56,6 +55,17 @@ struct Done<'a> {
     left: &'a [Finding],
 }
 
+impl<'a> Done<'a> {
+    fn of(forgotten: &'a Forgotten) -> Self {
+        Self {
+            numbers: forgotten.numbers,
+            removed: &forgotten.removed,
+            snapshots: forgotten.snapshots,
+            left: &forgotten.left,
+        }
+    }
+}
+
 fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {
     let number =
         |text: &str| text.trim().parse::<u64>().map_err(|_| "not a number or a range such as 3-9");
@@ -90,12 +100,7 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
         ));
     }
     if !args.yes {
-        if session.json || !io::stdin().is_terminal() {
-            return Err(Failure::input(
-                format!("this would {} for ever", wanted.in_words()),
-                "say --yes if that is what you want",
-            ));
-        }
+        session.check_attended(&format!("{} for ever", wanted.in_words()))?;
         for stored in &wanted.messages {
             output::message(stored, false)?;
         }
@@ -121,12 +126,7 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
         ));
     }
     if session.json {
-        output::json(&Done {
-            numbers: forgotten.numbers,
-            removed: &forgotten.removed,
-            snapshots: forgotten.snapshots,
-            left: &forgotten.left,
-        })?;
+        output::json(&Done::of(&forgotten))?;
     } else {
         output::skipped(&forgotten.left);
         let removed = forgotten.removed.len();

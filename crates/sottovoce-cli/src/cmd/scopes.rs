@@ -3,18 +3,11 @@
 use serde::Serialize;
 use sottovoce::{Config, Scope, Stats, scopes};
 
-use crate::cmd::stats::{bytes, moment};
+use crate::cmd::stats::{self, bytes, moment};
 use crate::exit::{Exit, Failure, Outcome, with_causes};
 use crate::interrupt::Interrupt;
 use crate::output::{self, BOLD, DIM};
 use crate::session::{Session, Stores};
-
-#[derive(Serialize)]
-struct Row<'a> {
-    scope: String,
-    #[serde(flatten)]
-    stats: &'a Stats,
-}
 
 #[derive(Serialize)]
 struct Unreadable {
@@ -82,7 +75,7 @@ async fn look(stores: &Stores<'_>, scope: Scope) -> Result<Stats, Failure> {
 
 fn show(session: &Session, scope: &Scope, stats: &Stats) -> std::io::Result<()> {
     if session.json {
-        return output::json(&Row { scope: scope.to_string(), stats });
+        return stats::json(scope, stats);
     }
     let time = |at: Option<jiff::Timestamp>| at.map_or_else(String::new, moment);
     let expires = match (stats.expires_at, stats.expires_in) {

@@ -1,6 +1,6 @@
 //! `sottovoce snapshot`
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::sync::Arc;
 
 use clap::Subcommand;
@@ -150,12 +150,7 @@ async fn delete(
 ) -> Result<(), Failure> {
     if !yes {
         let snapshot = conversation.snapshot(id).await?;
-        if session.json || !io::stdin().is_terminal() {
-            return Err(Failure::input(
-                format!("this would delete the snapshot {} for ever", snapshot.id),
-                "say --yes if that is what you want",
-            ));
-        }
+        session.check_attended(&format!("delete the snapshot {} for ever", snapshot.id))?;
         show(session, &snapshot)?;
         if !output::confirmed("Really delete it for ever?")? {
             output::note("nothing was deleted");

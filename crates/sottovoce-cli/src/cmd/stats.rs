@@ -19,11 +19,16 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     let config = session.config()?;
     let stats = session.store_or_empty(&config).await?.stats().await?;
     if session.json {
-        output::json(&Row { scope: session.scope.to_string(), stats: &stats })?;
+        json(&session.scope, &stats)?;
     } else {
         show(&session.scope, &stats)?;
     }
     Ok(Exit::Done)
+}
+
+/// For machines, on standard output.
+pub(crate) fn json(scope: &Scope, stats: &Stats) -> std::io::Result<()> {
+    output::json(&Row { scope: scope.to_string(), stats })
 }
 
 /// For people, on standard output.

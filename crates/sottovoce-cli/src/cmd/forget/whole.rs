@@ -1,6 +1,5 @@
 //! Forgetting a whole conversation, or one of its threads.
 
-use std::io::{self, IsTerminal};
 use std::ops::RangeInclusive;
 
 use sottovoce::{Config, ConversationStore, Document, FileConversationStore};
@@ -51,12 +50,7 @@ pub(super) async fn forget(
         output::messages(messages)
     );
     if !sure {
-        if session.json || !io::stdin().is_terminal() {
-            return Err(Failure::input(
-                format!("this would {what}, for ever"),
-                "say --yes if that is what you want",
-            ));
-        }
+        session.check_attended(&format!("{what}, for ever"))?;
         if !output::confirmed(&format!("Really {what}, for ever?"))? {
             output::note("nothing was deleted");
             return Ok(Exit::Done);
@@ -73,12 +67,7 @@ pub(super) async fn forget(
     }
     drop(store);
     if session.json {
-        output::json(&Done {
-            numbers: forgotten.numbers,
-            removed: &forgotten.removed,
-            snapshots: forgotten.snapshots,
-            left: &forgotten.left,
-        })?;
+        output::json(&Done::of(&forgotten))?;
         return Ok(Exit::Done);
     }
     output::skipped(&forgotten.left);
