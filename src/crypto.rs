@@ -8,6 +8,7 @@ mod envelope;
 mod foreign;
 mod key;
 mod passphrase;
+mod stream;
 
 #[cfg(any(fuzzing, test))]
 pub(crate) use envelope::line;
@@ -16,3 +17,4 @@ pub(crate) use foreign::{ForeignKey, fingerprint};
 pub(crate) use key::{Derivation, Scratch, SealingKey, hex_line, random};
 pub use key::{EncryptionKey, PLACEHOLDER_KEY};
 pub(crate) use passphrase::{Cost, KeyBytes, Salt};
+pub(crate) use stream::{HEADER, SEGMENT, StreamOpener, StreamSealer, text_length};

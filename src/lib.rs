@@ -115,10 +115,12 @@ pub use render::{
 };
 pub use scope::Scope;
 pub use store::{
-    Cleaned, Cleared, ConversationStore, Document, FileConversationStore, Finding, FindingKind,
-    Forgotten, Inventory, Mending, Packed, Profile, ProfileChange, Progress, Reading, Rekey,
-    Rekeyed, Remedy, RepairOptions, Repaired, Report, Retention, SavedMessage, Snapshot, Stats,
-    StoreKey, StoreOptions, StoredMessage, keep_salt, make_vault, scopes, store_exists, store_keys,
+    AddedArtifact, Artifact, ArtifactContents, ArtifactKind, Cleaned, Cleared, Compaction,
+    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Inventory,
+    Mending, NewArtifact, Packed, Profile, ProfileChange, Progress, Reading, Rekey, Rekeyed,
+    Remedy, RepairOptions, Repaired, Report, Retention, SavedMessage, Snapshot, Spent, Stats,
+    StoreKey, StoreOptions, StoredMessage, artifact_references, keep_salt, make_vault, scopes,
+    store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

@@ -93,6 +93,11 @@ pub(crate) const EXPIRES_AT: &str = "expiresAt";
 pub(crate) const DISCORD_MESSAGE_ID: &str = "discordMessageId";
 /// The metadata of a restored message that says when it was said.
 pub(crate) const SAID_AT: &str = "saidAt";
+/// The metadata of a message whose words were moved to an artifact: its id. It goes with the message.
+pub(crate) const ARTIFACT: &str = "artifact";
+/// The metadata of an answer that says how many tokens its prompts took, and itself.
+pub(crate) const PROMPT_TOKENS: &str = "promptTokens";
+pub(crate) const ANSWER_TOKENS: &str = "answerTokens";
 /// The metadata of a restored message that names the thread in which it was said.
 pub(crate) const SAID_IN: &str = "saidIn";
 
@@ -115,7 +120,8 @@ pub struct ChatMessage {
     /// The host's own notes. `speaker` is shown to the model, `confidence` (0 to 1) can keep a doubtful transcript out
     /// of later prompts, `cutOff` marks part of an answer, `tool` names the function of a result, `importedFrom` says
     /// which record of which system it was, `restoredFrom` which message of which snapshot, which was `saidAt` then and
-    /// `saidIn` that thread; past what `expiresAt` says it is no context. `device`, `lang` and `discordMessageId` are the
+    /// `saidIn` that thread; past what `expiresAt` says it is no context; `artifact` names
+    /// the artifact that a long result was moved to, `promptTokens` and `answerTokens` what an answer took. `device`, `lang` and `discordMessageId` are the
     /// customary others.
     #[serde(serialize_with = "write_metadata", deserialize_with = "read_metadata", default)]
     pub metadata: BTreeMap<String, String>,
@@ -199,6 +205,17 @@ impl ChatMessage {
     pub fn has_expired(&self, now: Timestamp) -> bool {
         let expiry = self.metadata.get(EXPIRES_AT).and_then(|at| at.parse::<Timestamp>().ok());
         expiry.is_some_and(|expiry| expiry < now)
+    }
+
+    /// The artifact that its words were moved to, if they were.
+    pub fn moved_to(&self) -> Option<&str> {
+        self.metadata.get(ARTIFACT).map(String::as_str)
+    }
+
+    /// How many tokens an answer took, with its prompts, as far as the server said.
+    pub fn tokens_spent(&self) -> u64 {
+        let counted = |name| self.metadata.get(name).and_then(|n: &String| n.parse::<u64>().ok());
+        [PROMPT_TOKENS, ANSWER_TOKENS].into_iter().filter_map(counted).fold(0, u64::saturating_add)
     }
 
     /// Whether a new exchange starts here: replies and tool results belong to the exchange before them.

@@ -1,8 +1,10 @@
 //! Conversations at rest: appended to, read from the end, forgotten on request.
 
+pub(crate) mod artifact;
 pub(crate) mod bulk;
 pub(crate) mod census;
 pub(crate) mod cleanup;
+pub(crate) mod compaction;
 pub(crate) mod desk;
 pub(crate) mod document;
 pub(crate) mod draft;
@@ -65,6 +67,7 @@ mod rekeying;
 #[cfg(test)]
 mod setbacks;
 
+use std::io::Read;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
@@ -72,7 +75,10 @@ use async_trait::async_trait;
 use jiff::{Timestamp, Zoned};
 use zeroize::Zeroizing;
 
+pub use artifact::contents::ArtifactContents;
+pub use artifact::{AddedArtifact, Artifact, ArtifactKind, NewArtifact, artifact_references};
 pub use cleanup::Cleaned;
+pub use compaction::Compaction;
 pub use document::Document;
 pub use file::{FileConversationStore, Packed};
 pub use finding::{Finding, FindingKind};
@@ -80,7 +86,7 @@ pub use forget::Forgotten;
 pub use inventory::Inventory;
 pub use keys::{StoreKey, keep_salt, store_keys};
 pub use options::StoreOptions;
-pub use profile::{Cleared, Profile, ProfileChange};
+pub use profile::{Cleared, Profile, ProfileChange, Spent};
 pub use record::StoredMessage;
 pub use rekey::{Rekey, Rekeyed};
 pub use remedy::{Mending, Remedy};
@@ -185,6 +191,38 @@ pub trait ConversationStore: Send + Sync {
 
     /// Deletes a snapshot for ever; no error where there is none.
     async fn delete_snapshot(&self, id: &str) -> Result<()>;
+
+    /// The artifacts, the oldest first, and what is wrong with those that cannot be read.
+    async fn artifacts(&self) -> Result<(Vec<Artifact>, Vec<Finding>)>;
+
+    /// Adds what is read to its end as an artifact, durable when this returns, in constant memory. It is no context by
+    /// itself: a message refers to it. Nothing is added where the conversation has the same bytes already.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::Error::Io) for what cannot be read, and those of
+    /// [`change_profile`](Self::change_profile). Nothing is added then.
+    async fn add_artifact(
+        &self,
+        artifact: NewArtifact,
+        content: Box<dyn Read + Send>,
+    ) -> Result<AddedArtifact>;
+
+    /// An artifact by its id, to be read from any place; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`](crate::Error::Damaged) or [`Error::WrongKey`](crate::Error::WrongKey) for one that does not
+    /// open; it stays as it is.
+    async fn open_artifact(&self, id: &str) -> Result<Option<ArtifactContents>>;
+
+    /// Deletes artifacts for ever; no error for one that is not there. References to them stay.
+    async fn delete_artifacts(&self, ids: &[String]) -> Result<()>;
+
+    /// Has a summary stand for messages, if it goes on from the last one of its thread as that was `before`, and nothing
+    /// that it covers was forgotten or cleared since. Whether it does now.
+    async fn compact(&self, compaction: Compaction, before: Option<Compaction>) -> Result<bool>;
+
+    /// Takes a thread's last summary back, so that the messages themselves are context again. Whether there was one.
+    async fn uncompact(&self, thread: Option<String>) -> Result<bool>;
 
     /// Keeps a snapshot's messages anew, in one thread and said `now`, but for those that this thread has since that
     /// moment. Each tells of where it is from in its metadata.

@@ -12,6 +12,9 @@ pub(crate) enum Kind {
     Imports,
     Profile,
     Snapshot,
+    Artifact,
+    ArtifactMeta,
+    Backup,
 }
 
 impl Kind {
@@ -23,6 +26,9 @@ impl Kind {
             Self::Imports => "imports",
             Self::Profile => "profile",
             Self::Snapshot => "snapshot",
+            Self::Artifact => "artifact",
+            Self::ArtifactMeta => "artifact-meta",
+            Self::Backup => "backup",
         }
     }
 }

@@ -170,6 +170,7 @@ pub(crate) fn random(buffer: &mut [u8]) -> Result<()> {
 /// A key as one store uses it: with the id that the store's salt gives it.
 pub(crate) struct SealingKey {
     id: String,
+    material: KeyBytes,
     cipher: Aes256Gcm,
     entropy: fn(&mut [u8]) -> Result<()>,
 }
@@ -181,7 +182,7 @@ impl SealingKey {
         let _ =
             Hkdf::<Sha256>::new(Some(salt), bytes.as_slice()).expand(b"sottovoce/v1 kid", &mut id);
         let id = id.iter().flat_map(|byte| hex_digits(*byte)).collect();
-        Self { id, cipher: Aes256Gcm::new((&**bytes).into()), entropy: random }
+        Self::adopted(bytes, id)
     }
 
     /// The key under an id that a record claims: for reading where the salt is lost.
@@ -191,7 +192,8 @@ impl SealingKey {
 
     /// The key under an id whose salt is lost, once a [proof](Self::proof) has shown that they belong together.
     pub(crate) fn adopted(bytes: &KeyBytes, id: String) -> Self {
-        Self { id, cipher: Aes256Gcm::new((&**bytes).into()), entropy: random }
+        let cipher = Aes256Gcm::new((&**bytes).into());
+        Self { id, material: bytes.clone(), cipher, entropy: random }
     }
 
     /// What only who has the key can write of it and an id that it did not get from this salt.
@@ -206,6 +208,11 @@ impl SealingKey {
     /// The key's id: 32 lower-case hexadecimal digits that name both the key and the store.
     pub(crate) fn id(&self) -> &str {
         &self.id
+    }
+
+    /// The key itself, for deriving others.
+    pub(super) fn material(&self) -> &[u8] {
+        self.material.as_slice()
     }
 
     /// Seals the bytes for one place into an envelope line.

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
 use crate::error::Result;
+use crate::store::artifact::artifact_references;
 use crate::store::desk::Desk;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
@@ -14,6 +15,7 @@ use crate::store::pack::crew::in_order;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::pieces::{Piece, Read};
 use crate::store::pack::{OpenedPack, Pack, PackName};
+use crate::store::profile;
 use crate::store::register::Register;
 use crate::store::verify::Report;
 
@@ -30,6 +32,8 @@ pub(crate) struct Census {
     loose: Vec<RecordName>,
     /// Packs that were read.
     packs: HashSet<PackName>,
+    /// Artifacts that messages refer to, with the messages' numbers.
+    referred: BTreeSet<(u64, String)>,
 }
 
 /// What was come upon in a piece of a pack, or in all of it.
@@ -39,6 +43,7 @@ struct Part {
     wrong: BTreeSet<&'static str>,
     opened: Vec<RecordName>,
     findings: Vec<Finding>,
+    referred: BTreeSet<(u64, String)>,
     lines: usize,
 }
 
@@ -53,7 +58,10 @@ impl Part {
                     Opened::Skipped(kind) => {
                         part.findings.push(kind.in_file(piece.pack.place_of(name)));
                     }
-                    _ => part.opened.push(name),
+                    opened => {
+                        part.referred.extend(references(&opened));
+                        part.opened.push(name);
+                    }
                 }
             }
             Ok(true)
@@ -66,14 +74,24 @@ impl Part {
         self.wrong.append(&mut next.wrong);
         self.opened.append(&mut next.opened);
         self.findings.append(&mut next.findings);
+        self.referred.append(&mut next.referred);
     }
+}
+
+/// The artifacts that a message refers to, with its number.
+fn references(opened: &Opened) -> BTreeSet<(u64, String)> {
+    let Opened::Message(stored) = opened else { return BTreeSet::new() };
+    let ids = artifact_references(&stored.message.content);
+    ids.map(|id| (stored.seq, id.to_owned())).collect()
 }
 
 impl Census {
     /// Takes in one file of its own.
     pub(crate) fn count(&mut self, folder: &Folder, name: RecordName) -> Result<()> {
         let found = |kind: FindingKind| kind.in_file(name.to_string());
-        match folder.open(name)? {
+        let opened = folder.open(name)?;
+        self.referred.extend(references(&opened));
+        match opened {
             Opened::Message(_) => self.add_loose(name),
             Opened::Forget(ranges) => {
                 self.erased.extend(ranges.ranges());
@@ -141,10 +159,11 @@ impl Census {
     }
 
     fn take_in(&mut self, folder: &Folder, name: PackName, whole: Part) -> Result<()> {
-        let Part { tally, mut wrong, opened, mut findings, .. } = whole;
+        let Part { tally, mut wrong, opened, mut findings, mut referred, .. } = whole;
         wrong.extend(tally.end(name));
         self.packs.insert(name);
         self.findings.append(&mut findings);
+        self.referred.append(&mut referred);
         let is_doubled = self.opened.add(opened);
         if folder.packs.links(&name.to_string())? > 1 {
             self.findings.push(FindingKind::SecondName.in_file(name.place()));
@@ -230,6 +249,26 @@ impl Census {
         }
         let erased = &self.erased;
         self.opened.retain(|name| !erased.contains(name.seq) || there.contains(name));
+        Ok(())
+    }
+
+    /// Names the references to artifacts that the settings do not list.
+    pub(crate) fn dangle(&mut self, folder: &Folder) -> Result<()> {
+        let referred = std::mem::take(&mut self.referred);
+        if referred.is_empty() {
+            return Ok(());
+        }
+        // Only now: an artifact is listed before anything refers to it.
+        let (_, head) = folder.head()?;
+        let (profile, unsettled) = profile::read(folder, head, None)?;
+        let is_live = |seq: u64| !self.erased.contains(seq);
+        let dangling = referred
+            .into_iter()
+            .filter(|(seq, id)| is_live(*seq) && profile.artifact(id).is_none())
+            .map(|(seq, id)| FindingKind::Dangling { id }.at(seq, seq));
+        if unsettled.is_none() {
+            self.findings.extend(dangling);
+        }
         Ok(())
     }
 

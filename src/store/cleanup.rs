@@ -67,6 +67,9 @@ fn remove_hidden(
     if hidden.is_empty() {
         return Ok(Cleaned::default());
     }
+    if horizon == Horizon::Expired {
+        pen.withdraw_summaries(tail, &hidden)?;
+    }
     let removed = forget::erase(reader, pen, tail, &hidden, Unread::Recorded)?.removed.len();
     tracing::info!(removed, "cleaned up");
     Ok(Cleaned { removed, expired: horizon == Horizon::Expired })
@@ -79,6 +82,7 @@ pub(crate) fn expire(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result<
     }
     if horizon(pen, tail, reader.now())? == Horizon::Expired {
         let hidden = hidden(tail, Horizon::Expired);
+        pen.withdraw_summaries(tail, &hidden)?;
         forget::erase(reader, pen, tail, &hidden, Unread::Recorded)?;
     }
     Ok(())

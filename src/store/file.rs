@@ -1,6 +1,7 @@
 //! The encrypted store: one sealed file a message.
 
 use std::fmt;
+use std::io::Read;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
@@ -11,7 +12,10 @@ use zeroize::Zeroizing;
 use crate::error::{Error, Result, joined};
 use crate::message::ChatMessage;
 use crate::scope::Scope;
+use crate::store::artifact::contents::ArtifactContents;
+use crate::store::artifact::{AddedArtifact, Artifact, NewArtifact, add, cabinet};
 use crate::store::cleanup::Cleaned;
+use crate::store::compaction::Compaction;
 use crate::store::document::{self, Document};
 use crate::store::draft::Dating;
 use crate::store::finding::Finding;
@@ -290,6 +294,39 @@ impl ConversationStore for FileConversationStore {
     async fn delete_snapshot(&self, id: &str) -> Result<()> {
         let id = id.to_owned();
         self.write(move |writer| writer.delete_snapshot(&id)).await
+    }
+
+    async fn artifacts(&self) -> Result<(Vec<Artifact>, Vec<Finding>)> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || cabinet::list(&reader.folder, &*reader.settings()?)).await
+    }
+
+    async fn add_artifact(
+        &self,
+        artifact: NewArtifact,
+        content: Box<dyn Read + Send>,
+    ) -> Result<AddedArtifact> {
+        let writer = Arc::clone(&self.writer);
+        let reader = Arc::clone(&self.reader);
+        blocking(move || add::add(&reader, &writer, &artifact, content)).await
+    }
+
+    async fn open_artifact(&self, id: &str) -> Result<Option<ArtifactContents>> {
+        let (reader, id) = (Arc::clone(&self.reader), id.to_owned());
+        blocking(move || cabinet::read_contents(&reader.folder, &*reader.settings()?, &id)).await
+    }
+
+    async fn delete_artifacts(&self, ids: &[String]) -> Result<()> {
+        let ids = ids.to_vec();
+        self.write(move |writer| writer.delete_artifacts(&ids)).await
+    }
+
+    async fn compact(&self, compaction: Compaction, before: Option<Compaction>) -> Result<bool> {
+        self.write(move |writer| writer.compact(compaction, before.as_ref())).await
+    }
+
+    async fn uncompact(&self, thread: Option<String>) -> Result<bool> {
+        self.write(move |writer| writer.uncompact(thread.as_deref())).await
     }
 
     async fn restore(

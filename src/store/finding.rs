@@ -73,10 +73,15 @@ pub enum FindingKind {
     SecondName,
     /// What an interrupted write left behind. It is removed at the next append.
     Leftover,
-    /// The conversation's settings or a snapshot: said to be there, and gone.
+    /// The conversation's settings, a snapshot or an artifact: said to be there, and gone.
     Absent,
     /// An older state of the conversation's settings or of a snapshot was put back.
     Outdated,
+    /// A message refers to an artifact that is not there: it was deleted, or never was.
+    Dangling {
+        /// The artifact's id.
+        id: String,
+    },
     /// Files that a repair set aside. They are never read.
     Quarantined {
         /// How many entries lie there.
@@ -146,6 +151,7 @@ impl FindingKind {
             Self::Leftover => "leftover",
             Self::Absent => "absent",
             Self::Outdated => "outdated",
+            Self::Dangling { .. } => "dangling",
             Self::Quarantined { .. } => "quarantined",
             Self::RolledBack => "rolled-back",
             Self::Vanished => "vanished",
@@ -163,6 +169,7 @@ impl FindingKind {
                 | Self::Leftover
                 | Self::SecondName
                 | Self::Doubled
+                | Self::Dangling { .. }
                 | Self::Quarantined { .. }
                 | Self::NotCompared
         )
@@ -268,6 +275,9 @@ impl fmt::Display for FindingKind {
             Self::Leftover => {
                 f.write_str("left behind by an interrupted write; removed at the next append")
             }
+            Self::Dangling { id } => {
+                write!(f, "refers to artifact://{id}, which is not there; it may have been deleted")
+            }
             Self::Quarantined { files: 1 } => {
                 f.write_str("1 entry lies there that was set aside; it is never read, and forgetting does not reach it")
             }
@@ -332,6 +342,9 @@ impl Finding {
                 "look for the newer folder before anything more is written: `sottovoce forget` and appends go on from here"
             }
             Kind::NotCompared => "take a new one: `sottovoce verify --save FILE`",
+            Kind::Dangling { .. } => {
+                "`sottovoce artifact list` shows what there is; nothing need be done"
+            }
             Kind::Quarantined { .. } => {
                 "look through it and delete it when nothing in it is wanted"
             }

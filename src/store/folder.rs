@@ -11,6 +11,7 @@ use crate::blob::{Blobs, EntryKind, LOCK, TEMPORARY};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, Scratch, SealingKey};
 use crate::error::{Error, Result};
 use crate::scope::{SCOPE_FOLDERS, Scope};
+use crate::store::artifact::cabinet;
 use crate::store::document::Document;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
@@ -38,6 +39,7 @@ pub(crate) struct Folder {
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) packs: Arc<dyn Blobs>,
     pub(crate) snapshots: Arc<dyn Blobs>,
+    pub(crate) artifacts: Arc<dyn Blobs>,
     pub(crate) root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
     vault: HeldVault,
@@ -108,10 +110,11 @@ impl Folder {
         scope: Scope,
         keys: Vec<Arc<EncryptionKey>>,
     ) -> Self {
-        let [packs, snapshots] = [pack::FOLDER, shelf::FOLDER].map(|name| blobs.folder(name));
+        let [packs, snapshots, artifacts] =
+            [pack::FOLDER, shelf::FOLDER, cabinet::FOLDER].map(|name| blobs.folder(name));
         let (vault, scope) = (HeldVault::new(keys), Arc::new(scope));
         let retention = Retention::FOREVER;
-        Self { blobs, packs, snapshots, root, scope, vault, retention, threads: None }
+        Self { blobs, packs, snapshots, artifacts, root, scope, vault, retention, threads: None }
     }
 
     /// The same, keeping so much where its settings do not say it.
@@ -137,6 +140,16 @@ impl Folder {
     /// Whether there are records, in whatever conversation, and no vault.
     pub(crate) fn lacks_vault(&self) -> Result<bool> {
         Ok(self.vault()?.is_none() && holds_records(&*self.root)? && self.vault()?.is_none())
+    }
+
+    /// The keys at hand that the vault names now.
+    pub(crate) fn sealing_keys(&self) -> Result<&[SealingKey]> {
+        let vault = match self.vault.look(&*self.root) {
+            // What the others sealed can be read still.
+            Err(Error::WrongKey { .. }) => self.vault()?,
+            vault => vault?,
+        };
+        Ok(vault.map(Vault::keys).unwrap_or_default())
     }
 
     /// The keys at hand, whether or not the vault names them.

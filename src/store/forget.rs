@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
+use crate::store::artifact::cabinet;
 use crate::store::erased::Erased;
 use crate::store::finding::Finding;
 use crate::store::folder::{Folder, Listing, Opened};
@@ -72,11 +73,14 @@ pub(crate) fn erase(
             reason: "so many separate numbers fit no record that could be read again",
         });
     }
-    let mut imported = BTreeSet::new();
+    let (mut imported, mut moved) = (BTreeSet::new(), BTreeSet::new());
     survey(reader, tail, &newly, unread, |stored| {
         imported.extend(Origin::of(&stored.message));
+        moved.extend(stored.message.moved_to().map(str::to_owned));
     })?;
     imports::note(pen, &imported)?;
+    // Their words are the messages'.
+    cabinet::delete(pen, tail, moved.iter().map(String::as_str))?;
     let name = pen.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
     tail.last_seq = name.seq;
     pen.acknowledge(tail)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::crypto::SealingKey;
 use crate::error::{Error, Result};
 use crate::store::document::{self, Document};
+use crate::store::erased::Erased;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::head::{self, Head};
 use crate::store::name::{NameTime, RecordKind, RecordName};
@@ -115,6 +116,14 @@ impl Pen<'_> {
             return Ok(());
         }
         self.put_profile(tail, profile)
+    }
+
+    /// Takes out of the settings what was made of messages.
+    pub(crate) fn withdraw_summaries(&self, tail: &mut Tail, seqs: &Erased) -> Result<()> {
+        match tail.profile.has_any_made_of(seqs) {
+            true => self.change_profile(tail, |profile| profile.withdraw(seqs)),
+            false => Ok(()),
+        }
     }
 
     /// Refuses to go by settings of which nobody knows what they say.

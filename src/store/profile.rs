@@ -1,15 +1,19 @@
 //! A conversation's own settings, sealed beside its messages. The head says which revision of them is the newest, so that
 //! an older one that is put back is noticed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::num::NonZeroU64;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroize;
 
 use crate::error::Result;
+use crate::store::compaction::Compaction;
 use crate::store::document::{self, Document};
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
@@ -17,8 +21,8 @@ use crate::store::folder::{Folder, HeadState};
 use crate::store::record::{StoredMessage, object};
 use crate::store::retention::Retention;
 
-/// A conversation's own settings.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// A conversation's own settings, and what is known of it beside its messages. `Debug` shows no words.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Profile {
@@ -26,6 +30,24 @@ pub struct Profile {
     /// Whether nobody knows what the settings say, so that no stored message is context.
     #[serde(skip)]
     pub(crate) is_unknown: bool,
+    /// What the conversation is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Whether a model made the title of what was said, so that it goes when any of that is forgotten.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) title_is_proposed: bool,
+    /// Words to find the conversation by.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tags: BTreeSet<String>,
+    /// The host's own notes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+    /// When the conversation was made, where that is not when its first message was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    /// What the conversation had cost before its messages said it themselves.
+    #[serde(default, skip_serializing_if = "Spent::is_nothing")]
+    pub brought: Spent,
     /// How much is kept and for how long, where it is not as for all conversations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Retention>,
@@ -42,7 +64,42 @@ pub struct Profile {
     /// Numbers among which are messages that were restored from snapshots.
     #[serde(default, skip_serializing_if = "Erased::is_empty")]
     pub(crate) restored: Erased,
+    /// The artifacts, and the digest of each; an empty one for those that were deleted, so that nothing brings them back.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) artifacts: BTreeMap<String, String>,
+    /// Numbers of messages that were taken out of the context.
+    #[serde(default, skip_serializing_if = "Erased::is_empty")]
+    pub(crate) pruned: Erased,
+    /// Summaries that stand in the place of messages; of each thread the last one counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) compacted: Vec<Compaction>,
 }
+
+/// What a conversation has cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Spent {
+    /// Tokens of prompts and answers.
+    pub tokens: u64,
+    /// Millionths of the currency that the prices are in.
+    pub micros: u64,
+}
+
+impl Spent {
+    /// So many tokens, at so many millionths of the currency.
+    pub fn new(tokens: u64, micros: u64) -> Self {
+        Self { tokens, micros }
+    }
+
+    /// Whether it has cost nothing.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The most summaries that are kept, of all threads together.
+const MOST_SUMMARIES: usize = 32;
 
 /// A change of a conversation's settings.
 pub type ProfileChange = Box<dyn FnOnce(&mut Profile) + Send>;
@@ -72,8 +129,10 @@ impl Cleared {
 }
 
 impl Profile {
-    /// Clears the context up to a moment and a number. Of several times the latest counts.
+    /// Clears the context up to a moment and a number. Of several times the latest counts. Summaries of what was said
+    /// until then go.
     pub fn clear(&mut self, at: Timestamp, seq: u64) {
+        self.compacted.clear();
         let before = self.cleared.unwrap_or(Cleared { at, seq });
         self.cleared = Some(Cleared { at: before.at.max(at), seq: before.seq.max(seq) });
     }
@@ -87,6 +146,80 @@ impl Profile {
     /// How far a rolling window reaches back, where the settings may leave it as for all conversations.
     pub(crate) fn window(&self, of_all: Duration) -> Duration {
         self.window_seconds.map_or(of_all, |own| Duration::from_secs(own.get()))
+    }
+
+    /// Takes messages out of the context, by their numbers. They stay stored.
+    pub fn prune(&mut self, seqs: impl IntoIterator<Item = u64>) {
+        self.pruned.extend(seqs.into_iter().map(|seq| seq..=seq));
+    }
+
+    /// Takes messages back into the context.
+    pub fn unprune(&mut self, seqs: impl IntoIterator<Item = RangeInclusive<u64>>) {
+        self.pruned = self.pruned.without(&seqs.into_iter().collect());
+    }
+
+    /// Whether a message was taken out of the context.
+    pub fn is_pruned(&self, seq: u64) -> bool {
+        self.pruned.contains(seq)
+    }
+
+    /// How many numbers were taken out of the context.
+    pub fn pruned(&self) -> u64 {
+        self.pruned.count()
+    }
+
+    /// The summary that stands for the older messages of a thread, if there is one.
+    pub fn compaction(&self, thread: Option<&str>) -> Option<&Compaction> {
+        self.compacted.iter().rev().find(|compaction| compaction.thread() == thread)
+    }
+
+    /// Takes a thread's last summary back, so that the messages themselves are context again. Whether there was one.
+    pub(crate) fn uncompact(&mut self, thread: Option<&str>) -> bool {
+        let last = self.compacted.iter().rposition(|compaction| compaction.thread() == thread);
+        last.map(|last| self.compacted.remove(last)).is_some()
+    }
+
+    /// Whether a summary or the title was made of these messages, as far as that is known.
+    pub(crate) fn has_any_made_of(&self, seqs: &Erased) -> bool {
+        self.title_is_proposed || self.compacted.iter().any(|made| made.covers_any(seqs))
+    }
+
+    /// Has a summary stand for messages. Those that it goes on from stay, to be taken back to.
+    pub(crate) fn keep_compaction(&mut self, compaction: Compaction) {
+        self.compacted.push(compaction);
+        let surplus = self.compacted.len().saturating_sub(MOST_SUMMARIES);
+        self.compacted.drain(..surplus);
+    }
+
+    /// Takes out what was made of messages: summaries, and a title that a model proposed.
+    pub(crate) fn withdraw(&mut self, seqs: &Erased) {
+        self.compacted.retain(|compaction| !compaction.covers_any(seqs));
+        if self.title_is_proposed {
+            self.title_is_proposed = false;
+            self.title.zeroize();
+            self.title = None;
+        }
+    }
+
+    /// The ids of the artifacts.
+    pub fn artifacts(&self) -> impl Iterator<Item = &str> {
+        self.listed_artifacts().map(|(id, _)| id)
+    }
+
+    /// The same with their digests.
+    pub(crate) fn listed_artifacts(&self) -> impl Iterator<Item = (&str, &str)> {
+        let listed = self.artifacts.iter().filter(|(_, sha256)| !sha256.is_empty());
+        listed.map(|(id, sha256)| (id.as_str(), sha256.as_str()))
+    }
+
+    /// The digest of an artifact that is there.
+    pub(crate) fn artifact(&self, id: &str) -> Option<&str> {
+        self.artifacts.get(id).map(String::as_str).filter(|sha256| !sha256.is_empty())
+    }
+
+    /// The artifact that has that digest.
+    pub(crate) fn artifact_with(&self, sha256: &str) -> Option<&str> {
+        self.listed_artifacts().find(|(_, known)| *known == sha256).map(|(id, _)| id)
     }
 
     /// The ids of the saved snapshots.
@@ -116,6 +249,21 @@ impl Profile {
         if is_imported {
             self.snapshots.insert(id.to_owned(), 0);
         }
+    }
+}
+
+impl fmt::Debug for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Profile")
+            .field("rev", &self.rev)
+            .field("retention", &self.retention)
+            .field("window_seconds", &self.window_seconds)
+            .field("cleared", &self.cleared)
+            .field("pruned", &self.pruned.count())
+            .field("compacted", &self.compacted.len())
+            .field("snapshots", &self.snapshots.len())
+            .field("artifacts", &self.artifacts.len())
+            .finish_non_exhaustive()
     }
 }
 

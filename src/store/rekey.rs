@@ -4,6 +4,7 @@
 //! the conversation. Then every file is sealed anew, a few at a time under that lock. When nothing under the old key
 //! is left, the vault names the new one alone. Broken off anywhere, it goes on from there.
 
+mod contents;
 mod conversation;
 pub(crate) mod reseal;
 
@@ -214,7 +215,7 @@ impl Rekey {
                 .assemble(Arc::clone(root), Arc::clone(&place.blobs));
             if let Some(size) = conversation::size(&reader.folder)? {
                 total = total.saturating_add(size);
-                conversations.push((place, Conversation::new(writer)));
+                conversations.push((place, Conversation::new(reader, writer)));
             }
         }
         let (mut files, mut records) = (0, 0);
@@ -230,6 +231,14 @@ impl Rekey {
                     break;
                 }
                 std::thread::sleep(PAUSE);
+            }
+            for id in conversation.contents()? {
+                conversation.reseal_contents(&id, self.lock_timeout)?;
+                let done = records + conversation.tally.records;
+                if progress(Progress { done, total: total.max(done) }).is_break() {
+                    rekeyed.files += files + conversation.tally.files;
+                    return Ok(None);
+                }
             }
             files += conversation.tally.files;
             records += conversation.tally.records;

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use crate::crypto::Place;
 use crate::error::{Error, Result};
+use crate::store::artifact::cabinet;
 use crate::store::finding::FindingKind;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::forget::{Forgotten, remove_packed};
@@ -88,6 +89,7 @@ pub(crate) fn mend(
         packs.retain(|pack| tail.erased.meets(&pack.seqs()));
         remove_packed(folder, &packs, &tail.erased, &mut Forgotten::default())?;
         shelf::sweep(pen, tail)?;
+        cabinet::sweep(pen, tail)?;
     }
     aside::set_aside(folder, of(Remedy::SetAside).map(|mending| &mending.finding))?;
 

@@ -35,6 +35,8 @@ pub struct Stats {
     pub cleared: Option<Timestamp>,
     /// How many snapshots there are.
     pub snapshots: usize,
+    /// How many artifacts there are.
+    pub artifacts: usize,
     /// How much is kept and for how long.
     pub retention: Retention,
 }
@@ -76,6 +78,7 @@ pub(crate) fn stats(reader: &Reader) -> Result<Stats> {
         expires_in: expires_at.map(in_ms),
         cleared: tail.profile.cleared.map(|cleared| cleared.at),
         snapshots: tail.profile.listed().count(),
+        artifacts: tail.profile.artifacts().count(),
         retention: tail.retention,
     })
 }
@@ -95,7 +98,7 @@ impl Names {
         let count = loose.count() as u64 + listing.packs.iter().map(|pack| pack.count).sum::<u64>();
         let first = messages().copied().chain(listing.packs.iter().map(|pack| pack.first)).min();
         let mut bytes = 0;
-        for blobs in [&folder.blobs, &folder.packs, &folder.snapshots] {
+        for blobs in [&folder.blobs, &folder.packs, &folder.snapshots, &folder.artifacts] {
             let mut files = Vec::new();
             blobs.list(&mut |name, kind| {
                 if let (Ok(name), EntryKind::File) = (str::from_utf8(name), kind) {

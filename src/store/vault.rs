@@ -89,6 +89,11 @@ impl Vault {
         self.keys.first()
     }
 
+    /// Those at hand, the one that seals first.
+    pub(crate) fn keys(&self) -> &[SealingKey] {
+        &self.keys
+    }
+
     /// The key of that id.
     pub(crate) fn find(&self, id: &str) -> Option<&SealingKey> {
         self.keys.iter().find(|key| key.id() == id)

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::error::Result;
+use crate::store::artifact::cabinet;
 use crate::store::census::Census;
 use crate::store::document;
 use crate::store::finding::{Finding, FindingKind};
@@ -91,10 +92,11 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
         census.opened.retain(|name| name.seq <= head.seq);
     }
     place(&mut census, folder, listing.names)?;
+    census.dangle(folder)?;
     Ok(census.report(head))
 }
 
-/// What is wrong with settings and snapshots. Where something seems to be, it is looked at again while nobody writes: a
+/// What is wrong with settings, snapshots and artifacts. Where something seems to be, it is looked at again while nobody writes: a
 /// snapshot that is being saved or deleted is no loss.
 fn beside(folder: &Folder) -> Result<Vec<Finding>> {
     let look = || {
@@ -102,6 +104,7 @@ fn beside(folder: &Folder) -> Result<Vec<Finding>> {
         let (profile, unsettled) = profile::read(folder, head, None)?;
         let mut findings: Vec<Finding> = unsettled.into_iter().collect();
         findings.append(&mut shelf::verify(folder, &profile)?);
+        findings.append(&mut cabinet::verify(folder, &profile)?);
         Ok(findings)
     };
     let findings = look()?;

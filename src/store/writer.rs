@@ -1,5 +1,6 @@
 //! Writing: under the folder's lock, one writer at a time.
 
+mod beside;
 mod stock;
 
 use std::ops::RangeInclusive;
@@ -7,22 +8,21 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
+use crate::store::artifact::cabinet;
 use crate::store::bulk::Batch;
 use crate::store::cleanup::{self, Cleaned};
-use crate::store::document::{self, Document};
 use crate::store::draft::{Dating, Draft, Limits};
 use crate::store::forget::{self, Forgotten, Unread};
 use crate::store::imports;
 use crate::store::packer::mend::Before;
 use crate::store::packer::{Packer, Step};
 use crate::store::pen::Pen;
-use crate::store::profile::Profile;
 use crate::store::reader::Reader;
 use crate::store::record::StoredMessage;
 use crate::store::remedy::{Mending, Remedy};
 use crate::store::repair::{self, RepairOptions, adopt};
-use crate::store::snapshot::copies::{Restoring, with_copies};
-use crate::store::snapshot::{Snapshot, shelf};
+use crate::store::snapshot::copies::with_copies;
+use crate::store::snapshot::shelf;
 use crate::store::tail::Tail;
 use stock::{newest_end, prepare};
 
@@ -142,6 +142,7 @@ impl Writer {
             let (snapshots, mut left) = shelf::all(pen.folder, &tail.profile)?;
             let asked = with_copies(&reader, tail, &snapshots, asked.collect())?;
             let withdrawn = shelf::withdraw(pen, tail, (snapshots, &left), &asked)?;
+            pen.withdraw_summaries(tail, &asked)?;
             // What was hidden is not to take the place of what goes.
             let hidden = cleanup::hidden_now(&reader, pen, tail)?;
             if !hidden.is_empty() {
@@ -165,90 +166,12 @@ impl Writer {
         self.locked(|pen, tail, _| cleanup::cleanup(&reader, pen, tail))
     }
 
-    /// Changes the conversation's settings.
-    pub(crate) fn change_profile(&mut self, change: impl FnOnce(&mut Profile)) -> Result<Profile> {
-        let reader = Arc::clone(&self.reader);
-        self.locked(|pen, tail, _| {
-            let mut profile = Profile::clone(&tail.profile);
-            change(&mut profile);
-            pen.check_settings(tail)?;
-            if profile.retention != tail.profile.retention {
-                cleanup::before_widening(&reader, pen, tail)?;
-            }
-            pen.change_profile(tail, |kept| {
-                let (rev, snapshots, restored) = (
-                    kept.rev,
-                    std::mem::take(&mut kept.snapshots),
-                    std::mem::take(&mut kept.restored),
-                );
-                *kept = Profile { rev, snapshots, restored, ..profile };
-            })?;
-            Ok(Profile::clone(&tail.profile))
-        })
-    }
-
-    /// Clears the context up to now.
-    pub(crate) fn clear(&mut self) -> Result<Profile> {
-        let now = self.limits.clock.now().timestamp();
-        self.locked(|pen, tail, _| {
-            let last = tail.last_seq;
-            pen.change_profile(tail, |profile| profile.clear(now, last))?;
-            Ok(Profile::clone(&tail.profile))
-        })
-    }
-
-    pub(crate) fn save_snapshot(&mut self, snapshot: Snapshot) -> Result<()> {
-        self.locked(|pen, tail, _| shelf::save(pen, tail, snapshot))
-    }
-
-    pub(crate) fn delete_snapshot(&mut self, id: &str) -> Result<()> {
-        self.locked(|pen, tail, _| shelf::delete(pen, tail, id))
-    }
-
-    /// Keeps messages of a snapshot anew, but for those that are in the context already.
-    pub(crate) fn restore(&mut self, restoring: &Restoring) -> Result<Vec<Arc<StoredMessage>>> {
-        let Self { reader, limits, .. } = self;
-        let (reader, limits) = (Arc::clone(reader), limits.clone());
-        self.locked(|pen, tail, packer| {
-            let drafts = Draft::all(restoring.missing(&reader, tail)?, &limits)?;
-            if drafts.is_empty() {
-                return Ok(Vec::new());
-            }
-            cleanup::expire(&reader, pen, tail)?;
-            cleanup::check_room(&reader, pen, tail, drafts.len())?;
-            // Where they will be is noted first; what is noted in vain costs a look when something is forgotten.
-            let next = tail.last_seq.saturating_add(1);
-            let last = tail.last_seq.saturating_add(drafts.len() as u64);
-            pen.change_profile(tail, |profile| {
-                profile.restored.extend(std::iter::once(next..=last));
-            })?;
-            let stored = publish_all(pen, tail, drafts, Dating::Newest)?;
-            packer.pack(pen, tail);
-            Ok(stored)
-        })
-    }
-
     /// Packs some of the oldest records beyond those that stay loose.
     pub(crate) fn pack(&mut self) -> Result<Step> {
         if Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
             return Ok(Step::default());
         }
         self.locked(|pen, tail, packer| packer.pack_now(pen, tail))
-    }
-
-    /// Keeps a document in place of the one before.
-    pub(crate) fn write_document(&mut self, document: Document, plaintext: &[u8]) -> Result<()> {
-        if document == Document::Profile {
-            let reason =
-                "the settings are changed with `change_profile`, so that no change is lost";
-            return Err(Error::InvalidMessage { reason });
-        }
-        let (size, limit) = (plaintext.len(), self.limits.max_message_bytes);
-        if size > limit {
-            return Err(Error::TooLarge { size, limit });
-        }
-        document::check_replaceable(&self.reader.folder, document)?;
-        self.locked(|pen, _, _| pen.replace(document, plaintext))
     }
 
     /// Does what was planned about findings; what came of the plan.
@@ -272,11 +195,16 @@ impl Writer {
         &mut self,
         work: impl FnOnce(&Pen<'_>, &mut Tail, &mut Packer) -> Result<T>,
     ) -> Result<T> {
-        if self.poisoned {
-            return Err(Error::Poisoned { path: self.reader.folder.blobs.path().into() });
-        }
+        self.check_sound()?;
         let outcome = self.under_lock(work);
         self.heed(outcome)
+    }
+
+    fn check_sound(&self) -> Result<()> {
+        match self.poisoned {
+            true => Err(Error::Poisoned { path: self.reader.folder.blobs.path().into() }),
+            false => Ok(()),
+        }
     }
 
     /// Writes no more after what may not be durable.
@@ -315,6 +243,7 @@ impl Writer {
             folder.packs.anchor()?;
             folder.blobs.sweep()?;
             folder.snapshots.sweep()?;
+            cabinet::sweep_leftovers(folder)?;
             reader.install(None);
         }
         let mut tail = newest_end(&reader)?;

@@ -1,10 +1,13 @@
 //! One conversation's files on their way from key to key.
 
 use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
 
 use crate::blob::EntryKind;
 use crate::crypto::Place as Seal;
 use crate::error::Result;
+use crate::store::artifact::cabinet;
 use crate::store::document::Document;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::Folder;
@@ -12,6 +15,8 @@ use crate::store::head;
 use crate::store::name::RecordName;
 use crate::store::pack::{PackName, reseal};
 use crate::store::pen::Pen;
+use crate::store::reader::Reader;
+use crate::store::rekey::contents;
 use crate::store::rekey::reseal::Resealed;
 use crate::store::snapshot::shelf;
 use crate::store::writer::Writer;
@@ -24,7 +29,7 @@ const PACKED: usize = 1024;
 const LOOKS: usize = 4096;
 
 /// What a newer program may keep beside the messages.
-const NOT_KNOWN: [&str; 2] = ["artifacts", "presets"];
+const NOT_KNOWN: [&str; 1] = ["presets"];
 
 /// Something sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -32,6 +37,8 @@ enum Item {
     Head,
     Document(Document),
     Snapshot(String),
+    /// What is known of an artifact.
+    ArtifactMeta(String),
     Record(RecordName),
     Pack(PackName),
 }
@@ -40,7 +47,7 @@ impl Item {
     /// How many records it holds, as far as its name can be believed.
     fn records(&self) -> usize {
         match self {
-            Self::Head | Self::Document(_) | Self::Snapshot(_) => 0,
+            Self::Head | Self::Document(_) | Self::Snapshot(_) | Self::ArtifactMeta(_) => 0,
             Self::Record(_) => 1,
             Self::Pack(name) => usize::try_from(name.count.min(1 << 20)).unwrap_or(0),
         }
@@ -59,6 +66,7 @@ pub(crate) struct Tally {
 
 /// The work on one conversation.
 pub(crate) struct Conversation {
+    reader: Arc<Reader>,
     writer: Writer,
     todo: VecDeque<Item>,
     /// What is under the new key, or cannot be: from a list that was made under the lock after the vault had been
@@ -68,16 +76,30 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn new(writer: Writer) -> Self {
-        Self { writer, todo: VecDeque::new(), seen: HashSet::new(), tally: Tally::default() }
+    pub(crate) fn new(reader: Arc<Reader>, writer: Writer) -> Self {
+        let (todo, seen) = (VecDeque::new(), HashSet::new());
+        Self { reader, writer, todo, seen, tally: Tally::default() }
+    }
+
+    /// The contents of artifacts, which take longer than others should wait. To be called when nothing else is left to
+    /// do: whatever is listed later is under the new key.
+    pub(crate) fn contents(&self) -> Result<Vec<String>> {
+        cabinet::ids(&self.reader.folder)
+    }
+
+    /// Seals an artifact's contents anew.
+    pub(crate) fn reseal_contents(&mut self, id: &str, timeout: Duration) -> Result<()> {
+        let resealed = contents::reseal(&self.reader.folder, id, timeout)?;
+        self.tally.note(resealed, cabinet::place(id));
+        Ok(())
     }
 
     /// Goes on for a while under the lock. Whether there may be more to do.
     pub(crate) fn go_on(&mut self) -> Result<bool> {
-        let Self { writer, todo, seen, tally } = self;
+        let Self { writer, todo, seen, tally, .. } = self;
         writer.locked(|pen, _, _| {
             let (mut changed, mut looked_at) = (0, 0);
-            let (mut packs, mut snapshots) = (false, false);
+            let (mut packs, mut snapshots, mut artifacts) = (false, false, false);
             let mut more = true;
             while more && changed < SLICE && looked_at < LOOKS {
                 let Some(item) = todo.pop_front() else {
@@ -88,18 +110,21 @@ impl Conversation {
                 let anew = tally.take(pen, &item)?;
                 let is_packed = matches!(item, Item::Pack(_));
                 let is_snapshot = matches!(item, Item::Snapshot(_));
+                let is_artifact = matches!(item, Item::ArtifactMeta(_));
                 if anew {
                     // Without a journal, a name that leads to the old file after a power cut may lead to what was
                     // written in its place since.
                     let folder = match item {
                         Item::Pack(_) => &pen.folder.packs,
                         Item::Snapshot(_) => &pen.folder.snapshots,
+                        Item::ArtifactMeta(_) => &pen.folder.artifacts,
                         _ => &pen.folder.blobs,
                     };
                     folder.sync()?;
                 }
                 packs |= is_packed;
                 snapshots |= is_snapshot;
+                artifacts |= is_artifact;
                 changed += match item {
                     Item::Pack(_) if anew => 1 + item.records() / PACKED,
                     _ => usize::from(anew),
@@ -114,6 +139,9 @@ impl Conversation {
             }
             if snapshots {
                 pen.folder.snapshots.sync()?;
+            }
+            if artifacts {
+                pen.folder.artifacts.sync()?;
             }
             if !more {
                 tally.left.append(&mut beyond(pen.folder)?);
@@ -137,6 +165,16 @@ impl Tally {
                 let seal = shelf::seal(&scope, id);
                 (pen.reseal_file(&*pen.folder.snapshots, &seal)?, shelf::place(id))
             }
+            Item::ArtifactMeta(id) => {
+                let name = cabinet::meta_name(id);
+                let seal = cabinet::meta_seal(&scope, &name);
+                let place = cabinet::place(&name);
+                match pen.reseal_file(&*pen.folder.artifacts, &seal)? {
+                    // Contents that were never listed have none.
+                    Resealed::Gone => return Ok(false),
+                    resealed => (resealed, place),
+                }
+            }
             Item::Record(name) => {
                 let name = name.to_string();
                 (pen.reseal_file(own, &Seal::record(&scope, &name))?, name)
@@ -144,15 +182,20 @@ impl Tally {
             Item::Pack(name) => (reseal::reseal(pen, *name, &mut self.left)?, name.place()),
         };
         self.records += item.records();
+        Ok(self.note(resealed, place))
+    }
+
+    /// Whether it was sealed anew.
+    fn note(&mut self, resealed: Resealed, place: String) -> bool {
         match resealed {
-            Resealed::Already | Resealed::Gone => Ok(false),
+            Resealed::Already | Resealed::Gone => false,
             Resealed::Left(kind) => {
                 self.left.push(kind.in_file(place));
-                Ok(false)
+                false
             }
             Resealed::Anew => {
                 self.files += 1;
-                Ok(true)
+                true
             }
         }
     }
@@ -178,6 +221,7 @@ fn items(folder: &Folder) -> Result<Vec<Item>> {
         }
     }
     items.extend(shelf::ids(folder)?.into_iter().map(Item::Snapshot));
+    items.extend(cabinet::ids(folder)?.into_iter().map(Item::ArtifactMeta));
     items.extend(listing.names.into_iter().map(Item::Record));
     items.extend(listing.packs.into_iter().map(Item::Pack));
     Ok(items)

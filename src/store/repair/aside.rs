@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::blob::Blobs;
 use crate::error::Result;
+use crate::store::artifact::cabinet;
 use crate::store::document::{self, Document};
 use crate::store::finding::{Finding, shown};
 use crate::store::folder::{Folder, Opened};
@@ -35,6 +36,15 @@ pub(crate) fn set_aside<'a>(
             if shelf::is_useless(folder, &name)? {
                 let moved = folder.snapshots.set_aside(&name, quarantine::FOLDER);
                 passing(moved.map(drop), "setting a snapshot aside")?;
+            }
+        }
+    }
+    let prefix = format!("{}/", cabinet::FOLDER);
+    if wanted.iter().any(|file| file.starts_with(&prefix)) {
+        for name in matching(&folder.artifacts, &prefix, &wanted)? {
+            if cabinet::is_useless(folder, &name)? {
+                let moved = folder.artifacts.set_aside(&name, quarantine::FOLDER);
+                passing(moved.map(drop), "setting an artifact aside")?;
             }
         }
     }

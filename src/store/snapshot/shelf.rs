@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::blob::{EntryKind, TEMPORARY};
 use crate::crypto::{Kind, Place};
 use crate::error::{Error, Result};
+use crate::store::artifact::cabinet;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, unreadable};
@@ -141,7 +142,7 @@ pub(crate) fn sweep(pen: &Pen<'_>, tail: &Tail) -> Result<()> {
     if removed { pen.folder.snapshots.sync() } else { Ok(()) }
 }
 
-/// Goes on with the settings and snapshots that are there, whatever the newest may have been. Where nobody knows which
+/// Goes on with the settings, snapshots and artifacts that are there, whatever the newest may have been. Where nobody knows which
 /// snapshots there were, all that open are, and any message may have been restored.
 pub(crate) fn accept(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
     let is_known = tail.knows_settings();
@@ -160,11 +161,14 @@ pub(crate) fn accept(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
         }
     }
     let last = tail.last_seq;
+    let artifacts = cabinet::there(pen.folder, tail)?;
     if is_known {
-        return pen.change_profile(tail, |profile| profile.snapshots = there);
+        return pen.change_profile(tail, |profile| {
+            (profile.snapshots, profile.artifacts) = (there, artifacts);
+        });
     }
     pen.renew_profile(tail, |profile| {
-        profile.snapshots = there;
+        (profile.snapshots, profile.artifacts) = (there, artifacts);
         profile.restored.extend(std::iter::once(1..=last));
     })
 }

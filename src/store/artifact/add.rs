@@ -1,0 +1,41 @@
+//! Adding an artifact: its contents are sealed beside the conversation, and only then listed under its lock, so that
+//! others can append for however long that takes.
+
+use std::io::Read;
+
+use crate::error::{Error, Result};
+use crate::store::artifact::intake::{self, Sealed};
+use crate::store::artifact::{AddedArtifact, NewArtifact, cabinet};
+use crate::store::reader::Reader;
+use crate::store::writer::Writer;
+
+/// Adds what is read to its end. Runs on a thread that may block.
+pub(crate) fn add(
+    reader: &Reader,
+    writer: &tokio::sync::Mutex<Writer>,
+    new: &NewArtifact,
+    mut content: Box<dyn Read + Send>,
+) -> Result<AddedArtifact> {
+    let folder = &reader.folder;
+    let timeout = writer.blocking_lock().begin_artifact()?;
+    // While it is held, nobody takes what is being written for a leftover.
+    let lock = folder.artifacts.lock(timeout)?;
+    let known = |sha256: &str| {
+        let profile = reader.settings().ok()?;
+        profile.artifact_with(sha256).map(str::to_owned)
+    };
+    let sealed = intake::seal(folder, new, &mut *content, reader.now(), &known);
+    lock.finish();
+    let Sealed { artifact, kid, same } = sealed?;
+    if let Some(id) = same {
+        let there = cabinet::read(folder, &*reader.settings()?, &id)?;
+        let there = there.ok_or_else(|| Error::Damaged {
+            place: cabinet::place(&id),
+            reason: "it has the same bytes, and was deleted just now; add them again",
+        })?;
+        return Ok(AddedArtifact { artifact: there, was_there: true });
+    }
+    let same = writer.blocking_lock().file_artifact(&artifact, &kid)?;
+    let was_there = same.is_some();
+    Ok(AddedArtifact { artifact: same.unwrap_or(artifact), was_there })
+}

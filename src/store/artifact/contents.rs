@@ -1,0 +1,202 @@
+//! An artifact's contents, opened a segment at a time.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read};
+
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::blob::Source;
+use crate::crypto::{HEADER, Kind, Place, SEGMENT, StreamOpener, text_length};
+use crate::error::Result;
+use crate::store::artifact::Artifact;
+use crate::store::finding::FindingKind;
+use crate::store::folder::{Folder, unreadable};
+
+/// What reading an artifact says where its bytes are not those that were sealed.
+const CHANGED: &str = "an artifact's seal does not fit: it was changed or cut off";
+
+/// An artifact's bytes, read from the beginning or at any place; at most 64 KiB of them are in memory.
+pub struct ArtifactContents {
+    artifact: Artifact,
+    text: Text,
+}
+
+impl ArtifactContents {
+    /// What is wrong with them, read from end to end.
+    pub(crate) fn check(mut self) -> Result<Option<FindingKind>> {
+        let digest = match digest(&mut self.text, |_| Ok(()))? {
+            Ok(digest) => digest,
+            Err(kind) => return Ok(Some(kind)),
+        };
+        Ok((hex(&digest) != self.artifact.sha256).then_some(FindingKind::BadRecord))
+    }
+
+    /// What is known of the artifact.
+    pub fn artifact(&self) -> &Artifact {
+        &self.artifact
+    }
+
+    /// Reads on from this byte.
+    pub fn seek_to(&mut self, position: u64) {
+        self.text.position = position;
+    }
+}
+
+impl Read for ArtifactContents {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.text.read(into)
+    }
+}
+
+impl fmt::Debug for ArtifactContents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArtifactContents")
+            .field("artifact", &self.artifact)
+            .field("position", &self.text.position)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is sealed in a file, segment by segment.
+pub(crate) struct Text {
+    source: Box<dyn Source>,
+    opener: StreamOpener,
+    size: u64,
+    position: u64,
+    /// The segment that is open, and its text.
+    open: Option<(u64, Zeroizing<Vec<u8>>)>,
+}
+
+impl Text {
+    pub(crate) fn new(source: Box<dyn Source>, opener: StreamOpener) -> Self {
+        let size = text_length(source.size()).unwrap_or(0);
+        Self { source, opener, size, position: 0, open: None }
+    }
+
+    /// The text of the segment that holds the next byte, from that byte on; empty at the end.
+    fn rest(&mut self) -> io::Result<&[u8]> {
+        if self.position >= self.size {
+            return Ok(&[]);
+        }
+        let (segment, offset) = StreamOpener::find(self.position);
+        let text = match self.open.take() {
+            Some((at, text)) if at == segment => text,
+            before => self.open_segment(segment, before.map(|(_, text)| text))?,
+        };
+        let (_, text) = self.open.insert((segment, text));
+        Ok(text.get(offset..).unwrap_or_default())
+    }
+
+    fn open_segment(
+        &self,
+        segment: u64,
+        buffer: Option<Zeroizing<Vec<u8>>>,
+    ) -> io::Result<Zeroizing<Vec<u8>>> {
+        // It never grows: its bytes would stay behind unwiped.
+        let mut text = buffer.unwrap_or_else(|| Zeroizing::new(Vec::with_capacity(SEGMENT)));
+        let (start, length) = self.opener.bounds(segment);
+        text.resize(length, 0);
+        let changed = || io::Error::new(io::ErrorKind::InvalidData, CHANGED);
+        if self.source.read_at(start, &mut text)? != length {
+            return Err(changed());
+        }
+        self.opener.open(segment, &mut text).ok_or_else(changed)?;
+        Ok(text)
+    }
+}
+
+impl Read for Text {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let rest = self.rest()?;
+        let length = rest.len().min(into.len());
+        if let (Some(into), Some(rest)) = (into.get_mut(..length), rest.get(..length)) {
+            into.copy_from_slice(rest);
+        }
+        self.position += length as u64;
+        Ok(length)
+    }
+}
+
+/// The place that an artifact's contents are sealed for.
+pub(crate) fn place<'a>(scope: &'a [&'a str], id: &'a str) -> Place<'a> {
+    Place::of(Kind::Artifact, scope, id)
+}
+
+/// What opens a file's segments, under whichever key at hand it is sealed, and that key's id.
+pub(crate) fn opener(
+    folder: &Folder,
+    id: &str,
+    source: &dyn Source,
+) -> Result<Result<(StreamOpener, String), FindingKind>> {
+    let mut header = [0; HEADER];
+    let sealed = source.size();
+    if text_length(sealed).is_none() {
+        return Ok(Err(FindingKind::Damaged("it is cut off")));
+    }
+    if let Err(error) = source.read_at(0, &mut header) {
+        return Ok(Err(FindingKind::Unreadable(error.kind())));
+    }
+    let scope = folder.scope.parts();
+    for key in folder.sealing_keys()? {
+        let Some(opener) = StreamOpener::new(key, &place(&scope, id), &header, sealed) else {
+            continue;
+        };
+        // Only a segment shows whether it is the key.
+        let (start, length) = opener.bounds(0);
+        let mut first = Zeroizing::new(vec![0; length]);
+        if let Err(error) = source.read_at(start, &mut first) {
+            return Ok(Err(FindingKind::Unreadable(error.kind())));
+        }
+        if opener.open(0, &mut first).is_some() {
+            return Ok(Ok((opener, key.id().to_owned())));
+        }
+    }
+    Ok(Err(FindingKind::Unopenable))
+}
+
+/// The contents of an artifact; what is wrong with the file otherwise.
+pub(crate) fn open(
+    folder: &Folder,
+    artifact: Artifact,
+) -> Result<Result<ArtifactContents, FindingKind>> {
+    let source = match folder.artifacts.open(&artifact.id) {
+        Ok(Some(source)) => source,
+        Ok(None) => return Ok(Err(FindingKind::Absent)),
+        Err(error) => return unreadable(error).map(Err),
+    };
+    if text_length(source.size()) != Some(artifact.size) {
+        return Ok(Err(FindingKind::Damaged("it is not as long as it was")));
+    }
+    let opener = opener(folder, &artifact.id, &*source)?;
+    Ok(opener.map(|(opener, _)| ArtifactContents { text: Text::new(source, opener), artifact }))
+}
+
+/// The digest of a text, handed over piece by piece; what is wrong with it otherwise.
+pub(crate) fn digest(
+    text: &mut Text,
+    mut visit: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<Result<[u8; 32], FindingKind>> {
+    let mut digest = Sha256::new();
+    let mut piece = Zeroizing::new(vec![0; SEGMENT]);
+    loop {
+        let read = match text.read(&mut piece) {
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                return Ok(Err(FindingKind::Unopenable));
+            }
+            Err(error) => return Ok(Err(FindingKind::Unreadable(error.kind()))),
+        };
+        let bytes = piece.get(..read).unwrap_or_default();
+        if bytes.is_empty() {
+            return Ok(Ok(digest.finalize().into()));
+        }
+        digest.update(bytes);
+        visit(bytes)?;
+    }
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
