@@ -36,6 +36,9 @@ pub enum RendererKind {
     OpenAiChat,
 }
 
+/// How long nobody may have said anything before older messages are summarized.
+const IDLE: Duration = Duration::from_secs(3);
+
 /// The key in a file, durable before anything is sealed under it.
 fn found(file: &Path) -> Result<Option<Arc<EncryptionKey>>> {
     let key = EncryptionKey::read_file(file)?.map(Arc::new);
@@ -164,7 +167,8 @@ impl Config {
 
     /// A conversation in the given store: the configured system prompt, the newest messages in blocks or those of a
     /// rolling window in steps, masking if it
-    /// is on, a budget that leaves room for the answer, and with the feature `ollama` the configured model.
+    /// is on, summaries of older messages when a prompt is nearly full, long results of tools as artifacts, a budget that
+    /// leaves room for the answer, and with the feature `ollama` the configured model.
     ///
     /// # Errors
     /// [`Error::Config`] for a server's address that is none.
@@ -196,6 +200,12 @@ impl Config {
         let mut conversation = Conversation::new(store, builder, clock, self.context.last_n)
             .window(window)
             .refuse_when_busy(model.refuse_when_busy);
+        if let Some(share) = self.context.compact_at {
+            conversation = conversation.compact_at(share, IDLE);
+        }
+        if let Some(bytes) = self.context.long_result {
+            conversation = conversation.long_result(usize::try_from(bytes).unwrap_or(usize::MAX));
+        }
         if let Some(answer) = model.num_predict {
             conversation = conversation.answer_room(answer as usize);
         }

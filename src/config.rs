@@ -63,6 +63,11 @@ pub struct ContextConfig {
     pub key_fd: Option<u32>,
     /// The name of the systemd credential with the key, read likewise; `sottovoce.key`, if there is one, where `None`.
     pub key_credential: Option<String>,
+    /// The share of its budget that a prompt may fill before older messages are summarized, 0 to 1; never where `None`.
+    pub compact_at: Option<f64>,
+    /// From how many bytes on a tool's result is kept as an artifact, with a line about it in its place; never where
+    /// `None`.
+    pub long_result: Option<u64>,
     /// Whether card numbers, e-mail addresses and telephone numbers are masked before sealing.
     pub redact: bool,
     /// Utterances that were heard with less confidence are kept out of later prompts, 0 to 1; none where `None`.
@@ -90,6 +95,8 @@ pub struct LanguageModelConfig {
     pub think: Option<bool>,
     /// The sampling temperature, 0 to 2.
     pub temperature: Option<f64>,
+    /// What a million tokens of prompts and answers cost, in whatever currency; 0 for a model of one's own.
+    pub price_per_million: f64,
     /// Whether the server is to refuse a prompt that is too long instead of cutting it silently.
     pub strict: bool,
     /// Whether a model may be asked that runs on other people's machines.

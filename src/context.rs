@@ -4,6 +4,8 @@ pub(crate) mod blocks;
 mod history;
 mod last_n;
 mod preamble;
+mod prune;
+mod relevance;
 mod retrieval;
 pub(crate) mod rolling_window;
 
@@ -15,13 +17,15 @@ use jiff::Timestamp;
 
 pub use last_n::LastNContextProvider;
 pub use preamble::{Activity, ActivityContextProvider, DocumentsContextProvider};
+pub use prune::{OldestStrategy, PruneStrategy, Pruning, RelevanceStrategy, Score, Verdict};
+pub use relevance::RelevanceProvider;
 pub use retrieval::{Embedder, Query, RetrievalContextProvider, Retriever};
 pub use rolling_window::RollingWindowProvider;
 
 use crate::error::Result;
 use crate::message::ChatMessage;
 use crate::scope::Scope;
-use crate::store::{Finding, StoredMessage};
+use crate::store::{Finding, Profile, StoredMessage};
 
 /// Where a provider's messages stand in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -51,12 +55,14 @@ pub struct ContextRequest<'a> {
     pub thread: Option<&'a str>,
     /// The moment that the prompt is for; that of the newest message where `None`.
     pub now: Option<Timestamp>,
+    /// The conversation's settings, where whoever asks goes by them too: the summary that they hold is in the prompt then.
+    pub(crate) profile: Option<&'a Arc<Profile>>,
 }
 
 impl<'a> ContextRequest<'a> {
     /// Asks for `n` messages for an utterance that is not stored.
     pub fn new(current_prompt: &'a str, n: usize) -> Self {
-        Self { current_prompt, n, before: None, after: 0, thread: None, now: None }
+        Self { current_prompt, n, before: None, after: 0, thread: None, now: None, profile: None }
     }
 }
 

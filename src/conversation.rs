@@ -4,20 +4,26 @@ mod answer;
 mod ask;
 mod between;
 mod build;
+mod compact;
 mod forget;
 mod gauge;
+mod long_results;
+mod prune;
 mod report;
 mod sentences;
 mod snapshot;
+mod summary;
+mod title;
 mod turn;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
 pub use answer::{Answer, Kept, Piece};
+pub use compact::Compacted;
 pub use report::TurnReport;
 pub use sentences::Sentences;
 
@@ -47,6 +53,12 @@ pub struct Conversation {
     mind: Option<Mind>,
     answer_room: Option<usize>,
     refuse_when_busy: bool,
+    /// From which share of the budget on older messages are summarized, and after how long without a turn.
+    compact_at: Option<(f64, Duration)>,
+    /// From how many bytes on a tool's result becomes an artifact.
+    long_result: Option<usize>,
+    /// Counts the turns that have begun.
+    turns: Arc<watch::Sender<u64>>,
     /// Held by the turn that goes on.
     between: Arc<Mutex<Between>>,
     /// Whether the turn that goes on is about to end, whatever the model does.
@@ -92,6 +104,9 @@ impl Conversation {
             mind: None,
             answer_room: None,
             refuse_when_busy: false,
+            compact_at: None,
+            long_result: None,
+            turns: Arc::default(),
             between: Arc::default(),
             ending: Arc::default(),
         }
@@ -120,6 +135,22 @@ impl Conversation {
     #[must_use]
     pub fn refuse_when_busy(mut self, refuse: bool) -> Self {
         self.refuse_when_busy = refuse;
+        self
+    }
+
+    /// Has the model summarize older messages once a prompt fills this share of its budget, 0 to 1, or some of the
+    /// history did not fit: after a turn, when no other one has begun for so long. See [`compact`](Self::compact). Needs
+    /// a runtime with a timer.
+    #[must_use]
+    pub fn compact_at(mut self, share: f64, idle: Duration) -> Self {
+        self.compact_at = Some((share, idle));
+        self
+    }
+
+    /// Has results of tools that are longer than so many bytes become artifacts, with a line about them in their place.
+    #[must_use]
+    pub fn long_result(mut self, bytes: usize) -> Self {
+        self.long_result = Some(bytes);
         self
     }
 
@@ -155,7 +186,7 @@ impl Conversation {
 
     /// With turns of its own.
     fn apart(self) -> Self {
-        Self { between: Arc::default(), ending: Arc::default(), ..self }
+        Self { between: Arc::default(), ending: Arc::default(), turns: Arc::default(), ..self }
     }
 
     /// Keeps what someone said just now, and builds the prompt for answering it. The utterance is durable before the
@@ -223,6 +254,8 @@ impl Conversation {
 
     /// Waits until no other turn goes on, and keeps others waiting.
     async fn turn(&self) -> Result<OwnedMutexGuard<Between>> {
+        // Whatever the model does beside turns makes room for one.
+        self.turns.send_modify(|turns| *turns += 1);
         let between = Arc::clone(&self.between);
         if !self.refuse_when_busy {
             return Ok(between.lock_owned().await);

@@ -3,6 +3,7 @@
 //! A source is only ever read. What cannot be taken is a [`Refusal`] with its reason; what was taken before, or was
 //! forgotten since, is not taken again.
 
+mod backup;
 #[cfg(feature = "sqlite")]
 mod chorus;
 mod conversations;
@@ -16,6 +17,7 @@ mod snapshot;
 
 use std::collections::BTreeMap;
 
+pub use backup::{Backup, OpenStore};
 #[cfg(feature = "sqlite")]
 pub use chorus::ChorusDatabase;
 pub use conversations::{ConversationReport, ForeignConversation, ForeignConversations};
@@ -72,6 +74,16 @@ impl ForeignMessage {
         let unwritable = |_| RefusalReason::Unstorable("it cannot be written as JSON");
         let origin = Origin::new(system, name, &message).map_err(unwritable)?;
         Ok(Self { message, file: name.to_owned(), form, origin })
+    }
+
+    /// A message that was imported once and says which it was.
+    pub(crate) fn known(file: String, message: ChatMessage, origin: Origin) -> Self {
+        Self { message, file, form: "backup", origin }
+    }
+
+    /// What tells it from every other one.
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// The same, with metadata that does not tell which message it is.

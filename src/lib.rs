@@ -67,6 +67,7 @@ mod context;
 mod conversation;
 mod crypto;
 mod error;
+mod export;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod import;
@@ -87,17 +88,22 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use config::Config;
 pub use context::{
     Activity, ActivityContextProvider, Context, ContextMessage, ContextProvider, ContextRequest,
-    DocumentsContextProvider, Embedder, LastNContextProvider, Placement, Query,
-    RetrievalContextProvider, Retriever, RollingWindowProvider,
+    DocumentsContextProvider, Embedder, LastNContextProvider, OldestStrategy, Placement,
+    PruneStrategy, Pruning, Query, RelevanceProvider, RelevanceStrategy, RetrievalContextProvider,
+    Retriever, RollingWindowProvider, Score, Verdict,
 };
-pub use conversation::{Answer, Conversation, Heard, Kept, Piece, Sentences, TurnReport};
+pub use conversation::{
+    Answer, Compacted, Conversation, Heard, Kept, Piece, Sentences, TurnReport,
+};
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
 pub use error::{Error, ModelFailure, Result};
+pub use export::{ExportForm, ExportRange, Exported, Exporter, export_for_elara};
 #[cfg(feature = "sqlite")]
 pub use import::ChorusDatabase;
 pub use import::{
-    ConversationReport, DiscordFolder, ElaraFolder, Foreign, ForeignConversation,
-    ForeignConversations, ForeignMessage, ForeignSnapshot, ImportReport, Refusal, RefusalReason,
+    Backup, ConversationReport, DiscordFolder, ElaraFolder, Foreign, ForeignConversation,
+    ForeignConversations, ForeignMessage, ForeignSnapshot, ImportReport, OpenStore, Refusal,
+    RefusalReason,
 };
 pub use llm::{LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
 #[cfg(feature = "ollama")]

@@ -1,6 +1,7 @@
 //! Conversations at rest: appended to, read from the end, forgotten on request.
 
 pub(crate) mod artifact;
+pub(crate) mod backup;
 pub(crate) mod bulk;
 pub(crate) mod census;
 pub(crate) mod cleanup;
@@ -218,8 +219,13 @@ pub trait ConversationStore: Send + Sync {
     async fn delete_artifacts(&self, ids: &[String]) -> Result<()>;
 
     /// Has a summary stand for messages, if it goes on from the last one of its thread as that was `before`, and nothing
-    /// that it covers was forgotten or cleared since. Whether it does now.
-    async fn compact(&self, compaction: Compaction, before: Option<Compaction>) -> Result<bool>;
+    /// that it covers was forgotten or cleared since; in place of that one where it `goes_on` with it. Whether it does now.
+    async fn compact(
+        &self,
+        compaction: Compaction,
+        before: Option<Compaction>,
+        goes_on: bool,
+    ) -> Result<bool>;
 
     /// Takes a thread's last summary back, so that the messages themselves are context again. Whether there was one.
     async fn uncompact(&self, thread: Option<String>) -> Result<bool>;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module and what it may import. Values move down this list, never up.
-const MODULES: [(&str, &[&str]); 18] = [
+const MODULES: [(&str, &[&str]); 19] = [
     ("error", &[]),
     ("clock", &[]),
     ("message", &["error"]),
@@ -19,8 +19,9 @@ const MODULES: [(&str, &[&str]); 18] = [
     ("key_file", &["error", "crypto", "blob"]),
     ("config", &["error", "crypto"]),
     ("store", &["error", "clock", "message", "scope", "crypto", "blob", "redact"]),
-    ("import", &["error", "message", "scope", "crypto", "blob", "store"]),
-    ("context", &["error", "message", "scope", "store"]),
+    ("export", &["error", "message", "crypto", "blob", "store"]),
+    ("import", &["error", "message", "scope", "crypto", "blob", "store", "export"]),
+    ("context", &["error", "message", "scope", "tokens", "store"]),
     ("prompt", &["error", "clock", "message", "scope", "redact", "store", "tokens", "context"]),
     ("render", &["message", "context", "prompt"]),
     ("llm", &["error", "message", "context", "render"]),

@@ -133,7 +133,7 @@ fn a_deleted_artifact_does_not_come_back_with_a_backup_and_its_reference_is_note
                 (name.clone(), std::fs::read(root.path().join("artifacts").join(name)).unwrap())
             })
             .collect();
-        store.delete_artifacts(&[artifact.id.clone()]).await.unwrap();
+        store.delete_artifacts(std::slice::from_ref(&artifact.id)).await.unwrap();
         assert!(files(root.path()).is_empty());
         let id = artifact.id.clone();
         assert_eq!(findings(&store).await, [FindingKind::Dangling { id: id.clone() }]);

@@ -6,6 +6,7 @@
 mod aside;
 mod lock;
 mod mark;
+pub(crate) mod new_file;
 mod place;
 mod source;
 mod stage;

@@ -27,6 +27,7 @@ pub(super) enum Kind {
 pub(super) enum Default {
     Null,
     Count(u64),
+    Number(f64),
     Flag(bool),
     Text(&'static str),
 }
@@ -35,7 +36,7 @@ const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, 
 when read aloud. The time given with \
 the user's newest words is the current time.";
 
-pub(super) const KEYS: [Key; 25] = [
+pub(super) const KEYS: [Key; 28] = [
     key("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
     key("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
     key("Context.WindowSeconds", Kind::Count { most: LONGEST }, Default::Count(86_400)),
@@ -47,6 +48,8 @@ pub(super) const KEYS: [Key; 25] = [
     key("Context.Passphrase", Kind::Secret, Default::Null),
     key("Context.KeyFd", Kind::Count { most: 65_535 }, Default::Null),
     key("Context.KeyCredential", Kind::Text, Default::Null),
+    key("Context.CompactAt", Kind::Number { most: 1.0 }, Default::Number(0.75)),
+    key("Context.LongResult", Kind::Count { most: 1 << 20 }, Default::Count(16_384)),
     key("Context.Redact", Kind::Flag, Default::Flag(false)),
     key("Context.MinConfidence", Kind::Number { most: 1.0 }, Default::Null),
     key("LanguageModel.BaseUrl", Kind::Text, Default::Text("http://127.0.0.1:11434")),
@@ -57,6 +60,7 @@ pub(super) const KEYS: [Key; 25] = [
     key("LanguageModel.KeepAlive", Kind::Text, Default::Text("30m")),
     key("LanguageModel.Think", Kind::Flag, Default::Null),
     key("LanguageModel.Temperature", Kind::Number { most: 2.0 }, Default::Null),
+    key("LanguageModel.PricePerMillion", Kind::Number { most: 1e6 }, Default::Number(0.0)),
     key("LanguageModel.Strict", Kind::Flag, Default::Flag(true)),
     key("LanguageModel.AllowCloud", Kind::Flag, Default::Flag(false)),
     key("LanguageModel.TimeoutSeconds", Kind::Count { most: 86_400 }, Default::Count(120)),
@@ -66,8 +70,10 @@ pub(super) const KEYS: [Key; 25] = [
 /// A hundred years, in seconds.
 const LONGEST: u64 = 100 * 365 * 86_400;
 
-/// Settings that a prompt can do without.
-const OPTIONAL: [&str; 4] = [
+/// Settings that one can do without.
+const OPTIONAL: [&str; 6] = [
+    "Context.CompactAt",
+    "Context.LongResult",
     "LanguageModel.NumCtx",
     "LanguageModel.NumPredict",
     "LanguageModel.KeepAlive",

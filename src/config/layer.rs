@@ -51,6 +51,7 @@ impl Layer {
             let value = match key.default {
                 Default::Null => serde_json::Value::Null,
                 Default::Count(count) => count.into(),
+                Default::Number(number) => number.into(),
                 Default::Flag(flag) => flag.into(),
                 Default::Text(text) => text.into(),
             };

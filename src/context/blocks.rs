@@ -53,6 +53,27 @@ pub(crate) fn whole_from<'a>(
     first.map_or_else(|| messages.count(), |(index, _)| index)
 }
 
+/// How many of the first messages may be taken away without leaving results of tools behind whose calls go: all of them
+/// where these are all `of` so many, else up to where the last exchange or answer is whole.
+pub(crate) fn whole_to<'a>(
+    mut taken: impl DoubleEndedIterator<Item = &'a ChatMessage> + ExactSizeIterator + Clone,
+    of: usize,
+) -> usize {
+    let length = taken.len();
+    if length == of {
+        return length;
+    }
+    let starts = taken.clone().rposition(|message| message.starts_exchange());
+    // One exchange may be longer than all that is taken.
+    match starts {
+        Some(start) if start > 0 => start,
+        _ => match taken.rposition(|message| message.role != ChatRole::Tool) {
+            Some(last) if last > 0 => last,
+            _ => length,
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

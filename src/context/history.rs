@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::ContextRequest;
 use crate::error::Result;
-use crate::store::{ConversationStore, Profile, Reading, StoredMessage};
+use crate::store::{Compaction, ConversationStore, Profile, Reading, StoredMessage};
 
 /// How many messages are looked back at most for those of a thread that is rarely spoken in.
 const FARTHEST: usize = 1 << 12;
@@ -18,6 +18,8 @@ pub(super) struct History<'a> {
     store: &'a dyn ConversationStore,
     request: &'a ContextRequest<'a>,
     pub(super) profile: Arc<Profile>,
+    /// The summary that stands in the prompt for what is older.
+    summary: Option<Compaction>,
 }
 
 impl<'a> History<'a> {
@@ -25,8 +27,11 @@ impl<'a> History<'a> {
         store: &'a dyn ConversationStore,
         request: &'a ContextRequest<'a>,
     ) -> Result<Self> {
-        let profile = store.profile().await?;
-        Ok(Self { store, request, profile })
+        let (profile, summary) = match request.profile {
+            Some(profile) => (Arc::clone(profile), profile.compaction(request.thread).cloned()),
+            None => (store.profile().await?, None),
+        };
+        Ok(Self { store, request, profile, summary })
     }
 
     /// The newest `n`, or all there are.
@@ -73,12 +78,17 @@ impl<'a> History<'a> {
             && !self.request.now.is_some_and(|now| stored.message.has_expired(now))
             && stored.seq > self.request.after
             && !self.profile.hides(stored)
+            && !self.profile.is_pruned(stored.seq)
+            && !self.summary.as_ref().is_some_and(|summary| summary.replaces(stored))
     }
 
     /// Whether neither it nor anything before it belongs to the history. Of one that another system said before the
     /// last clear that cannot be told: it may lie among what was said since.
     fn is_before_all(&self, stored: &StoredMessage) -> bool {
         let cleared = self.profile.cleared.map_or(0, |cleared| cleared.seq);
-        stored.seq <= self.request.after.max(cleared) || self.profile.is_unknown
+        let is_summarized = |summary: &Compaction| stored.ordered_at() < summary.until;
+        stored.seq <= self.request.after.max(cleared)
+            || self.profile.is_unknown
+            || self.summary.as_ref().is_some_and(is_summarized)
     }
 }

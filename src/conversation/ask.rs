@@ -93,13 +93,16 @@ impl Conversation {
             _ => return Err(Error::ToolResults { called: 0, given: results.len() }),
         };
         let mut brought = vec![called.clone()];
-        brought.extend(results);
-        let kept: Vec<ContextMessage> = match &between.waiting {
-            Some(Waiting { turn: Turn::Stored(_), .. }) => {
+        let is_stored = matches!(&between.waiting, Some(Waiting { turn: Turn::Stored(_), .. }));
+        for result in results {
+            brought.push(if is_stored { self.shortened(result).await? } else { result });
+        }
+        let kept: Vec<ContextMessage> = match is_stored {
+            true => {
                 let stored = self.store.append_all(brought).await?;
                 stored.into_iter().map(ContextMessage::from).collect()
             }
-            _ => brought.into_iter().map(|said| self.builder.masked(said).into()).collect(),
+            false => brought.into_iter().map(|said| self.builder.masked(said).into()).collect(),
         };
         let Some(Waiting { turn, mut since, .. }) = between.waiting.take() else {
             return Err(Error::NothingToRetry);

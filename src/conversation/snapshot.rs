@@ -1,29 +1,24 @@
 //! Saving a conversation's window, and bringing it back.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use unicode_segmentation::UnicodeSegmentation;
 use zeroize::Zeroizing;
 
-use super::{Conversation, Mind};
+use super::Conversation;
+use super::summary::Task;
 use crate::context::rolling_window;
 use crate::error::{Error, Result};
-use crate::llm::ReplyPart;
-use crate::message::{ChatMessage, ChatRole};
-use crate::prompt::Prompt;
 use crate::store::{Profile, SavedMessage, Snapshot, StoredMessage};
 
-const SUMMARIZE: &str = "You summarize conversations. Reply with two to four sentences and nothing else: what was \
-    talked about, what was decided or done, and what is still open.";
+const SUMMARIZE: Task = Task {
+    system: "You summarize conversations. Reply with two to four sentences and nothing else: what was talked about, \
+        what was decided or done, and what is still open.",
+    asked: "Summarize this conversation:",
+    sentences: 4,
+    longest: 1000,
+};
 
-/// The most sentences of a summary.
-const SENTENCES: usize = 4;
-/// Where a summary without an end is cut, in characters.
-const LONGEST: usize = 1000;
-/// How many tokens of a model whose window is not known may be filled with what is to be summarized.
-const WINDOW: u32 = 2048;
 /// How many ids are suggested for one that is not there.
 const SUGGESTED: usize = 3;
 
@@ -45,7 +40,7 @@ impl Conversation {
         let mut snapshot = Snapshot::new(now, (start, now), saved.collect())?;
         snapshot.description = description;
         match self.summary(&messages).await {
-            Ok(Some(summary)) => snapshot.summary = summary,
+            Ok(Some(summary)) => snapshot.summary = String::clone(&summary),
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, "a snapshot has no summary"),
         }
@@ -95,59 +90,18 @@ impl Conversation {
         Ok(id.to_owned())
     }
 
-    fn window_start(&self, profile: &Profile) -> Timestamp {
-        rolling_window::start(self.clock.now().timestamp(), profile.window(self.window), false)
-    }
-
-    /// A few sentences about some messages; `None` where nobody can write them.
-    async fn summary(&self, messages: &[Arc<StoredMessage>]) -> Result<Option<String>> {
-        let Some(Mind { model, renderer }) = &self.mind else { return Ok(None) };
-        if messages.is_empty() {
+    /// A few sentences about what was said last; `None` where nobody can write them.
+    async fn summary(&self, messages: &[Arc<StoredMessage>]) -> Result<Option<Zeroizing<String>>> {
+        if self.mind.is_none() || messages.is_empty() {
             return Ok(None);
         }
-        let window = model.limits().await?.window.unwrap_or(WINDOW) as usize;
-        let user_input = self.newest_words(messages, window / 2);
-        let prompt = Prompt {
-            system: SUMMARIZE.to_owned(),
-            context: Vec::new(),
-            user_input,
-            since: Vec::new(),
-            now: self.clock.now(),
-            hints: BTreeMap::new(),
-        };
-        let mut reply = model.reply(&renderer.render(&prompt)).await?;
-        let mut words = Zeroizing::new(String::new());
-        while words.len() < LONGEST * 4 {
-            match reply.next().await? {
-                ReplyPart::Text(text) => words.push_str(&text),
-                ReplyPart::Done(_) => break,
-                ReplyPart::Thinking | ReplyPart::ToolCalls(_) => {}
-            }
-        }
-        let sentences = words.trim().split_sentence_bounds().take(SENTENCES);
-        let short: String = sentences.collect::<String>().chars().take(LONGEST).collect();
-        Ok(Some(short.trim().to_owned()).filter(|short| !short.is_empty()))
+        let room = self.room().await?;
+        let said = messages.iter().map(|stored| &stored.message);
+        Ok(Some(self.have_done(&SUMMARIZE, None, &self.newest_lines(said, room)).await?))
     }
 
-    /// As much of what was said last as so many tokens hold, as a text to be summarized.
-    fn newest_words(&self, messages: &[Arc<StoredMessage>], tokens: usize) -> ChatMessage {
-        let rates = &self.builder.bounds().rates;
-        let mut lines = Vec::new();
-        let mut left = tokens;
-        for stored in messages.iter().rev() {
-            let message = &stored.message;
-            let line = format!("{}: {}", message.role, message.content);
-            let cost = rates.estimate(&line) + 1;
-            if cost > left && !lines.is_empty() {
-                break;
-            }
-            left = left.saturating_sub(cost);
-            lines.push(line);
-        }
-        lines.reverse();
-        let text = Zeroizing::new(lines.join("\n"));
-        let asked = format!("Summarize this conversation:\n\n{}", text.as_str());
-        ChatMessage::new(ChatRole::User, asked, &self.clock.now())
+    fn window_start(&self, profile: &Profile) -> Timestamp {
+        rolling_window::start(self.clock.now().timestamp(), profile.window(self.window), false)
     }
 }
 

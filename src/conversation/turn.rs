@@ -15,7 +15,7 @@ use super::{Conversation, Mind, TurnReport};
 use crate::context::ContextMessage;
 use crate::error::{Error, ModelFailure, Result};
 use crate::llm::{ReplyPart, Thoughts, Usage};
-use crate::message::{ChatRole, ToolCall};
+use crate::message::{ANSWER_TOKENS, ChatMessage, ChatRole, PROMPT_TOKENS, ToolCall};
 use crate::prompt::Turn;
 
 type Events = UnboundedSender<Event>;
@@ -95,8 +95,12 @@ impl Task {
                     return;
                 }
             };
+            let is_filled = self.conversation.is_filled(&self.report.receipt);
             // The turn is over for the next one before the host learns of it.
             drop(self.between);
+            if is_filled {
+                self.conversation.compact_when_idle();
+            }
             let _ = wire.events.send(event);
         }
         .instrument(span)
@@ -157,7 +161,7 @@ impl Task {
         if !self.calls.is_empty() {
             let _ = events.send(Event::Piece(Piece::ToolCalls(self.calls.clone())));
         } else if self.text.trim().is_empty() {
-            return Err(self.mind.failed(ModelFailure::Empty));
+            return Err(self.mind.said_nothing());
         }
         usage.cut &= self.calls.is_empty();
         self.report.usage = usage.clone();
@@ -217,9 +221,10 @@ impl Task {
         }
         let spoken = self.spoken_at_all(spoken);
         let mut message = None;
-        if let (Turn::Stored(_), Some(said)) =
+        if let (Turn::Stored(_), Some(mut said)) =
             (&self.turn, spoken.clone().message(&self.conversation))
         {
+            note(&mut said, &report.usage);
             match self.conversation.store.append_message(said).await {
                 Ok(stored) => message = Some(stored),
                 Err(error) => {
@@ -272,8 +277,19 @@ impl Task {
 }
 
 impl Mind {
-    fn failed(&self, failure: ModelFailure) -> Error {
-        Error::Model { server: self.model.name().to_owned(), failure }
+    pub(super) fn said_nothing(&self) -> Error {
+        Error::Model { server: self.model.name().to_owned(), failure: ModelFailure::Empty }
+    }
+}
+
+/// Has an answer say what it took.
+fn note(message: &mut ChatMessage, usage: &Usage) {
+    for (name, tokens) in
+        [(PROMPT_TOKENS, usage.prompt_tokens), (ANSWER_TOKENS, usage.answer_tokens)]
+    {
+        if let Some(tokens) = tokens {
+            message.metadata.insert(name.to_owned(), tokens.to_string());
+        }
     }
 }
 

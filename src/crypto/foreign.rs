@@ -1,4 +1,4 @@
-//! Seals that other systems made, bound to no place and naming no key: they are opened, never made.
+//! Seals as other systems make them, bound to no place and naming no key.
 
 use std::fmt;
 
@@ -6,7 +6,10 @@ use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit};
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
-/// A key of another system: the SHA-256 of a string, empty and public ones included, since nothing is sealed with it.
+use super::key::random;
+use crate::error::{Error, Result};
+
+/// A key of another system: the SHA-256 of a string, for reading empty and public ones included.
 pub(crate) struct ForeignKey(Aes256Gcm);
 
 impl ForeignKey {
@@ -15,6 +18,18 @@ impl ForeignKey {
         let cipher = Aes256Gcm::new(&digest);
         digest.as_mut_slice().zeroize();
         Self(cipher)
+    }
+
+    /// Seals bytes without associated data: the nonce, the encrypted bytes and the tag.
+    pub(crate) fn seal(&self, plaintext: &[u8]) -> Result<([u8; 12], Vec<u8>, [u8; 16])> {
+        let mut iv = [0; 12];
+        random(&mut iv)?;
+        let mut buffer = plaintext.to_vec();
+        let tag = self
+            .0
+            .encrypt_inout_detached(&iv.into(), &[], buffer.as_mut_slice().into())
+            .map_err(|_| Error::InvalidMessage { reason: "it is too long for one seal" })?;
+        Ok((iv, buffer, tag.into()))
     }
 
     /// What was sealed without associated data, or `None` where the key or a bit of it is another.

@@ -73,6 +73,8 @@ pub struct ConversationReport {
     pub expired: bool,
     /// How many snapshots were saved.
     pub snapshots: usize,
+    /// How many artifacts were added.
+    pub artifacts: usize,
 }
 
 impl ForeignConversation {
@@ -96,7 +98,8 @@ impl ForeignConversation {
         let (messages, known) = foreign.look(store).await?;
         let snapshots = snapshot::missing(store, snapshots).await?;
         let snapshots = snapshots.iter().filter(|snapshot| snapshot.has_any(&known)).count();
-        Ok(ConversationReport { scope, thread, messages, expired, snapshots })
+        let artifacts = 0;
+        Ok(ConversationReport { scope, thread, messages, expired, snapshots, artifacts })
     }
 
     /// Stores what the store has not had yet, calling `progress` as the messages go in: first how far the context was
@@ -118,7 +121,8 @@ impl ForeignConversation {
         let mut messages = foreign.import_into(store, progress).await?;
         let snapshots = snapshot::missing(store, snapshots).await?;
         let snapshots = snapshot::keep(store, snapshots, &mut messages.refused).await?;
-        Ok(ConversationReport { scope, thread, messages: messages.sorted(), expired, snapshots })
+        let (messages, artifacts) = (messages.sorted(), 0);
+        Ok(ConversationReport { scope, thread, messages, expired, snapshots, artifacts })
     }
 }
 
@@ -130,7 +134,7 @@ fn of(
 }
 
 /// Before the messages come, so that none of them is context in between.
-async fn clear(store: &FileConversationStore, at: Timestamp) -> Result<()> {
+pub(super) async fn clear(store: &FileConversationStore, at: Timestamp) -> Result<()> {
     let before = store.profile().await?.cleared;
     if before.is_none_or(|before| before.at < at) {
         store.change_profile(Box::new(move |profile| profile.clear(at, 0))).await?;

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
 use crate::redact::{Redactor, redact_message};
 use crate::scope::Scope;
-use crate::store::{ConversationStore, Profile};
+use crate::store::{Compaction, ConversationStore, Profile};
 use crate::tokens::TokenRates;
 
 /// Builds prompts from a system prompt and an ordered list of context providers.
@@ -174,6 +174,7 @@ impl PromptBuilder {
             after: self.starts_after.unwrap_or(0),
             thread: self.thread.as_deref(),
             now: Some(now.timestamp()),
+            profile: self.store.as_ref().map(|_| &profile),
         };
         let mut offers = Vec::new();
         let mut skipped = Vec::new();
@@ -196,6 +197,14 @@ impl PromptBuilder {
                 let entry = entry(&message, provider.placement(), &context.why, &bounds.rates);
                 offers.push((entry, message));
             }
+        }
+        // A prompt that starts clean knows nothing of what was said before.
+        if let Some(summary) = profile.compaction(request.thread)
+            && self.starts_after.is_none()
+        {
+            let message = told(summary);
+            let why = format!("a summary of {} messages", summary.messages());
+            offers.push((entry(&message, Placement::Stable, &why, &bounds.rates), message));
         }
         sort(&mut offers);
         self.refuse(&mut offers, before, &profile);
@@ -275,6 +284,8 @@ impl PromptBuilder {
                 entry.outcome = Outcome::BeforeStart;
             } else if message.stored().is_some_and(|stored| profile.hides(stored)) {
                 entry.outcome = Outcome::Cleared;
+            } else if entry.seq.is_some_and(|seq| profile.is_pruned(seq)) {
+                entry.outcome = Outcome::Pruned;
             } else if entry.seq.is_some() && entry.seq == utterance {
                 entry.outcome = Outcome::TheUtterance;
             } else if entry.seq.is_some_and(|seq| !seen.insert(seq)) {
@@ -313,6 +324,13 @@ fn entry(
         why: why.to_owned(),
         outcome: Outcome::Included,
     }
+}
+
+/// A summary as the model is told it. No line of it can pass for one of the system prompt's.
+fn told(summary: &Compaction) -> ContextMessage {
+    let words = summary.text.lines().collect::<Vec<_>>().join("\n  ");
+    let text = format!("Earlier in this conversation, in short:\n  {words}");
+    ChatMessage::at(ChatRole::System, text, summary.until).into()
 }
 
 /// Puts offers in prompt order: by placement, and the history by time and number. What a provider ranked, or made up

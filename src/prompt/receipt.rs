@@ -42,6 +42,18 @@ impl Receipt {
         history.filter(|entry| entry.outcome == Outcome::Included).find_map(|entry| entry.seq)
     }
 
+    /// Whether the prompt fills this share of its budget, 0 to 1, or some of the history did not fit.
+    pub fn is_filled(&self, share: f64) -> bool {
+        let Some(budget) = self.budget_tokens else { return false };
+        let lost = |entry: &ReceiptEntry| {
+            entry.placement == Placement::History && entry.outcome == Outcome::OverBudget
+        };
+        // Budgets are far below the sizes at which this loses anything.
+        #[expect(clippy::cast_precision_loss)]
+        let is_filled = self.used_tokens as f64 >= budget as f64 * share;
+        is_filled || self.entries.iter().any(lost)
+    }
+
     /// Whether the system prompt and the utterance alone are over the budget; they are never cut.
     pub fn is_over_budget(&self) -> bool {
         self.budget_tokens.is_some_and(|budget| self.used_tokens > budget)
@@ -84,6 +96,8 @@ pub enum Outcome {
     BeforeStart,
     /// It was said before the context was cleared.
     Cleared,
+    /// It was taken out of the context.
+    Pruned,
     /// It belongs to an utterance that was heard with too little confidence.
     LowConfidence,
     /// It would not have fitted, or its block went with one that would not.

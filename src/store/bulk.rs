@@ -38,8 +38,13 @@ impl Batch {
         };
         let count = rest.as_slice().iter().take(most).take_while(fits).count();
         let drafts: Vec<Draft> = rest.take(count).collect();
+        if count == 0 { Ok(None) } else { Self::of(drafts).map(Some) }
+    }
+
+    /// These messages, few enough for one pack.
+    pub(crate) fn of(drafts: Vec<Draft>) -> Result<Self> {
         let records = drafts.iter().map(Draft::encode).collect::<Result<_>>()?;
-        Ok((count > 0).then_some(Self { drafts, records }))
+        Ok(Self { drafts, records })
     }
 
     /// Publishes the messages under the next numbers, in their order. They are durable, and others know of them, when
@@ -51,6 +56,16 @@ impl Batch {
         dating: Dating,
     ) -> Result<Vec<Arc<StoredMessage>>> {
         let names = self.names(tail, dating)?;
+        self.publish_as(pen, tail, names)
+    }
+
+    /// [`publish`](Self::publish) under names that the messages have already.
+    pub(crate) fn publish_as(
+        self,
+        pen: &Pen<'_>,
+        tail: &mut Tail,
+        names: Vec<RecordName>,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
         let mut lines: Vec<_> = names.iter().copied().zip(&self.records).collect();
         lines.sort_unstable_by_key(|(name, _)| *name);
         let mut pack = None;

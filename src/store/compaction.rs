@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 use crate::store::erased::Erased;
+use crate::store::record::StoredMessage;
 
-/// A summary of a thread's older messages, which are no context while it stands for them. They stay stored. `Debug`
+/// A summary of a thread's older messages, which are no context while it stands for them. They stay stored. What was
+/// said before the last of them and is not among them, such as what was imported since, is no context either. `Debug`
 /// shows no words, and dropping it wipes them.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -18,7 +20,7 @@ pub struct Compaction {
     thread: Option<String>,
     /// When it was made.
     pub at: Timestamp,
-    /// When the last of the messages was said.
+    /// The last of the messages' place in time.
     pub until: Timestamp,
     /// The messages' numbers.
     of: Erased,
@@ -49,6 +51,11 @@ impl Compaction {
     /// Whether it stands for the message of that number.
     pub fn covers(&self, seq: u64) -> bool {
         self.of.contains(seq)
+    }
+
+    /// Whether a message of its thread is no context because of it.
+    pub fn replaces(&self, stored: &StoredMessage) -> bool {
+        stored.ordered_at() < self.until || self.covers(stored.seq)
     }
 
     /// The numbers of the messages that it stands for.

@@ -65,6 +65,12 @@ impl Draft {
         Ok(Self { message, time, size })
     }
 
+    /// A message as it was stored before.
+    pub(crate) fn again(message: ChatMessage, time: NameTime, limits: &Limits) -> Result<Self> {
+        let size = measure(&message, limits.max_message_bytes)?;
+        Ok(Self { message, time, size })
+    }
+
     /// The same of several; none where one may not be stored.
     pub(crate) fn all(messages: Vec<ChatMessage>, limits: &Limits) -> Result<Vec<Self>> {
         messages.into_iter().map(|message| Self::new(message, limits)).collect()

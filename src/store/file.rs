@@ -199,6 +199,16 @@ impl FileConversationStore {
         self.write(move |writer| Ok(writer.refused(messages))).await
     }
 
+    /// What reads it, for work on a thread that may block.
+    pub(crate) fn reader(&self) -> &Arc<Reader> {
+        &self.reader
+    }
+
+    /// What writes it, likewise.
+    pub(crate) fn writer(&self) -> &Arc<tokio::sync::Mutex<Writer>> {
+        &self.writer
+    }
+
     async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
@@ -304,11 +314,11 @@ impl ConversationStore for FileConversationStore {
     async fn add_artifact(
         &self,
         artifact: NewArtifact,
-        content: Box<dyn Read + Send>,
+        mut content: Box<dyn Read + Send>,
     ) -> Result<AddedArtifact> {
         let writer = Arc::clone(&self.writer);
         let reader = Arc::clone(&self.reader);
-        blocking(move || add::add(&reader, &writer, &artifact, content)).await
+        blocking(move || add::add(&reader, &writer, &artifact, &mut *content)).await
     }
 
     async fn open_artifact(&self, id: &str) -> Result<Option<ArtifactContents>> {
@@ -321,8 +331,13 @@ impl ConversationStore for FileConversationStore {
         self.write(move |writer| writer.delete_artifacts(&ids)).await
     }
 
-    async fn compact(&self, compaction: Compaction, before: Option<Compaction>) -> Result<bool> {
-        self.write(move |writer| writer.compact(compaction, before.as_ref())).await
+    async fn compact(
+        &self,
+        compaction: Compaction,
+        before: Option<Compaction>,
+        goes_on: bool,
+    ) -> Result<bool> {
+        self.write(move |writer| writer.compact(compaction, before.as_ref(), goes_on)).await
     }
 
     async fn uncompact(&self, thread: Option<String>) -> Result<bool> {

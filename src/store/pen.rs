@@ -172,6 +172,11 @@ impl Pen<'_> {
 
     fn put_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
         profile.rev = profile.rev.max(tail.head.profile()).saturating_add(1);
+        self.restore_profile(tail, profile)
+    }
+
+    /// Puts settings in place of those before, with the revision that they have.
+    pub(crate) fn restore_profile(&self, tail: &mut Tail, profile: Profile) -> Result<()> {
         let plaintext = serde_json::to_vec(&profile)
             .ok()
             .filter(|plaintext| plaintext.len() <= LONGEST_RECORD)

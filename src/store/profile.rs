@@ -148,6 +148,18 @@ impl Profile {
         self.window_seconds.map_or(of_all, |own| Duration::from_secs(own.get()))
     }
 
+    /// Calls the conversation by a title that a model made of what was said.
+    pub(crate) fn propose(&mut self, title: String) {
+        self.title = Some(title);
+        self.title_is_proposed = true;
+    }
+
+    /// Calls the conversation something, or nothing.
+    pub fn rename(&mut self, title: Option<String>) {
+        self.title = title;
+        self.title_is_proposed = false;
+    }
+
     /// Takes messages out of the context, by their numbers. They stay stored.
     pub fn prune(&mut self, seqs: impl IntoIterator<Item = u64>) {
         self.pruned.extend(seqs.into_iter().map(|seq| seq..=seq));

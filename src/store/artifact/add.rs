@@ -5,7 +5,7 @@ use std::io::Read;
 
 use crate::error::{Error, Result};
 use crate::store::artifact::intake::{self, Sealed};
-use crate::store::artifact::{AddedArtifact, NewArtifact, cabinet};
+use crate::store::artifact::{AddedArtifact, Artifact, NewArtifact, cabinet};
 use crate::store::reader::Reader;
 use crate::store::writer::Writer;
 
@@ -14,7 +14,7 @@ pub(crate) fn add(
     reader: &Reader,
     writer: &tokio::sync::Mutex<Writer>,
     new: &NewArtifact,
-    mut content: Box<dyn Read + Send>,
+    content: &mut dyn Read,
 ) -> Result<AddedArtifact> {
     let folder = &reader.folder;
     let timeout = writer.blocking_lock().begin_artifact()?;
@@ -24,7 +24,7 @@ pub(crate) fn add(
         let profile = reader.settings().ok()?;
         profile.artifact_with(sha256).map(str::to_owned)
     };
-    let sealed = intake::seal(folder, new, &mut *content, reader.now(), &known);
+    let sealed = intake::seal(folder, new, content, reader.now(), &known);
     lock.finish();
     let Sealed { artifact, kid, same } = sealed?;
     if let Some(id) = same {
@@ -38,4 +38,31 @@ pub(crate) fn add(
     let same = writer.blocking_lock().file_artifact(&artifact, &kid)?;
     let was_there = same.is_some();
     Ok(AddedArtifact { artifact: same.unwrap_or(artifact), was_there })
+}
+
+/// Seals the contents of an artifact that the settings list already, if they are what they were.
+pub(crate) fn put_back(
+    reader: &Reader,
+    writer: &tokio::sync::Mutex<Writer>,
+    artifact: &Artifact,
+    content: &mut dyn Read,
+) -> Result<()> {
+    let folder = &reader.folder;
+    let timeout = writer.blocking_lock().begin_artifact()?;
+    let lock = folder.artifacts.lock(timeout)?;
+    let other = std::cell::Cell::new(false);
+    // Nothing is published where it is something else.
+    let known = |sha256: &str| {
+        other.set(sha256 != artifact.sha256);
+        other.get().then(String::new)
+    };
+    let sealed = intake::seal(folder, &NewArtifact::again(artifact), content, reader.now(), &known);
+    lock.finish();
+    sealed?;
+    if other.get() {
+        return Err(Error::InvalidMessage {
+            reason: "an artifact of the export is not what it was",
+        });
+    }
+    folder.artifacts.sync()
 }

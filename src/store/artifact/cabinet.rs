@@ -296,7 +296,8 @@ pub(crate) fn meta_seal<'a>(scope: &'a [&'a str], name: &'a str) -> Place<'a> {
     Place::of(Kind::ArtifactMeta, scope, name)
 }
 
-fn put_meta(pen: &Pen<'_>, artifact: &Artifact) -> Result<()> {
+/// Keeps what is known of an artifact.
+pub(crate) fn put_meta(pen: &Pen<'_>, artifact: &Artifact) -> Result<()> {
     let unwritable = |_| Error::InvalidMessage { reason: "the artifact cannot be written as JSON" };
     let plaintext = Zeroizing::new(serde_json::to_vec(artifact).map_err(unwritable)?);
     let name = meta_name(&artifact.id);

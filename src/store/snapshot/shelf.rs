@@ -249,7 +249,8 @@ pub(crate) fn seal<'a>(scope: &'a [&'a str], id: &'a str) -> Place<'a> {
     Place::of(Kind::Snapshot, scope, id)
 }
 
-fn put(pen: &Pen<'_>, snapshot: &Snapshot) -> Result<()> {
+/// Keeps a snapshot with the revision that it has; the settings are to list it.
+pub(crate) fn put(pen: &Pen<'_>, snapshot: &Snapshot) -> Result<()> {
     let plaintext = snapshot.to_plaintext()?;
     let line = pen.key.seal(&seal(&pen.folder.scope.parts(), &snapshot.id), &plaintext)?;
     pen.folder.snapshots.replace(&snapshot.id, &line)?;

@@ -171,7 +171,7 @@ pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<Vec<Entry>> {
     if v > 1 {
         return Err(Error::NewerFormat { place: place(), version: v });
     }
-    let Some(file) = object::<File>(bytes) else {
+    let Some(file) = object::<File>(bytes).filter(|file| file.v == 1) else {
         return Err(damaged("it is not a vault of version 1"));
     };
     match file.keys.len() {

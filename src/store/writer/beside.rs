@@ -115,11 +115,12 @@ impl Writer {
     }
 
     /// Has a summary stand for messages, unless it goes on from another than the last one, or something that it covers
-    /// was forgotten or cleared since. Whether it does.
+    /// was forgotten or cleared since; in place of that last one where it goes on with it. Whether it does.
     pub(crate) fn compact(
         &mut self,
         compaction: Compaction,
         before: Option<&Compaction>,
+        goes_on: bool,
     ) -> Result<bool> {
         self.locked(|pen, tail, _| {
             pen.check_settings(tail)?;
@@ -133,7 +134,12 @@ impl Writer {
             if !is_last || is_gone {
                 return Ok(false);
             }
-            pen.change_profile(tail, |profile| profile.keep_compaction(compaction))?;
+            pen.change_profile(tail, |profile| {
+                if goes_on {
+                    profile.uncompact(compaction.thread());
+                }
+                profile.keep_compaction(compaction);
+            })?;
             Ok(true)
         })
     }

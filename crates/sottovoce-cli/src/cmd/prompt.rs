@@ -108,6 +108,7 @@ pub(crate) fn explain(receipt: &Receipt) {
             sottovoce::Outcome::OtherScope => (WARN, "out, of another conversation"),
             sottovoce::Outcome::BeforeStart => (DIM, "out, said before it started clean"),
             sottovoce::Outcome::Cleared => (DIM, "out, said before the context was cleared"),
+            sottovoce::Outcome::Pruned => (DIM, "out, taken out of the context"),
             sottovoce::Outcome::LowConfidence => (DIM, "out, heard with too little confidence"),
             sottovoce::Outcome::OverBudget => (WARN, "out, over the budget"),
             _ => (DIM, "out"),

@@ -60,6 +60,7 @@ pub(super) fn show(report: &TurnReport) {
 fn dropped(receipt: &Receipt) -> Vec<String> {
     let reasons = [
         (Outcome::OverBudget, "over the budget"),
+        (Outcome::Pruned, "taken out of the context"),
         (Outcome::LowConfidence, "heard with too little confidence"),
         (Outcome::Duplicate, "given already"),
         (Outcome::OtherScope, "of another conversation"),

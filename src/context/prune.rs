@@ -1,0 +1,168 @@
+//! What a context can best do without: scored by a strategy, and chosen so that the rest fits. Nothing is deleted.
+
+mod oldest;
+mod relevance;
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+pub use oldest::OldestStrategy;
+pub use relevance::RelevanceStrategy;
+
+use crate::message::ChatRole;
+use crate::store::StoredMessage;
+use crate::tokens::TokenRates;
+
+/// A way to tell how much each message of a context is worth.
+pub trait PruneStrategy: Send + Sync {
+    /// Its name, as people choose it.
+    fn name(&self) -> &'static str;
+
+    /// How much a message is worth at a moment: the higher, the later it goes.
+    fn score(&self, stored: &StoredMessage, now: Timestamp) -> Score;
+}
+
+/// How much a message is worth, and what that consists of.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Score(Vec<(&'static str, f64)>);
+
+impl Score {
+    /// Adds points for something.
+    #[must_use]
+    pub fn with(mut self, what: &'static str, points: f64) -> Self {
+        self.0.push((what, points));
+        self
+    }
+
+    /// All points together.
+    pub fn total(&self) -> f64 {
+        self.0.iter().map(|(_, points)| points).sum()
+    }
+}
+
+/// The points and what they are for, such as `recency 12 + role 50`.
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = self.0.iter().filter(|(_, points)| *points != 0.0).peekable();
+        if parts.peek().is_none() {
+            return f.write_str("0");
+        }
+        for (at, (what, points)) in parts.enumerate() {
+            write!(f, "{}{what} {points:.0}", if at > 0 { " + " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// What is to become of one message.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Verdict {
+    /// Its number.
+    pub seq: u64,
+    /// Whose it is.
+    pub role: ChatRole,
+    /// Estimated tokens.
+    pub tokens: usize,
+    /// How much it is worth; `None` for those that are kept because they are the newest.
+    pub score: Option<Score>,
+    /// Whether it stays in the context.
+    pub stays: bool,
+}
+
+/// What pruning would come to. It holds numbers, never words.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Pruning {
+    /// Every message of the context, oldest first.
+    pub verdicts: Vec<Verdict>,
+    /// Estimated tokens of all of them.
+    pub tokens_before: usize,
+    /// Estimated tokens of those that stay.
+    pub tokens_after: usize,
+}
+
+impl Pruning {
+    /// Chooses what stays: the newest `keep_recent` messages, and of the others those that are worth most, as long as all
+    /// of it takes at most `max_tokens`. A call of functions and its results stay or go together, at the highest score
+    /// among them.
+    pub fn plan(
+        messages: &[Arc<StoredMessage>],
+        strategy: &dyn PruneStrategy,
+        rates: &TokenRates,
+        (max_tokens, keep_recent): (usize, usize),
+        now: Timestamp,
+    ) -> Self {
+        let groups = groups(messages);
+        let mut verdicts: Vec<Verdict> = messages
+            .iter()
+            .map(|stored| Verdict {
+                seq: stored.seq,
+                role: stored.message.role,
+                tokens: rates.estimate_message(&stored.message),
+                score: None,
+                stays: true,
+            })
+            .collect();
+        let tokens_before = verdicts.iter().map(|verdict| verdict.tokens).sum();
+        let recent = messages.len().saturating_sub(keep_recent);
+        let mut used = 0;
+        let mut older = Vec::new();
+        for group in groups {
+            let parts = || verdicts.iter().skip(group.start).take(group.len());
+            let tokens: usize = parts().map(|verdict| verdict.tokens).sum();
+            if group.end > recent {
+                used += tokens;
+                continue;
+            }
+            let mut worth = f64::NEG_INFINITY;
+            for at in group.clone() {
+                if let (Some(stored), Some(verdict)) = (messages.get(at), verdicts.get_mut(at)) {
+                    let score = strategy.score(stored, now);
+                    worth = worth.max(score.total());
+                    verdict.score = Some(score);
+                    verdict.stays = false;
+                }
+            }
+            older.push((worth, group, tokens));
+        }
+        // Of equals the newer one stays.
+        older.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.start.cmp(&a.1.start)));
+        for (_, group, tokens) in older {
+            if used + tokens <= max_tokens {
+                used += tokens;
+                for verdict in verdicts.iter_mut().skip(group.start).take(group.len()) {
+                    verdict.stays = true;
+                }
+            }
+        }
+        Self { verdicts, tokens_before, tokens_after: used }
+    }
+
+    /// The numbers of the messages that go.
+    pub fn dropped(&self) -> impl Iterator<Item = u64> + '_ {
+        self.verdicts.iter().filter(|verdict| !verdict.stays).map(|verdict| verdict.seq)
+    }
+}
+
+/// Messages that make sense together only: calls of functions and their results.
+fn groups(messages: &[Arc<StoredMessage>]) -> Vec<std::ops::Range<usize>> {
+    let mut groups: Vec<std::ops::Range<usize>> = Vec::new();
+    let mut open = false;
+    for (at, stored) in messages.iter().enumerate() {
+        let message = &stored.message;
+        match groups.last_mut().filter(|_| open && message.role == ChatRole::Tool) {
+            Some(group) => group.end = at + 1,
+            None => {
+                groups.push(at..at + 1);
+                open = !message.tool_calls.is_empty();
+            }
+        }
+    }
+    groups
+}

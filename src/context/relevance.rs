@@ -1,0 +1,93 @@
+//! The history by what matters in it, instead of by what came last.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::history::History;
+use super::prune::{PruneStrategy, Pruning, RelevanceStrategy};
+use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
+use crate::error::Result;
+use crate::store::ConversationStore;
+use crate::tokens::TokenRates;
+
+/// How many messages are looked at.
+const LOOKED_AT: usize = 1024;
+
+/// The newest messages, and of those before them the ones that are worth most, as long as they fit so many tokens.
+///
+/// A choice that changed with every turn would have a local model read everything again. So what is chosen from ends
+/// where a block does, as the window of [`LastNContextProvider`](crate::LastNContextProvider) in blocks begins, and
+/// worth is told as of that place: between two moves of it, prompts only grow at their end.
+pub struct RelevanceProvider {
+    store: Arc<dyn ConversationStore>,
+    strategy: Arc<dyn PruneStrategy>,
+    rates: TokenRates,
+    max_tokens: usize,
+}
+
+impl RelevanceProvider {
+    /// At most so many tokens of what is not among the newest, by the points of [`RelevanceStrategy`].
+    pub fn new(store: Arc<dyn ConversationStore>, max_tokens: usize) -> Self {
+        let strategy = Arc::new(RelevanceStrategy::new());
+        Self { store, strategy, rates: TokenRates::default(), max_tokens }
+    }
+
+    /// By another strategy.
+    #[must_use]
+    pub fn by(mut self, strategy: Arc<dyn PruneStrategy>) -> Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// How tokens are estimated.
+    #[must_use]
+    pub fn rates(mut self, rates: TokenRates) -> Self {
+        self.rates = rates;
+        self
+    }
+}
+
+impl std::fmt::Debug for RelevanceProvider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RelevanceProvider")
+            .field("strategy", &self.strategy.name())
+            .field("max_tokens", &self.max_tokens)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl ContextProvider for RelevanceProvider {
+    fn placement(&self) -> Placement {
+        Placement::History
+    }
+
+    async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        let n = request.n as u64;
+        if n == 0 {
+            return Ok(Context::new(Vec::new(), "no history was asked for"));
+        }
+        let reading = History::of(&*self.store, request).await?.newest(LOOKED_AT).await?;
+        let mut messages = reading.messages;
+        let last = request.before.unwrap_or(reading.last_seq.saturating_add(1)).saturating_sub(1);
+        let low = last.saturating_sub(n.saturating_mul(blocks::HIGH_WATER));
+        let border = blocks::border(low, last.saturating_sub(n), blocks::length(request.n));
+        let seqs = blocks::rising(messages.iter().map(|stored| stored.seq).collect());
+        let older = seqs.partition_point(|&seq| seq <= border);
+        let newest = messages.iter().take(older).next_back().map(|stored| stored.ordered_at());
+        if let Some(moment) = newest {
+            let older = messages.get(..older).unwrap_or_default();
+            let limits = (self.max_tokens, 0);
+            let pruning = Pruning::plan(older, &*self.strategy, &self.rates, limits, moment);
+            let dropped: std::collections::HashSet<u64> = pruning.dropped().collect();
+            messages.retain(|stored| !dropped.contains(&stored.seq));
+        }
+        let whole = blocks::whole_from(messages.iter().map(|stored| &stored.message), 0);
+        let messages = messages.into_iter().skip(whole).map(Into::into).collect();
+        let why = format!("worth most before number {border}, by {}", self.strategy.name());
+        let mut context = Context::new(messages, why);
+        context.skipped = reading.skipped;
+        Ok(context)
+    }
+}

@@ -1,0 +1,104 @@
+//! Having the model write about what was said: in a few sentences, or a title.
+
+use std::collections::BTreeMap;
+
+use unicode_segmentation::UnicodeSegmentation;
+use zeroize::Zeroizing;
+
+use super::{Conversation, Mind};
+use crate::error::Result;
+use crate::llm::{ReplyPart, Thoughts};
+use crate::message::{ChatMessage, ChatRole};
+use crate::prompt::Prompt;
+
+/// How many tokens of a model whose window is not known may be filled with what it is to write about.
+const WINDOW: u32 = 2048;
+
+/// What the model is to write.
+pub(super) struct Task {
+    pub(super) system: &'static str,
+    /// What stands before the conversation.
+    pub(super) asked: &'static str,
+    /// The most sentences that are taken.
+    pub(super) sentences: usize,
+    /// Where a text without an end is cut, in characters.
+    pub(super) longest: usize,
+}
+
+impl Conversation {
+    /// How many tokens of what was said fit a request: half the model's window.
+    pub(super) async fn room(&self) -> Result<usize> {
+        Ok(self.mind()?.model.limits().await?.window.unwrap_or(WINDOW) as usize / 2)
+    }
+
+    /// The model's words about a conversation and what was written of it `before`, asked with the same options as ever.
+    ///
+    /// # Errors
+    /// Those of the model, and where it says nothing.
+    pub(super) async fn have_done(
+        &self,
+        task: &Task,
+        before: Option<&str>,
+        lines: &str,
+    ) -> Result<Zeroizing<String>> {
+        let mind = self.mind()?;
+        let before = before.map(|text| format!("What is known so far:\n\n{text}\n\n"));
+        let asked = format!("{}{}\n\n{lines}", before.unwrap_or_default(), task.asked);
+        let prompt = Prompt {
+            system: task.system.to_owned(),
+            context: Vec::new(),
+            user_input: ChatMessage::new(ChatRole::User, asked, &self.clock.now()),
+            since: Vec::new(),
+            now: self.clock.now(),
+            hints: BTreeMap::new(),
+        };
+        let Mind { model, renderer } = mind;
+        let mut reply = model.reply(&renderer.render(&prompt)).await?;
+        let (mut words, mut thoughts) = (Zeroizing::new(String::new()), Thoughts::default());
+        while words.len() < task.longest * 4 {
+            match reply.next().await? {
+                ReplyPart::Text(text) => words.push_str(&thoughts.remove(&text)),
+                ReplyPart::Done(_) => break,
+                ReplyPart::Thinking | ReplyPart::ToolCalls(_) => {}
+            }
+        }
+        words.push_str(&thoughts.rest());
+        let sentences = words.trim().split_sentence_bounds().take(task.sentences);
+        let short: String = sentences.collect::<String>().chars().take(task.longest).collect();
+        let short = Zeroizing::new(short.trim().to_owned());
+        if short.is_empty() { Err(mind.said_nothing()) } else { Ok(short) }
+    }
+
+    /// As much of what was said last as so many tokens hold, a line each.
+    pub(super) fn newest_lines<'a>(
+        &self,
+        said: impl DoubleEndedIterator<Item = &'a ChatMessage>,
+        room: usize,
+    ) -> Zeroizing<String> {
+        let mut lines = Vec::new();
+        let mut left = room;
+        for message in said.rev() {
+            let (line, cost) = self.line(message, room);
+            if cost > left && !lines.is_empty() {
+                break;
+            }
+            left = left.saturating_sub(cost);
+            lines.push(line);
+        }
+        lines.reverse();
+        Zeroizing::new(lines.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// A message as a line, cut where it alone would be too long, and how many tokens that takes.
+    pub(super) fn line(&self, message: &ChatMessage, room: usize) -> (Zeroizing<String>, usize) {
+        let rates = &self.builder.bounds().rates;
+        let mut line = Zeroizing::new(format!("{}: {}", message.role, message.content));
+        let mut cost = rates.estimate(&line) + 1;
+        while cost > room && !line.is_empty() {
+            let chars = line.chars().count();
+            line = Zeroizing::new(line.chars().take(chars * room / cost.max(1)).collect());
+            cost = rates.estimate(&line) + 1;
+        }
+        (line, cost)
+    }
+}

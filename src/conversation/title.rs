@@ -1,0 +1,40 @@
+//! What a conversation is called.
+
+use super::Conversation;
+use super::summary::Task;
+use crate::error::{Error, Result};
+
+const TITLE: Task = Task {
+    system: "You name conversations. Reply with a title of two to six words and nothing else: no quotation marks, no \
+        full stop.",
+    asked: "Name this conversation:",
+    sentences: 1,
+    longest: 80,
+};
+
+/// How many of the newest messages the title is made of at most.
+const LOOKED_AT: usize = 64;
+
+impl Conversation {
+    /// Has the model propose a title from what was said last, and keeps it. It goes again when any message is
+    /// forgotten, since it may be about that.
+    ///
+    /// # Errors
+    /// [`Error::NoModel`], those of the model, and [`Error::NothingToRetry`] where nothing was said.
+    pub async fn propose_title(&self) -> Result<String> {
+        let profile = self.store.profile().await?;
+        let mut messages = self.store.read_tail(LOOKED_AT).await?.messages;
+        messages.retain(|stored| !profile.hides(stored) && !profile.is_pruned(stored.seq));
+        if messages.is_empty() {
+            return Err(Error::NothingToRetry);
+        }
+        let room = self.room().await?;
+        let lines = self.newest_lines(messages.iter().map(|stored| &stored.message), room);
+        let words = self.have_done(&TITLE, None, &lines).await?;
+        let one_line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        let title = one_line.trim_matches(|c: char| "\"'“”„«».*#".contains(c)).trim().to_owned();
+        let kept = title.clone();
+        self.store.change_profile(Box::new(move |profile| profile.propose(kept))).await?;
+        Ok(title)
+    }
+}

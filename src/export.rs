@@ -1,0 +1,228 @@
+//! Taking conversations out of a store: exactly, as JSON that can be imported again, for reading, as Markdown, or as
+//! Elara keeps them. Plain text leaves the vault here, except where it is sealed again.
+
+mod elara;
+pub(crate) mod json;
+mod markdown;
+pub(crate) mod sealed;
+
+use std::io::{self, Write};
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+pub use elara::export_for_elara;
+
+use crate::blob::fs::new_file::NewFile;
+use crate::error::{Error, Result};
+use crate::store::backup::Part;
+use crate::store::file::blocking;
+use crate::store::{FileConversationStore, Finding, Progress, stats};
+use sealed::SealedWriter;
+
+/// The form of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExportForm {
+    /// Everything, exactly: `sottovoce import backup` takes it back.
+    Json,
+    /// For reading.
+    Markdown,
+}
+
+/// Which messages are exported: all, unless told otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExportRange(Part);
+
+impl Default for ExportRange {
+    fn default() -> Self {
+        Self(Part::ALL)
+    }
+}
+
+impl ExportRange {
+    /// Those with these numbers.
+    #[must_use]
+    pub fn seqs(mut self, seqs: RangeInclusive<u64>) -> Self {
+        (self.0.first, self.0.last) = seqs.into_inner();
+        self
+    }
+
+    /// Those said from a moment to another, both included.
+    #[must_use]
+    pub fn times(mut self, times: RangeInclusive<Timestamp>) -> Self {
+        (self.0.since, self.0.until) = times.into_inner();
+        self
+    }
+
+    /// Whether it is all of them.
+    pub fn is_all(&self) -> bool {
+        self.0 == Part::ALL
+    }
+
+    pub(crate) fn part(self) -> Part {
+        self.0
+    }
+}
+
+/// What an export came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Exported {
+    /// How many conversations were exported.
+    pub conversations: usize,
+    /// How many messages.
+    pub messages: u64,
+    /// How many artifacts with their contents.
+    pub artifacts: usize,
+    /// How many snapshots.
+    pub snapshots: usize,
+    /// How many messages the form has no place for.
+    pub left_out: u64,
+    /// What could not be read, and is not in the export.
+    pub skipped: Vec<Finding>,
+}
+
+/// Writes one conversation after the other.
+pub struct Exporter {
+    form: ExportForm,
+    to: Option<Target>,
+    done: Exported,
+}
+
+/// Where an export goes.
+enum Target {
+    Plain(Box<dyn Write + Send>),
+    File(NewFile),
+    Sealed(Box<SealedWriter>),
+}
+
+impl Exporter {
+    /// Writes to a new file that only its owner can read; it is there when [`finish`](Self::finish) returns, and not at
+    /// all otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Io`], also where something has the name.
+    pub fn to_file(form: ExportForm, path: &Path) -> Result<Self> {
+        Ok(Self::new(form, Target::File(NewFile::create(path)?)))
+    }
+
+    /// Writes wherever it is told to.
+    pub fn to_writer(form: ExportForm, to: impl Write + Send + 'static) -> Self {
+        Self::new(form, Target::Plain(Box::new(to)))
+    }
+
+    /// Writes JSON to a new file under the key of the store below a root, as the store itself is sealed. Whoever has that
+    /// key can import it, also after the store is gone.
+    ///
+    /// # Errors
+    /// Those of [`to_file`](Self::to_file); [`Error::NoKey`] where there is no store.
+    pub fn sealed(path: &Path, store: &FileConversationStore) -> Result<Self> {
+        let writer = SealedWriter::create(path, &store.reader().folder)?;
+        Ok(Self::new(ExportForm::Json, Target::Sealed(Box::new(writer))))
+    }
+
+    fn new(form: ExportForm, to: Target) -> Self {
+        Self { form, to: Some(to), done: Exported::default() }
+    }
+
+    /// Writes a conversation, calling `progress` as its messages go. What has expired is removed first, since it is to
+    /// be nowhere.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where the settings cannot be read, [`Error::Io`] for what cannot be written.
+    pub async fn add(
+        &mut self,
+        store: &FileConversationStore,
+        range: ExportRange,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<()> {
+        let mut to = self.to.take().ok_or(Error::ShuttingDown)?;
+        let (form, is_first, store) = (self.form, self.done.conversations == 0, store.clone());
+        let (to, outcome) = blocking(move || {
+            let outcome = write(form, is_first, &store, range.part(), &mut to, &progress);
+            Ok((to, outcome))
+        })
+        .await?;
+        self.to = Some(to);
+        let one = outcome?;
+        let done = &mut self.done;
+        done.conversations += 1;
+        done.messages += one.messages;
+        done.artifacts += one.artifacts;
+        done.snapshots += one.snapshots;
+        done.skipped.extend(one.skipped);
+        Ok(())
+    }
+
+    /// Ends the export.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for what cannot be written.
+    pub async fn finish(mut self) -> Result<Exported> {
+        let mut to = self.to.take().ok_or(Error::ShuttingDown)?;
+        let (form, done) = (self.form, self.done.clone());
+        blocking(move || {
+            if form == ExportForm::Json {
+                json::end(&mut to, done.conversations == 0).map_err(unwritten)?;
+            }
+            match to {
+                Target::Plain(mut to) => to.flush().map_err(unwritten)?,
+                Target::File(file) => file.keep()?,
+                Target::Sealed(sealed) => sealed.keep()?,
+            }
+            Ok(done)
+        })
+        .await
+    }
+}
+
+fn write(
+    form: ExportForm,
+    is_first: bool,
+    store: &FileConversationStore,
+    part: Part,
+    to: &mut Target,
+    progress: &dyn Fn(Progress),
+) -> Result<Exported> {
+    let reader = store.reader();
+    if stats::stats(reader)?.hidden > 0 {
+        store.writer().blocking_lock().cleanup()?;
+    }
+    match form {
+        ExportForm::Json => json::conversation(reader, part, to, is_first, progress),
+        ExportForm::Markdown => markdown::conversation(reader, part, to, progress),
+    }
+}
+
+/// What the matter is with where an export goes.
+pub(crate) fn unwritten(error: io::Error) -> Error {
+    Error::io("write the export", "the export", error)
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(to) => to.write(bytes),
+            Self::File(to) => to.write(bytes),
+            Self::Sealed(to) => to.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(to) => to.flush(),
+            Self::File(to) => to.flush(),
+            Self::Sealed(to) => to.flush(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exporter").field("form", &self.form).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,266 @@
+//! Putting an export's elements back where they belong.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::runtime::Handle;
+
+use super::OpenStore;
+use super::merge::Merge;
+use super::parse::{Elements, Head};
+use crate::error::{Error, Result};
+use crate::import::{ConversationReport, ImportReport};
+use crate::scope::Scope;
+use crate::store::artifact::{NewArtifact, add, cabinet, contents};
+use crate::store::backup::{Body, Record};
+use crate::store::{
+    Artifact, ConversationStore, Document, FileConversationStore, Profile, Progress, Snapshot,
+};
+
+/// How many records, and how many bytes of words, are put back together.
+const TOGETHER: usize = 32_768;
+const TOGETHER_BYTES: usize = 16 << 20;
+
+type Done = Box<dyn FnMut(&ConversationReport) + Send>;
+
+/// Takes elements in. It runs on a thread that may block.
+pub(super) struct Receiver {
+    runtime: Handle,
+    open: OpenStore,
+    stopped: Arc<AtomicBool>,
+    progress: Box<dyn Fn(Progress) + Send>,
+    done: Done,
+    current: Option<Current>,
+    reports: Vec<ConversationReport>,
+}
+
+/// The conversation that is being put back.
+struct Current {
+    store: FileConversationStore,
+    head: Head,
+    merge: Merge,
+    /// Records that are to be put back under their own numbers, and the bytes of their words.
+    waiting: Vec<Record>,
+    bytes: usize,
+    /// The highest number in the store.
+    seen: u64,
+    settled: bool,
+    report: ImportReport,
+    snapshots: usize,
+    artifacts: usize,
+    read: usize,
+}
+
+impl Receiver {
+    pub(super) fn new(
+        runtime: Handle,
+        open: OpenStore,
+        stopped: Arc<AtomicBool>,
+        progress: Box<dyn Fn(Progress) + Send>,
+        done: Done,
+    ) -> Self {
+        Self { runtime, open, stopped, progress, done, current: None, reports: Vec::new() }
+    }
+
+    pub(super) fn reports(self) -> Vec<ConversationReport> {
+        self.reports
+    }
+
+    fn current(&mut self) -> Result<&mut Current> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return Err(Error::ShuttingDown);
+        }
+        self.current.as_mut().ok_or(Error::ShuttingDown)
+    }
+}
+
+impl Elements for Receiver {
+    fn begin(&mut self, head: Head) -> Result<()> {
+        let scope: Scope = head.scope.parse()?;
+        let store = self.runtime.block_on((self.open)(scope))?;
+        if head.scope != store.scope().to_string() {
+            return Err(Error::OtherScope);
+        }
+        let tail = store.reader().newest()?;
+        let is_empty = tail.last_seq == 0 && tail.profile.rev == 0;
+        let merge = Merge::new(is_empty && !head.partial, &head, tail.last_seq);
+        if merge.is_exact() {
+            // First, so that nothing is context in between that was cleared.
+            restore_settings(&self.runtime, &store, &head)?;
+        }
+        self.current = Some(Current {
+            store,
+            head,
+            merge,
+            waiting: Vec::new(),
+            bytes: 0,
+            seen: tail.last_seq,
+            settled: false,
+            report: ImportReport::default(),
+            snapshots: 0,
+            artifacts: 0,
+            read: 0,
+        });
+        Ok(())
+    }
+
+    fn record(&mut self, record: Record) -> Result<()> {
+        let current = self.current()?;
+        if matches!(record.body, Body::Message(_)) {
+            current.read += 1;
+        }
+        if let Some(record) = current.merge.take(&current.store, record, &mut current.report)? {
+            if let Body::Message(message) = &record.body {
+                current.report.taken += 1;
+                current.bytes += message.content.len();
+            }
+            current.waiting.push(record);
+        }
+        if current.waiting.len() >= TOGETHER || current.bytes >= TOGETHER_BYTES {
+            current.put_back()?;
+        }
+        let (done, last) = (current.read, current.head.last_seq);
+        let total = usize::try_from(last).unwrap_or(usize::MAX).max(done);
+        (self.progress)(Progress { done, total });
+        Ok(())
+    }
+
+    fn snapshot(&mut self, snapshot: Snapshot) -> Result<()> {
+        let runtime = self.runtime.clone();
+        let current = self.current()?;
+        current.settle(&runtime)?;
+        let profile = current.store.reader().settings()?;
+        let known = profile.has_had_snapshot(&snapshot.id);
+        // An interrupted import has listed it already.
+        let listed = profile.revision(&snapshot.id) == Some(snapshot.rev);
+        let is_lost = listed && current.store.reader().folder.snapshots.links(&snapshot.id)? == 0;
+        if current.merge.is_exact() || is_lost {
+            current.store.writer().blocking_lock().restore_snapshot(&snapshot)?;
+            current.snapshots += 1;
+        } else if current.merge.is_same() && !known {
+            runtime.block_on(current.store.save_snapshot(snapshot))?;
+            current.snapshots += 1;
+        } else if !known {
+            current.merge.keep_snapshot(snapshot);
+        }
+        Ok(())
+    }
+
+    fn artifact(&mut self, artifact: Artifact, content: &mut dyn Read) -> Result<()> {
+        let runtime = self.runtime.clone();
+        let current = self.current()?;
+        current.settle(&runtime)?;
+        let listed = current.store.reader().settings()?;
+        match listed.artifacts.get(&artifact.id) {
+            // One that was deleted here stays so.
+            Some(sha256) if *sha256 != artifact.sha256 => return Ok(()),
+            Some(_) => {
+                let put_back = put_artifact_back(&current.store, &artifact, content)?;
+                current.artifacts += usize::from(put_back);
+                return Ok(());
+            }
+            None if current.merge.is_exact() => {
+                let reason = "an artifact of the export is in no list";
+                return Err(Error::InvalidMessage { reason });
+            }
+            None => {}
+        }
+        let new = NewArtifact::again(&artifact);
+        let (reader, writer) = (current.store.reader(), current.store.writer());
+        let added = add::add(reader, writer, &new, content)?;
+        current.artifacts += usize::from(!added.was_there);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let runtime = self.runtime.clone();
+        self.current()?.settle(&runtime)?;
+        let Some(mut current) = self.current.take() else { return Ok(()) };
+        let saved = current.merge.save_snapshots(&runtime, &current.store, &mut current.report)?;
+        let report = ConversationReport {
+            scope: Scope::clone(current.store.scope()),
+            thread: None,
+            messages: current.report.sorted(),
+            expired: false,
+            snapshots: current.snapshots + saved,
+            artifacts: current.artifacts,
+        };
+        (self.done)(&report);
+        self.reports.push(report);
+        Ok(())
+    }
+}
+
+impl Current {
+    /// Puts back the records that wait.
+    fn put_back(&mut self) -> Result<()> {
+        let records = std::mem::take(&mut self.waiting);
+        self.bytes = 0;
+        let Some(last) = records.last().map(|record| record.name.seq) else { return Ok(()) };
+        let mut writer = self.store.writer().blocking_lock();
+        if !writer.restore_records(records, self.seen)? {
+            return Err(Error::Damaged {
+                place: self.head.scope.clone(),
+                reason: "somebody wrote to the conversation while it was put back; import again to go on",
+            });
+        }
+        self.seen = last;
+        Ok(())
+    }
+
+    /// Ends the records: everything after them goes by these.
+    fn settle(&mut self, runtime: &Handle) -> Result<()> {
+        if std::mem::replace(&mut self.settled, true) {
+            return Ok(());
+        }
+        self.put_back()?;
+        self.merge.end_records(runtime, &self.store, &self.head, &mut self.report)?;
+        if self.merge.is_same() && !self.head.partial {
+            restore_settings(runtime, &self.store, &self.head)?;
+        }
+        Ok(())
+    }
+}
+
+/// Puts back settings that are newer than those that are there, and documents that are missing.
+fn restore_settings(runtime: &Handle, store: &FileConversationStore, head: &Head) -> Result<()> {
+    let profile = Profile::clone(&head.profile);
+    store.writer().blocking_lock().restore_profile(profile)?;
+    let documents = [
+        (Document::Calibration, head.calibration.as_ref().map(|text| text.as_bytes())),
+        (Document::Imports, head.imports.as_deref()),
+    ];
+    for (document, bytes) in documents {
+        if let Some(bytes) = bytes
+            && runtime.block_on(store.read_document(document))?.is_none()
+        {
+            runtime.block_on(store.write_document(document, bytes))?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts back an artifact that the settings list already. Whether it was not there.
+fn put_artifact_back(
+    store: &FileConversationStore,
+    artifact: &Artifact,
+    content: &mut dyn Read,
+) -> Result<bool> {
+    let folder = &store.reader().folder;
+    let profile = store.reader().settings()?;
+    if cabinet::read_contents(folder, &profile, &artifact.id).is_ok_and(|there| there.is_some()) {
+        return Ok(false);
+    }
+    // An interrupted import may have left contents that nothing is known of.
+    let is_whole = match folder.artifacts.open(&artifact.id)? {
+        Some(source) => contents::opener(folder, &artifact.id, &*source)?.is_ok(),
+        None => false,
+    };
+    if !is_whole {
+        folder.artifacts.remove(&artifact.id)?;
+        add::put_back(store.reader(), store.writer(), artifact, content)?;
+    }
+    store.writer().blocking_lock().restore_artifact(artifact)?;
+    Ok(true)
+}

@@ -1,0 +1,85 @@
+//! Putting back what a conversation held, under the numbers that it had.
+
+use super::Writer;
+use crate::error::{Error, Result};
+use crate::store::artifact::{Artifact, cabinet};
+use crate::store::backup::{Body, Record};
+use crate::store::bulk::Batch;
+use crate::store::draft::Draft;
+use crate::store::name::{RecordKind, RecordName};
+use crate::store::pen::Pen;
+use crate::store::profile::Profile;
+use crate::store::snapshot::{Snapshot, shelf};
+use crate::store::tail::Tail;
+
+impl Writer {
+    /// Puts settings back with their revision, unless there are newer ones.
+    pub(crate) fn restore_profile(&mut self, profile: Profile) -> Result<()> {
+        self.locked(|pen, tail, _| {
+            if tail.head.profile() >= profile.rev {
+                return Ok(());
+            }
+            pen.restore_profile(tail, profile)
+        })
+    }
+
+    /// Puts records back that come after all that are there, in the order of their numbers and few enough for one pack.
+    /// Durable when this returns. `false`, and nothing is put back, where something was stored after the number `seen`.
+    pub(crate) fn restore_records(&mut self, records: Vec<Record>, seen: u64) -> Result<bool> {
+        let limits = self.limits.clone();
+        self.locked(|pen, tail, packer| {
+            if tail.last_seq != seen {
+                return Ok(false);
+            }
+            let in_order = records.is_sorted_by(|a, b| a.name.seq < b.name.seq);
+            if !in_order || records.first().is_some_and(|first| first.name.seq <= seen) {
+                return Err(Error::InvalidMessage { reason: "its numbers are not in order" });
+            }
+            let mut together = Vec::new();
+            for Record { name, body } in records {
+                match body {
+                    Body::Message(message) => {
+                        if name.kind != RecordKind::from(message.role) {
+                            return Err(Error::InvalidMessage {
+                                reason: "its name tells another role",
+                            });
+                        }
+                        together.push((name, Draft::again(message, name.time, &limits)?));
+                    }
+                    Body::Forget(erased) => {
+                        publish(pen, tail, std::mem::take(&mut together))?;
+                        let plaintext = serde_json::to_vec(&erased).map_err(|_| {
+                            Error::InvalidMessage { reason: "it cannot be written as JSON" }
+                        })?;
+                        let name = pen.folder.publish(pen.key, name, &plaintext)?;
+                        tail.last_seq = name.seq;
+                        pen.acknowledge(tail)?;
+                        *tail = Tail::load_alone(pen.folder, 0, None)?;
+                    }
+                }
+            }
+            publish(pen, tail, together)?;
+            packer.tidy(pen);
+            Ok(true)
+        })
+    }
+
+    /// Puts a snapshot back as it was listed.
+    pub(crate) fn restore_snapshot(&mut self, snapshot: &Snapshot) -> Result<()> {
+        self.locked(|pen, _, _| shelf::put(pen, snapshot))
+    }
+
+    /// Puts back what is known of an artifact that the settings list already.
+    pub(crate) fn restore_artifact(&mut self, artifact: &Artifact) -> Result<()> {
+        self.locked(|pen, _, _| cabinet::put_meta(pen, artifact))
+    }
+}
+
+fn publish(pen: &Pen<'_>, tail: &mut Tail, records: Vec<(RecordName, Draft)>) -> Result<()> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    let (names, drafts): (Vec<RecordName>, Vec<Draft>) = records.into_iter().unzip();
+    Batch::of(drafts)?.publish_as(pen, tail, names)?;
+    Ok(())
+}
