@@ -8,6 +8,7 @@ mod compact;
 mod forget;
 mod gauge;
 mod long_results;
+mod overview;
 mod prune;
 mod report;
 mod sentences;
@@ -24,6 +25,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
 pub use answer::{Answer, Kept, Piece};
 pub use compact::Compacted;
+pub use overview::Overview;
 pub use report::TurnReport;
 pub use sentences::Sentences;
 

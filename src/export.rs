@@ -9,6 +9,7 @@ pub(crate) mod sealed;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -18,7 +19,7 @@ pub use elara::export_for_elara;
 use crate::blob::fs::new_file::NewFile;
 use crate::error::{Error, Result};
 use crate::store::backup::Part;
-use crate::store::file::blocking;
+use crate::store::file::{Stop, blocking};
 use crate::store::{FileConversationStore, Finding, Progress, stats};
 use sealed::SealedWriter;
 
@@ -142,11 +143,15 @@ impl Exporter {
     ) -> Result<()> {
         let mut to = self.to.take().ok_or(Error::ShuttingDown)?;
         let (form, is_first, store) = (self.form, self.done.conversations == 0, store.clone());
+        let stop = Stop::default();
+        let stopped = stop.flag();
         let (to, outcome) = blocking(move || {
-            let outcome = write(form, is_first, &store, range.part(), &mut to, &progress);
+            let mut writing = Attended { to: &mut to, stopped: &stopped };
+            let outcome = write(form, is_first, &store, range.part(), &mut writing, &progress);
             Ok((to, outcome))
         })
         .await?;
+        drop(stop);
         self.to = Some(to);
         let one = outcome?;
         let done = &mut self.done;
@@ -185,7 +190,7 @@ fn write(
     is_first: bool,
     store: &FileConversationStore,
     part: Part,
-    to: &mut Target,
+    to: &mut Attended<'_>,
     progress: &dyn Fn(Progress),
 ) -> Result<Exported> {
     let reader = store.reader();
@@ -201,6 +206,25 @@ fn write(
 /// What the matter is with where an export goes.
 pub(crate) fn unwritten(error: io::Error) -> Error {
     Error::io("write the export", "the export", error)
+}
+
+/// Writes as long as somebody waits for it.
+struct Attended<'a> {
+    to: &'a mut Target,
+    stopped: &'a AtomicBool,
+}
+
+impl Write for Attended<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.stopped.load(Ordering::Relaxed) {
+            true => Err(io::Error::other("nobody waits for it any more")),
+            false => self.to.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
 }
 
 impl Write for Target {

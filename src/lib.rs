@@ -93,7 +93,7 @@ pub use context::{
     Retriever, RollingWindowProvider, Score, Verdict,
 };
 pub use conversation::{
-    Answer, Compacted, Conversation, Heard, Kept, Piece, Sentences, TurnReport,
+    Answer, Compacted, Conversation, Heard, Kept, Overview, Piece, Sentences, TurnReport,
 };
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
 pub use error::{Error, ModelFailure, Result};

@@ -77,9 +77,8 @@ fn write(
     let mut done = Exported { conversations: 1, ..Exported::default() };
     done.skipped = backup::read(reader, &tail, range.part(), &mut |Record { body, .. }| {
         let Body::Message(message) = body else { return Ok(()) };
-        let has_place = message.role != ChatRole::Tool
-            && !(message.content.is_empty() && !message.tool_calls.is_empty());
-        if !has_place {
+        let is_wordless_call = message.content.is_empty() && !message.tool_calls.is_empty();
+        if message.role == ChatRole::Tool || is_wordless_call {
             done.left_out += 1;
             return Ok(());
         }

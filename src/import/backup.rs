@@ -9,7 +9,6 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::blob::fs::FsBlobs;
 use crate::blob::{Blobs, Source};
@@ -19,6 +18,7 @@ use crate::export::sealed::PLACE;
 use crate::import::ConversationReport;
 use crate::scope::Scope;
 use crate::store::artifact::contents::Text;
+use crate::store::file::Stop;
 use crate::store::vault::entry;
 use crate::store::{FileConversationStore, Progress};
 use receive::Receiver;
@@ -76,7 +76,7 @@ impl Backup {
     ) -> Result<Vec<ConversationReport>> {
         let handle = tokio::runtime::Handle::current();
         let stop = Stop::default();
-        let stopped = Arc::clone(&stop.0);
+        let stopped = stop.flag();
         let reports = alone(move || {
             let text = self.open()?;
             let mut receiver =
@@ -133,16 +133,6 @@ async fn alone<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'sta
     });
     spawned.map_err(|error| Error::io("start a thread", "import", error))?;
     waiting.await.unwrap_or(Err(Error::ShuttingDown))
-}
-
-/// Has the work stop when nobody waits for it any more.
-#[derive(Default)]
-struct Stop(Arc<AtomicBool>);
-
-impl Drop for Stop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// A source from its beginning to its end.

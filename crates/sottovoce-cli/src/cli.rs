@@ -79,6 +79,8 @@ pub(crate) enum Command {
     /// Deletes nothing, and applies to all threads of the conversation. Only this command, and `/context clear` in a
     /// chat, clears anything; no words that are said do.
     Clear,
+    Prune(cmd::prune::Args),
+    Compact(cmd::compact::Args),
     Snapshot(cmd::snapshot::Args),
     Forget(cmd::forget::Args),
     /// Lists the conversations with how much they hold
@@ -87,6 +89,7 @@ pub(crate) enum Command {
     Stats,
     Settings(cmd::settings::Args),
     Cleanup(cmd::cleanup::Args),
+    Export(cmd::export::Args),
     Import(cmd::import::Args),
     Verify(cmd::verify::Args),
     Pack(cmd::pack::Args),

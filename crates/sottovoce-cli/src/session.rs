@@ -176,6 +176,15 @@ pub(crate) struct Stores<'a> {
 }
 
 impl Stores<'_> {
+    /// Whether this is before the first use.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    pub(crate) fn keys(&self) -> Vec<Arc<EncryptionKey>> {
+        self.keys.clone()
+    }
+
     /// Opens one, in memory where there are no keys yet.
     pub(crate) async fn open(&self, scope: Scope) -> Result<FileConversationStore, Failure> {
         if self.keys.is_empty() {

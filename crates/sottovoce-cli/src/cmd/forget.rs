@@ -66,7 +66,7 @@ impl<'a> Done<'a> {
     }
 }
 
-fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {
+pub(crate) fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {
     let number =
         |text: &str| text.trim().parse::<u64>().map_err(|_| "not a number or a range such as 3-9");
     let (first, last) = match text.split_once("..").or_else(|| text.split_once('-')) {

@@ -9,11 +9,12 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, BOLD, WARN};
 use crate::session::Session;
 
+mod backup;
 mod chorus;
 mod conversations;
 mod discord;
 mod elara;
-mod keys;
+pub(crate) mod keys;
 
 /// How many refused files people are shown; `--json` lists them all.
 const LISTED: usize = 20;
@@ -31,6 +32,7 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum System {
+    Backup(backup::Args),
     Chorus(chorus::Args),
     Discord(discord::Args),
     Elara(elara::Args),
@@ -38,6 +40,7 @@ enum System {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     match args.system {
+        System::Backup(args) => backup::run(session, args).await,
         System::Chorus(args) => chorus::run(session, args).await,
         System::Discord(args) => discord::run(session, args).await,
         System::Elara(args) => elara::run(session, args).await,
@@ -92,7 +95,7 @@ async fn keep(session: &Session, foreign: Foreign, dry_run: bool) -> Outcome {
     tell(session, system, &report, dry_run)
 }
 
-fn advance(bar: &indicatif::ProgressBar, progress: Progress) {
+pub(crate) fn advance(bar: &indicatif::ProgressBar, progress: Progress) {
     bar.set_length(progress.total as u64);
     bar.set_position(progress.done as u64);
 }

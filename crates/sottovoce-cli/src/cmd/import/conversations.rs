@@ -42,7 +42,7 @@ struct ConversationRow<'a> {
 /// What all conversations came to.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Total {
+pub(super) struct Total {
     system: &'static str,
     dry_run: bool,
     conversations: usize,
@@ -92,8 +92,13 @@ pub(super) async fn keep(
         tell(session, &report, dry_run)?;
         refused.extend(report.messages.refused);
     }
+    finish(session, total, &refused)
+}
+
+/// Tells what all of them came to.
+pub(super) fn finish(session: &Session, mut total: Total, refused: &[Refusal]) -> Outcome {
     total.refused = refused.len();
-    end(session, &total, &refused)?;
+    end(session, &total, refused)?;
     Ok(if refused.is_empty() { Exit::Done } else { Exit::Found })
 }
 
@@ -113,7 +118,11 @@ async fn take(
 }
 
 impl Total {
-    fn add(&mut self, report: &ConversationReport) {
+    pub(super) fn of(system: &'static str) -> Self {
+        Self { system, ..Self::default() }
+    }
+
+    pub(super) fn add(&mut self, report: &ConversationReport) {
         let messages = &report.messages;
         self.conversations += 1;
         self.taken += messages.taken;
@@ -125,7 +134,11 @@ impl Total {
     }
 }
 
-fn tell(session: &Session, report: &ConversationReport, dry_run: bool) -> std::io::Result<()> {
+pub(super) fn tell(
+    session: &Session,
+    report: &ConversationReport,
+    dry_run: bool,
+) -> std::io::Result<()> {
     let messages = &report.messages;
     let (conversation, thread) = (report.scope.to_string(), report.thread.as_deref());
     let refused = messages.refused.len();

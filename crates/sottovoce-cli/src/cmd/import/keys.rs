@@ -15,7 +15,7 @@ const LARGEST: u64 = 1 << 20;
 /// Where the other program's keys are
 #[derive(clap::Args)]
 #[command(next_help_heading = "Keys")]
-pub(super) struct Sources {
+pub(crate) struct Sources {
     /// An environment variable with a key string; may be repeated
     #[arg(long, value_name = "NAME")]
     key_env: Vec<String>,
@@ -29,11 +29,11 @@ pub(super) struct Sources {
     ask_key: bool,
 }
 
-type Keys = Vec<Zeroizing<String>>;
+pub(crate) type Keys = Vec<Zeroizing<String>>;
 
 impl Sources {
     /// The keys; `None` where their asking was given up.
-    pub(super) fn read(&self) -> Result<Option<Keys>, Failure> {
+    pub(crate) fn read(&self) -> Result<Option<Keys>, Failure> {
         let mut keys = Keys::new();
         for name in &self.key_env {
             keys.push(variable(name)?);
