@@ -115,12 +115,12 @@ pub use render::{
 };
 pub use scope::Scope;
 pub use store::{
-    AddedArtifact, Artifact, ArtifactContents, ArtifactKind, Cleaned, Cleared, Compaction,
-    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Inventory,
-    Mending, NewArtifact, Packed, Profile, ProfileChange, Progress, Reading, Rekey, Rekeyed,
-    Remedy, RepairOptions, Repaired, Report, Retention, SavedMessage, Snapshot, Spent, Stats,
-    StoreKey, StoreOptions, StoredMessage, artifact_references, keep_salt, make_vault, scopes,
-    store_exists, store_keys,
+    AddedArtifact, Artifact, ArtifactContents, ArtifactKind, ArtifactReferences, Cleaned, Cleared,
+    Compaction, ConversationStore, Document, FileConversationStore, Finding, FindingKind,
+    Forgotten, Inventory, Mending, NewArtifact, Packed, Profile, ProfileChange, Progress, Reading,
+    Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report, Retention, SavedMessage, Snapshot,
+    Spent, Stats, StoreKey, StoreOptions, StoredMessage, artifact_references, keep_salt,
+    make_vault, scopes, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 
