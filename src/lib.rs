@@ -77,6 +77,7 @@ mod prompt;
 mod redact;
 mod render;
 mod scope;
+mod search;
 mod store;
 mod tokens;
 
@@ -114,6 +115,7 @@ pub use render::{
     OpenAiChatRenderer, PromptRenderer,
 };
 pub use scope::Scope;
+pub use search::{Found, SEARCH_NOTE, SearchWords, search};
 pub use store::{
     AddedArtifact, Artifact, ArtifactContents, ArtifactKind, ArtifactReferences, Cleaned, Cleared,
     Compaction, ConversationStore, Document, FileConversationStore, Finding, FindingKind,

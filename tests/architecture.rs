@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module and what it may import. Values move down this list, never up.
-const MODULES: [(&str, &[&str]); 18] = [
+const MODULES: [(&str, &[&str]); 19] = [
     ("error", &[]),
     ("clock", &[]),
     ("message", &["error"]),
@@ -20,6 +20,7 @@ const MODULES: [(&str, &[&str]); 18] = [
     ("config", &["error", "crypto"]),
     ("store", &["error", "clock", "message", "scope", "crypto", "blob", "redact"]),
     ("import", &["error", "message", "scope", "crypto", "blob", "store"]),
+    ("search", &["error", "store"]),
     ("context", &["error", "message", "scope", "store"]),
     ("prompt", &["error", "clock", "message", "scope", "redact", "store", "tokens", "context"]),
     ("render", &["message", "context", "prompt"]),
