@@ -134,7 +134,7 @@ fn a_deleted_artifact_does_not_come_back_with_a_backup_and_its_reference_is_note
                 (name.clone(), std::fs::read(root.path().join("artifacts").join(name)).unwrap())
             })
             .collect();
-        store.delete_artifacts(&[artifact.id.clone()]).await.unwrap();
+        store.delete_artifacts(std::slice::from_ref(&artifact.id)).await.unwrap();
         assert!(files(root.path()).is_empty());
         let id = artifact.id.clone();
         assert_eq!(findings(&store).await, [FindingKind::Dangling { id: id.clone() }]);
@@ -259,7 +259,7 @@ fn an_artifact_is_found_by_its_beginning_and_its_reference_and_the_nearest_are_n
                 other => panic!("{id}: {other:?}"),
             }
         }
-        store.delete_artifacts(&[a.id.clone()]).await.unwrap();
+        store.delete_artifacts(std::slice::from_ref(&a.id)).await.unwrap();
         assert!(store.profile().await.unwrap().find_artifact(&a.id).is_err());
     });
 }
