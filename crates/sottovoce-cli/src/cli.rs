@@ -80,6 +80,7 @@ pub(crate) enum Command {
     /// chat, clears anything; no words that are said do.
     Clear,
     Snapshot(cmd::snapshot::Args),
+    Artifact(cmd::artifact::Args),
     Forget(cmd::forget::Args),
     /// Lists the conversations with how much they hold
     Scopes,

@@ -1,6 +1,7 @@
 //! One verb, one file.
 
 pub(crate) mod append;
+pub(crate) mod artifact;
 pub(crate) mod ask;
 pub(crate) mod chat;
 pub(crate) mod cleanup;

@@ -7,6 +7,7 @@ mod hidden;
 mod interrupt;
 mod output;
 mod passphrase;
+mod private_file;
 mod reply;
 mod session;
 
@@ -67,6 +68,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Tail(args) => cmd::tail::run(&session, args).await,
         Command::Clear => cmd::clear::run(&session).await,
         Command::Snapshot(args) => cmd::snapshot::run(&session, args).await,
+        Command::Artifact(args) => cmd::artifact::run(&session, args).await,
         Command::Forget(args) => cmd::forget::run(&session, args).await,
         Command::Scopes => cmd::scopes::run(&session).await,
         Command::Stats => cmd::stats::run(&session).await,
