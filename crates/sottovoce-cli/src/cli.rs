@@ -84,6 +84,7 @@ pub(crate) enum Command {
     Forget(cmd::forget::Args),
     /// Lists the conversations with how much they hold
     Scopes,
+    Conversations(cmd::conversations::Args),
     /// Tells how much a conversation holds, and when it expires
     Stats,
     Settings(cmd::settings::Args),

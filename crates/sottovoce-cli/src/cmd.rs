@@ -8,6 +8,7 @@ pub(crate) mod cleanup;
 pub(crate) mod clear;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod conversations;
 pub(crate) mod doctor;
 pub(crate) mod forget;
 pub(crate) mod import;

@@ -71,6 +71,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Artifact(args) => cmd::artifact::run(&session, args).await,
         Command::Forget(args) => cmd::forget::run(&session, args).await,
         Command::Scopes => cmd::scopes::run(&session).await,
+        Command::Conversations(args) => cmd::conversations::run(&session, args).await,
         Command::Stats => cmd::stats::run(&session).await,
         Command::Settings(args) => cmd::settings::run(&session, args).await,
         Command::Cleanup(args) => cmd::cleanup::run(&session, args).await,
