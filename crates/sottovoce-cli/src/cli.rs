@@ -85,8 +85,7 @@ pub(crate) enum Command {
     /// Lists the conversations with how much they hold
     Scopes,
     Conversations(cmd::conversations::Args),
-    /// Tells how much a conversation holds, and when it expires
-    Stats,
+    Stats(cmd::stats::Args),
     Settings(cmd::settings::Args),
     Cleanup(cmd::cleanup::Args),
     Import(cmd::import::Args),

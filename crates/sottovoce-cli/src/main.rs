@@ -72,7 +72,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Forget(args) => cmd::forget::run(&session, args).await,
         Command::Scopes => cmd::scopes::run(&session).await,
         Command::Conversations(args) => cmd::conversations::run(&session, args).await,
-        Command::Stats => cmd::stats::run(&session).await,
+        Command::Stats(args) => cmd::stats::run(&session, args).await,
         Command::Settings(args) => cmd::settings::run(&session, args).await,
         Command::Cleanup(args) => cmd::cleanup::run(&session, args).await,
         Command::Import(args) => cmd::import::run(&session, args).await,
