@@ -10,9 +10,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 mod append;
+mod artifact;
 mod ask;
 mod chat;
 mod context;
+mod conversations;
 mod doctor;
 mod forget;
 mod import;
