@@ -39,6 +39,8 @@
 //! | for | see |
 //! |---|---|
 //! | keeping and reading messages | [`ConversationStore`], [`FileConversationStore`], [`StoreOptions`] |
+//! | large data beside the messages | [`ConversationStore::add_artifact`], [`Artifact`], [`ArtifactReferences`] |
+//! | words in what was said | [`search()`] |
 //! | keys | [`EncryptionKey`] |
 //! | what a prompt recalls | [`ContextProvider`], [`LastNContextProvider`], [`RetrievalContextProvider`] |
 //! | prompts and why they say what they say | [`PromptBuilder`], [`Prompt`], [`Receipt`] |
