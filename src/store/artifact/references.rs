@@ -142,6 +142,10 @@ fn in_contents(mut contents: impl Read) -> std::io::Result<BTreeSet<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crypto::EncryptionKey;
+    use crate::message::ChatRole;
+    use crate::store::{Compaction, NewArtifact, StoreOptions};
+    use jiff::Timestamp;
 
     /// Gives so many bytes at a time.
     struct Slow<'a>(&'a [u8], usize);
@@ -153,6 +157,26 @@ mod tests {
             self.0 = rest;
             Ok(now.len())
         }
+    }
+
+    #[tokio::test]
+    async fn what_a_summary_refers_to_is_in_use() {
+        let key = EncryptionKey::generate().unwrap();
+        let store = StoreOptions::new(key).open_in_memory().await.unwrap();
+        let add = async |text: &'static str| {
+            let new = NewArtifact::new(ArtifactKind::File, text);
+            store.add_artifact(new, Box::new(text.as_bytes())).await.unwrap().artifact
+        };
+        let (used, unused) = (add("used").await, add("unused").await);
+        let now = Timestamp::UNIX_EPOCH;
+        let words = ChatMessage::at(ChatRole::User, "words", now);
+        let seq = store.append_message(words).await.unwrap().seq;
+        let of = std::iter::once(seq..=seq).collect();
+        let summary = Compaction::new(None, (now, now), of, used.reference());
+        assert!(store.compact(summary, None).await.unwrap());
+        let found = store.artifact_references().await.unwrap();
+        assert_eq!(found.unreferenced, [unused]);
+        assert!(found.messages.is_empty() && found.unread.is_empty());
     }
 
     #[test]

@@ -192,6 +192,37 @@ fn a_folder_is_its_text_files_and_a_tree_and_only_what_changed_is_added_again() 
 }
 
 #[test]
+fn a_folder_whose_adding_was_interrupted_goes_on_with_the_same_command() {
+    const FILES: u64 = 150;
+    let home = Home::new();
+    for number in 0..FILES {
+        write(&home, &format!("src/{number}"), number.to_string());
+    }
+    let child = home.spawn(&["artifact", "add-folder", "src"]);
+    // Once some are there, not all are by far.
+    for _ in 0..1000 {
+        if files(&home) > 8 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(&child, "-INT");
+    let broken_off = ended(child);
+    assert_eq!(code(&broken_off), 130, "{}", err(&broken_off));
+    let before = listed(&home).len() as u64;
+    let told = err(&broken_off);
+    assert!(
+        told.contains(&format!("{before} file")) && told.contains("cleanup --artifacts"),
+        "{told}"
+    );
+    assert!((1..FILES).contains(&before) && home.words().is_empty(), "{before}");
+    assert_eq!(code(&home.run(&["verify"])), 0);
+    let row = said(&home, &["artifact", "add-folder", "src"]);
+    assert_eq!((&row["added"], &row["same"]), (&(FILES - before).into(), &before.into()));
+    assert_eq!((listed(&home).len() as u64, home.words().len()), (FILES + 1, 1));
+}
+
+#[test]
 fn of_a_folder_no_more_is_taken_than_the_limits_allow() {
     let home = Home::new();
     for (name, size) in [("1", 900), ("2", 2000), ("3", 800), ("4", 300), ("5", 5), ("6", 6)] {

@@ -345,3 +345,21 @@ fn deleting_and_exporting_an_artifact_ask_and_tell_who_refers_to_it() {
         assert_eq!(delete.ended(), 0);
     }
 }
+
+#[test]
+fn cleanup_names_the_artifacts_that_it_would_delete_and_asks() {
+    let home = Home::new();
+    let fed = home.feed(&["artifact", "add", "-", "--no-message", "--name", "old"], "words");
+    assert_eq!(code(&fed), 0, "{}", err(&fed));
+    for (answer, said) in
+        [("n\r", "no message refers to 1 artifact"), ("y\r", "deleted 1 artifact")]
+    {
+        let start = Terminal::running(&home.command(&["cleanup", "--artifacts"]));
+        let Some(mut cleanup) = start else { return };
+        let shown = cleanup.screen.until("Really delete 1 artifact of default for ever? [y/N]");
+        assert!(shown.contains("old"), "{shown:?}");
+        cleanup.press(answer);
+        cleanup.screen.until(said);
+        assert_eq!(cleanup.ended(), 0);
+    }
+}

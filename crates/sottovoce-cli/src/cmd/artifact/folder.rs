@@ -5,7 +5,7 @@ mod tree;
 mod walk;
 
 use std::io::{self, Cursor};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -189,7 +189,7 @@ fn folder(dir: &Path) -> Result<PathBuf, Failure> {
 
 /// What it is called: as it was named, or by its own name where that was only dots.
 fn name(dir: &Path, root: &Path) -> String {
-    let plain: PathBuf = dir.components().collect();
+    let plain: PathBuf = dir.components().filter(|part| *part != Component::CurDir).collect();
     let named = match dir.file_name() {
         Some(_) => plain.as_os_str(),
         None => root.file_name().unwrap_or(root.as_os_str()),

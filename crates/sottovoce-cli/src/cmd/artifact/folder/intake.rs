@@ -113,9 +113,6 @@ impl<'a> Intake<'a> {
         let left = self.limits.total.saturating_sub(self.size).min(self.limits.file);
         // Each file is watched by itself, so that one that fails is told from the next.
         let watch = Arc::new(Watch::default());
-        if self.watch.is_stopped() {
-            watch.stop();
-        }
         let content = Box::new(Guarded::new(file, left, self.bar, &watch));
         let name = entry.shown();
         let mut new = NewArtifact::new(ArtifactKind::File, name.as_str());
@@ -132,14 +129,16 @@ impl<'a> Intake<'a> {
             Err(_) if watch.has_failed() => return Ok(Err("it cannot be read".to_owned())),
             added => added?,
         };
-        if watch.is_stopped() {
-            self.watch.stop();
-        }
         self.size = self.size.saturating_add(artifact.size);
         let counter = if was_there { &mut self.same } else { &mut self.added };
         *counter += 1;
         self.tree.add(entry, Ok(&artifact));
         self.ids.push(artifact.id.clone());
+        if watch.is_stopped() {
+            // It came too late for this file, but not for the next.
+            self.watch.stop();
+            return Err(Failure::Interrupted);
+        }
         Ok(Ok(()))
     }
 }
