@@ -11,6 +11,8 @@ use serde_json::Value;
 
 mod append;
 mod artifact;
+mod artifact_folder;
+mod artifact_gone;
 mod ask;
 mod chat;
 mod context;
