@@ -141,8 +141,14 @@ pub enum Error {
         reason: &'static str,
     },
     /// There is no snapshot of that id.
-    #[error("there is no such snapshot; {}", suggestion(nearest))]
+    #[error("there is no such snapshot; {}", suggestion(nearest, "saved"))]
     NoSuchSnapshot {
+        /// The ids that are most like it.
+        nearest: Vec<String>,
+    },
+    /// There is no artifact of that id, or several begin so.
+    #[error("there is no such artifact; {}", suggestion(nearest, "added"))]
+    NoSuchArtifact {
         /// The ids that are most like it.
         nearest: Vec<String>,
     },
@@ -285,9 +291,9 @@ pub enum Error {
     ShuttingDown,
 }
 
-fn suggestion(nearest: &[String]) -> String {
+fn suggestion(nearest: &[String], kept: &str) -> String {
     match nearest {
-        [] => "none was saved in this conversation".to_owned(),
+        [] => format!("none was {kept} in this conversation"),
         ids => format!("the nearest are {}", ids.join(", ")),
     }
 }
@@ -347,6 +353,7 @@ impl Error {
                 "set the machine's clock and try again; nothing was removed"
             }
             Self::NoSuchSnapshot { .. } => "`sottovoce snapshot list` shows all there are",
+            Self::NoSuchArtifact { .. } => "`sottovoce artifact list` shows all there are",
             Self::OtherScope => "use it in the conversation that it is from",
             Self::FromTheFuture => "set the machine's clock, or correct the message's time",
             Self::LockTimeout { .. } => {

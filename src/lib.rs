@@ -39,6 +39,8 @@
 //! | for | see |
 //! |---|---|
 //! | keeping and reading messages | [`ConversationStore`], [`FileConversationStore`], [`StoreOptions`] |
+//! | large data beside the messages | [`ConversationStore::add_artifact`], [`Artifact`], [`ArtifactReferences`] |
+//! | words in what was said | [`search()`] |
 //! | keys | [`EncryptionKey`] |
 //! | what a prompt recalls | [`ContextProvider`], [`LastNContextProvider`], [`RetrievalContextProvider`] |
 //! | prompts and why they say what they say | [`PromptBuilder`], [`Prompt`], [`Receipt`] |
@@ -78,6 +80,7 @@ mod prompt;
 mod redact;
 mod render;
 mod scope;
+mod search;
 mod store;
 mod tokens;
 
@@ -120,13 +123,14 @@ pub use render::{
     OpenAiChatRenderer, PromptRenderer,
 };
 pub use scope::Scope;
+pub use search::{Found, SEARCH_NOTE, SearchWords, search};
 pub use store::{
-    AddedArtifact, Artifact, ArtifactContents, ArtifactKind, Cleaned, Cleared, Compaction,
-    ConversationStore, Document, FileConversationStore, Finding, FindingKind, Forgotten, Inventory,
-    Mending, NewArtifact, Packed, Profile, ProfileChange, Progress, Reading, Rekey, Rekeyed,
-    Remedy, RepairOptions, Repaired, Report, Retention, SavedMessage, Snapshot, Spent, Stats,
-    StoreKey, StoreOptions, StoredMessage, artifact_references, keep_salt, make_vault, scopes,
-    store_exists, store_keys,
+    AddedArtifact, Artifact, ArtifactContents, ArtifactKind, ArtifactReferences, Cleaned, Cleared,
+    Compaction, ConversationStore, Document, FileConversationStore, Finding, FindingKind,
+    Forgotten, Inventory, Mending, NewArtifact, Packed, Profile, ProfileChange, Progress, Reading,
+    Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report, Retention, SavedMessage, Snapshot,
+    Spent, Stats, StoreKey, StoreOptions, StoredMessage, artifact_references, keep_salt,
+    make_vault, scopes, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

@@ -18,6 +18,7 @@ pub(crate) mod head;
 pub(crate) mod imports;
 pub(crate) mod inventory;
 pub(crate) mod keys;
+pub(crate) mod lookup;
 pub(crate) mod name;
 pub(crate) mod newest;
 pub(crate) mod opener;
@@ -77,6 +78,7 @@ use jiff::{Timestamp, Zoned};
 use zeroize::Zeroizing;
 
 pub use artifact::contents::ArtifactContents;
+pub use artifact::references::ArtifactReferences;
 pub use artifact::{AddedArtifact, Artifact, ArtifactKind, NewArtifact, artifact_references};
 pub use cleanup::Cleaned;
 pub use compaction::Compaction;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module and what it may import. Values move down this list, never up.
-const MODULES: [(&str, &[&str]); 19] = [
+const MODULES: [(&str, &[&str]); 20] = [
     ("error", &[]),
     ("clock", &[]),
     ("message", &["error"]),
@@ -21,6 +21,7 @@ const MODULES: [(&str, &[&str]); 19] = [
     ("store", &["error", "clock", "message", "scope", "crypto", "blob", "redact"]),
     ("export", &["error", "message", "crypto", "blob", "store"]),
     ("import", &["error", "message", "scope", "crypto", "blob", "store", "export"]),
+    ("search", &["error", "store"]),
     ("context", &["error", "message", "scope", "tokens", "store"]),
     ("prompt", &["error", "clock", "message", "scope", "redact", "store", "tokens", "context"]),
     ("render", &["message", "context", "prompt"]),

@@ -10,7 +10,8 @@ use std::path::Path;
 use common::{block_on, key, open, options, said};
 use sottovoce::{
     AddedArtifact, ArtifactKind, ConversationStore, EncryptionKey, Error, FileConversationStore,
-    FindingKind, NewArtifact, Rekey, RepairOptions, Scope, StoreOptions,
+    FindingKind, NewArtifact, Rekey, RepairOptions, Retention, SavedMessage, Scope, Snapshot,
+    StoreOptions,
 };
 
 const CANARY: &str = "canary in the coal mine";
@@ -230,5 +231,97 @@ fn settings_that_are_lost_lose_no_artifact() {
         store.repair(RepairOptions::default(), |_| {}).await.unwrap();
         assert_eq!(read(&store, &artifact.id).await, CANARY);
         assert_eq!(findings(&store).await, []);
+    });
+}
+
+#[test]
+fn an_artifact_is_found_by_its_beginning_and_its_reference_and_the_nearest_are_named_otherwise() {
+    block_on(async {
+        let root = tempfile::tempdir().unwrap();
+        let store = open(root.path()).await;
+        let none = store.profile().await.unwrap().find_artifact("ab").unwrap_err();
+        assert_eq!(
+            none.to_string(),
+            "there is no such artifact; none was added in this conversation"
+        );
+        let (a, b) = (add(&store, "a", "1").await.artifact, add(&store, "b", "2").await.artifact);
+        let profile = store.profile().await.unwrap();
+        let whole = a.reference();
+        let cut = whole.strip_suffix(&a.id[30..]).unwrap();
+        for id in [a.id.as_str(), &a.id[..30], &whole, cut] {
+            assert_eq!(profile.find_artifact(id).unwrap(), a.id, "{id}");
+        }
+        for id in ["", "artifact://", &format!("{}0", a.id), "../a"] {
+            match profile.find_artifact(id) {
+                Err(Error::NoSuchArtifact { nearest }) => {
+                    assert!(nearest.len() == 2 && nearest.contains(&b.id), "{nearest:?}");
+                }
+                other => panic!("{id}: {other:?}"),
+            }
+        }
+        store.delete_artifacts(std::slice::from_ref(&a.id)).await.unwrap();
+        assert!(store.profile().await.unwrap().find_artifact(&a.id).is_err());
+    });
+}
+
+async fn unreferenced(store: &FileConversationStore) -> Vec<String> {
+    let references = store.artifact_references().await.unwrap();
+    assert_eq!(references.unread, []);
+    references.unreferenced.iter().map(|artifact| artifact.name.clone()).collect()
+}
+
+#[test]
+fn what_a_message_a_hidden_one_a_snapshot_or_a_folder_in_use_refers_to_is_in_use() {
+    block_on(async {
+        let root = tempfile::tempdir().unwrap();
+        let store = open(root.path()).await;
+        assert!(unreferenced(&store).await.is_empty());
+        let mut ids = Vec::new();
+        for name in ["said", "moved", "hidden", "saved", "in folder", "in lost folder", "unused"] {
+            ids.push(add(&store, name, name).await.artifact);
+        }
+        let folder = async |name: &str, text: String| {
+            let new = NewArtifact::new(ArtifactKind::Folder, name);
+            store.add_artifact(new, Box::new(Cursor::new(text))).await.unwrap().artifact
+        };
+        let inner = folder("inner", format!("x  {}", ids[4].reference())).await;
+        let outer = folder("outer", format!("y  {}", inner.reference())).await;
+        folder("lost", format!("z  {}", ids[5].reference())).await;
+        // A file that happens to hold a reference keeps nothing.
+        add(&store, "log", &ids[6].reference()).await;
+
+        let hidden = store.append_message(said(ids[2].reference())).await.unwrap().seq;
+        let twice = said(format!("{} and {}", ids[0].reference(), outer.reference()));
+        let seen = store.append_message(twice).await.unwrap().seq;
+        let moved = said("a long result").with_metadata("artifact", &ids[1].id);
+        store.append_message(moved).await.unwrap();
+        let at = "2025-08-24T16:36:25Z".parse().unwrap();
+        let saved = vec![SavedMessage::new(1, said(ids[3].reference()))];
+        store.save_snapshot(Snapshot::new(at, (at, at), saved).unwrap()).await.unwrap();
+        let two = Retention::default().max_messages(2);
+        store.change_profile(Box::new(move |profile| profile.retention = Some(two))).await.unwrap();
+        assert_eq!(store.read_tail(9).await.unwrap().messages.len(), 2);
+
+        let mut names = unreferenced(&store).await;
+        names.sort();
+        assert_eq!(names, ["in lost folder", "log", "lost", "unused"]);
+        let references = store.artifact_references().await.unwrap();
+        let of = |id: &str| references.messages[id].iter().copied().collect::<Vec<_>>();
+        assert_eq!((of(&ids[2].id), of(&ids[0].id)), (vec![hidden], vec![seen]));
+        assert_eq!(references.messages.len(), 4);
+    });
+}
+
+#[test]
+fn while_a_message_cannot_be_read_nobody_says_that_an_artifact_is_in_no_use() {
+    block_on(async {
+        let root = tempfile::tempdir().unwrap();
+        let store = open(root.path()).await;
+        let artifact = add(&store, "a", "1").await.artifact;
+        store.append_message(said(artifact.reference())).await.unwrap();
+        drop(store);
+        std::fs::write(&common::records(root.path())[0], b"rubbish").unwrap();
+        let references = open(root.path()).await.artifact_references().await.unwrap();
+        assert!(!references.unread.is_empty());
     });
 }

@@ -9,7 +9,7 @@ use super::Conversation;
 use super::summary::Task;
 use crate::context::rolling_window;
 use crate::error::{Error, Result};
-use crate::store::{Profile, SavedMessage, Snapshot, StoredMessage};
+use crate::store::{Profile, SavedMessage, Snapshot, StoredMessage, lookup};
 
 const SUMMARIZE: Task = Task {
     system: "You summarize conversations. Reply with two to four sentences and nothing else: what was talked about, \
@@ -18,9 +18,6 @@ const SUMMARIZE: Task = Task {
     sentences: 4,
     longest: 1000,
 };
-
-/// How many ids are suggested for one that is not there.
-const SUGGESTED: usize = 3;
 
 impl Conversation {
     /// Saves what all threads said within the window, since the last clear, with a summary by the model. Clears
@@ -107,37 +104,9 @@ impl Conversation {
 
 /// The only id that begins so.
 fn meant<'a>(id: &str, profile: &'a Profile) -> Result<&'a str> {
-    let mut beginning = profile.snapshots().filter(|known| known.starts_with(id));
-    match (beginning.next(), beginning.next()) {
-        (Some(only), None) if !id.is_empty() => Ok(only),
-        _ => Err(no_such(id, profile)),
-    }
+    lookup::only(id, profile.snapshots()).ok_or_else(|| no_such(id, profile))
 }
 
 fn no_such(id: &str, profile: &Profile) -> Error {
-    Error::NoSuchSnapshot { nearest: nearest(id, profile.snapshots()) }
-}
-
-/// The ids that begin most like this one, then those that differ in the fewest places.
-fn nearest<'a>(id: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let likeness = |known: &str| {
-        let common = known.bytes().zip(id.bytes()).take_while(|(a, b)| a == b).count();
-        let alike = known.bytes().zip(id.bytes()).filter(|(a, b)| a == b).count();
-        std::cmp::Reverse((common, alike))
-    };
-    let mut ids: Vec<&str> = known.collect();
-    ids.sort_by_key(|known| likeness(known));
-    ids.into_iter().take(SUGGESTED).map(str::to_owned).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::nearest;
-
-    #[test]
-    fn the_most_likely_ids_are_suggested_first() {
-        let known = ["0a11", "0a2f", "77aa", "9b00"];
-        assert_eq!(nearest("0a21", known.into_iter()), ["0a2f", "0a11", "77aa"]);
-        assert!(nearest("x", std::iter::empty()).is_empty());
-    }
+    Error::NoSuchSnapshot { nearest: lookup::nearest(id, profile.snapshots()) }
 }

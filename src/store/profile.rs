@@ -12,12 +12,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::store::artifact;
 use crate::store::compaction::Compaction;
 use crate::store::document::{self, Document};
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, HeadState};
+use crate::store::lookup;
 use crate::store::record::{StoredMessage, object};
 use crate::store::retention::Retention;
 
@@ -154,12 +156,6 @@ impl Profile {
         self.title_is_proposed = true;
     }
 
-    /// Calls the conversation something, or nothing.
-    pub fn rename(&mut self, title: Option<String>) {
-        self.title = title;
-        self.title_is_proposed = false;
-    }
-
     /// Takes messages out of the context, by their numbers. They stay stored.
     pub fn prune(&mut self, seqs: impl IntoIterator<Item = u64>) {
         self.pruned.extend(seqs.into_iter().map(|seq| seq..=seq));
@@ -211,6 +207,23 @@ impl Profile {
             self.title.zeroize();
             self.title = None;
         }
+    }
+
+    /// Calls the conversation by a name that the user chose, which stays whatever is forgotten; `None` takes it away.
+    pub fn rename(&mut self, title: Option<String>) {
+        self.title.zeroize();
+        self.title = title;
+        self.title_is_proposed = false;
+    }
+
+    /// The artifact of that id, of the only one that begins so, or of a whole reference to it.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchArtifact`] names those that are most like it.
+    pub fn find_artifact(&self, id: &str) -> Result<&str> {
+        let id = id.strip_prefix(artifact::SCHEME).unwrap_or(id);
+        let none = || Error::NoSuchArtifact { nearest: lookup::nearest(id, self.artifacts()) };
+        lookup::only(id, self.artifacts()).ok_or_else(none)
     }
 
     /// The ids of the artifacts.

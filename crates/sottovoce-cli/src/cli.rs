@@ -82,11 +82,12 @@ pub(crate) enum Command {
     Prune(cmd::prune::Args),
     Compact(cmd::compact::Args),
     Snapshot(cmd::snapshot::Args),
+    Artifact(cmd::artifact::Args),
     Forget(cmd::forget::Args),
     /// Lists the conversations with how much they hold
     Scopes,
-    /// Tells how much a conversation holds, and when it expires
-    Stats,
+    Conversations(cmd::conversations::Args),
+    Stats(cmd::stats::Args),
     Settings(cmd::settings::Args),
     Cleanup(cmd::cleanup::Args),
     Export(cmd::export::Args),

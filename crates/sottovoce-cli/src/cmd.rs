@@ -1,6 +1,7 @@
 //! One verb, one file.
 
 pub(crate) mod append;
+pub(crate) mod artifact;
 pub(crate) mod ask;
 pub(crate) mod chat;
 pub(crate) mod cleanup;
@@ -8,6 +9,7 @@ pub(crate) mod clear;
 pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod conversations;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod forget;

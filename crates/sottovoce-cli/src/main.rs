@@ -7,6 +7,7 @@ mod hidden;
 mod interrupt;
 mod output;
 mod passphrase;
+mod private_file;
 mod reply;
 mod session;
 
@@ -69,9 +70,11 @@ async fn run(cli: Cli) -> Outcome {
         Command::Prune(args) => cmd::prune::run(&session, args).await,
         Command::Compact(args) => cmd::compact::run(&session, args).await,
         Command::Snapshot(args) => cmd::snapshot::run(&session, args).await,
+        Command::Artifact(args) => cmd::artifact::run(&session, args).await,
         Command::Forget(args) => cmd::forget::run(&session, args).await,
         Command::Scopes => cmd::scopes::run(&session).await,
-        Command::Stats => cmd::stats::run(&session).await,
+        Command::Conversations(args) => cmd::conversations::run(&session, args).await,
+        Command::Stats(args) => cmd::stats::run(&session, args).await,
         Command::Settings(args) => cmd::settings::run(&session, args).await,
         Command::Cleanup(args) => cmd::cleanup::run(&session, args).await,
         Command::Export(args) => cmd::export::run(&session, args).await,

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "numbers")]
     last: bool,
 
-    /// The whole conversation, with its snapshots; with --thread, all that was said in that thread
+    /// The whole conversation, with its snapshots, artifacts, title and tags; with --thread, all that was said in that thread
     #[arg(long, conflicts_with_all = ["numbers", "last"])]
     all: bool,
 
@@ -52,6 +52,9 @@ struct Done<'a> {
     removed: &'a [u64],
     /// How many snapshots something was taken out of.
     snapshots: usize,
+    /// How many artifacts were deleted.
+    #[serde(skip_serializing_if = "is_none")]
+    artifacts: usize,
     left: &'a [Finding],
 }
 
@@ -61,9 +64,15 @@ impl<'a> Done<'a> {
             numbers: forgotten.numbers,
             removed: &forgotten.removed,
             snapshots: forgotten.snapshots,
+            artifacts: 0,
             left: &forgotten.left,
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_none(number: &usize) -> bool {
+    *number == 0
 }
 
 pub(crate) fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {

@@ -1,12 +1,45 @@
 //! `sottovoce stats`
 
+mod plot;
+mod tally;
+
+use std::path::PathBuf;
+
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use sottovoce::{Scope, Stats};
 
+use self::tally::Tally;
 use crate::exit::{Exit, Outcome};
+use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce stats
+  sottovoce --scope dm/42 stats --plot dm-42.svg
+
+Exit codes:
+  0  done                          2  FILE is there already; --force replaces it
+  1  failed; see the message       4  no key, or the wrong one
+130  interrupted; no file was left";
+
+/// Tells how much a conversation holds, and when it expires
+///
+/// The blocks show how many messages there were each day, up to the day of the last one. Days are those of whoever
+/// spoke, as far as that is known.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Draws messages and estimated tokens over time as a picture, which holds no words
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+
+    /// Replaces a file that is there
+    #[arg(long, requires = "plot")]
+    force: bool,
+}
 
 #[derive(Serialize)]
 struct Row<'a> {
@@ -15,13 +48,48 @@ struct Row<'a> {
     stats: &'a Stats,
 }
 
-pub(crate) async fn run(session: &Session) -> Outcome {
+/// The same with what only reading all messages tells.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Whole<'a> {
+    #[serde(flatten)]
+    row: Row<'a>,
+    roles: tally::Roles,
+    /// Messages of each of the last days, up to that of the last message.
+    per_day: Vec<u64>,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
-    let stats = session.store_or_empty(&config).await?.stats().await?;
+    let mut interrupt = Interrupt::listen()?;
+    let picture = match &args.plot {
+        Some(file) => Some(plot::Picture::begin(file, args.force, &config)?),
+        None => None,
+    };
+    let store = session.store_or_empty(&config).await?;
+    let stats = store.stats().await?;
+    let bar = output::progress(Some(stats.message_count), "counting");
+    let tally = tokio::select! {
+        biased;
+        _ = interrupt.heard() => None,
+        tally = Tally::of(&store, &bar) => Some(tally),
+    };
+    bar.finish_and_clear();
+    let Some(tally) = tally.transpose()? else { return Ok(Exit::Interrupted) };
+    output::skipped(&tally.skipped);
     if session.json {
-        json(&session.scope, &stats)?;
+        let row = Row { scope: session.scope.to_string(), stats: &stats };
+        output::json(&Whole { row, roles: tally.roles(), per_day: tally.last_days() })?;
     } else {
         show(&session.scope, &stats)?;
+        if stats.artifacts > 0 {
+            output::line(format!("{:<12} {}", "artifacts", stats.artifacts))?;
+        }
+        tally.show()?;
+    }
+    if let Some(picture) = picture {
+        let place = picture.draw(&session.scope, &tally)?;
+        output::note(&format!("drew {}", place.display()));
     }
     Ok(Exit::Done)
 }

@@ -10,9 +10,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 mod append;
+mod artifact;
+mod artifact_folder;
+mod artifact_gone;
 mod ask;
 mod chat;
 mod context;
+mod conversations;
 mod doctor;
 mod forget;
 mod import;

@@ -236,3 +236,70 @@ fn what_is_restored_pushes_nothing_out_of_a_limited_conversation() {
     assert_eq!(code(&home.run(&["snapshot", "restore", saved["sessionId"].as_str().unwrap()])), 0);
     assert!(out(&home.run(&["tail"])).contains("(restored)"));
 }
+
+/// Messages of three days, two of them far apart.
+fn over_time(home: &Home) {
+    let line = |role: &str, at: &str| {
+        let row = serde_json::json!({"role": role, "content": "canary", "timestampUtc": at});
+        format!("{row}\n")
+    };
+    let lines = [
+        line("user", "2025-01-01T08:00:00Z"),
+        line("user", "2025-03-01T08:00:00Z"),
+        line("assistant", "2025-03-01T08:00:01Z"),
+        line("user", "2025-03-03T08:00:00Z"),
+    ];
+    assert_eq!(code(&home.feed(&["append"], lines.concat())), 0);
+}
+
+#[test]
+fn stats_tell_who_spoke_and_how_much_on_each_of_the_last_days() {
+    let home = Home::new();
+    over_time(&home);
+    let shown = out(&home.run(&["stats"]));
+    assert!(shown.contains("roles        user 3, assistant 1"), "{shown}");
+    let blocks = format!("per day      {}█▁▅  30 days up to 2025-03-03, at most 2", "▁".repeat(27));
+    assert!(shown.contains(&blocks), "{shown}");
+    let row = rows(&home.run(&["stats", "--json"])).remove(0);
+    assert_eq!(
+        row["roles"],
+        serde_json::json!({"user": 3, "assistant": 1, "system": 0, "tool": 0})
+    );
+    let days = row["perDay"].as_array().unwrap();
+    assert_eq!(
+        (days.len(), &days[27], &days[28], &days[29]),
+        (30, &2.into(), &0.into(), &1.into())
+    );
+    let nothing = Home::new().run(&["stats"]);
+    assert!(code(&nothing) == 0 && !out(&nothing).contains("per day"), "{}", out(&nothing));
+}
+
+#[test]
+fn a_picture_of_a_conversation_is_private_holds_no_words_and_replaces_nothing_unasked() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    over_time(&home);
+    let plot = |rest: &[&str]| home.run(&[&["stats", "--plot", "plot.svg"], rest].concat());
+    let drawn = plot(&[]);
+    assert_eq!(code(&drawn), 0, "{}", err(&drawn));
+    let file = home.path().join("plot.svg");
+    let svg = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    for part in
+        ["<svg", "default", "messages a day", "tokens a day, estimated", "2025-01-01", "assistant"]
+    {
+        assert!(svg.contains(part), "{part}");
+    }
+    assert!(!svg.contains("canary"));
+    std::fs::write(&file, "mine").unwrap();
+    assert_eq!(code(&plot(&[])), 2);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+    assert_eq!(code(&plot(&["--force"])), 0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), svg);
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(code(&home.run(&["stats", "--force"])), 2);
+    let left = std::fs::read_dir(home.path()).unwrap().count();
+    assert_eq!(left, 3, "the picture, the store and the key, and nothing half done");
+    let empty = Home::new();
+    assert_eq!(code(&empty.run(&["stats", "--plot", "plot.svg"])), 0);
+}

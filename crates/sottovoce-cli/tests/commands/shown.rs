@@ -40,7 +40,15 @@ fn people_are_shown_nothing_that_turns_the_writing() {
 #[test]
 fn help_names_the_exit_codes_that_matter() {
     let home = Home::new();
-    for (verb, code) in [("append", "130  "), ("verify", "3  "), ("doctor", "3  ")] {
+    for (verb, code) in [
+        ("append", "130  "),
+        ("verify", "3  "),
+        ("doctor", "3  "),
+        ("artifact", "3  "),
+        ("conversations", "130  "),
+        ("stats", "130  "),
+        ("cleanup", "130  "),
+    ] {
         let help = out(&home.run(&[verb, "--help"]));
         assert!(help.contains("Exit codes:") && help.contains(code), "{help}");
     }
@@ -100,7 +108,20 @@ fn verbose_output_has_no_words() {
 #[test]
 fn help_wraps_once_and_escapes_nothing() {
     let home = Home::new();
-    for verb in [&["repair"][..], &["rekey"], &["verify"], &["forget"], &["import", "elara"]] {
+    for verb in [
+        &["repair"][..],
+        &["rekey"],
+        &["verify"],
+        &["forget"],
+        &["import", "elara"],
+        &["artifact"],
+        &["artifact", "add"],
+        &["artifact", "add-folder"],
+        &["artifact", "add-search"],
+        &["conversations"],
+        &["cleanup"],
+        &["stats"],
+    ] {
         let help = out(&home.run(&[verb, &["--help"]].concat()));
         assert!(!help.contains('\\'), "{help}");
         let lines: Vec<_> = help.lines().skip_while(|line| !line.contains("--version")).collect();
@@ -115,7 +136,14 @@ fn help_wraps_once_and_escapes_nothing() {
 #[test]
 fn what_asks_says_what_comes_of_it_where_nobody_is_there() {
     let home = Home::new();
-    for verb in [&["repair"][..], &["forget"], &["key", "export"]] {
+    for verb in [
+        &["repair"][..],
+        &["forget"],
+        &["key", "export"],
+        &["artifact", "export"],
+        &["artifact", "delete"],
+        &["cleanup"],
+    ] {
         let help = out(&home.run(&[verb, &["--help"]].concat()));
         assert!(help.contains("  2  ") && help.contains("say --yes"), "{help}");
     }

@@ -298,3 +298,68 @@ fn giving_up_at_a_key_leaves_the_terminal_as_it_was() {
     assert_eq!(terminal.ended(), 130);
     assert!(!home.store().exists());
 }
+
+#[test]
+fn an_artifact_on_a_terminal_steers_nothing_and_binary_is_refused() {
+    let home = Home::new();
+    let add = |bytes: &[u8]| {
+        let added = rows(&home.feed(&["artifact", "add", "-", "--json"], bytes)).remove(0);
+        added["id"].as_str().unwrap().to_owned()
+    };
+    let (text, binary) = (add("red \u{1b}[31m\u{9b}é the end\n".as_bytes()), add(&[0, 27, 7]));
+    let start = |id: &str| Terminal::running(&home.command(&["artifact", "show", id]));
+    let Some(mut shown) = start(&text) else { return };
+    let screen = shown.screen.until("the end");
+    assert!(screen.contains("red \u{fffd}[31m\u{fffd}é"), "{screen:?}");
+    assert_eq!(shown.ended(), 0);
+    let mut refused = start(&binary).unwrap();
+    refused.screen.until("is no text");
+    assert_eq!(refused.ended(), 2);
+}
+
+#[test]
+fn deleting_and_exporting_an_artifact_ask_and_tell_who_refers_to_it() {
+    let home = Home::new();
+    let added = rows(&home.feed(&["artifact", "add", "-", "--json"], "words")).remove(0);
+    let id = added["id"].as_str().unwrap();
+    for (answer, said) in [("n\r", "nothing was deleted"), ("y\r", "deleted 1 artifact for ever")] {
+        let Some(mut delete) = Terminal::running(&home.command(&["artifact", "delete", id])) else {
+            return;
+        };
+        let shown = delete.screen.until("[y/N]");
+        assert!(
+            shown.contains("message 1 refers to it") && shown.contains(id.get(..8).unwrap()),
+            "{shown:?}"
+        );
+        if answer.starts_with('y') {
+            let export = ["artifact", "export", id, "copy"];
+            let mut export = Terminal::running(&home.command(&export)).unwrap();
+            export.screen.until("can read it without the key. [y/N]");
+            export.press("n\r");
+            export.screen.until("nothing was written");
+            assert_eq!(export.ended(), 0);
+            assert!(!home.path().join("copy").exists());
+        }
+        delete.press(answer);
+        delete.screen.until(said);
+        assert_eq!(delete.ended(), 0);
+    }
+}
+
+#[test]
+fn cleanup_names_the_artifacts_that_it_would_delete_and_asks() {
+    let home = Home::new();
+    let fed = home.feed(&["artifact", "add", "-", "--no-message", "--name", "old"], "words");
+    assert_eq!(code(&fed), 0, "{}", err(&fed));
+    for (answer, said) in
+        [("n\r", "no message refers to 1 artifact"), ("y\r", "deleted 1 artifact")]
+    {
+        let start = Terminal::running(&home.command(&["cleanup", "--artifacts"]));
+        let Some(mut cleanup) = start else { return };
+        let shown = cleanup.screen.until("Really delete 1 artifact of default for ever? [y/N]");
+        assert!(shown.contains("old"), "{shown:?}");
+        cleanup.press(answer);
+        cleanup.screen.until(said);
+        assert_eq!(cleanup.ended(), 0);
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use sottovoce::{Config, ConversationStore, Document, FileConversationStore};
+use sottovoce::{Config, ConversationStore, Document, FileConversationStore, ProfileChange};
 
 use super::{Done, merged};
 use crate::exit::{Exit, Failure, Outcome};
@@ -37,15 +37,29 @@ pub(super) async fn forget(
         None => store.profile().await?.snapshots().map(str::to_owned).collect(),
         Some(_) => Vec::new(),
     };
+    let profile = store.profile().await?;
+    let artifacts: Vec<String> = match session.thread {
+        None => profile.artifacts().map(str::to_owned).collect(),
+        Some(_) => Vec::new(),
+    };
+    let is_named =
+        session.thread.is_none() && (profile.title.is_some() || !profile.tags.is_empty());
     let hidden = store.stats().await?.hidden;
-    if messages == 0 && hidden == 0 && snapshots.is_empty() {
+    let others = !snapshots.is_empty() || !artifacts.is_empty() || is_named;
+    if messages == 0 && hidden == 0 && !others {
         return Err(Failure::input(
             format!("there is nothing to forget in {}", place(session)),
             "`sottovoce scopes` shows what there is",
         ));
     }
+    let beside = match (artifacts.len() as u64, is_named) {
+        (0, false) => String::new(),
+        (0, true) => ", its title and tags".to_owned(),
+        (many, false) => format!(", {}", output::counted(many, "artifact")),
+        (many, true) => format!(", {}, its title and tags", output::counted(many, "artifact")),
+    };
     let what = format!(
-        "delete {}, {} with all snapshots and summaries made of them",
+        "delete {}, {} with all snapshots and summaries made of them{beside}",
         place(session),
         output::messages(messages)
     );
@@ -61,13 +75,23 @@ pub(super) async fn forget(
     for id in snapshots {
         store.delete_snapshot(&id).await?;
     }
+    if !artifacts.is_empty() {
+        store.delete_artifacts(&artifacts).await?;
+    }
+    if is_named {
+        let unnamed: ProfileChange = Box::new(|profile| {
+            profile.rename(None);
+            profile.tags.clear();
+        });
+        store.change_profile(unnamed).await?;
+    }
     if session.thread.is_none() && store.read_document(Document::Calibration).await?.is_some() {
         // How long its texts were tells which languages were spoken.
         store.write_document(Document::Calibration, b"{}").await?;
     }
     drop(store);
     if session.json {
-        output::json(&Done::of(&forgotten))?;
+        output::json(&Done { artifacts: artifacts.len(), ..Done::of(&forgotten) })?;
         return Ok(Exit::Done);
     }
     output::skipped(&forgotten.left);
@@ -76,6 +100,12 @@ pub(super) async fn forget(
         output::messages(forgotten.removed.len()),
         place(session)
     ));
+    if !artifacts.is_empty() {
+        output::note(&format!(
+            "deleted {} for ever",
+            output::counted(artifacts.len() as u64, "artifact")
+        ));
+    }
     if session.thread.is_none() {
         output::note(&format!(
             "that they were forgotten stays recorded in {}, so that no backup brings them back",

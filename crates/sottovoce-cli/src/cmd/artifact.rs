@@ -1,0 +1,143 @@
+//! `sottovoce artifact`
+
+mod add;
+mod delete;
+mod export;
+mod folder;
+pub(crate) mod list;
+mod search;
+mod show;
+mod size;
+mod source;
+
+use serde::Serialize;
+use sottovoce::{
+    AddedArtifact, Artifact, ArtifactContents, ChatMessage, ChatRole, ConversationStore, Error,
+    FileConversationStore,
+};
+
+use crate::exit::{Failure, Outcome};
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce artifact add src/main.rs                        and a message that refers to it
+  cargo test 2>&1 | sottovoce artifact add - --name tests   what a command printed
+  sottovoce artifact add-folder src                         its text files, and its tree
+  sottovoce artifact add-search \"weather tomorrow\"          what was said about it
+  sottovoce artifact list
+  sottovoce artifact show 5b1c90f2 --bytes 0-999
+  sottovoce artifact delete 5b1c90f2
+
+Exit codes:
+  0  done                          3  nothing was found, or something is damaged
+  1  failed; see the message       4  no key, or the wrong one
+  2  the command was mistyped    130  interrupted";
+
+/// Keeps large data beside the messages: files, folders, search results
+///
+/// An artifact is sealed as messages are, and is no part of any prompt by itself. A message refers to it by
+/// `artifact://` and its id, so that a host or a model's tool can open what it needs. The same bytes are kept once.
+/// Context.Redact does not reach into artifacts. An ID may be cut short as long as it is the only one that begins so.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(clap::Subcommand)]
+enum Verb {
+    Add(add::Args),
+    AddFolder(folder::Args),
+    AddSearch(search::Args),
+    /// Lists the artifacts, the oldest first
+    List,
+    Show(show::Args),
+    Export(export::Args),
+    Delete(delete::Args),
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    match args.verb {
+        Verb::Add(args) => add::run(session, args).await,
+        Verb::AddFolder(args) => folder::run(session, args).await,
+        Verb::AddSearch(args) => search::run(session, args).await,
+        Verb::List => list::run(session).await,
+        Verb::Show(args) => show::run(session, args).await,
+        Verb::Export(args) => export::run(session, args).await,
+        Verb::Delete(args) => delete::run(session, args).await,
+    }
+}
+
+/// An artifact that was added, for machines.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row<'a> {
+    #[serde(flatten)]
+    artifact: &'a Artifact,
+    was_there: bool,
+    /// The number of the message that refers to it.
+    message: Option<u64>,
+}
+
+/// An artifact in one line, as messages and people are told of it.
+fn description(artifact: &Artifact) -> String {
+    output::one_line(&artifact.description())
+}
+
+/// Appends a message about an artifact that was just added.
+async fn tell(
+    session: &Session,
+    store: &FileConversationStore,
+    text: String,
+    note: Option<(&str, &str)>,
+) -> Result<u64, Failure> {
+    let mut message = ChatMessage::new(ChatRole::System, text, &session.clock().now());
+    message.metadata.extend(note.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    message.thread_id.clone_from(&session.thread);
+    match store.append_message(message).await {
+        Ok(stored) => Ok(stored.seq),
+        Err(error) => {
+            output::warning("the artifact was added, but not the message that refers to it");
+            Err(error.into())
+        }
+    }
+}
+
+/// Says what came of adding, on standard output for machines.
+fn report(session: &Session, added: &AddedArtifact, message: Option<u64>) -> std::io::Result<()> {
+    let AddedArtifact { artifact, was_there, .. } = added;
+    if session.json {
+        return output::json(&Row { artifact, was_there: *was_there, message });
+    }
+    let what = format!("{}: {}", description(artifact), artifact.reference());
+    let told = match (was_there, message) {
+        (true, _) => "the same bytes are there already as ".to_owned(),
+        (false, Some(number)) => format!("added, with message {number}: "),
+        (false, None) => "added, without a message: ".to_owned(),
+    };
+    output::note(&format!("{told}{what}"));
+    Ok(())
+}
+
+/// The artifact that is meant by the beginning of an id, opened.
+async fn open(store: &FileConversationStore, id: &str) -> Result<ArtifactContents, Failure> {
+    let profile = store.profile().await?;
+    let id = profile.find_artifact(id)?;
+    let gone = || Error::NoSuchArtifact { nearest: Vec::new() };
+    Ok(store.open_artifact(id).await?.ok_or_else(gone)?)
+}
+
+/// What it means that an artifact could not be read to its end.
+fn unreadable(artifact: &Artifact, error: std::io::Error) -> Failure {
+    let place = format!("artifacts/{}", artifact.id);
+    match error.kind() {
+        std::io::ErrorKind::InvalidData => {
+            Error::Damaged { place, reason: "its seal does not fit: it was changed or cut off" }
+        }
+        _ => Error::Io { action: "read it", path: place.into(), source: error },
+    }
+    .into()
+}

@@ -1,0 +1,203 @@
+//! Messages and tokens, counted by day and by who spoke.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use indicatif::ProgressBar;
+use jiff::ToSpan;
+use jiff::civil::Date;
+use jiff::tz::Offset;
+use serde::Serialize;
+use sottovoce::{
+    ChatMessage, ChatRole, ConversationStore, FileConversationStore, Finding, TokenRates,
+};
+
+use crate::exit::Failure;
+use crate::output;
+
+/// How many numbers are read at once.
+const STEP: u64 = 4096;
+/// How many days are shown in a line.
+const DAYS: i64 = 30;
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// A count for each role, in the order of [`ChatRole::ALL`].
+pub(super) type Counts = [u64; 4];
+
+/// What was said on one day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Day {
+    pub(super) messages: Counts,
+    pub(super) tokens: Counts,
+}
+
+impl Day {
+    pub(super) fn add(&mut self, more: &Self) {
+        let pairs = self.messages.iter_mut().zip(more.messages);
+        for (sum, more) in pairs.chain(self.tokens.iter_mut().zip(more.tokens)) {
+            *sum = sum.saturating_add(more);
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Roles {
+    user: u64,
+    assistant: u64,
+    system: u64,
+    tool: u64,
+}
+
+/// A conversation's messages by day. Only the days stay in memory.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) days: BTreeMap<Date, Day>,
+    pub(super) skipped: Vec<Finding>,
+}
+
+impl Tally {
+    /// Counts all that can be read.
+    pub(super) async fn of(
+        store: &FileConversationStore,
+        bar: &ProgressBar,
+    ) -> Result<Self, Failure> {
+        let mut tally = Self::default();
+        let rates = TokenRates::default();
+        let last = store.read_tail(0).await?.last_seq;
+        for first in (1..=last).step_by(STEP as usize) {
+            let reading = store.read_seqs(first..=last.min(first + STEP - 1)).await?;
+            bar.inc(reading.messages.len() as u64);
+            for stored in &reading.messages {
+                tally.count(&stored.message, &rates);
+            }
+            for finding in reading.skipped {
+                if !tally.skipped.contains(&finding) {
+                    tally.skipped.push(finding);
+                }
+            }
+        }
+        Ok(tally)
+    }
+
+    fn count(&mut self, message: &ChatMessage, rates: &TokenRates) {
+        let day = self.days.entry(day_of(message)).or_default();
+        let tokens = rates.estimate_message(message) as u64;
+        let pairs = day.messages.iter_mut().zip(&mut day.tokens).zip(ChatRole::ALL);
+        for ((messages, sum), _) in pairs.filter(|(_, role)| *role == message.role) {
+            *messages += 1;
+            *sum = sum.saturating_add(tokens);
+        }
+    }
+
+    fn sum(&self) -> Day {
+        let mut sum = Day::default();
+        self.days.values().for_each(|day| sum.add(day));
+        sum
+    }
+
+    pub(super) fn roles(&self) -> Roles {
+        let [user, assistant, system, tool] = self.sum().messages;
+        Roles { user, assistant, system, tool }
+    }
+
+    /// How many messages each of the last days has, up to that of the last message; none where there is none.
+    pub(super) fn last_days(&self) -> Vec<u64> {
+        let Some((&last, _)) = self.days.last_key_value() else { return Vec::new() };
+        let day = |back: i64| last.checked_sub(back.days()).ok();
+        let messages = |date: Date| self.days.get(&date).map_or(0, |day| day.messages.iter().sum());
+        (0..DAYS).rev().filter_map(day).map(messages).collect()
+    }
+
+    /// For people, on standard output.
+    pub(super) fn show(&self) -> io::Result<()> {
+        let Some((last, _)) = self.days.last_key_value() else { return Ok(()) };
+        let roles = ChatRole::ALL.into_iter().zip(self.sum().messages);
+        let roles: Vec<String> = roles
+            .filter(|(_, messages)| *messages > 0)
+            .map(|(role, messages)| format!("{role} {messages}", role = role.as_str()))
+            .collect();
+        output::line(format!("{:<12} {}", "roles", roles.join(", ")))?;
+        let days = self.last_days();
+        let most = days.iter().max().copied().unwrap_or(0);
+        output::line(format!(
+            "{:<12} {}  {} days up to {last}, at most {most}",
+            "per day",
+            sparkline(&days),
+            days.len()
+        ))
+    }
+}
+
+/// The day on which it was said, where whoever spoke was.
+fn day_of(message: &ChatMessage) -> Date {
+    let minutes = message.offset_minutes.unwrap_or(0);
+    let offset = Offset::from_seconds(i32::from(minutes) * 60).unwrap_or(Offset::UTC);
+    offset.to_datetime(message.said_at()).date()
+}
+
+/// Numbers as blocks, the greatest as the highest. Only nothing is shown as the lowest.
+fn sparkline(numbers: &[u64]) -> String {
+    let most = numbers.iter().max().copied().unwrap_or(0).max(1);
+    let steps = BLOCKS.len() as u64 - 1;
+    let height = |number: u64| (u128::from(number) * u128::from(steps)).div_ceil(u128::from(most));
+    let block = |number: &u64| BLOCKS.get(usize::try_from(height(*number)).unwrap_or(0)).copied();
+    numbers.iter().filter_map(block).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(role: ChatRole, at: &str, offset: Option<i16>) -> ChatMessage {
+        let mut message = ChatMessage::at(role, "some words", at.parse().unwrap());
+        message.offset_minutes = offset;
+        message
+    }
+
+    fn tally(messages: &[ChatMessage]) -> Tally {
+        let mut tally = Tally::default();
+        messages.iter().for_each(|message| tally.count(message, &TokenRates::default()));
+        tally
+    }
+
+    #[test]
+    fn blocks_grow_with_the_numbers_and_only_nothing_is_the_lowest() {
+        assert_eq!(sparkline(&[0, 1, 500, 1000]), "▁▂▅█");
+        assert_eq!(sparkline(&[0, 0]), "▁▁");
+        assert_eq!(sparkline(&[u64::MAX, 1]), "█▂");
+        assert_eq!(sparkline(&[]), "");
+    }
+
+    #[test]
+    fn a_day_is_that_of_whoever_spoke() {
+        let tally = tally(&[
+            said(ChatRole::User, "2025-08-24T23:30:00Z", Some(120)),
+            said(ChatRole::User, "2025-08-25T01:00:00Z", Some(-180)),
+            said(ChatRole::Tool, "2025-08-24T23:30:00Z", None),
+        ]);
+        let days: Vec<_> =
+            tally.days.iter().map(|(day, of)| (day.to_string(), of.messages)).collect();
+        assert_eq!(
+            days,
+            [("2025-08-24".to_owned(), [1, 0, 0, 1]), ("2025-08-25".to_owned(), [1, 0, 0, 0])]
+        );
+    }
+
+    #[test]
+    fn the_last_days_end_with_the_last_message_and_have_gaps() {
+        let tally = tally(&[
+            said(ChatRole::User, "2025-06-01T12:00:00Z", None),
+            said(ChatRole::User, "2025-08-22T12:00:00Z", None),
+            said(ChatRole::User, "2025-08-24T12:00:00Z", None),
+            said(ChatRole::Assistant, "2025-08-24T12:00:01Z", None),
+        ]);
+        let days = tally.last_days();
+        assert_eq!(days.len(), 30);
+        assert_eq!(days[27..], [1, 0, 2]);
+        assert_eq!(days.iter().sum::<u64>(), 3, "what is older is not in it");
+        assert!(Tally::default().last_days().is_empty());
+        // At the beginning of all time there are fewer.
+        let first = [said(ChatRole::User, "-009999-01-03T00:00:00Z", None)];
+        assert!(super::Tally::last_days(&super::tests::tally(&first)).len() <= 30);
+    }
+}

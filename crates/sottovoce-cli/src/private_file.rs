@@ -1,0 +1,134 @@
+//! Files that only their owner may read, written whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use sottovoce::Config;
+
+use crate::exit::Failure;
+
+/// A file that is to be written. It has another name until it is whole.
+#[derive(Debug)]
+pub(crate) struct PrivateFile {
+    /// As it was named.
+    place: PathBuf,
+    /// The same without any link on the way.
+    target: PathBuf,
+    temporary: Option<PathBuf>,
+    pub(crate) file: File,
+    replaces: bool,
+}
+
+impl PrivateFile {
+    /// Begins one; what has the name already stays, unless it is to be replaced. Nothing is written into the store,
+    /// which holds no plain text.
+    pub(crate) fn begin(place: &Path, replaces: bool, config: &Config) -> Result<Self, Failure> {
+        let target = check(place, replaces, config)?;
+        let (file, temporary) = temporary(&target).map_err(|error| unwritable(place, &error))?;
+        let (place, temporary) = (place.to_owned(), Some(temporary));
+        Ok(Self { place, target, temporary, file, replaces })
+    }
+
+    /// Gives it its name, durably.
+    pub(crate) fn end(mut self) -> Result<(), Failure> {
+        let wrong = |error: &io::Error| unwritable(&self.place, error);
+        self.file.sync_all().map_err(|error| wrong(&error))?;
+        let Some(temporary) = &self.temporary else { return Ok(()) };
+        let named = if self.replaces {
+            fs::rename(temporary, &self.target)
+        } else {
+            name(temporary, &self.target)
+        };
+        match named {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(is_there(&self.place, self.replaces));
+            }
+            named => named.map_err(|error| wrong(&error))?,
+        }
+        self.temporary = None;
+        let folder = self.target.parent().unwrap_or(Path::new("/"));
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|error| unwritable(&self.place, &error))
+    }
+
+    /// What it means that it could not be written.
+    pub(crate) fn unwritable(&self, error: &io::Error) -> Failure {
+        unwritable(&self.place, error)
+    }
+}
+
+impl Drop for PrivateFile {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
+/// Where a file is to be written, if it may be. Changes nothing.
+pub(crate) fn check(place: &Path, replaces: bool, config: &Config) -> Result<PathBuf, Failure> {
+    let folder = match place.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let folder = folder.canonicalize().map_err(|error| unwritable(place, &error))?;
+    if config.storage_root()?.canonicalize().is_ok_and(|root| folder.starts_with(root)) {
+        return Err(Failure::input(
+            format!("{} is in the store's own folder", place.display()),
+            "name a file elsewhere",
+        ));
+    }
+    let Some(name) = place.file_name() else {
+        return Err(Failure::input(format!("{} names no file", place.display()), "name a file"));
+    };
+    let target = folder.join(name);
+    match target.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(target),
+        Err(error) => Err(unwritable(place, &error)),
+        Ok(there) if replaces && there.is_file() => Ok(target),
+        Ok(_) => Err(is_there(place, replaces)),
+    }
+}
+
+/// Gives a file a name that nothing has.
+fn name(temporary: &Path, target: &Path) -> io::Result<()> {
+    match renameat_with(CWD, temporary, CWD, target, RenameFlags::NOREPLACE) {
+        // Not every file system can; those that cannot mostly have links.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            fs::hard_link(temporary, target).and_then(|()| fs::remove_file(temporary))
+        }
+        renamed => Ok(renamed?),
+    }
+}
+
+fn temporary(target: &Path) -> io::Result<(File, PathBuf)> {
+    for number in 1u32.. {
+        let mut name = target.to_owned().into_os_string();
+        name.push(format!(".{number}.new"));
+        let name = PathBuf::from(name);
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return Ok((opened?, name)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+fn is_there(place: &Path, replaces: bool) -> Failure {
+    let help = match replaces {
+        true => "name a file; nothing else is replaced",
+        false => "name a file that does not exist; nothing is overwritten",
+    };
+    Failure::input(format!("{} is there already", place.display()), help)
+}
+
+fn unwritable(place: &Path, error: &io::Error) -> Failure {
+    Failure::input(
+        format!("{}: {error}", place.display()),
+        "name a file in a folder that exists and may be written",
+    )
+}
