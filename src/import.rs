@@ -3,6 +3,7 @@
 //! A source is only ever read. What cannot be taken is a [`Refusal`] with its reason; what was taken before, or was
 //! forgotten since, is not taken again.
 
+mod calls;
 #[cfg(feature = "sqlite")]
 mod chorus;
 mod conversations;
@@ -11,8 +12,11 @@ mod elara;
 mod json;
 mod keep;
 mod known;
+mod level;
 mod refusal;
 mod snapshot;
+mod time;
+mod twins;
 
 use std::collections::BTreeMap;
 
