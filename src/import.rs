@@ -3,16 +3,21 @@
 //! A source is only ever read. What cannot be taken is a [`Refusal`] with its reason; what was taken before, or was
 //! forgotten since, is not taken again.
 
+mod artifact;
 mod calls;
 #[cfg(feature = "sqlite")]
 mod chorus;
 mod conversations;
 mod discord;
 mod elara;
+mod facts;
 mod json;
 mod keep;
 mod known;
 mod level;
+mod lines;
+mod mimir;
+mod notes;
 mod refusal;
 mod snapshot;
 mod time;
@@ -20,11 +25,16 @@ mod twins;
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+
+pub use artifact::ForeignArtifact;
 #[cfg(feature = "sqlite")]
 pub use chorus::ChorusDatabase;
 pub use conversations::{ConversationReport, ForeignConversation, ForeignConversations};
 pub use discord::DiscordFolder;
 pub use elara::ElaraFolder;
+pub use facts::ForeignFacts;
+pub use mimir::MimirFolder;
 pub use refusal::{Refusal, RefusalReason};
 pub use snapshot::ForeignSnapshot;
 
@@ -43,11 +53,14 @@ pub struct Foreign {
     pub refused: Vec<Refusal>,
     /// How many entries lie beside the records that are none, and were not looked into.
     pub passed_over: usize,
+    /// Whether its messages are in the system's own order, which counts for more than their times.
+    is_a_line: bool,
 }
 
 impl Foreign {
     pub(crate) fn new(system: &'static str) -> Self {
-        Self { system, messages: Vec::new(), refused: Vec::new(), passed_over: 0 }
+        let (messages, refused) = (Vec::new(), Vec::new());
+        Self { system, messages, refused, passed_over: 0, is_a_line: false }
     }
 }
 
@@ -62,6 +75,8 @@ pub struct ForeignMessage {
     /// Which of the system's forms that has.
     pub form: &'static str,
     origin: Origin,
+    /// Where it stands in time, if that is later than when it was said.
+    place: Option<Timestamp>,
 }
 
 impl ForeignMessage {
@@ -75,7 +90,7 @@ impl ForeignMessage {
     ) -> Result<Self, RefusalReason> {
         let unwritable = |_| RefusalReason::Unstorable("it cannot be written as JSON");
         let origin = Origin::new(system, name, &message).map_err(unwritable)?;
-        Ok(Self { message, file: name.to_owned(), form, origin })
+        Ok(Self { message, file: name.to_owned(), form, origin, place: None })
     }
 
     /// The same, with metadata that does not tell which message it is.
@@ -83,6 +98,18 @@ impl ForeignMessage {
         if let Some(value) = value {
             self.message.metadata.insert(key.to_owned(), value);
         }
+        self
+    }
+
+    /// The same, with several of these.
+    fn with_notes(mut self, notes: BTreeMap<String, String>) -> Self {
+        self.message.metadata.extend(notes);
+        self
+    }
+
+    /// The same, said at a moment that does not tell which message it is.
+    fn said_at(mut self, at: Timestamp) -> Self {
+        self.message.timestamp = at;
         self
     }
 

@@ -23,7 +23,6 @@ pub struct ForeignSnapshot {
 }
 
 impl ForeignSnapshot {
-    #[cfg(feature = "sqlite")]
     pub(super) fn new(snapshot: Snapshot, file: String, origins: HashSet<Origin>) -> Self {
         Self { snapshot, file, origins }
     }
