@@ -14,6 +14,7 @@ mod conversations;
 mod discord;
 mod elara;
 mod keys;
+mod mimir;
 
 /// How many refused files people are shown; `--json` lists them all.
 const LISTED: usize = 20;
@@ -34,6 +35,7 @@ enum System {
     Chorus(chorus::Args),
     Discord(discord::Args),
     Elara(elara::Args),
+    Mimir(mimir::Args),
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -41,6 +43,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         System::Chorus(args) => chorus::run(session, args).await,
         System::Discord(args) => discord::run(session, args).await,
         System::Elara(args) => elara::run(session, args).await,
+        System::Mimir(args) => mimir::run(session, args).await,
     }
 }
 
