@@ -11,13 +11,16 @@ mod conversations;
 mod discord;
 mod elara;
 mod facts;
+mod given;
 mod json;
+mod jsonl;
 mod keep;
 mod known;
 mod level;
 mod lines;
 mod mimir;
 mod notes;
+mod openai;
 mod refusal;
 mod snapshot;
 mod time;
@@ -34,7 +37,9 @@ pub use conversations::{ConversationReport, ForeignConversation, ForeignConversa
 pub use discord::DiscordFolder;
 pub use elara::ElaraFolder;
 pub use facts::ForeignFacts;
+pub use jsonl::JsonLines;
 pub use mimir::MimirFolder;
+pub use openai::OpenAiExport;
 pub use refusal::{Refusal, RefusalReason};
 pub use snapshot::ForeignSnapshot;
 

@@ -47,7 +47,7 @@
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
 //! | changing the key | [`Rekey`] |
 //! | what is wrong with a store | [`FileConversationStore::verify`], [`FileConversationStore::repair`], [`Finding`] |
-//! | conversations of other systems | [`ElaraFolder`], [`DiscordFolder`], [`MimirFolder`], `ChorusDatabase` with the feature `sqlite`, [`ForeignConversations`], [`ImportReport`] |
+//! | conversations of other systems | [`ElaraFolder`], [`DiscordFolder`], [`MimirFolder`], [`OpenAiExport`], [`JsonLines`], `ChorusDatabase` with the feature `sqlite`, [`ForeignConversations`], [`ImportReport`] |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!
 //! Calls that touch files run on tokio's blocking threads and go on to their end when their future is dropped.
@@ -97,8 +97,8 @@ pub use error::{Error, ModelFailure, Result};
 pub use import::ChorusDatabase;
 pub use import::{
     ConversationReport, DiscordFolder, ElaraFolder, Foreign, ForeignArtifact, ForeignConversation,
-    ForeignConversations, ForeignFacts, ForeignMessage, ForeignSnapshot, ImportReport, MimirFolder,
-    Refusal, RefusalReason,
+    ForeignConversations, ForeignFacts, ForeignMessage, ForeignSnapshot, ImportReport, JsonLines,
+    MimirFolder, OpenAiExport, Refusal, RefusalReason,
 };
 pub use llm::{LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
 #[cfg(feature = "ollama")]

@@ -20,6 +20,14 @@ pub(super) fn object<'a, T: Deserialize<'a>>(
     if !json.trim_ascii_start().starts_with('{') {
         return Err(Corrupt("it is not a JSON object"));
     }
+    parse(json, other)
+}
+
+/// Parses JSON. `other` says what it is that is something else.
+pub(super) fn parse<'a, T: Deserialize<'a>>(
+    json: &'a str,
+    other: &'static str,
+) -> Result<T, RefusalReason> {
     serde_json::from_str(json).map_err(|error| {
         Corrupt(match error.classify() {
             Category::Eof => "it ends in the middle",

@@ -149,7 +149,7 @@ mod tests {
     fn notes_do_not_tell_which_message_it_is_and_all_else_does() {
         let plain = one(LINE).unwrap().origin;
         assert_eq!(one(&LINE.replace("1.50", "2")).unwrap().origin, plain);
-        for (from, to) in [("msg-1", "msg-2"), ("32.100", "32.101"), (r#""":"#, r#""x":"#)] {
+        for (from, to) in [("msg-1", "msg-2"), ("32.100", "32.101"), (r#"t":"""#, r#"t":"x""#)] {
             let changed = one(&LINE.replacen(from, to, 1));
             assert!(changed.is_err() || changed.unwrap().origin != plain, "{from}");
         }

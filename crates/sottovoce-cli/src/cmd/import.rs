@@ -13,8 +13,10 @@ mod chorus;
 mod conversations;
 mod discord;
 mod elara;
+mod jsonl;
 mod keys;
 mod mimir;
+mod openai;
 
 /// How many refused files people are shown; `--json` lists them all.
 const LISTED: usize = 20;
@@ -35,7 +37,9 @@ enum System {
     Chorus(chorus::Args),
     Discord(discord::Args),
     Elara(elara::Args),
+    Jsonl(jsonl::Args),
     Mimir(mimir::Args),
+    Openai(openai::Args),
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -43,7 +47,9 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         System::Chorus(args) => chorus::run(session, args).await,
         System::Discord(args) => discord::run(session, args).await,
         System::Elara(args) => elara::run(session, args).await,
+        System::Jsonl(args) => jsonl::run(session, args).await,
         System::Mimir(args) => mimir::run(session, args).await,
+        System::Openai(args) => openai::run(session, args).await,
     }
 }
 
