@@ -2,7 +2,6 @@
 
 mod row;
 
-use std::collections::HashSet;
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,6 @@ use crate::import::twins::Twins;
 use crate::import::{Foreign, ForeignMessage, Refusal, RefusalReason, given};
 use crate::store::Progress;
 use crate::store::file::blocking;
-use crate::store::origin::Origin;
 
 /// How reports and records name the system.
 const SYSTEM: &str = "jsonl";
@@ -47,7 +45,6 @@ enum Input {
 struct Found {
     foreign: Foreign,
     twins: Twins,
-    ids: HashSet<Origin>,
     /// Which of the messages do not say when they were said.
     timeless: Vec<usize>,
 }
@@ -114,8 +111,8 @@ impl JsonLines {
 
 impl Found {
     fn new() -> Self {
-        let (twins, ids, timeless) = (Twins::default(), HashSet::new(), Vec::new());
-        Self { foreign: Foreign::new(SYSTEM), twins, ids, timeless }
+        let (twins, timeless) = (Twins::default(), Vec::new());
+        Self { foreign: Foreign::new(SYSTEM), twins, timeless }
     }
 
     fn take(&mut self, row: Row, place: &str, may_be_timeless: bool) -> Result<(), RefusalReason> {
@@ -124,14 +121,7 @@ impl Found {
         }
         let message = match row.id {
             None => self.twins.tell_apart(SYSTEM, "", FORM, row.message)?,
-            Some(id) => {
-                let message = ForeignMessage::new(SYSTEM, &id, FORM, row.message)?;
-                if !self.ids.insert(message.origin) {
-                    self.foreign.passed_over += 1;
-                    return Ok(());
-                }
-                message
-            }
+            Some(id) => ForeignMessage::new(SYSTEM, &id, FORM, row.message)?,
         };
         if row.is_timeless {
             self.timeless.push(self.foreign.messages.len());

@@ -1,6 +1,6 @@
 //! From another system's messages to a store's.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use jiff::Timestamp;
 
@@ -96,6 +96,9 @@ impl Foreign {
         for foreign in &messages {
             *report.forms.entry(foreign.form).or_default() += 1;
         }
+        let mut seen = HashSet::with_capacity(messages.len());
+        messages.retain(|foreign| seen.insert(foreign.origin));
+        report.already_there = report.forms.values().sum::<usize>() - messages.len();
         (report, messages.into())
     }
 }

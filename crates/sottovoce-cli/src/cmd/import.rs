@@ -25,7 +25,7 @@ const LISTED: usize = 20;
 ///
 /// The other program's files are only read. What was taken before, or was forgotten since, is not taken again, so that
 /// an import can be interrupted and repeated at will. Every message keeps its time, and takes its place in the
-/// conversation by it.
+/// conversation by it, but never before one that the other program has before it.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -13,7 +13,7 @@ const AFTER_HELP: &str = "\
 Examples:
   sottovoce import openai ~/Downloads/chatgpt --dry-run     what is in the export?
   sottovoce import openai ~/Downloads/chatgpt               all of it, unpacked
-  sottovoce import openai training.jsonl                    chat completions: named/training, named/training-2 …
+  sottovoce import openai training.jsonl                    chat completions: named/training and so on
 
 Exit codes:
   0  all is taken                  3  something was refused; the rest is taken
