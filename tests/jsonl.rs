@@ -132,6 +132,24 @@ async fn a_thread_is_for_lines_that_name_none_and_does_not_tell_which_message_it
     assert_eq!(import(|| lines(&text), root.path()).await.taken, 0);
 }
 
+/// Every import there ever was would be doubled by the next, were these to change.
+#[tokio::test]
+async fn what_tells_one_from_another_is_what_the_format_says() {
+    let root = tempfile::tempdir().unwrap();
+    let text = concat!(
+        r#"{"id":1,"role":"human","content":"a","date":"2025-08-24T18:36:25+02:00","metadata":{"x":"y"}}"#,
+        "\n",
+        r#"{"role":"ai","content":"b"}"#,
+    );
+    import(|| lines(text).in_thread(Some("9".into())).said_at(now()), root.path()).await;
+    let origins = ["67cab3a5663057ee887751904fff3102", "de2ccbf8a5ef2515b8c68c10f41f7150"];
+    let mut stored = all(root.path()).await;
+    stored.sort_by_key(|stored| stored.message.content.clone());
+    for (stored, origin) in stored.iter().zip(origins) {
+        assert_eq!(stored.message.metadata["importedFrom"], format!("jsonl:{origin}"));
+    }
+}
+
 #[tokio::test]
 async fn bad_lines_are_refused_by_their_numbers_and_the_others_are_taken() {
     let (root, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

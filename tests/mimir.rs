@@ -197,6 +197,55 @@ async fn every_conversation_is_what_mimir_had() {
     assert_eq!(snapshot(&fixtures()), source);
 }
 
+/// Every import there ever was would be doubled by the next, were these to change.
+#[tokio::test]
+async fn what_tells_one_from_another_is_what_the_format_says() {
+    let root = tempfile::tempdir().unwrap();
+    import(&fixtures(), root.path()).await;
+    let stored = all(root.path(), MUSIC).await;
+    let origins = ["c368d5f392ff3775c53ee0e60de2871c", "c551037b851d63c0f9ba936bcef692b0"];
+    for (stored, origin) in stored.iter().zip(origins) {
+        assert_eq!(stored.message.metadata["importedFrom"], format!("mimir:{origin}"));
+    }
+    let store = store(root.path(), MUSIC).await;
+    let (artifacts, _) = store.artifacts().await.unwrap();
+    assert_eq!(artifacts[0].id, "aab88c6f558c021ebfe8496ff4e7986d");
+    let saved = store.read_snapshot("88d743fe-1d2a-8522-b4d6-f194899827c2").await.unwrap();
+    assert_eq!(saved.unwrap().description.as_deref(), Some("before dinner"));
+}
+
+#[tokio::test]
+async fn what_a_killed_import_left_under_an_artifacts_id_keeps_it_from_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let store = store(root.path(), MUSIC).await;
+    let other = self::store(root.path(), "other").await;
+    other.append_message(common::said("a vault is made")).await.unwrap();
+    let folder = root.path().join("conversations").join(MUSIC).join("artifacts");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("aab88c6f558c021ebfe8496ff4e7986d"), "half").unwrap();
+    assert_eq!(taken(&import(&fixtures(), root.path()).await), (43, 2, 2));
+    assert_eq!(taken(&import(&fixtures(), root.path()).await), (0, 0, 0));
+    let (artifacts, findings) = store.artifacts().await.unwrap();
+    assert_eq!((artifacts.len(), findings.len()), (1, 0));
+    assert_eq!(artifacts[0].metadata["mimirId"], "art-mepkz3b0bvd01ajhmpl");
+}
+
+#[tokio::test]
+async fn what_is_too_large_for_the_settings_is_refused_and_the_messages_are_taken() {
+    let folder = project(&line("a", 1, "10:00:00"));
+    let metadata = json!({"title": "x".repeat(2 << 20), "tags": ["t"]}).to_string();
+    put(folder.path(), "a", "metadata.json", metadata);
+    let root = tempfile::tempdir().unwrap();
+    let conversation = read(folder.path()).await.conversations.remove(0);
+    let store = store(root.path(), "a").await;
+    let report = conversation.import_into(&store, |_| {}).await.unwrap();
+    assert_eq!(report.messages.taken, 1);
+    assert_eq!(report.messages.refused[0].file, "conversations/a/metadata.json");
+    assert_eq!(report.messages.refused[0].reason.to_string(), "it is over 1 MiB");
+    assert_eq!(store.profile().await.unwrap().title, None);
+    assert!(store.verify(|_| {}).await.unwrap().is_sound());
+}
+
 #[tokio::test]
 async fn what_mimir_knows_of_a_conversation_becomes_its_settings() {
     let root = tempfile::tempdir().unwrap();
@@ -503,8 +552,8 @@ fn hostile_folders_are_refused_piece_by_piece_and_nothing_outside_is_read() {
     );
     assert_eq!(found.passed_over, 2);
     let wanted = BTreeMap::from([
-        ("conversations/a/artifacts/alone.txt".to_owned(), "corrupt"),
-        ("conversations/a/artifacts/bad.txt".to_owned(), "corrupt"),
+        ("conversations/a/artifacts/alone.txt.meta.json".to_owned(), "unreadable"),
+        ("conversations/a/artifacts/bad.txt.meta.json".to_owned(), "corrupt"),
         ("conversations/a/artifacts/folder.txt".to_owned(), "not-plain"),
         ("conversations/a/artifacts/link.txt".to_owned(), "not-plain"),
         ("conversations/a/metadata.json".to_owned(), "corrupt"),

@@ -133,6 +133,22 @@ async fn an_export_gives_the_branch_that_is_shown_in_its_own_order() {
     assert_eq!(snapshot(&fixtures("export")), source);
 }
 
+/// Every import there ever was would be doubled by the next, were these to change.
+#[tokio::test]
+async fn what_tells_one_from_another_is_what_the_format_says() {
+    let root = tempfile::tempdir().unwrap();
+    import(&fixtures("export"), root.path()).await;
+    import(&fixtures("training.jsonl"), root.path()).await;
+    for (id, origins) in [
+        (BREAD, ["dd1a83c334ead39f88d472a9f4b1fa1a", "900a02c7cf56dba30efab314065412c7"]),
+        ("training", ["c217f544715b20bf48f803d81c224d78", "7530027c0c4edb28223a60c3ff58fe36"]),
+    ] {
+        for (stored, origin) in all(root.path(), id).await.iter().zip(origins) {
+            assert_eq!(note(stored, "importedFrom").unwrap(), format!("openai:{origin}"));
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_later_export_gives_only_what_is_new_whatever_its_file_is_called() {
     let (root, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

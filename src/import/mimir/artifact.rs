@@ -53,19 +53,17 @@ pub(super) fn read(
             continue;
         };
         let file = format!("{id}{CONTENTS}");
-        let new = match conversation::file(level, &format!("{file}{META}"))? {
-            Some(bytes) => bytes.and_then(|bytes| about(&bytes, id)),
-            None => Err(Corrupt("nothing is said of it: its .meta.json is missing")),
-        };
-        let place = level.place(&file);
-        match new {
+        let meta = format!("{file}{META}");
+        let absent = Err(RefusalReason::Unreadable(std::io::ErrorKind::NotFound));
+        let read = conversation::file(level, &meta)?.unwrap_or(absent);
+        match read.and_then(|bytes| about(&bytes, id)) {
             Ok(new) => artifacts.push(ForeignArtifact::new(
                 (SYSTEM, conversation, id),
                 new,
-                place,
+                level.place(&file),
                 (Arc::clone(&level.blobs), file),
             )),
-            Err(reason) => foreign.refused.push(Refusal::new(place, reason)),
+            Err(reason) => foreign.refused.push(Refusal::new(level.place(&meta), reason)),
         }
     }
     Ok(artifacts)
@@ -73,7 +71,7 @@ pub(super) fn read(
 
 fn about(bytes: &[u8], id: &str) -> Result<NewArtifact, RefusalReason> {
     let fields: Fields<'_> =
-        json::object(json::text(bytes)?, "what is said of it has not the fields of an artifact")?;
+        json::object(json::text(bytes)?, "its fields are not those of an artifact")?;
     let name = fields.name.unwrap_or_else(|| id.to_owned());
     let mut new = NewArtifact::new(ArtifactKind::from(fields.kind), name);
     if let Some(mime_type) = fields.mime_type {

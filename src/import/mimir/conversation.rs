@@ -5,6 +5,7 @@ use zeroize::Zeroizing;
 use super::{SYSTEM, artifact, line, metadata, snapshot};
 use crate::blob::{EntryKind, SourceReader};
 use crate::error::Result;
+use crate::import::RefusalReason::Corrupt;
 use crate::import::level::{Level, misnamed};
 use crate::import::lines::Lines;
 use crate::import::twins::Twins;
@@ -15,6 +16,8 @@ const MESSAGES: &str = "messages.jsonl";
 const METADATA: &str = "metadata.json";
 const ARTIFACTS: &str = "artifacts";
 const SNAPSHOTS: &str = "snapshots";
+/// The most bytes of what is said of a conversation, an artifact or a saved state.
+const LARGEST: usize = 1 << 20;
 
 /// What is in the folder; `None` where that is no conversation.
 pub(super) fn read(level: &Level, scope: Scope, id: &str) -> Result<Option<ForeignConversation>> {
@@ -58,12 +61,14 @@ pub(super) fn read(level: &Level, scope: Scope, id: &str) -> Result<Option<Forei
     Ok(Some(conversation))
 }
 
-/// The bytes of a small file; `None` where there is none.
+/// The bytes of a small file; `None` where there is none. What it says is to be read with every conversation that is
+/// opened.
 pub(super) fn file(
     level: &Level,
     name: &str,
 ) -> Result<Option<Result<Zeroizing<Vec<u8>>, RefusalReason>>> {
     match level.blobs.read(name) {
+        Ok(Some(bytes)) if bytes.len() > LARGEST => Ok(Some(Err(Corrupt("it is over 1 MiB")))),
         Ok(bytes) => Ok(bytes.map(|bytes| Ok(Zeroizing::new(bytes)))),
         Err(error) => RefusalReason::unread(error).map(|reason| Some(Err(reason))),
     }
