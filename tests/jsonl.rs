@@ -120,6 +120,18 @@ async fn a_line_without_a_time_is_refused_unless_somebody_says_when_it_was() {
 }
 
 #[tokio::test]
+async fn the_same_words_without_a_time_in_another_file_are_another_message() {
+    let (root, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let text = "{\"role\":\"user\",\"content\":\"good morning\"}\n{\"id\":1,\"role\":\"user\",\"content\":\"x\"}";
+    let (monday, tuesday) =
+        (file(folder.path(), "monday.jsonl", text), file(folder.path(), "tuesday.jsonl", text));
+    for (path, taken) in [(&monday, 2), (&tuesday, 2), (&monday, 0)] {
+        let report = import(|| JsonLines::new(path).said_at(now()), root.path()).await;
+        assert_eq!(report.taken, taken);
+    }
+}
+
+#[tokio::test]
 async fn a_thread_is_for_lines_that_name_none_and_does_not_tell_which_message_it_is() {
     let root = tempfile::tempdir().unwrap();
     let own = line(2, "b", 2).replace(r#""role""#, r#""threadId":"own","role""#);

@@ -28,8 +28,9 @@ const FORM: &str = "message";
 /// `threadId` and `offsetMinutes`, as this store's own records have them. Other fields are passed over. The source is only
 /// read.
 ///
-/// A message is known again by what its line says of it, notes excepted: of a file that has grown, another import takes
-/// only what is new. Of lines that are the same in everything each is a message, unless they have the same `id`.
+/// A message is known again by what its line says of it, notes excepted: of a file that has grown or moved, another import
+/// takes only what is new. One whose line tells no time says too little for that, and is known by the file's name besides.
+/// Of lines that are the same in everything each is a message, unless they have the same `id`.
 pub struct JsonLines {
     input: Input,
     thread: Option<String>,
@@ -44,6 +45,8 @@ enum Input {
 /// What was read so far.
 struct Found {
     foreign: Foreign,
+    /// The file's name without its ending.
+    stem: Option<String>,
     twins: Twins,
     /// Which of the messages do not say when they were said.
     timeless: Vec<usize>,
@@ -86,16 +89,18 @@ impl JsonLines {
 
     fn read_all(self, progress: &dyn Fn(Progress)) -> Result<Foreign> {
         let Self { input, thread, now } = self;
+        let mut found = Found::new();
         let (path, total, input): (_, _, Box<dyn Read>) = match input {
             Input::Stream(input) => (PathBuf::from("standard input"), 0, input),
             Input::File(path) => {
+                found.stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
                 let source = given::open(&path)?;
                 let total = usize::try_from(source.size()).unwrap_or(0);
                 (path, total, Box::new(SourceReader::new(source)))
             }
         };
         let place = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let (mut lines, mut found) = (Lines::new(input), Found::new());
+        let mut lines = Lines::new(input);
         let failed = |error| Error::io("read the file", Path::new(&path), error);
         while let Some(line) = lines.read_line().map_err(failed)? {
             let place = format!("{place}#{}", line.number);
@@ -112,16 +117,23 @@ impl JsonLines {
 impl Found {
     fn new() -> Self {
         let (twins, timeless) = (Twins::default(), Vec::new());
-        Self { foreign: Foreign::new(SYSTEM), twins, timeless }
+        Self { foreign: Foreign::new(SYSTEM), stem: None, twins, timeless }
     }
 
     fn take(&mut self, row: Row, place: &str, may_be_timeless: bool) -> Result<(), RefusalReason> {
         if row.is_timeless && !may_be_timeless {
             return Err(RefusalReason::Corrupt("it has no time"));
         }
-        let message = match row.id {
-            None => self.twins.tell_apart(SYSTEM, "", FORM, row.message)?,
-            Some(id) => ForeignMessage::new(SYSTEM, &id, FORM, row.message)?,
+        let stem = self.stem.as_deref().filter(|_| row.is_timeless);
+        let message = match (row.id, stem) {
+            (None, stem) => {
+                let name = stem.unwrap_or_default();
+                self.twins.tell_apart(SYSTEM, name, FORM, row.message)?
+            }
+            (Some(id), None) => ForeignMessage::new(SYSTEM, &id, FORM, row.message)?,
+            (Some(id), Some(stem)) => {
+                ForeignMessage::new(SYSTEM, &format!("{stem}/{id}"), FORM, row.message)?
+            }
         };
         if row.is_timeless {
             self.timeless.push(self.foreign.messages.len());

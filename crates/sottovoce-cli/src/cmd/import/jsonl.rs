@@ -33,15 +33,15 @@ Exit codes:
 /// They go into the conversation that --scope names, and those whose lines name no thread into that of --thread. Each
 /// takes its place by its time, and what was said in the same moment stays in the order of the lines. A line that does not
 /// say when it was said is refused, since nobody else can know, unless --at-now is given. A message is known again by its
-/// id and what its line says, notes excepted; without an id, each of several lines that are the same is a message. Other
-/// fields are passed over. The file stays as it is.
+/// id and what its line says, notes excepted, and without a time by the name of the file too; without an id, each of
+/// several lines that are the same is a message. Other fields are passed over. The file stays as it is.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The file, or `-` for standard input
     file: PathBuf,
 
-    /// Takes lines without a time as said now, in their order; again in another run, they are not taken twice
+    /// Takes lines without a time as said now, in their order; another run does not take them twice
     #[arg(long)]
     at_now: bool,
 
