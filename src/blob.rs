@@ -17,6 +17,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::error::Result;
 
 /// The most bytes that are read of one file.
@@ -142,6 +144,32 @@ pub(crate) trait Source: Debug + Send {
 
     /// Reads as many bytes as there are from that place on, at most as many as fit.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
+
+    /// When it was last changed, as far as that is known.
+    fn modified(&self) -> Option<Timestamp> {
+        None
+    }
+}
+
+/// An open file that is read from its beginning to its end.
+#[derive(Debug)]
+pub(crate) struct SourceReader {
+    source: Box<dyn Source>,
+    at: u64,
+}
+
+impl SourceReader {
+    pub(crate) fn new(source: Box<dyn Source>) -> Self {
+        Self { source, at: 0 }
+    }
+}
+
+impl io::Read for SourceReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read_at(self.at, into)?;
+        self.at += read as u64;
+        Ok(read)
+    }
 }
 
 /// A lock that is held until dropped.

@@ -3,26 +3,45 @@
 //! A source is only ever read. What cannot be taken is a [`Refusal`] with its reason; what was taken before, or was
 //! forgotten since, is not taken again.
 
+mod artifact;
 mod backup;
+mod calls;
 #[cfg(feature = "sqlite")]
 mod chorus;
 mod conversations;
 mod discord;
 mod elara;
+mod facts;
+mod given;
 mod json;
+mod jsonl;
 mod keep;
 mod known;
+mod level;
+mod lines;
+mod mimir;
+mod notes;
+mod openai;
 mod refusal;
 mod snapshot;
+mod time;
+mod twins;
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+
+pub use artifact::ForeignArtifact;
 pub use backup::{Backup, OpenStore};
 #[cfg(feature = "sqlite")]
 pub use chorus::ChorusDatabase;
 pub use conversations::{ConversationReport, ForeignConversation, ForeignConversations};
 pub use discord::DiscordFolder;
 pub use elara::ElaraFolder;
+pub use facts::ForeignFacts;
+pub use jsonl::JsonLines;
+pub use mimir::MimirFolder;
+pub use openai::OpenAiExport;
 pub use refusal::{Refusal, RefusalReason};
 pub use snapshot::ForeignSnapshot;
 
@@ -41,11 +60,14 @@ pub struct Foreign {
     pub refused: Vec<Refusal>,
     /// How many entries lie beside the records that are none, and were not looked into.
     pub passed_over: usize,
+    /// Whether its messages are in the system's own order, which counts for more than their times.
+    is_a_line: bool,
 }
 
 impl Foreign {
     pub(crate) fn new(system: &'static str) -> Self {
-        Self { system, messages: Vec::new(), refused: Vec::new(), passed_over: 0 }
+        let (messages, refused) = (Vec::new(), Vec::new());
+        Self { system, messages, refused, passed_over: 0, is_a_line: false }
     }
 }
 
@@ -60,6 +82,8 @@ pub struct ForeignMessage {
     /// Which of the system's forms that has.
     pub form: &'static str,
     origin: Origin,
+    /// Where it stands in time, if that is later than when it was said.
+    place: Option<Timestamp>,
 }
 
 impl ForeignMessage {
@@ -73,12 +97,12 @@ impl ForeignMessage {
     ) -> Result<Self, RefusalReason> {
         let unwritable = |_| RefusalReason::Unstorable("it cannot be written as JSON");
         let origin = Origin::new(system, name, &message).map_err(unwritable)?;
-        Ok(Self { message, file: name.to_owned(), form, origin })
+        Ok(Self { message, file: name.to_owned(), form, origin, place: None })
     }
 
     /// A message that was imported once and says which it was.
     pub(crate) fn known(file: String, message: ChatMessage, origin: Origin) -> Self {
-        Self { message, file, form: "backup", origin }
+        Self { message, file, form: "backup", origin, place: None }
     }
 
     /// What tells it from every other one.
@@ -91,6 +115,18 @@ impl ForeignMessage {
         if let Some(value) = value {
             self.message.metadata.insert(key.to_owned(), value);
         }
+        self
+    }
+
+    /// The same, with several of these.
+    fn with_notes(mut self, notes: BTreeMap<String, String>) -> Self {
+        self.message.metadata.extend(notes);
+        self
+    }
+
+    /// The same, said at a moment that does not tell which message it is.
+    fn said_at(mut self, at: Timestamp) -> Self {
+        self.message.timestamp = at;
         self
     }
 

@@ -49,7 +49,7 @@
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
 //! | changing the key | [`Rekey`] |
 //! | what is wrong with a store | [`FileConversationStore::verify`], [`FileConversationStore::repair`], [`Finding`] |
-//! | conversations of other systems | [`ElaraFolder`], [`DiscordFolder`], `ChorusDatabase` with the feature `sqlite`, [`ForeignConversations`], [`ImportReport`] |
+//! | conversations of other systems | [`ElaraFolder`], [`DiscordFolder`], [`MimirFolder`], [`OpenAiExport`], [`JsonLines`], `ChorusDatabase` with the feature `sqlite`, [`ForeignConversations`], [`ImportReport`] |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!
 //! Calls that touch files run on tokio's blocking threads and go on to their end when their future is dropped.
@@ -104,9 +104,9 @@ pub use export::{ExportForm, ExportRange, Exported, Exporter, export_for_elara};
 #[cfg(feature = "sqlite")]
 pub use import::ChorusDatabase;
 pub use import::{
-    Backup, ConversationReport, DiscordFolder, ElaraFolder, Foreign, ForeignConversation,
-    ForeignConversations, ForeignMessage, ForeignSnapshot, ImportReport, OpenStore, Refusal,
-    RefusalReason,
+    Backup, ConversationReport, DiscordFolder, ElaraFolder, Foreign, ForeignArtifact,
+    ForeignConversation, ForeignConversations, ForeignFacts, ForeignMessage, ForeignSnapshot,
+    ImportReport, JsonLines, MimirFolder, OpenAiExport, OpenStore, Refusal, RefusalReason,
 };
 pub use llm::{LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
 #[cfg(feature = "ollama")]

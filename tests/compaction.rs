@@ -252,10 +252,8 @@ fn threads_and_clean_starts_know_nothing_of_each_others_summaries() {
         house.conversation.compact(2).await.unwrap();
         assert!(bytes(&house).await.contains("Of none."));
         let (prompt, receipt) = thread.prompt("x").await.unwrap();
-        let words = format!(
-            "{}",
-            OllamaChatRenderer::new(sottovoce::ModelOptions::new("x")).render(&prompt).body
-        );
+        let renderer = OllamaChatRenderer::new(sottovoce::ModelOptions::new("x"));
+        let words = renderer.render(&prompt).body;
         assert!(words.contains("Of the thread.") && !words.contains("Of none."));
         assert!(receipt.entries[0].why.contains("summary of 6 messages"));
         let clean = house.conversation.clone().starting_clean().await.unwrap();

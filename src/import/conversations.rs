@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
+use crate::import::artifact::{self, ForeignArtifact};
 use crate::import::snapshot::{self, ForeignSnapshot};
-use crate::import::{Foreign, ImportReport, Refusal};
+use crate::import::{Foreign, ForeignFacts, ImportReport, Refusal};
 use crate::scope::Scope;
 use crate::store::{ConversationStore, FileConversationStore, Progress};
 
@@ -57,6 +58,10 @@ pub struct ForeignConversation {
     pub cleared: Option<Timestamp>,
     /// Its saved windows.
     pub snapshots: Vec<ForeignSnapshot>,
+    /// Its large data.
+    pub artifacts: Vec<ForeignArtifact>,
+    /// What is known of it otherwise.
+    pub facts: ForeignFacts,
 }
 
 /// What the import of one conversation came to.
@@ -67,7 +72,7 @@ pub struct ConversationReport {
     pub scope: Scope,
     /// The thread of it that all the messages are in; `None` where they are in several or none.
     pub thread: Option<String>,
-    /// What became of its messages, and what was refused, snapshots included.
+    /// What became of its messages, and what was refused, snapshots and artifacts included.
     pub messages: ImportReport,
     /// Whether the system itself would no longer use it: its messages are stored, but are no context.
     pub expired: bool,
@@ -86,6 +91,8 @@ impl ForeignConversation {
             expired: false,
             cleared: None,
             snapshots: Vec::new(),
+            artifacts: Vec::new(),
+            facts: ForeignFacts::default(),
         }
     }
 
@@ -94,34 +101,40 @@ impl ForeignConversation {
     /// # Errors
     /// [`Error::OtherScope`] for a store of another scope; those of [`Foreign::preview`].
     pub async fn preview(self, store: &FileConversationStore) -> Result<ConversationReport> {
-        let Self { scope, thread, foreign, expired, snapshots, .. } = of(self, store)?;
-        let (messages, known) = foreign.look(store).await?;
+        let Self { scope, thread, foreign, expired, snapshots, artifacts, .. } = of(self, store)?;
+        let (mut messages, known) = foreign.look(store).await?;
         let snapshots = snapshot::missing(store, snapshots).await?;
         let snapshots = snapshots.iter().filter(|snapshot| snapshot.has_any(&known)).count();
-        let artifacts = 0;
+        let artifacts = artifact::look(store, artifacts, &mut messages.refused).await?;
+        let messages = messages.sorted();
         Ok(ConversationReport { scope, thread, messages, expired, snapshots, artifacts })
     }
 
     /// Stores what the store has not had yet, calling `progress` as the messages go in: first how far the context was
     /// cleared, which never moves back, then the messages as [`Foreign::import_into`] does, then the snapshots of those
-    /// that are there. An import that was interrupted is gone on with by importing again.
+    /// that are there, the artifacts, and what the settings do not say yet. An import that was interrupted is gone on
+    /// with by importing again.
     ///
     /// # Errors
     /// [`Error::OtherScope`] for a store of another scope; those of [`Foreign::import_into`], of
-    /// [`change_profile`](ConversationStore::change_profile) and of [`save_snapshot`](ConversationStore::save_snapshot).
+    /// [`change_profile`](ConversationStore::change_profile), of [`save_snapshot`](ConversationStore::save_snapshot) and
+    /// of [`add_artifact`](ConversationStore::add_artifact).
     pub async fn import_into(
         self,
         store: &FileConversationStore,
         progress: impl Fn(Progress) + Send,
     ) -> Result<ConversationReport> {
-        let Self { scope, thread, foreign, expired, cleared, snapshots } = of(self, store)?;
+        let Self { scope, thread, foreign, expired, cleared, snapshots, artifacts, facts } =
+            of(self, store)?;
         if let Some(at) = cleared {
             clear(store, at).await?;
         }
         let mut messages = foreign.import_into(store, progress).await?;
         let snapshots = snapshot::missing(store, snapshots).await?;
         let snapshots = snapshot::keep(store, snapshots, &mut messages.refused).await?;
-        let (messages, artifacts) = (messages.sorted(), 0);
+        let artifacts = artifact::keep(store, artifacts, &mut messages.refused).await?;
+        facts.keep(store, &mut messages.refused).await?;
+        let messages = messages.sorted();
         Ok(ConversationReport { scope, thread, messages, expired, snapshots, artifacts })
     }
 }

@@ -2,7 +2,6 @@
 
 mod name;
 mod record;
-mod time;
 
 use std::path::{Path, PathBuf};
 

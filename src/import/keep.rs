@@ -1,11 +1,13 @@
 //! From another system's messages to a store's.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+
+use jiff::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::import::known::Known;
 use crate::import::{Foreign, ForeignMessage, ImportReport, Refusal, RefusalReason};
-use crate::message::ChatMessage;
+use crate::store::draft::Arrival;
 use crate::store::{FileConversationStore, Progress};
 
 /// How many messages are handed to the store at a time: those of one pack.
@@ -26,12 +28,12 @@ impl Foreign {
     /// A preview, and what the store would have afterwards.
     pub(super) async fn look(self, store: &FileConversationStore) -> Result<(ImportReport, Known)> {
         let system = self.system;
-        let (mut report, mut rest) = self.begin();
+        let (mut report, mut rest) = self.begin(store.latest_time());
         let mut known = Known::default();
         known.catch_up(store).await?;
         sift(&mut rest, &known, &mut report);
-        let messages = marked(rest.iter(), system);
-        refuse(&mut rest, store.refused(messages).await?, &mut report);
+        let arrivals = marked(rest.iter(), system);
+        refuse(&mut rest, store.refused(arrivals).await?, &mut report);
         report.taken = rest.len();
         let seen = known.seen;
         known.note(rest.into_iter().map(|foreign| foreign.origin), seen);
@@ -50,7 +52,7 @@ impl Foreign {
         progress: impl Fn(Progress) + Send,
     ) -> Result<ImportReport> {
         let system = self.system;
-        let (mut report, mut rest) = self.begin();
+        let (mut report, mut rest) = self.begin(store.latest_time());
         let total = rest.len();
         let mut known = Known::default();
         known.catch_up(store).await?;
@@ -85,12 +87,18 @@ impl Foreign {
         }
     }
 
-    fn begin(self) -> (ImportReport, VecDeque<ForeignMessage>) {
-        let Self { messages, refused, passed_over, .. } = self;
+    fn begin(self, latest: Timestamp) -> (ImportReport, VecDeque<ForeignMessage>) {
+        let Self { mut messages, refused, passed_over, is_a_line, .. } = self;
+        if is_a_line {
+            stand_in_line(&mut messages, latest);
+        }
         let mut report = ImportReport { refused, passed_over, ..ImportReport::default() };
         for foreign in &messages {
             *report.forms.entry(foreign.form).or_default() += 1;
         }
+        let mut seen = HashSet::with_capacity(messages.len());
+        messages.retain(|foreign| seen.insert(foreign.origin));
+        report.already_there = report.forms.values().sum::<usize>() - messages.len();
         (report, messages.into())
     }
 }
@@ -99,6 +107,20 @@ impl ImportReport {
     pub(super) fn sorted(mut self) -> Self {
         self.refused.sort_by(|a, b| a.file.cmp(&b.file));
         self
+    }
+}
+
+/// Has no message stand before those that its system has before it, whatever the times say. What lies ahead of any clock
+/// is going to be refused, and nothing stands behind it.
+fn stand_in_line(messages: &mut [ForeignMessage], latest: Timestamp) {
+    let mut newest = Timestamp::MIN;
+    for foreign in messages {
+        let said = foreign.message.timestamp;
+        if said > latest {
+            continue;
+        }
+        newest = newest.max(said);
+        foreign.place = (newest > said).then_some(newest);
     }
 }
 
@@ -133,7 +155,7 @@ fn refuse(
 }
 
 /// The first messages, as many as are handed over at a time.
-fn next_batch(rest: &VecDeque<ForeignMessage>, system: &str) -> Vec<ChatMessage> {
+fn next_batch(rest: &VecDeque<ForeignMessage>, system: &str) -> Vec<Arrival> {
     let mut bytes = 0;
     let fits = |foreign: &&ForeignMessage| {
         let fits = bytes < BATCH_BYTES;
@@ -144,14 +166,11 @@ fn next_batch(rest: &VecDeque<ForeignMessage>, system: &str) -> Vec<ChatMessage>
 }
 
 /// The messages as they are stored: each says where it comes from.
-fn marked<'a>(
-    messages: impl Iterator<Item = &'a ForeignMessage>,
-    system: &str,
-) -> Vec<ChatMessage> {
+fn marked<'a>(messages: impl Iterator<Item = &'a ForeignMessage>, system: &str) -> Vec<Arrival> {
     let mark = |foreign: &ForeignMessage| {
         let mut message = foreign.message.clone();
         foreign.origin.mark(&mut message, system);
-        message
+        Arrival { message, place: foreign.place }
     };
     messages.map(mark).collect()
 }

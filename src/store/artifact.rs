@@ -181,6 +181,12 @@ impl NewArtifact {
         self
     }
 
+    /// The same under an id that it has already.
+    pub(crate) fn with_id(mut self, id: String) -> Self {
+        self.id = Some(id);
+        self
+    }
+
     /// An artifact that is to be added as it was elsewhere.
     pub(crate) fn again(artifact: &Artifact) -> Self {
         Self {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use zeroize::Zeroizing;
 
 use crate::clock::Clock;
@@ -43,6 +43,25 @@ impl Dating {
     }
 }
 
+/// The latest time that a message may have.
+pub(crate) fn latest(now: Timestamp) -> Timestamp {
+    now.checked_add(AHEAD).unwrap_or(Timestamp::MAX)
+}
+
+/// A message of another system.
+#[derive(Clone)]
+pub(crate) struct Arrival {
+    pub(crate) message: ChatMessage,
+    /// Where it stands in time, if that is later than when it was said.
+    pub(crate) place: Option<Timestamp>,
+}
+
+impl From<ChatMessage> for Arrival {
+    fn from(message: ChatMessage) -> Self {
+        Self { message, place: None }
+    }
+}
+
 /// A message that may be stored.
 pub(crate) struct Draft {
     pub(crate) message: ChatMessage,
@@ -56,8 +75,7 @@ impl Draft {
         if let Some(redactor) = &limits.redactor {
             redact_message(&**redactor, &mut message);
         }
-        let latest = limits.clock.now().timestamp().checked_add(AHEAD);
-        if latest.is_ok_and(|latest| message.timestamp > latest) {
+        if message.timestamp > latest(limits.clock.now().timestamp()) {
             return Err(Error::FromTheFuture);
         }
         let time = NameTime::try_from(message.timestamp)?;
@@ -69,6 +87,15 @@ impl Draft {
     pub(crate) fn again(message: ChatMessage, time: NameTime, limits: &Limits) -> Result<Self> {
         let size = measure(&message, limits.max_message_bytes)?;
         Ok(Self { message, time, size })
+    }
+
+    /// What another system's message becomes.
+    pub(crate) fn arrived(Arrival { message, place }: Arrival, limits: &Limits) -> Result<Self> {
+        let mut draft = Self::new(message, limits)?;
+        if let Some(place) = place {
+            draft.time = draft.time.max(NameTime::try_from(place)?);
+        }
+        Ok(draft)
     }
 
     /// The same of several; none where one may not be stored.

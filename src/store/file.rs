@@ -18,7 +18,7 @@ use crate::store::artifact::{AddedArtifact, Artifact, NewArtifact, add, cabinet}
 use crate::store::cleanup::Cleaned;
 use crate::store::compaction::Compaction;
 use crate::store::document::{self, Document};
-use crate::store::draft::Dating;
+use crate::store::draft::{Arrival, Dating, latest};
 use crate::store::finding::Finding;
 use crate::store::forget::Forgotten;
 use crate::store::inventory::{self, Inventory};
@@ -192,9 +192,15 @@ impl FileConversationStore {
     pub(crate) async fn import_after(
         &self,
         seen: u64,
-        messages: Vec<ChatMessage>,
+        messages: Vec<impl Into<Arrival> + Send>,
     ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
-        self.write(move |writer| writer.import(messages, seen)).await
+        let arrivals = messages.into_iter().map(Into::into).collect();
+        self.write(move |writer| writer.import(arrivals, seen)).await
+    }
+
+    /// The latest time that a message may have.
+    pub(crate) fn latest_time(&self) -> Timestamp {
+        latest(self.reader.now())
     }
 
     /// [`read_seqs`](ConversationStore::read_seqs) with what is hidden and not removed yet.
@@ -213,8 +219,8 @@ impl FileConversationStore {
     }
 
     /// Which of these messages may not be stored and why, by their places in the list.
-    pub(crate) async fn refused(&self, messages: Vec<ChatMessage>) -> Result<Vec<(usize, Error)>> {
-        self.write(move |writer| Ok(writer.refused(messages))).await
+    pub(crate) async fn refused(&self, arrivals: Vec<Arrival>) -> Result<Vec<(usize, Error)>> {
+        self.write(move |writer| Ok(writer.refused(arrivals))).await
     }
 
     /// What reads it, for work on a thread that may block.

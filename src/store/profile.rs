@@ -242,6 +242,11 @@ impl Profile {
         self.artifacts.get(id).map(String::as_str).filter(|sha256| !sha256.is_empty())
     }
 
+    /// Whether an artifact of that id is there, or was deleted and is not to come back.
+    pub(crate) fn has_had_artifact(&self, id: &str) -> bool {
+        self.artifacts.contains_key(id)
+    }
+
     /// The artifact that has that digest.
     pub(crate) fn artifact_with(&self, sha256: &str) -> Option<&str> {
         self.listed_artifacts().find(|(_, known)| *known == sha256).map(|(id, _)| id)

@@ -75,15 +75,8 @@ impl Snapshot {
     ) -> Result<Self> {
         let mut bytes = [0; 16];
         random(&mut bytes)?;
-        let mut bits = u128::from_be_bytes(bytes);
-        // A random UUID, version 4 of RFC 9562.
-        bits = bits & !(0xf << 76) | 0x4 << 76;
-        bits = bits & !(0x3 << 62) | 0x2 << 62;
-        let hex = format!("{bits:032x}");
-        let id =
-            [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| hex.get(part).unwrap_or_default());
         Ok(Self {
-            id: id.join("-"),
+            id: uuid(bytes, 4),
             rev: 1,
             saved_at,
             description: None,
@@ -151,6 +144,17 @@ impl Drop for Snapshot {
     }
 }
 
+/// The UUID of RFC 9562 that these bytes make, but for the bits that say its version: 4 where they are random, 8 where
+/// they are told by something else.
+pub(crate) fn uuid(bytes: [u8; 16], version: u8) -> String {
+    let mut bits = u128::from_be_bytes(bytes);
+    bits = bits & !(0xf << 76) | u128::from(version & 0xf) << 76;
+    bits = bits & !(0x3 << 62) | 0x2 << 62;
+    let hex = format!("{bits:032x}");
+    let id = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| hex.get(part).unwrap_or_default());
+    id.join("-")
+}
+
 /// Whether a text is a UUID in lower case: the name of a snapshot's file.
 pub(crate) fn is_id(text: &str) -> bool {
     text.len() == 36
@@ -172,6 +176,7 @@ mod tests {
         assert!(is_id(&id) && is_id(&other) && id != other);
         assert_eq!(id.as_bytes()[14], b'4');
         assert!(b"89ab".contains(&id.as_bytes()[19]));
+        assert_eq!(uuid([0xff; 16], 8), "ffffffff-ffff-8fff-bfff-ffffffffffff");
         for wrong in [
             "",
             "../x",

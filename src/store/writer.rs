@@ -12,7 +12,7 @@ use crate::message::ChatMessage;
 use crate::store::artifact::cabinet;
 use crate::store::bulk::Batch;
 use crate::store::cleanup::{self, Cleaned};
-use crate::store::draft::{Dating, Draft, Limits};
+use crate::store::draft::{Arrival, Dating, Draft, Limits};
 use crate::store::forget::{self, Forgotten, Unread};
 use crate::store::imports;
 use crate::store::packer::mend::Before;
@@ -103,14 +103,16 @@ impl Writer {
         }
     }
 
-    /// Keeps the first messages of an import, as many as one pack holds, each at its own place in time. `None`, and
+    /// Keeps the first messages of an import, as many as one pack holds, each at its place in time. `None`, and
     /// nothing is kept, where something was stored after the number `seen`.
     pub(crate) fn import(
         &mut self,
-        messages: Vec<ChatMessage>,
+        arrivals: Vec<Arrival>,
         seen: u64,
     ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
-        let drafts = Draft::all(messages, &self.limits)?;
+        let limits = &self.limits;
+        let drafts = arrivals.into_iter().map(|arrival| Draft::arrived(arrival, limits));
+        let drafts: Vec<Draft> = drafts.collect::<Result<_>>()?;
         let Some(batch) = Batch::next(&mut drafts.into_iter(), self.packer.largest())? else {
             return Ok(Some(Vec::new()));
         };
@@ -128,8 +130,8 @@ impl Writer {
     }
 
     /// Which of these messages may not be stored and why, by their places in the list.
-    pub(crate) fn refused(&self, messages: Vec<ChatMessage>) -> Vec<(usize, Error)> {
-        let drafts = messages.into_iter().map(|message| Draft::new(message, &self.limits));
+    pub(crate) fn refused(&self, arrivals: Vec<Arrival>) -> Vec<(usize, Error)> {
+        let drafts = arrivals.into_iter().map(|arrival| Draft::arrived(arrival, &self.limits));
         drafts.enumerate().filter_map(|(at, draft)| Some((at, draft.err()?))).collect()
     }
 

@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::SYSTEM;
-use crate::import::ForeignMessage;
 use crate::import::RefusalReason::{self, Corrupt};
-use crate::message::{ChatMessage, ChatRole, DISCORD_MESSAGE_ID, ToolCall};
+use crate::import::{ForeignMessage, calls};
+use crate::message::{ChatMessage, ChatRole, DISCORD_MESSAGE_ID};
 
 /// How reports name the form.
 const FORM: &str = "message";
@@ -45,10 +45,7 @@ impl Row {
         };
         let time = moment(&self.timestamp).ok_or(Corrupt("its timestamp is not a time"))?;
         let mut message = ChatMessage::at(role, self.content.unwrap_or_default(), time);
-        message.tool_calls = calls(self.tool_calls.unwrap_or(Value::Null))?;
-        if role != ChatRole::Assistant && !message.tool_calls.is_empty() {
-            return Err(Corrupt("it calls tools and is not the assistant's"));
-        }
+        message.tool_calls = calls::read(self.tool_calls.unwrap_or(Value::Null), role)?;
         message.tool_call_id = self.tool_call_id.filter(|_| role == ChatRole::Tool);
         message.thread_id = self.thread.map(|thread| thread.to_string());
         let foreign = ForeignMessage::new(SYSTEM, &name(self.id), FORM, message)?;
@@ -60,38 +57,6 @@ impl Row {
 /// A time as Python writes it, with an offset from UTC.
 pub(super) fn moment(text: &str) -> Option<Timestamp> {
     text.parse().ok()
-}
-
-/// The calls of a list, or the one there is: `{"id","name","arguments"}`, and the forms in which models give them:
-/// `input` for the arguments, or both within `function` and the arguments as JSON in a text.
-fn calls(value: Value) -> Result<Vec<ToolCall>, RefusalReason> {
-    let unreadable = Corrupt("its tool_calls are not calls of tools");
-    match value {
-        Value::Null => Ok(Vec::new()),
-        Value::Array(calls) => calls.into_iter().map(call).collect::<Option<_>>().ok_or(unreadable),
-        single => call(single).map(|call| vec![call]).ok_or(unreadable),
-    }
-}
-
-fn call(mut value: Value) -> Option<ToolCall> {
-    let text = |value: Option<Value>| match value {
-        None | Some(Value::Null) => Some(String::new()),
-        Some(Value::String(text)) => Some(text),
-        Some(_) => None,
-    };
-    let id = text(value.get_mut("id").map(Value::take))?;
-    let mut inner = value.get_mut("function").map_or(Value::Null, Value::take);
-    let mut function = if inner.is_object() { inner.take() } else { value };
-    let name = text(function.get_mut("name").map(Value::take))?;
-    let arguments = ["arguments", "input"]
-        .into_iter()
-        .find_map(|key| function.get_mut(key).map(Value::take))
-        .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-    let arguments = match arguments {
-        Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-        other => other,
-    };
-    (!name.is_empty()).then_some(ToolCall { id, name, arguments })
 }
 
 #[cfg(test)]
@@ -110,27 +75,6 @@ mod tests {
             tool_call_id: None,
             timestamp: "2025-08-24T05:43:19+00:00".into(),
             discord_message_id: None,
-        }
-    }
-
-    #[test]
-    fn calls_are_read_in_every_form_that_models_give_them() {
-        let plain = ToolCall { id: "c".into(), name: "f".into(), arguments: json!({"a": 1}) };
-        for value in [
-            json!([{"id": "c", "name": "f", "arguments": {"a": 1}}]),
-            json!({"id": "c", "name": "f", "arguments": {"a": 1}}),
-            json!([{"type": "tool_use", "id": "c", "name": "f", "input": {"a": 1}}]),
-            json!([{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]),
-        ] {
-            assert_eq!(calls(value).unwrap(), std::slice::from_ref(&plain));
-        }
-        assert_eq!(calls(Value::Null).unwrap(), []);
-        let bare = &calls(json!([{"name": "f"}])).unwrap()[0];
-        assert_eq!((bare.id.as_str(), &bare.arguments), ("", &json!({})));
-        for wrong in
-            [json!("x"), json!(1), json!([1]), json!([{}]), json!([{"name": 1}]), json!([[]])]
-        {
-            assert!(calls(wrong.clone()).is_err(), "{wrong}");
         }
     }
 

@@ -9,10 +9,9 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
-use super::time;
 use crate::crypto::ForeignKey;
 use crate::import::RefusalReason::{self, Corrupt, Undecryptable};
-use crate::import::json;
+use crate::import::{json, time};
 use crate::message::{ChatMessage, ChatRole};
 
 /// The forms, as reports name them.

@@ -14,7 +14,10 @@ mod chorus;
 mod conversations;
 mod discord;
 mod elara;
+mod jsonl;
 pub(crate) mod keys;
+mod mimir;
+mod openai;
 
 /// How many refused files people are shown; `--json` lists them all.
 const LISTED: usize = 20;
@@ -23,7 +26,7 @@ const LISTED: usize = 20;
 ///
 /// The other program's files are only read. What was taken before, or was forgotten since, is not taken again, so that
 /// an import can be interrupted and repeated at will. Every message keeps its time, and takes its place in the
-/// conversation by it.
+/// conversation by it, but never before one that the other program has before it.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -36,6 +39,9 @@ enum System {
     Chorus(chorus::Args),
     Discord(discord::Args),
     Elara(elara::Args),
+    Jsonl(jsonl::Args),
+    Mimir(mimir::Args),
+    Openai(openai::Args),
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -44,6 +50,9 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         System::Chorus(args) => chorus::run(session, args).await,
         System::Discord(args) => discord::run(session, args).await,
         System::Elara(args) => elara::run(session, args).await,
+        System::Jsonl(args) => jsonl::run(session, args).await,
+        System::Mimir(args) => mimir::run(session, args).await,
+        System::Openai(args) => openai::run(session, args).await,
     }
 }
 

@@ -54,7 +54,7 @@ fn the_discord_bots_conversations_go_into_scopes_of_their_own_once() {
         again[1],
         serde_json::json!({
             "conversation": "dm/1300000000000000001", "thread": "emma", "taken": 0, "alreadyThere": 4,
-            "forgotten": 0, "refused": 0, "expired": true, "snapshots": 0,
+            "forgotten": 0, "refused": 0, "expired": true, "snapshots": 0, "artifacts": 0,
         })
     );
     assert_eq!((&again[7]["taken"], &again[7]["alreadyThere"]), (&0.into(), &55.into()));
@@ -95,6 +95,95 @@ fn chorus_comes_with_its_snapshots_and_leaves_nothing_plain_behind() {
 }
 
 #[test]
+fn mimirs_conversations_come_with_their_titles_snapshots_and_artifacts_once() {
+    let home = Home::new();
+    let folder = fixtures("mimir");
+    let dry = import(&home, &["import", "mimir", &folder, "--dry-run"]);
+    assert_eq!(code(&dry), 0, "{}", err(&dry));
+    assert!(!home.key().exists() && !home.store().exists());
+    let taken = import(&home, &["import", "mimir", &folder]);
+    assert_eq!(code(&taken), 0, "{}", err(&taken));
+    assert_eq!(
+        out(&taken),
+        "named/conv-mep92pvzx9164urj24  took 8 messages\n\
+         named/conv-mep9o8bxovaooktzhh  took 12 messages, 1 artifact\n\
+         named/conv-meph3g5nsdd5cv78rvl  took 23 messages, 2 snapshots, 1 artifact\n\
+         took 43 messages in 3 conversations, 2 snapshots, 2 artifacts\n"
+    );
+    assert_eq!(out(&dry), out(&taken).replace("took", "would take"));
+    let scope = "named/conv-meph3g5nsdd5cv78rvl";
+    let stored = tail(&home, scope);
+    assert_eq!(stored[1]["metadata"]["result:call_7f3"], r#"{"ok":true,"id":17}"#);
+    assert_eq!(stored[2]["toolCallId"], "call_7f3");
+    assert_eq!(code(&home.run(&["--scope", scope, "verify"])), 0);
+
+    let again = parsed(&import(&home, &["--json", "import", "mimir", &folder]));
+    assert_eq!((&again[2]["alreadyThere"], &again[2]["artifacts"]), (&23.into(), &0.into()));
+    assert_eq!((&again[3]["taken"], &again[3]["artifacts"]), (&0.into(), &0.into()));
+}
+
+#[test]
+fn chatgpts_export_and_completions_come_under_their_own_names_once() {
+    let home = Home::new();
+    let folder = format!("{}/export", fixtures("openai"));
+    let dry = import(&home, &["import", "openai", &folder, "--dry-run"]);
+    assert_eq!(code(&dry), 0, "{}", err(&dry));
+    assert!(!home.key().exists() && !home.store().exists());
+    let taken = import(&home, &["import", "openai", &folder]);
+    assert_eq!(code(&taken), 0, "{}", err(&taken));
+    assert!(
+        out(&taken).ends_with("took 8 messages in 3 conversations, 8 other entries passed over\n"),
+        "{}",
+        out(&taken)
+    );
+    let stored = tail(&home, "named/6f0a3c1e-1111-4aaa-8bbb-000000000001");
+    assert_eq!(stored[3]["content"], "Four hours, at 24 °C.");
+
+    let file = format!("{}/training.jsonl", fixtures("openai"));
+    for (messages, there) in [(8, 0), (0, 8)] {
+        let total = parsed(&import(&home, &["--json", "import", "openai", &file])).pop().unwrap();
+        assert_eq!((&total["taken"], &total["alreadyThere"]), (&messages.into(), &there.into()));
+    }
+    assert_eq!(tail(&home, "named/training-2").len(), 3);
+}
+
+#[test]
+fn lines_of_any_program_go_into_the_conversation_that_is_named() {
+    let home = Home::new();
+    let file = home.path().join("chat.jsonl");
+    let good = r#"{"id":1,"role":"human","content":"a","date":"2025-08-24T18:36:25+02:00"}"#;
+    std::fs::write(&file, format!("{good}\n{{\"role\":\"ai\",\"content\":\"b\"}}\nnonsense\n"))
+        .unwrap();
+    let file = file.to_str().unwrap();
+    let scope = ["--scope", "named/kitchen", "--thread", "7"];
+    let run = |more: &[&str]| import(&home, &[&scope[..], &["import", "jsonl"], more].concat());
+    let dry = run(&[file, "--dry-run"]);
+    assert_eq!(code(&dry), 3, "{}", err(&dry));
+    assert!(!home.key().exists() && !home.store().exists());
+    let taken = run(&[file]);
+    assert_eq!(
+        out(&taken),
+        "refused  chat.jsonl#2: it has no time\n\
+         refused  chat.jsonl#3: it is not a JSON object\n\
+         took 1 message, 2 refused; forms: 1 message\n"
+    );
+    let taken = run(&[file, "--at-now"]);
+    assert_eq!(code(&taken), 3);
+    assert!(
+        out(&taken).ends_with("took 1 message, 1 already there, 1 refused; forms: 2 message\n")
+    );
+    let printed = home.run(&[&scope[..], &["tail", "--json"]].concat());
+    let stored = rows(&printed);
+    assert_eq!((&stored[0]["threadId"], &stored[0]["offsetMinutes"]), (&"7".into(), &120.into()));
+
+    // What one conversation prints, another takes.
+    let arguments = ["--scope", "named/study", "import", "jsonl", "-"];
+    let piped = home.feed(&arguments, out(&printed));
+    assert_eq!(code(&piped), 0, "{}", err(&piped));
+    assert!(out(&piped).starts_with("took 2 messages"), "{}", out(&piped));
+}
+
+#[test]
 fn what_was_refused_is_listed_and_the_exit_code_says_so() {
     let home = Home::new();
     let folder = home.path().join("bot/dms");
@@ -123,7 +212,9 @@ fn what_was_refused_is_listed_and_the_exit_code_says_so() {
 #[test]
 fn a_scope_or_what_is_no_source_is_a_mistake_and_nothing_is_made() {
     let home = Home::new();
-    for (system, folder) in [("discord", fixtures("discord")), ("chorus", fixtures("chorus"))] {
+    for (system, folder) in
+        ["discord", "chorus", "mimir", "openai"].map(|name| (name, fixtures(name)))
+    {
         for option in [["--scope", "dm/1"], ["--thread", "x"]] {
             let refused = import(&home, &[&option[..], &["import", system, &folder]].concat());
             assert_eq!(code(&refused), 2, "{}", err(&refused));

@@ -37,6 +37,7 @@ struct ConversationRow<'a> {
     refused: usize,
     expired: bool,
     snapshots: usize,
+    artifacts: usize,
 }
 
 /// What all conversations came to.
@@ -53,6 +54,7 @@ pub(super) struct Total {
     expired: usize,
     skipped_expired: usize,
     snapshots: usize,
+    artifacts: usize,
     passed_over: usize,
 }
 
@@ -130,6 +132,7 @@ impl Total {
         self.forgotten += messages.forgotten;
         self.expired += usize::from(report.expired);
         self.snapshots += report.snapshots;
+        self.artifacts += report.artifacts;
         self.passed_over += messages.passed_over;
     }
 }
@@ -152,6 +155,7 @@ pub(super) fn tell(
             refused,
             expired: report.expired,
             snapshots: report.snapshots,
+            artifacts: report.artifacts,
         });
     }
     let thread = thread.map(|thread| format!(" {DIM}thread{DIM:#} {}", output::printable(thread)));
@@ -169,7 +173,8 @@ pub(super) fn tell(
             (refused, "refused"),
         ],
     );
-    add_snapshots(&mut words, report.snapshots);
+    add_counted(&mut words, report.snapshots, "snapshot");
+    add_counted(&mut words, report.artifacts, "artifact");
     if report.expired {
         words.push_str(&format!(", {WARN}expired{WARN:#}"));
     }
@@ -188,7 +193,8 @@ fn end(session: &Session, total: &Total, refused: &[Refusal]) -> std::io::Result
         output::messages(total.taken),
         output::counted(total.conversations as u64, "conversation"),
     );
-    add_snapshots(&mut words, total.snapshots);
+    add_counted(&mut words, total.snapshots, "snapshot");
+    add_counted(&mut words, total.artifacts, "artifact");
     add(
         &mut words,
         &[
@@ -207,9 +213,9 @@ fn verb(dry_run: bool) -> &'static str {
     if dry_run { "would take" } else { "took" }
 }
 
-fn add_snapshots(words: &mut String, number: usize) {
+fn add_counted(words: &mut String, number: usize, what: &str) {
     if number > 0 {
-        words.push_str(&format!(", {}", output::counted(number as u64, "snapshot")));
+        words.push_str(&format!(", {}", output::counted(number as u64, what)));
     }
 }
 

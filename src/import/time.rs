@@ -1,4 +1,5 @@
-//! The times that Elara writes: `2025-09-18T21:15:40.1234567+00:00`, with 0 to 7 digits of a second.
+//! Times as other systems write them: `2025-09-18T21:15:40.1234567+00:00` with any digits of a second, or the time since 1970
+//! as a number.
 
 use jiff::Timestamp;
 use jiff::fmt::temporal::{Pieces, PiecesOffset};
@@ -14,6 +15,25 @@ pub(super) fn parse(text: &str) -> Option<(Timestamp, Option<i16>)> {
         _ => 0,
     };
     Some((text.parse().ok()?, (minutes != 0).then_some(minutes)))
+}
+
+/// So many seconds since 1970, to the microsecond: a double tells no more of today's.
+pub(super) fn seconds(number: f64) -> Option<Timestamp> {
+    let micros = (number * 1e6).round();
+    #[expect(clippy::cast_possible_truncation, reason = "it is within the range")]
+    let whole = micros as i64;
+    (micros.abs() < 1e18).then(|| Timestamp::from_microsecond(whole).ok()).flatten()
+}
+
+/// A text as [`parse`] takes it, or a number of seconds or milliseconds since 1970: seconds as long as that is before the
+/// year 5138, since no milliseconds of today are as few.
+pub(super) fn of_json(json: &str) -> Option<(Timestamp, Option<i16>)> {
+    if json.starts_with('"') {
+        return parse(&serde_json::from_str::<String>(json).ok()?);
+    }
+    let number: f64 = serde_json::from_str(json).ok()?;
+    let number = if number.abs() < 1e11 { number } else { number / 1e3 };
+    Some((seconds(number)?, None))
 }
 
 #[cfg(test)]
@@ -56,6 +76,26 @@ mod tests {
         #[test]
         fn no_text_makes_it_panic(text in "\\PC{0,40}") {
             let _ = parse(&text);
+        }
+    }
+
+    #[test]
+    fn a_number_is_seconds_or_milliseconds() {
+        for (json, moment) in [
+            ("0", "1970-01-01T00:00:00Z"),
+            ("1756013462", "2025-08-24T05:31:02Z"),
+            ("1756013462.123", "2025-08-24T05:31:02.123Z"),
+            ("1756013462.123457", "2025-08-24T05:31:02.123457Z"),
+            ("1756013462123", "2025-08-24T05:31:02.123Z"),
+            ("1.756013462123e12", "2025-08-24T05:31:02.123Z"),
+            ("-1.5", "1969-12-31T23:59:58.5Z"),
+            (r#""2025-08-24T05:31:02.123Z""#, "2025-08-24T05:31:02.123Z"),
+        ] {
+            assert_eq!(of_json(json), Some((moment.parse().unwrap(), None)), "{json}");
+        }
+        for wrong in ["null", "true", "{}", "1e300", "-1e17", r#""1756013462""#, r#""2025-08-24""#]
+        {
+            assert_eq!(of_json(wrong), None, "{wrong}");
         }
     }
 

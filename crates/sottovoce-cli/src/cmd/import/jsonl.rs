@@ -1,0 +1,77 @@
+//! `sottovoce import jsonl`
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use sottovoce::JsonLines;
+
+use crate::exit::Outcome;
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Fields of a line:
+  role        user, assistant, system or tool, in any letter case; also human, ai, bot, model
+  content     the words
+  the time    as timestampUtc, timestamp, created_at, createdAt, time or date: like 2025-08-24T18:36:25+02:00, or
+              the seconds or milliseconds since 1970 as a number
+  id          what the source calls the message; kept as messageId
+  metadata    texts by name; values of other kinds are kept as their JSON
+  toolCalls, toolCallId, threadId, offsetMinutes    as `tail --json` prints them
+
+Examples:
+  sottovoce --scope named/kitchen import jsonl chat.jsonl --dry-run
+  sottovoce --scope named/kitchen import jsonl chat.jsonl     again when it has grown: takes what is new
+  sottovoce --json tail -n 100000 | sottovoce --config other.json import jsonl -
+
+Exit codes:
+  0  all is taken                  3  some lines were refused; the rest is taken
+  1  failed; see the message     130  interrupted; the same command goes on from there";
+
+/// Takes over messages that any program wrote, one JSON object a line
+///
+/// They go into the conversation that --scope names, and those whose lines name no thread into that of --thread. Each
+/// takes its place by its time, and what was said in the same moment stays in the order of the lines. A line that does not
+/// say when it was said is refused, since nobody else can know, unless --at-now is given. A message is known again by its
+/// id and what its line says, notes excepted, and without a time by the name of the file too; without an id, each of
+/// several lines that are the same is a message. Other fields are passed over. The file stays as it is.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The file, or `-` for standard input
+    file: PathBuf,
+
+    /// Takes lines without a time as said now, in their order; another run does not take them twice
+    #[arg(long)]
+    at_now: bool,
+
+    /// Only tells what would be taken
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) async fn run(session: &Session, args: Args) -> Outcome {
+    let (mut lines, total) = if args.file.as_os_str() == "-" {
+        if std::io::stdin().is_terminal() {
+            output::note("reading JSON lines; end with Ctrl-D");
+        }
+        (JsonLines::from_reader(std::io::stdin()), None)
+    } else {
+        (JsonLines::new(args.file), Some(0))
+    };
+    lines = lines.in_thread(session.thread.clone());
+    if args.at_now {
+        lines = lines.said_at(session.clock().now().timestamp());
+    }
+    let bar = output::progress(total, "reading");
+    let shown = bar.clone();
+    let foreign = lines
+        .read(move |progress| {
+            if total.is_some() {
+                super::advance(&shown, progress);
+            }
+        })
+        .await;
+    bar.finish_and_clear();
+    super::keep(session, foreign?, args.dry_run).await
+}

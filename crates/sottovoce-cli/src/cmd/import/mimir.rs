@@ -1,0 +1,48 @@
+//! `sottovoce import mimir`
+
+use std::path::PathBuf;
+
+use sottovoce::MimirFolder;
+
+use super::conversations::{self, Wishes};
+use crate::exit::Outcome;
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce import mimir ~/project --dry-run       what is in ~/project/.mimir/context?
+  sottovoce import mimir ~/project
+  sottovoce --scope named/conv-abc123 tail         afterwards: one of the conversations
+
+Exit codes:
+  0  all is taken                  3  something was refused; the rest is taken
+  1  failed; see the message     130  interrupted; the same command goes on from there";
+
+/// Takes over the conversations that Mimir keeps in a project
+///
+/// Each becomes the conversation named/ID, its messages in the order of Mimir's lines with their times, tool calls and
+/// notes. Titles, tags, notes and costs become settings where these say nothing yet. Artifacts are added with Mimir's id
+/// as `mimirId`; what messages say of them stays word for word. Saved states become snapshots. The folder stays as it
+/// is.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The project's folder, or its `.mimir/context`
+    dir: PathBuf,
+
+    /// Only tells what would be taken
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) async fn run(session: &Session, args: Args) -> Outcome {
+    conversations::check(session)?;
+    let folder = MimirFolder::new(args.dir);
+    let bar = output::progress(Some(0), "reading");
+    let shown = bar.clone();
+    let found = folder.read(move |progress| super::advance(&shown, progress)).await;
+    bar.finish_and_clear();
+    let wishes = Wishes { dry_run: args.dry_run, skip_expired: false };
+    conversations::keep(session, found?, wishes).await
+}

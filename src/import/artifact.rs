@@ -1,0 +1,144 @@
+//! Large data that another system keeps beside a conversation's messages.
+
+use std::collections::HashSet;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::blob::{Blobs, SourceReader};
+use crate::crypto::fingerprint;
+use crate::error::{Error, Result};
+use crate::import::{Refusal, RefusalReason};
+use crate::store::file::blocking;
+use crate::store::{ConversationStore, FileConversationStore, NewArtifact, Profile};
+
+/// How many bytes are read at once.
+const PIECE: usize = 1 << 16;
+
+/// Large data as another system has it. It is read as it is added, and never held whole.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ForeignArtifact {
+    /// What is known of it.
+    pub artifact: NewArtifact,
+    /// The file that its contents are in.
+    pub file: String,
+    id: String,
+    folder: Arc<dyn Blobs>,
+    name: String,
+}
+
+impl ForeignArtifact {
+    /// `id` is what the system itself tells it apart by, in that conversation, and `name` its file's in the `folder`.
+    pub(super) fn new(
+        (system, conversation, id): (&str, &str, &str),
+        artifact: NewArtifact,
+        file: String,
+        (folder, name): (Arc<dyn Blobs>, String),
+    ) -> Self {
+        let items = ["sottovoce/v1 artifact", system, conversation, id].map(str::as_bytes);
+        // Always the same, so that one that was deleted here does not come back.
+        let id = format!("{:032x}", u128::from_be_bytes(fingerprint(&items)));
+        Self { artifact, file, id, folder, name }
+    }
+
+    fn open(&self) -> Result<Result<SourceReader, RefusalReason>> {
+        match self.folder.open(&self.name) {
+            Ok(Some(source)) => Ok(Ok(SourceReader::new(source))),
+            Ok(None) => Ok(Err(RefusalReason::Unreadable(io::ErrorKind::NotFound))),
+            Err(error) => RefusalReason::unread(error).map(Err),
+        }
+    }
+
+    /// Adds it under its own id; whether it was not there before.
+    async fn keep(&self, store: &FileConversationStore) -> Result<Result<bool, RefusalReason>> {
+        let under_its_id = self.artifact.clone().with_id(self.id.clone());
+        // What was left by an adding that was killed lies in the way until a repair, but of that id alone.
+        for artifact in [under_its_id, self.artifact.clone()] {
+            let content = match self.open()? {
+                Ok(content) => Box::new(content),
+                Err(reason) => return Ok(Err(reason)),
+            };
+            match store.add_artifact(artifact, content).await {
+                Ok(added) => return Ok(Ok(!added.was_there)),
+                Err(Error::Damaged { .. }) => {}
+                Err(error) => return RefusalReason::of(&error).map(Err).ok_or(error),
+            }
+        }
+        Ok(Err(RefusalReason::Unstorable(
+            "something lies in its place; `sottovoce repair` removes it",
+        )))
+    }
+
+    fn sha256(&self) -> Result<Result<String, RefusalReason>> {
+        let mut content = match self.open()? {
+            Ok(content) => content,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let (mut digest, mut piece) = (Sha256::new(), zeroize::Zeroizing::new(vec![0; PIECE]));
+        loop {
+            match content.read(&mut piece) {
+                Ok(0) => break,
+                Ok(read) => digest.update(piece.get(..read).unwrap_or_default()),
+                Err(error) => return Ok(Err(RefusalReason::Unreadable(error.kind()))),
+            }
+        }
+        let digits = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Ok(digits))
+    }
+}
+
+/// How many would be added, and what would be refused.
+pub(super) async fn look(
+    store: &FileConversationStore,
+    artifacts: Vec<ForeignArtifact>,
+    refused: &mut Vec<Refusal>,
+) -> Result<usize> {
+    let profile = store.profile().await?;
+    let (new, mut found) = blocking(move || count(&profile, artifacts)).await?;
+    refused.append(&mut found);
+    Ok(new)
+}
+
+fn count(profile: &Profile, artifacts: Vec<ForeignArtifact>) -> Result<(usize, Vec<Refusal>)> {
+    let (mut seen, mut refused) = (HashSet::new(), Vec::new());
+    for artifact in missing(profile, artifacts) {
+        match artifact.sha256()? {
+            Ok(sha256) if profile.artifact_with(&sha256).is_none() => {
+                seen.insert(sha256);
+            }
+            Ok(_) => {}
+            Err(reason) => refused.push(Refusal::new(artifact.file, reason)),
+        }
+    }
+    Ok((seen.len(), refused))
+}
+
+/// Adds those that are not there and were not deleted, and says how many that was. What is wrong with one is refused
+/// alone.
+pub(super) async fn keep(
+    store: &FileConversationStore,
+    artifacts: Vec<ForeignArtifact>,
+    refused: &mut Vec<Refusal>,
+) -> Result<usize> {
+    if artifacts.is_empty() {
+        return Ok(0);
+    }
+    let profile = store.profile().await?;
+    let mut added = 0;
+    for artifact in missing(&profile, artifacts) {
+        match artifact.keep(store).await? {
+            Ok(is_new) => added += usize::from(is_new),
+            Err(reason) => refused.push(Refusal::new(artifact.file, reason)),
+        }
+    }
+    Ok(added)
+}
+
+fn missing(
+    profile: &Profile,
+    artifacts: Vec<ForeignArtifact>,
+) -> impl Iterator<Item = ForeignArtifact> {
+    artifacts.into_iter().filter(|artifact| !profile.has_had_artifact(&artifact.id))
+}

@@ -1,0 +1,92 @@
+//! What another system knows of a conversation beside its messages.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use jiff::Timestamp;
+use zeroize::Zeroize;
+
+use crate::error::Result;
+use crate::import::{Refusal, RefusalReason};
+use crate::store::{ConversationStore, FileConversationStore, Profile, Spent};
+
+/// What another system knows of a conversation beside its messages. `Debug` shows no words.
+#[derive(Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ForeignFacts {
+    /// What it is called there.
+    pub title: Option<String>,
+    /// Words to find it by.
+    pub tags: BTreeSet<String>,
+    /// Other notes; values that are no texts as compact JSON.
+    pub metadata: BTreeMap<String, String>,
+    /// When it was made.
+    pub created_at: Option<Timestamp>,
+    /// What it cost there.
+    pub spent: Spent,
+    /// The file or record it was read from.
+    pub file: String,
+}
+
+impl ForeignFacts {
+    /// Notes what the settings do not say yet. What they say is the user's own, and stays.
+    fn add_to(&self, profile: &mut Profile) {
+        if profile.title.is_none() {
+            profile.title.clone_from(&self.title);
+        }
+        if profile.tags.is_empty() {
+            profile.tags.clone_from(&self.tags);
+        }
+        for (name, value) in &self.metadata {
+            profile.metadata.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        profile.created_at = profile.created_at.or(self.created_at);
+        if profile.brought.is_nothing() {
+            profile.brought = self.spent;
+        }
+    }
+
+    /// Has the conversation's settings say it. What the store refuses is refused alone.
+    pub(super) async fn keep(
+        self,
+        store: &FileConversationStore,
+        refused: &mut Vec<Refusal>,
+    ) -> Result<()> {
+        let before = store.profile().await?;
+        let mut after = Profile::clone(&before);
+        self.add_to(&mut after);
+        // Nothing to say does not make a conversation.
+        if after == *before {
+            return Ok(());
+        }
+        let file = self.file.clone();
+        match store.change_profile(Box::new(move |profile| self.add_to(profile))).await {
+            Ok(_) => Ok(()),
+            Err(error) => match RefusalReason::of(&error) {
+                Some(reason) => {
+                    refused.push(Refusal::new(file, reason));
+                    Ok(())
+                }
+                None => Err(error),
+            },
+        }
+    }
+}
+
+impl fmt::Debug for ForeignFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ForeignFacts")
+            .field("file", &self.file)
+            .field("created_at", &self.created_at)
+            .field("tags", &self.tags.len())
+            .field("metadata", &self.metadata.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for ForeignFacts {
+    fn drop(&mut self) {
+        self.title.zeroize();
+        self.metadata.values_mut().for_each(Zeroize::zeroize);
+    }
+}

@@ -1,0 +1,101 @@
+//! A conversation's large data: `{id}.txt` with the contents, and `{id}.txt.meta.json`.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::{SYSTEM, conversation};
+use crate::blob::EntryKind;
+use crate::error::Result;
+use crate::import::RefusalReason::{self, Corrupt};
+use crate::import::level::{Level, misnamed};
+use crate::import::notes::{self, Raw};
+use crate::import::{Foreign, ForeignArtifact, Refusal, json, time};
+use crate::store::{ArtifactKind, NewArtifact};
+
+/// How the names of contents end.
+const CONTENTS: &str = ".txt";
+/// How those of what is known of them go on.
+const META: &str = ".meta.json";
+/// The note that says what Mimir's messages call it.
+const MIMIR_ID: &str = "mimirId";
+
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    name: Option<String>,
+    #[serde(rename = "mimeType")]
+    mime_type: Option<String>,
+    #[serde(rename = "createdAt")]
+    created_at: Option<String>,
+    #[serde(borrow)]
+    metadata: Option<Raw<'a>>,
+}
+
+/// The artifacts that can be added. Their names are those of the listing: what is said of an artifact leads nowhere.
+pub(super) fn read(
+    level: &Level,
+    conversation: &str,
+    foreign: &mut Foreign,
+) -> Result<Vec<ForeignArtifact>> {
+    let mut artifacts = Vec::new();
+    for (name, kind) in level.list(&mut foreign.refused)? {
+        if name.ends_with(META.as_bytes()) {
+            continue;
+        }
+        let Some(id) = name.strip_suffix(CONTENTS.as_bytes()) else {
+            foreign.passed_over += 1;
+            continue;
+        };
+        let (EntryKind::File, Ok(id)) = (kind, str::from_utf8(id)) else {
+            foreign.refused.push(level.refusal(&name, misnamed(kind)));
+            continue;
+        };
+        let file = format!("{id}{CONTENTS}");
+        let meta = format!("{file}{META}");
+        let absent = Err(RefusalReason::Unreadable(std::io::ErrorKind::NotFound));
+        let read = conversation::file(level, &meta)?.unwrap_or(absent);
+        match read.and_then(|bytes| about(&bytes, id)) {
+            Ok(new) => artifacts.push(ForeignArtifact::new(
+                (SYSTEM, conversation, id),
+                new,
+                level.place(&file),
+                (Arc::clone(&level.blobs), file),
+            )),
+            Err(reason) => foreign.refused.push(Refusal::new(level.place(&meta), reason)),
+        }
+    }
+    Ok(artifacts)
+}
+
+fn about(bytes: &[u8], id: &str) -> Result<NewArtifact, RefusalReason> {
+    let fields: Fields<'_> =
+        json::object(json::text(bytes)?, "its fields are not those of an artifact")?;
+    let name = fields.name.unwrap_or_else(|| id.to_owned());
+    let mut new = NewArtifact::new(ArtifactKind::from(fields.kind), name);
+    if let Some(mime_type) = fields.mime_type {
+        new = new.mime_type(mime_type);
+    }
+    if let Some(at) = fields.created_at {
+        let (at, _) = time::parse(&at).ok_or(Corrupt("its createdAt is not a time"))?;
+        new = new.created_at(at);
+    }
+    for (name, value) in notes::of(SYSTEM, fields.metadata.unwrap_or_default()) {
+        new = new.with_metadata(name, value);
+    }
+    Ok(new.with_metadata(MIMIR_ID, id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = about(&bytes, "art-1");
+        }
+    }
+}
