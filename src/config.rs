@@ -26,7 +26,7 @@ pub use source::{key_of_text, read_fd};
 pub const FILE_NAME: &str = "appsettings.json";
 
 /// All settings, with where each came from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Config {
     /// The section `Context`.
@@ -108,7 +108,7 @@ pub struct LanguageModelConfig {
 }
 
 /// What the configuration says of the key.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ConfiguredKey {
     /// Nothing: the key file decides.

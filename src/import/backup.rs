@@ -1,6 +1,7 @@
 //! Taking back what an export has written: into an empty conversation exactly as it was, into any other without doubling
 //! anything or bringing back what was forgotten.
 
+mod artifacts;
 mod merge;
 mod parse;
 mod receive;

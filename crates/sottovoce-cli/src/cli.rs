@@ -79,6 +79,7 @@ pub(crate) enum Command {
     /// Deletes nothing, and applies to all threads of the conversation. Only this command, and `/context clear` in a
     /// chat, clears anything; no words that are said do.
     Clear,
+    Context(cmd::context::Args),
     Prune(cmd::prune::Args),
     Compact(cmd::compact::Args),
     Snapshot(cmd::snapshot::Args),

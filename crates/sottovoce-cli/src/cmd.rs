@@ -9,6 +9,7 @@ pub(crate) mod clear;
 pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod context;
 pub(crate) mod conversations;
 pub(crate) mod doctor;
 pub(crate) mod export;

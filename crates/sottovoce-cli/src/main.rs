@@ -59,6 +59,7 @@ async fn run(cli: Cli) -> Outcome {
         passphrase_fd: cli.passphrase_fd,
         scope: cli.scope,
         thread: cli.thread,
+        ..Session::default()
     };
     match cli.command {
         Command::Ask(args) => cmd::ask::run(&session, args).await,
@@ -67,6 +68,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Append(args) => cmd::append::run(&session, args).await,
         Command::Tail(args) => cmd::tail::run(&session, args).await,
         Command::Clear => cmd::clear::run(&session).await,
+        Command::Context(args) => cmd::context::run(&session, args).await,
         Command::Prune(args) => cmd::prune::run(&session, args).await,
         Command::Compact(args) => cmd::compact::run(&session, args).await,
         Command::Snapshot(args) => cmd::snapshot::run(&session, args).await,

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use sottovoce::config::{ConfiguredKey, read_fd};
 use sottovoce::{
@@ -15,13 +15,17 @@ use crate::exit::Failure;
 use crate::output;
 use crate::passphrase;
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Session {
     pub(crate) config_file: Option<PathBuf>,
     pub(crate) json: bool,
     pub(crate) passphrase_fd: Option<u32>,
     pub(crate) scope: Scope,
     pub(crate) thread: Option<String>,
+    /// The configuration, once it was read: what gives a key may be read only once.
+    pub(crate) loaded: OnceLock<Config>,
+    /// The keys that somebody was asked for.
+    pub(crate) asked: Arc<OnceLock<Vec<Arc<EncryptionKey>>>>,
 }
 
 impl Session {
@@ -30,6 +34,14 @@ impl Session {
     }
 
     pub(crate) fn load(&self) -> sottovoce::Result<Config> {
+        if let Some(config) = self.loaded.get() {
+            return Ok(config.clone());
+        }
+        let config = self.read_config()?;
+        Ok(self.loaded.get_or_init(|| config).clone())
+    }
+
+    fn read_config(&self) -> sottovoce::Result<Config> {
         let mut config = Config::load(self.config_file.as_deref())?;
         let Some(fd) = self.passphrase_fd else {
             return Ok(config);
@@ -50,10 +62,14 @@ impl Session {
     pub(crate) fn keys(&self, config: &Config) -> Result<Vec<Arc<EncryptionKey>>, Failure> {
         match config.encryption_keys() {
             Err(needed @ Error::PassphraseNeeded { .. }) => {
+                if let Some(keys) = self.asked.get() {
+                    return Ok(keys.clone());
+                }
                 let what = format!("Passphrase of {}", config.storage_root()?.display());
                 let key = EncryptionKey::from_passphrase(passphrase::ask(&what)?.ok_or(needed)?)?;
                 let next = EncryptionKey::read_file(&config.next_key_file()?)?;
-                Ok([Some(key), next].into_iter().flatten().map(Arc::new).collect())
+                let keys = [Some(key), next].into_iter().flatten().map(Arc::new).collect();
+                Ok(self.asked.get_or_init(|| keys).clone())
             }
             keys => Ok(keys?),
         }

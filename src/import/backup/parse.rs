@@ -14,6 +14,7 @@ use serde::de::{
 use serde_json::error::Category;
 use zeroize::Zeroizing;
 
+use super::artifacts::Artifacts;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::backup::{Body, Record};
@@ -66,13 +67,13 @@ pub(super) fn parse(text: impl Read, path: &Path, to: &mut dyn Elements) -> Resu
 }
 
 /// Where elements go, and what was the matter with one.
-struct Sink<'a> {
+pub(super) struct Sink<'a> {
     to: &'a mut dyn Elements,
-    failed: &'a mut Option<Error>,
+    pub(super) failed: &'a mut Option<Error>,
 }
 
 impl Sink<'_> {
-    fn give<E: serde::de::Error>(
+    pub(super) fn give<E: serde::de::Error>(
         &mut self,
         element: impl FnOnce(&mut dyn Elements) -> Result<()>,
     ) -> Result<(), E> {
@@ -285,134 +286,6 @@ where
     }
 }
 
-struct Artifacts<'s, 'a>(&'s mut Sink<'a>);
-
-impl<'de> DeserializeSeed<'de> for Artifacts<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Artifacts<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("artifacts")
-    }
-
-    fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
-        while seq.next_element_seed(OneArtifact(self.0))?.is_some() {}
-        Ok(())
-    }
-}
-
-/// What is known of an artifact, and then its contents.
-struct OneArtifact<'s, 'a>(&'s mut Sink<'a>);
-
-impl<'de> DeserializeSeed<'de> for OneArtifact<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for OneArtifact<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an artifact")
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
-        let artifact = match map.next_entry::<String, Artifact>()? {
-            Some((name, artifact)) if name == "meta" => artifact,
-            _ => return Err(M::Error::custom("no meta")),
-        };
-        match map.next_key::<String>()?.as_deref() {
-            Some("content") => map.next_value_seed(Contents { sink: self.0, artifact })?,
-            _ => return Err(M::Error::custom("no content")),
-        }
-        match map.next_key::<IgnoredAny>()? {
-            None => Ok(()),
-            Some(_) => Err(M::Error::custom("more than an artifact")),
-        }
-    }
-}
-
-/// An artifact's contents, piece by piece.
-struct Contents<'s, 'a> {
-    sink: &'s mut Sink<'a>,
-    artifact: Artifact,
-}
-
-impl<'de> DeserializeSeed<'de> for Contents<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Contents<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("pieces of base64")
-    }
-
-    fn visit_seq<S: SeqAccess<'de>>(self, seq: S) -> Result<(), S::Error> {
-        let Self { sink, artifact } = self;
-        let mut pieces =
-            Pieces { seq, piece: Zeroizing::default(), at: 0, failed: None, of: PhantomData };
-        let given = sink.give(|to| to.artifact(artifact, &mut pieces));
-        if let Some(error) = pieces.failed.take() {
-            *sink.failed = None;
-            return Err(error);
-        }
-        given?;
-        // Whoever had no need of it has left some.
-        while pieces.seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
-}
-
-struct Pieces<'de, S: SeqAccess<'de>> {
-    seq: S,
-    piece: Zeroizing<Vec<u8>>,
-    at: usize,
-    failed: Option<S::Error>,
-    of: PhantomData<&'de ()>,
-}
-
-impl<'de, S: SeqAccess<'de>> Read for Pieces<'de, S> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while self.at >= self.piece.len() {
-            let next = self
-                .seq
-                .next_element::<String>()
-                .and_then(|next| next.map(Zeroizing::new).map(|text| decoded(&text)).transpose());
-            match next {
-                Ok(None) => return Ok(0),
-                Ok(Some(piece)) => (self.piece, self.at) = (Zeroizing::new(piece), 0),
-                Err(error) => {
-                    self.failed = Some(error);
-                    return Err(io::ErrorKind::InvalidData.into());
-                }
-            }
-        }
-        let rest = self.piece.get(self.at..).unwrap_or_default();
-        let length = rest.len().min(into.len());
-        if let (Some(into), Some(rest)) = (into.get_mut(..length), rest.get(..length)) {
-            into.copy_from_slice(rest);
-        }
-        self.at += length;
-        Ok(length)
-    }
-}
-
-fn decoded<E: serde::de::Error>(base64: &str) -> Result<Vec<u8>, E> {
+pub(super) fn decoded<E: serde::de::Error>(base64: &str) -> Result<Vec<u8>, E> {
     BASE64.decode(base64).map_err(|_| E::custom("not base64"))
 }

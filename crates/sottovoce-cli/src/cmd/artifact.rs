@@ -1,12 +1,12 @@
 //! `sottovoce artifact`
 
-mod add;
+pub(crate) mod add;
 mod delete;
 mod export;
-mod folder;
+pub(crate) mod folder;
 pub(crate) mod list;
-mod search;
-mod show;
+pub(crate) mod search;
+pub(crate) mod show;
 mod size;
 mod source;
 

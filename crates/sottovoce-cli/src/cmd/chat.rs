@@ -28,11 +28,15 @@ Every line is an utterance. These are not:
   /off WORDS     asks WORDS and keeps neither them nor the answer
   /forget last   deletes the last exchange for ever (in a pipe: /forget last yes)
   /explain       what the last prompt held, and why
-  /context       how much there is; also /context stats
+  /context       what there is, and how full the prompt is
+  /context messages [--role ROLE]   /context artifacts   /context stats   /context show ID
+  /context add FILE   add-folder DIR   add-search WORDS   keeps large data beside the messages
+  /context prune [--max-tokens N]   takes out of prompts what is worth least; deletes nothing
+  /context compact         has the model summarize older messages; prune and compact know --undo
   /context clear           later prompts hold nothing that was said so far; deletes nothing
+  /context export FILE     writes the conversation to a file
   /context save [WORDS]    saves what was said lately as a snapshot, with a summary by the model
-  /context history         the snapshots, the newest first; /context show ID shows one
-  /context restore ID      brings a snapshot back
+  /context history         the snapshots, the newest first; /context restore ID brings one back
   /scope [SCOPE]           whose conversation this is, or goes over to another one
   //WORDS        says /WORDS
   /help          this
@@ -55,8 +59,8 @@ pub(crate) struct Args {
 }
 
 /// A chat that goes on.
-struct Chat<'a> {
-    session: &'a Session,
+struct Chat {
+    session: Session,
     config: Config,
     store: Arc<FileConversationStore>,
     conversation: Conversation,
@@ -81,7 +85,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let store = Arc::new(session.store_or_make(&config).await?);
     let conversation = session.conversation_from(&config, Arc::clone(&store), args.clean).await?;
     let mut chat = Chat {
-        session,
+        session: session.clone(),
         config,
         store,
         conversation,
@@ -111,7 +115,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     outcome
 }
 
-impl Chat<'_> {
+impl Chat {
     async fn hold(&mut self) -> Outcome {
         while !self.over {
             match self.line(None).await? {

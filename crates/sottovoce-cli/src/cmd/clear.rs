@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use sottovoce::Conversation;
 
 use crate::cmd::stats::moment;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
@@ -18,7 +19,13 @@ struct Cleared {
 pub(crate) async fn run(session: &Session) -> Outcome {
     let config = session.config()?;
     let store = session.store_or_make(&config).await?;
-    let profile = session.conversation(&config, Arc::new(store))?.clear().await?;
+    clear(session, &session.conversation(&config, Arc::new(store))?).await?;
+    Ok(Exit::Done)
+}
+
+/// Clears the context of a conversation that is open.
+pub(crate) async fn clear(session: &Session, conversation: &Conversation) -> Result<(), Failure> {
+    let profile = conversation.clear().await?;
     let cleared = profile.cleared.map(|cleared| cleared.at);
     if session.json {
         output::json(&Cleared { scope: session.scope.to_string(), cleared })?;
@@ -29,5 +36,5 @@ pub(crate) async fn run(session: &Session) -> Outcome {
             session.scope
         ));
     }
-    Ok(Exit::Done)
+    Ok(())
 }

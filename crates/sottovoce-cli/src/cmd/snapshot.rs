@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Subcommand;
 use jiff::Timestamp;
 use serde::Serialize;
-use sottovoce::{Conversation, ConversationStore, SavedMessage, Snapshot};
+use sottovoce::{Conversation, ConversationStore, FileConversationStore, SavedMessage, Snapshot};
 
 use crate::cmd::stats::moment;
 use crate::exit::{Exit, Failure, Outcome};
@@ -104,38 +104,59 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     let conversation = session.conversation(&config, Arc::clone(&store))?;
     match args.action {
-        Action::Save { description } => {
-            let description = Some(description.join(" ")).filter(|text| !text.trim().is_empty());
-            let snapshot = conversation.save_snapshot(description).await?;
-            show(session, &snapshot)?;
-        }
-        Action::List => {
-            let (snapshots, findings) = store.snapshots().await?;
-            output::skipped(&findings);
-            if snapshots.is_empty() && findings.is_empty() && !session.json {
-                output::note("no snapshot was saved in this conversation");
-            }
-            snapshots.iter().try_for_each(|snapshot| show(session, snapshot))?;
-        }
-        Action::Show { id } => {
-            let snapshot = conversation.snapshot(&id).await?;
-            show_whole(session, &snapshot)?;
-        }
-        Action::Restore { id } => {
-            let restored = conversation.restore(&id).await?;
-            let ids: Vec<u64> = restored.iter().map(|stored| stored.seq).collect();
-            if session.json {
-                output::json(&Restored { restored: ids.len(), ids })?;
-            } else {
-                output::note(&said_restored(ids.len()));
-            }
-        }
+        Action::Save { description } => save(session, &conversation, &description).await?,
+        Action::List => list(session, &store).await?,
+        Action::Show { id } => return show_one(session, &conversation, &id).await,
+        Action::Restore { id } => restore(session, &conversation, &id).await?,
         Action::Delete { id, yes } => delete(session, &conversation, &id, yes).await?,
     }
     Ok(Exit::Done)
 }
 
-pub(crate) fn said_restored(messages: usize) -> String {
+/// Saves the window.
+pub(crate) async fn save(
+    session: &Session,
+    conversation: &Conversation,
+    description: &[String],
+) -> Result<(), Failure> {
+    let description = Some(description.join(" ")).filter(|text| !text.trim().is_empty());
+    let snapshot = conversation.save_snapshot(description).await?;
+    Ok(show(session, &snapshot)?)
+}
+
+/// Lists the snapshots, the newest first.
+pub(crate) async fn list(session: &Session, store: &FileConversationStore) -> Result<(), Failure> {
+    let (snapshots, findings) = store.snapshots().await?;
+    output::skipped(&findings);
+    if snapshots.is_empty() && findings.is_empty() && !session.json {
+        output::note("no snapshot was saved in this conversation");
+    }
+    Ok(snapshots.iter().try_for_each(|snapshot| show(session, snapshot))?)
+}
+
+/// Shows one with its messages.
+pub(crate) async fn show_one(session: &Session, conversation: &Conversation, id: &str) -> Outcome {
+    let snapshot = conversation.snapshot(id).await?;
+    show_whole(session, &snapshot)?;
+    Ok(Exit::Done)
+}
+
+/// Brings one back into the window.
+pub(crate) async fn restore(
+    session: &Session,
+    conversation: &Conversation,
+    id: &str,
+) -> Result<(), Failure> {
+    let restored = conversation.restore(id).await?;
+    let ids: Vec<u64> = restored.iter().map(|stored| stored.seq).collect();
+    if session.json {
+        return Ok(output::json(&Restored { restored: ids.len(), ids })?);
+    }
+    output::note(&said_restored(ids.len()));
+    Ok(())
+}
+
+fn said_restored(messages: usize) -> String {
     match messages {
         0 => "the window holds all of it already".to_owned(),
         messages => format!("brought {} back into the window", output::messages(messages)),
@@ -167,7 +188,7 @@ async fn delete(
 }
 
 /// A snapshot in a few lines.
-pub(crate) fn show(session: &Session, snapshot: &Snapshot) -> io::Result<()> {
+fn show(session: &Session, snapshot: &Snapshot) -> io::Result<()> {
     if session.json {
         return output::json(&Row::of(snapshot));
     }

@@ -34,7 +34,7 @@ const LONGEST_KIND: usize = 64;
 /// Adds a file, or what comes through a pipe, and a message that refers to it
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The file; `-` reads standard input
     file: PathBuf,
 
@@ -85,7 +85,7 @@ pub(super) fn mime_of(name: &str) -> Option<&'static str> {
     mime_guess::from_path(name).first_raw().filter(|guess| *guess != "video/vnd.dlna.mpeg-tts")
 }
 
-pub(super) async fn run(session: &Session, args: Args) -> Outcome {
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let watch = Arc::new(Watch::default());
     let is_input = args.file == Path::new("-");
     let place = if is_input { "standard input".into() } else { args.file.display().to_string() };

@@ -40,7 +40,7 @@ const NAMED: usize = 20;
 /// is in none. Run again, it adds only what has changed.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The folder
     dir: PathBuf,
 
@@ -83,7 +83,7 @@ struct LeftOut {
     reason: String,
 }
 
-pub(super) async fn run(session: &Session, args: Args) -> Outcome {
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let root = folder(&args.dir)?;
     let name = name(&args.dir, &root);
     let config = session.config()?;

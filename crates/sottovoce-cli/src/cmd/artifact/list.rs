@@ -1,6 +1,6 @@
 //! `sottovoce artifact list`
 
-use sottovoce::{Artifact, ConversationStore};
+use sottovoce::{Artifact, ConversationStore, FileConversationStore};
 
 use crate::cmd::stats::{bytes, moment};
 use crate::exit::{Exit, Outcome};
@@ -13,6 +13,11 @@ pub(crate) const SHORT: usize = 8;
 pub(super) async fn run(session: &Session) -> Outcome {
     let config = session.config()?;
     let store = session.store_or_empty(&config).await?;
+    list(session, &store).await
+}
+
+/// Lists the artifacts of a conversation that is open.
+pub(crate) async fn list(session: &Session, store: &FileConversationStore) -> Outcome {
     let (artifacts, findings) = store.artifacts().await?;
     output::skipped(&findings);
     if session.json {

@@ -34,7 +34,7 @@ Exit codes:
 /// limits of the conversation is not found; what was cleared is. With --thread, only what was said in that thread.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The words; several need no quotes
     #[arg(required = true)]
     query: Vec<String>,
@@ -59,7 +59,7 @@ struct Row<'a> {
     message: Option<u64>,
 }
 
-pub(super) async fn run(session: &Session, args: Args) -> Outcome {
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let query = Zeroizing::new(output::one_line(args.query.join(" ").trim()));
     if query.is_empty() {
         return Err(Failure::input("there are no words to look for", "give some"));

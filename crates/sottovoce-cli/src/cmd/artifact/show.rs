@@ -29,13 +29,20 @@ const LONGEST_JSON: u64 = 1 << 26;
 /// Prints what is in an artifact, as it is where that goes into a pipe
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Its id, or the beginning of it
     id: String,
 
     /// Only these bytes, counted from 0 and both included; `1000-` goes to the end
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse_range)]
     bytes: Option<Bytes>,
+}
+
+impl Args {
+    /// The id that was given.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +69,7 @@ struct Row<'a> {
     text: Option<&'a str>,
 }
 
-pub(super) async fn run(session: &Session, args: Args) -> Outcome {
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
     let store = session.store_or_empty(&config).await?;
     let mut contents = open(&store, &args.id).await?;

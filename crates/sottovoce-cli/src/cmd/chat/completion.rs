@@ -7,10 +7,18 @@ use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 
 /// Every line that is no utterance, as far as it is always the same.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 22] = [
     "/context",
+    "/context add ",
+    "/context add-folder ",
+    "/context add-search ",
+    "/context artifacts",
     "/context clear",
+    "/context compact",
+    "/context export ",
     "/context history",
+    "/context messages",
+    "/context prune ",
     "/context restore ",
     "/context save ",
     "/context show ",
@@ -72,7 +80,7 @@ mod tests {
     #[test]
     fn commands_are_completed_word_by_word_and_utterances_not_at_all() {
         assert_eq!(candidates("/c"), ["/context"]);
-        assert_eq!(candidates("/context "), super::COMMANDS[1..7]);
+        assert_eq!(candidates("/context "), super::COMMANDS[1..15]);
         assert_eq!(
             candidates("/context s"),
             ["/context save ", "/context show ", "/context stats"]

@@ -2,86 +2,82 @@
 
 use std::sync::Arc;
 
+use clap::Parser;
 use sottovoce::{ConversationStore, Scope};
 
 use super::Chat;
 use super::lines::Line;
-use crate::cmd::snapshot::{said_restored, show};
-use crate::cmd::stats::{self, moment};
-use crate::exit::Failure;
+use crate::cmd::context::{Action, Open};
+use crate::exit::{Exit, Failure};
 use crate::output;
 
-impl Chat<'_> {
+/// What stands behind `/context`.
+#[derive(Parser)]
+#[command(name = "/context", no_binary_name = true, disable_version_flag = true)]
+struct Behind {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+impl Chat {
     /// Obeys what stands behind `/context`.
     pub(super) async fn context(&mut self, line: &str) -> Result<(), Failure> {
-        let (action, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let rest = rest.trim();
-        let done = match (action, rest) {
-            ("" | "stats", "") => self.stats().await,
-            ("clear", "") => self.clear().await,
-            ("save", description) => self.save(description).await,
-            ("history", "") => self.history().await,
-            ("restore", id) if !id.is_empty() => self.restore(id).await,
-            ("show", id) if !id.is_empty() => self.saved(id).await,
-            _ => {
-                self.complain(
-                    "/context knows clear, save [DESCRIPTION], history, show ID, restore ID and stats",
-                );
+        let Some(words) = shlex::split(line) else {
+            self.complain("a quotation mark in that line has no second one");
+            return Ok(());
+        };
+        let action = match Behind::try_parse_from(words) {
+            Ok(Behind { action }) => action,
+            Err(error) if error.use_stderr() => {
+                let text = error.render().to_string();
+                self.complain(text.trim_start_matches("error: ").trim_end());
                 return Ok(());
             }
+            Err(help) => return Ok(output::line(help.render().ansi().to_string())?),
         };
+        let is_looking = matches!(
+            action,
+            None | Some(
+                Action::Messages { .. }
+                    | Action::Artifacts
+                    | Action::Show(_)
+                    | Action::Stats
+                    | Action::Export(_)
+                    | Action::History
+            )
+        );
+        if !is_looking {
+            // What was spoken until now comes before what is done now.
+            self.conversation.close().await?;
+        }
+        let open = Open {
+            session: &self.session,
+            config: &self.config,
+            store: &self.store,
+            conversation: &self.conversation,
+        };
+        let done = open.obey(action).await;
+        if !is_looking {
+            self.last = None;
+            self.prepare();
+        }
         match done {
+            Ok(exit) => {
+                if exit != Exit::Done {
+                    self.ended(exit);
+                }
+                Ok(())
+            }
             // What is the matter with a command does not end the chat.
-            Err(failure @ Failure::Library(_)) => {
+            Err(
+                failure @ (Failure::Library(_) | Failure::Input { .. } | Failure::Nothing { .. }),
+            ) => {
                 failure.report();
                 self.ended(failure.code());
                 Ok(())
             }
-            done => done,
+            Err(failure) => Err(failure),
         }
-    }
-
-    async fn stats(&mut self) -> Result<(), Failure> {
-        let stats = self.store.stats().await?;
-        Ok(stats::show(self.store.scope(), &stats)?)
-    }
-
-    async fn clear(&mut self) -> Result<(), Failure> {
-        let profile = self.conversation.clear().await?;
-        let at = profile.cleared.map_or_else(String::new, |cleared| moment(cleared.at));
-        output::note(&format!("cleared the context at {at}; nothing was deleted"));
-        self.last = None;
-        self.prepare();
-        Ok(())
-    }
-
-    async fn save(&mut self, description: &str) -> Result<(), Failure> {
-        let description = Some(description.to_owned()).filter(|text| !text.is_empty());
-        let snapshot = self.conversation.save_snapshot(description).await?;
-        Ok(show(self.session, &snapshot)?)
-    }
-
-    async fn history(&mut self) -> Result<(), Failure> {
-        let (snapshots, findings) = self.store.snapshots().await?;
-        output::skipped(&findings);
-        if snapshots.is_empty() {
-            output::note("no snapshot was saved in this conversation; /context save saves one");
-        }
-        Ok(snapshots.iter().try_for_each(|snapshot| show(self.session, snapshot))?)
-    }
-
-    async fn saved(&mut self, id: &str) -> Result<(), Failure> {
-        let snapshot = self.conversation.snapshot(id).await?;
-        show(self.session, &snapshot)?;
-        let mut messages = snapshot.messages.iter();
-        Ok(messages.try_for_each(|saved| output::said(saved.seq, &saved.message))?)
-    }
-
-    async fn restore(&mut self, id: &str) -> Result<(), Failure> {
-        let restored = self.conversation.restore(id).await?;
-        output::note(&said_restored(restored.len()));
-        self.prepare();
-        Ok(())
     }
 
     /// Says whose conversation this is, or goes over to another one.
@@ -102,7 +98,8 @@ impl Chat<'_> {
         if let Some(preparing) = self.preparing.take() {
             preparing.abort();
         }
-        let store = Arc::new(self.session.open_scope(&self.config, scope).await?);
+        let store = Arc::new(self.session.open_scope(&self.config, scope.clone()).await?);
+        self.session.scope = scope;
         self.conversation = self.session.conversation(&self.config, Arc::clone(&store))?;
         output::note(&format!("this is {} now", store.scope()));
         self.store = store;
