@@ -216,6 +216,24 @@ impl Profile {
         self.title_is_proposed = false;
     }
 
+    /// Whether it holds words or figures about the conversation: a title, tags, notes, when it began, what it had cost.
+    pub fn is_described(&self) -> bool {
+        self.title.is_some()
+            || !self.tags.is_empty()
+            || !self.metadata.is_empty()
+            || self.created_at.is_some()
+            || !self.brought.is_nothing()
+    }
+
+    /// Takes all of those away, as when the whole conversation is forgotten.
+    pub fn undescribe(&mut self) {
+        self.rename(None);
+        self.tags.clear();
+        self.metadata.clear();
+        self.created_at = None;
+        self.brought = Spent::default();
+    }
+
     /// The artifact of that id, of the only one that begins so, or of a whole reference to it.
     ///
     /// # Errors

@@ -1,9 +1,12 @@
 //! Giving a conversation a title and tags.
 
+use std::sync::Arc;
+
 use sottovoce::{ConversationStore, ProfileChange};
 
 use super::Row;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
 
@@ -15,8 +18,12 @@ const LONGEST_TAG: usize = 64;
 #[derive(clap::Args)]
 pub(super) struct Rename {
     /// The title; several words need no quotes
-    #[arg(required_unless_present = "clear")]
+    #[arg(required_unless_present_any = ["clear", "propose"])]
     title: Vec<String>,
+
+    /// Has the model propose one from what was said last; it goes again when a message is forgotten
+    #[arg(long, conflicts_with_all = ["title", "clear"])]
+    propose: bool,
 
     /// Takes its title away
     #[arg(long, conflicts_with = "title")]
@@ -33,6 +40,9 @@ pub(super) fn parse_tag(text: &str) -> Result<String, String> {
 }
 
 pub(super) async fn rename(session: &Session, args: Rename) -> Outcome {
+    if args.propose {
+        return propose(session).await;
+    }
     let title = output::one_line(args.title.join(" ").trim());
     if !args.clear && title.is_empty() {
         return Err(Failure::input("the title is empty", "say --clear to take the title away"));
@@ -45,6 +55,25 @@ pub(super) async fn rename(session: &Session, args: Rename) -> Outcome {
     }
     let title = Some(title).filter(|_| !args.clear);
     change(session, Box::new(move |profile| profile.rename(title))).await
+}
+
+async fn propose(session: &Session) -> Outcome {
+    let config = session.config()?;
+    let store = Arc::new(session.store(&config).await?);
+    let conversation = session.conversation(&config, Arc::clone(&store))?;
+    let bar = output::progress(None, "the model looks for a title");
+    let mut interrupt = Interrupt::listen()?;
+    let proposed = tokio::select! {
+        proposed = conversation.propose_title() => Some(proposed),
+        _ = interrupt.heard() => None,
+    };
+    bar.finish_and_clear();
+    let Some(proposed) = proposed else { return Ok(Exit::Interrupted) };
+    proposed?;
+    drop((conversation, store));
+    let row = Row::of(&session.stores_or_empty(&config)?, session.scope.clone()).await?;
+    row.show(session)?;
+    Ok(Exit::Done)
 }
 
 pub(super) async fn tag(session: &Session, names: Vec<String>) -> Outcome {

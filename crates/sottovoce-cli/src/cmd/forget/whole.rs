@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use sottovoce::{Config, ConversationStore, Document, FileConversationStore, ProfileChange};
+use sottovoce::{Config, ConversationStore, Document, FileConversationStore};
 
 use super::{Done, merged};
 use crate::exit::{Exit, Failure, Outcome};
@@ -42,8 +42,7 @@ pub(super) async fn forget(
         None => profile.artifacts().map(str::to_owned).collect(),
         Some(_) => Vec::new(),
     };
-    let is_named =
-        session.thread.is_none() && (profile.title.is_some() || !profile.tags.is_empty());
+    let is_named = session.thread.is_none() && profile.is_described();
     let hidden = store.stats().await?.hidden;
     let others = !snapshots.is_empty() || !artifacts.is_empty() || is_named;
     if messages == 0 && hidden == 0 && !others {
@@ -79,11 +78,7 @@ pub(super) async fn forget(
         store.delete_artifacts(&artifacts).await?;
     }
     if is_named {
-        let unnamed: ProfileChange = Box::new(|profile| {
-            profile.rename(None);
-            profile.tags.clear();
-        });
-        store.change_profile(unnamed).await?;
+        store.change_profile(Box::new(sottovoce::Profile::undescribe)).await?;
     }
     if session.thread.is_none() && store.read_document(Document::Calibration).await?.is_some() {
         // How long its texts were tells which languages were spoken.
