@@ -4,20 +4,30 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::sync::watch;
+use zeroize::Zeroizing;
 
 use super::Conversation;
 use super::summary::Task;
 use crate::context::blocks;
-use crate::error::Result;
+use crate::error::{ModelFailure, Result};
 use crate::prompt::Receipt;
 use crate::store::{Compaction, Profile, StoredMessage};
 
 const COMPACT: Task = Task {
-    system: "You keep the memory of a voice assistant. You are given what is known so far, if anything is, and what was \
-        said next. Reply with one summary of both, in at most ten short sentences and nothing else. Keep names, \
-        numbers, dates, wishes, promises and whatever is still open; leave out greetings and small talk.",
-    asked: "What was said next:",
+    system: "You keep the memory of a voice assistant. You are given part of a conversation. Reply with a summary of \
+        it, in at most ten short sentences and nothing else. Keep names, numbers, dates, wishes, promises and \
+        whatever is still open; leave out greetings and small talk.",
+    asked: "Summarize what was said above in a few short sentences.",
     sentences: 12,
+    longest: 2400,
+};
+
+const SHORTEN: Task = Task {
+    system: "You keep the memory of a voice assistant. You are given its notes, the oldest first. Reply with shorter \
+        notes, in at most ten short sentences and nothing else. Keep names, numbers, dates, wishes, promises and \
+        whatever is still open; where notes contradict each other, the later one holds.",
+    asked: "Write the notes above anew, in fewer words.",
+    sentences: 16,
     longest: 2400,
 };
 
@@ -25,8 +35,14 @@ const COMPACT: Task = Task {
 const FARTHEST: usize = 1 << 14;
 /// How often a step is tried again because something was forgotten or cleared meanwhile.
 const ATTEMPTS: usize = 3;
-/// The share of the room for a request that what is known so far may take.
-const KNOWN_SHARE: usize = 2;
+/// The longest summary that is not made shorter, as a share of the room for a request and in tokens.
+const SUMMARY_SHARE: usize = 4;
+const LONGEST_SUMMARY: usize = 1024;
+/// A summary is refused that keeps less than one token of so many, up to so many: a model too small for the task, which
+/// only greets back, must not have everything forgotten.
+const SAID_SHARE: usize = 64;
+const NOTES_SHARE: usize = 16;
+const ENOUGH: usize = 32;
 
 /// What a compaction came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -110,22 +126,23 @@ impl Conversation {
     ) -> Result<Compacted> {
         let mut done = Compacted::default();
         let room = self.room().await?;
+        let mut failed = 0;
         loop {
             let profile = self.store.profile().await?;
             let before = profile.compaction(self.thread.as_deref()).cloned();
             let older = self.older(&profile, keep).await?;
-            let step = self.step(before.as_ref(), &older, room);
+            let step = self.step(&older, room);
             let (Some(last), false) = (step.taken.last(), profile.is_unknown) else { break };
-            let known = before.as_ref().map(|before| before.text.as_str());
-            let told = self.have_done(&COMPACT, known, &step.lines);
-            let text = tokio::select! {
+            let told = self.summarize(before.as_ref(), &step, room);
+            let (text, requests) = tokio::select! {
                 biased;
                 _ = began.changed() => {
                     done.interrupted = true;
                     break;
                 }
-                text = told => text?,
+                told = told => told?,
             };
+            done.requests += requests;
             let mut of = before.as_ref().map(|before| before.of().clone()).unwrap_or_default();
             of.extend(step.taken.iter().map(|stored| stored.seq..=stored.seq));
             let now = self.clock.now().timestamp();
@@ -138,10 +155,12 @@ impl Conversation {
                 done.messages += step.taken.len();
                 done.tokens_before += step.tokens;
                 done.tokens_after = tokens;
-            } else if done.requests >= done.messages + ATTEMPTS {
-                break;
+            } else {
+                failed += 1;
+                if failed == ATTEMPTS {
+                    break;
+                }
             }
-            done.requests += 1;
         }
         if done.messages > 0 {
             let between = Arc::clone(&self.between);
@@ -150,6 +169,36 @@ impl Conversation {
             }
         }
         Ok(done)
+    }
+
+    /// A summary of more: what it said before, and what these messages say, made shorter where both are long. What is
+    /// known is not written anew with each step, since every time something of it gets lost. And how many requests it took.
+    async fn summarize(
+        &self,
+        before: Option<&Compaction>,
+        step: &Step,
+        room: usize,
+    ) -> Result<(Zeroizing<String>, usize)> {
+        let rates = &self.builder.bounds().rates;
+        let said = self.have_done(&COMPACT, &step.lines).await?;
+        self.check_kept(&said, &step.lines, SAID_SHARE)?;
+        let Some(before) = before else { return Ok((said, 1)) };
+        let both = Zeroizing::new(format!("{}\n{}", before.text, *said));
+        if rates.estimate(&both) <= (room / SUMMARY_SHARE).min(LONGEST_SUMMARY) {
+            return Ok((both, 1));
+        }
+        let short = self.have_done(&SHORTEN, &both).await?;
+        self.check_kept(&short, &both, NOTES_SHARE)?;
+        Ok((short, 2))
+    }
+
+    /// Refuses a summary that keeps next to nothing of what it was made of.
+    fn check_kept(&self, summary: &str, of: &str, share: usize) -> Result<()> {
+        let rates = &self.builder.bounds().rates;
+        if rates.estimate(summary) < (rates.estimate(of) / share).min(ENOUGH) {
+            return Err(self.mind()?.failed(ModelFailure::TooShort));
+        }
+        Ok(())
     }
 
     /// What is context in this thread, without what a summary stands for.
@@ -181,11 +230,9 @@ impl Conversation {
         Ok(messages)
     }
 
-    /// The oldest of the messages, as many as one request holds beside what is known, and their words.
-    fn step(&self, before: Option<&Compaction>, older: &[Arc<StoredMessage>], room: usize) -> Step {
+    /// The oldest of the messages, as many as one request holds, and their words.
+    fn step(&self, older: &[Arc<StoredMessage>], room: usize) -> Step {
         let rates = &self.builder.bounds().rates;
-        let known = before.map_or(0, |before| rates.estimate(&before.text));
-        let room = room.saturating_sub(known.min(room / KNOWN_SHARE)).max(1);
         let mut step = Step::default();
         let mut left = room;
         let mut lines = Vec::new();
@@ -212,6 +259,6 @@ impl Conversation {
 #[derive(Default)]
 struct Step {
     taken: Vec<Arc<StoredMessage>>,
-    lines: zeroize::Zeroizing<String>,
+    lines: Zeroizing<String>,
     tokens: usize,
 }

@@ -14,7 +14,7 @@ use crate::store::{Profile, SavedMessage, Snapshot, StoredMessage, lookup};
 const SUMMARIZE: Task = Task {
     system: "You summarize conversations. Reply with two to four sentences and nothing else: what was talked about, \
         what was decided or done, and what is still open.",
-    asked: "Summarize this conversation:",
+    asked: "Summarize the conversation above.",
     sentences: 4,
     longest: 1000,
 };
@@ -94,7 +94,7 @@ impl Conversation {
         }
         let room = self.room().await?;
         let said = messages.iter().map(|stored| &stored.message);
-        Ok(Some(self.have_done(&SUMMARIZE, None, &self.newest_lines(said, room)).await?))
+        Ok(Some(self.have_done(&SUMMARIZE, &self.newest_lines(said, room)).await?))
     }
 
     fn window_start(&self, profile: &Profile) -> Timestamp {

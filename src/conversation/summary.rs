@@ -17,7 +17,7 @@ const WINDOW: u32 = 2048;
 /// What the model is to write.
 pub(super) struct Task {
     pub(super) system: &'static str,
-    /// What stands before the conversation.
+    /// What stands behind the conversation: small models go by what they read last.
     pub(super) asked: &'static str,
     /// The most sentences that are taken.
     pub(super) sentences: usize,
@@ -31,19 +31,13 @@ impl Conversation {
         Ok(self.mind()?.model.limits().await?.window.unwrap_or(WINDOW) as usize / 2)
     }
 
-    /// The model's words about a conversation and what was written of it `before`, asked with the same options as ever.
+    /// The model's words about a conversation, asked with the same options as ever.
     ///
     /// # Errors
     /// Those of the model, and where it says nothing.
-    pub(super) async fn have_done(
-        &self,
-        task: &Task,
-        before: Option<&str>,
-        lines: &str,
-    ) -> Result<Zeroizing<String>> {
+    pub(super) async fn have_done(&self, task: &Task, lines: &str) -> Result<Zeroizing<String>> {
         let mind = self.mind()?;
-        let before = before.map(|text| format!("What is known so far:\n\n{text}\n\n"));
-        let asked = format!("{}{}\n\n{lines}", before.unwrap_or_default(), task.asked);
+        let asked = format!("{lines}\n\n{}", task.asked);
         let prompt = Prompt {
             system: task.system.to_owned(),
             context: Vec::new(),

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 const TITLE: Task = Task {
     system: "You name conversations. Reply with a title of two to six words and nothing else: no quotation marks, no \
         full stop.",
-    asked: "Name this conversation:",
+    asked: "Name the conversation above.",
     sentences: 1,
     longest: 80,
 };
@@ -30,7 +30,7 @@ impl Conversation {
         }
         let room = self.room().await?;
         let lines = self.newest_lines(messages.iter().map(|stored| &stored.message), room);
-        let words = self.have_done(&TITLE, None, &lines).await?;
+        let words = self.have_done(&TITLE, &lines).await?;
         let one_line = words.split_whitespace().collect::<Vec<_>>().join(" ");
         let title = one_line.trim_matches(|c: char| "\"'“”„«».*#".contains(c)).trim().to_owned();
         let kept = title.clone();

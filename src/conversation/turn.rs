@@ -278,7 +278,11 @@ impl Task {
 
 impl Mind {
     pub(super) fn said_nothing(&self) -> Error {
-        Error::Model { server: self.model.name().to_owned(), failure: ModelFailure::Empty }
+        self.failed(ModelFailure::Empty)
+    }
+
+    pub(super) fn failed(&self, failure: ModelFailure) -> Error {
+        Error::Model { server: self.model.name().to_owned(), failure }
     }
 }
 

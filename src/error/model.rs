@@ -48,6 +48,9 @@ pub enum ModelFailure {
     /// The answer has no words.
     #[error("the model gave an empty answer")]
     Empty,
+    /// A summary keeps too little of what it was to be made of.
+    #[error("the model wrote next to nothing about what it was to summarize")]
+    TooShort,
     /// The server does not speak the protocol.
     #[error("the server gave an answer that is not understood: {reason}")]
     Unintelligible {
@@ -75,6 +78,7 @@ impl ModelFailure {
             Self::PromptTooLong => "say it in fewer words, or raise LanguageModel.NumCtx",
             Self::Refused { .. } => "see the server's log",
             Self::BrokeOff { .. } | Self::Empty => "ask again",
+            Self::TooShort => "choose a larger model; what was said stays as it is",
             Self::Unintelligible { .. } => {
                 "see that LanguageModel.BaseUrl is the address of an Ollama server"
             }
