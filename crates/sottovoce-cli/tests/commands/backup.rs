@@ -1,0 +1,88 @@
+use super::*;
+
+fn prompt(home: &Home) -> String {
+    let shown = out(&home.run(&["prompt", "And now?", "--renderer", "text"]));
+    // The newest turn holds the time.
+    shown.rsplit_once('[').unwrap().0.to_owned()
+}
+
+#[test]
+fn a_sealed_backup_brings_a_lost_store_back_to_the_prompt() {
+    let home = Home::new();
+    home.keep(&["canary one", "canary two", "canary three"]);
+    std::fs::write(home.path().join("note.txt"), "canary four").unwrap();
+    assert_eq!(code(&home.run(&["artifact", "add", "note.txt"])), 0);
+    assert_eq!(code(&home.run(&["--scope", "dm/7", "append", "canary five"])), 0);
+    assert_eq!(code(&home.run(&["prune", "--max-tokens", "1", "--keep-recent", "2"])), 0);
+    let before = (prompt(&home), home.words());
+    assert!(!before.0.contains("canary one") && before.0.contains("canary three"));
+    let file = home.path().join("backup.sottovoce");
+    let file = file.to_str().unwrap();
+    let written = home.run(&["export", "--sealed", "--all", file]);
+    assert_eq!(code(&written), 0, "{}", err(&written));
+    let bytes = std::fs::read(file).unwrap();
+    assert!(!String::from_utf8_lossy(&bytes).contains("canary"));
+    // A file that is there is never written over.
+    assert_eq!(code(&home.run(&["export", "--sealed", "--all", file])), 2);
+    assert_eq!(std::fs::read(file).unwrap(), bytes);
+
+    std::fs::remove_dir_all(home.store()).unwrap();
+    assert!(home.words().is_empty());
+    let restored = home.run(&["import", "backup", file]);
+    assert_eq!(code(&restored), 0, "{}", err(&restored));
+    assert_eq!((prompt(&home), home.words()), before);
+    assert_eq!(code(&home.run(&["verify"])), 0);
+    let listed = rows(&home.run(&["artifact", "list", "--json"]));
+    let id = listed[0]["id"].as_str().unwrap();
+    let shown = home.run(&["artifact", "show", id]);
+    assert!(out(&shown).contains("canary four"), "{}", out(&shown));
+    // Once more, and nothing is doubled.
+    let again = home.run(&["import", "backup", file]);
+    assert_eq!((code(&again), home.words()), (0, before.1));
+}
+
+#[test]
+fn a_backup_under_a_key_that_is_not_known_opens_nowhere() {
+    let home = Home::new();
+    home.keep(&["canary"]);
+    let file = home.path().join("backup.sottovoce");
+    assert_eq!(code(&home.run(&["export", "--sealed", file.to_str().unwrap()])), 0);
+    let other = Home::new();
+    other.keep(&["another store"]);
+    let refused = other.run(&["import", "backup", file.to_str().unwrap()]);
+    assert_eq!(code(&refused), 4, "{}", err(&refused));
+    assert_eq!(other.words(), ["another store"]);
+}
+
+#[test]
+fn plain_text_leaves_the_vault_only_when_somebody_says_so() {
+    let home = Home::new();
+    home.keep(&["canary one", "canary two"]);
+    let file = home.path().join("talk.json");
+    let refused = home.run(&["export", file.to_str().unwrap()]);
+    assert_eq!(code(&refused), 2, "{}", err(&refused));
+    assert!(err(&refused).contains("plain text") && !file.exists());
+    let written = home.run(&["export", file.to_str().unwrap(), "--seqs", "2-2", "--yes"]);
+    assert_eq!(code(&written), 0, "{}", err(&written));
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("canary two") && !text.contains("canary one"));
+    let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o077, 0, "{mode:o}");
+    let shown = out(&home.run(&["export", "-", "--format", "markdown", "--yes"]));
+    assert!(shown.contains("canary one") && shown.contains("canary two"), "{shown}");
+    let json = out(&home.run(&["export", "-", "--yes"]));
+    assert!(serde_json::from_str::<Value>(&json).is_ok(), "{json}");
+}
+
+#[test]
+fn an_export_for_elara_is_a_folder_that_comes_back() {
+    let home = Home::new();
+    home.keep(&["canary one", "canary two"]);
+    let folder = home.path().join("elara");
+    let written = home.run(&["export", folder.to_str().unwrap(), "--for", "elara", "--yes"]);
+    assert_eq!(code(&written), 0, "{}", err(&written));
+    let other = Home::new();
+    let taken = other.run(&["import", "elara", folder.to_str().unwrap()]);
+    assert_eq!(code(&taken), 0, "{}", err(&taken));
+    assert_eq!(other.words(), home.words());
+}

@@ -1,0 +1,100 @@
+//! Making what the model is told shorter, and looking at it.
+
+use super::*;
+use ollama::{Answer, Ask};
+use talk::Talk;
+
+fn prompt(home: &Home) -> String {
+    out(&home.run(&["prompt", "And now?", "--renderer", "text"]))
+}
+
+#[test]
+fn what_is_pruned_is_shown_first_when_asked_and_comes_back() {
+    let home = Home::new();
+    home.keep(&["canary one", "canary two", "canary three", "canary four"]);
+    let arguments = ["prune", "--strategy", "oldest", "--max-tokens", "1", "--keep-recent", "2"];
+    let planned = home.run(&[&arguments[..], &["--dry-run", "--json"]].concat());
+    let stays: Vec<_> =
+        rows(&planned).iter().filter_map(|row| row.get("stays").and_then(Value::as_bool)).collect();
+    assert_eq!(stays, [false, false, true, true], "{}", out(&planned));
+    assert!(prompt(&home).contains("canary one"), "it was only a plan");
+    let pruned = home.run(&arguments);
+    assert_eq!(code(&pruned), 0, "{}", err(&pruned));
+    assert!(err(&pruned).contains("nothing was deleted"), "{}", err(&pruned));
+    assert!(!prompt(&home).contains("canary two") && prompt(&home).contains("canary three"));
+    assert_eq!(home.words().len(), 4);
+    let shown = out(&home.run(&["context", "messages"]));
+    assert_eq!(shown.matches("not in the context: pruned").count(), 2, "{shown}");
+    assert_eq!(code(&home.run(&["prune", "--undo", "2"])), 0);
+    assert!(!prompt(&home).contains("canary one") && prompt(&home).contains("canary two"));
+    assert_eq!(code(&home.run(&["prune", "--undo"])), 0);
+    assert!(prompt(&home).contains("canary one"));
+}
+
+#[test]
+fn a_summary_is_shown_told_to_the_model_and_taken_back() {
+    let talk = Talk::new();
+    talk.home.keep(&["My sister is called Siobhán", "and my brother Øyvind", "That is all"]);
+    talk.stub.next(Answer::saying(&["The siblings are Siobhán and Øyvind."]));
+    let compacted = talk.run(&["compact", "--keep", "1", "--json"]);
+    assert_eq!(code(&compacted), 0, "{}", err(&compacted));
+    assert_eq!(rows(&compacted)[0]["messages"], 2);
+    assert!(talk.stub.seen(Ask::Reply)[0].body.contains("my brother"));
+    let told = prompt(&talk.home);
+    assert!(told.contains("The siblings are") && !told.contains("my brother"), "{told}");
+    assert!(told.contains("That is all"));
+    let shown = out(&talk.run(&["compact", "--show"]));
+    assert!(shown.contains("The siblings are"), "{shown}");
+    assert_eq!(code(&talk.run(&["compact", "--undo"])), 0);
+    assert!(prompt(&talk.home).contains("my brother"));
+    let nobody = talk.home.run(&["compact", "--keep", "1"]);
+    assert_eq!(code(&nobody), 6, "{}", err(&nobody));
+    assert!(prompt(&talk.home).contains("my brother"));
+}
+
+#[test]
+fn a_proposed_title_is_shown() {
+    let talk = Talk::new();
+    talk.home.keep(&["My sister is called Siobhán"]);
+    talk.stub.next(Answer::saying(&["\"The Family\""]));
+    let named = talk.run(&["conversations", "rename", "--propose", "--json"]);
+    assert_eq!(code(&named), 0, "{}", err(&named));
+    assert_eq!(rows(&named)[0]["title"], "The Family");
+    assert_eq!(rows(&talk.run(&["conversations", "--json"]))[0]["title"], "The Family");
+}
+
+#[test]
+fn the_context_is_told_in_one_screen_and_for_machines() {
+    let talk = Talk::new();
+    talk.home.keep(&["My sister is called Siobhán"]);
+    talk.stub.next(Answer::saying(&["A lovely name."]));
+    assert_eq!(code(&talk.run(&["ask", "Nice", "name?"])), 0);
+    let shown = out(&talk.run(&["context"]));
+    for part in ["Messages: 3 (2 user, 1 assistant)", "Artifacts: 0", "Tokens: ", "Cost: $", "[User]"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let row = rows(&talk.run(&["context", "--json"])).remove(0);
+    assert!(row.is_object(), "{row}");
+    let users = out(&talk.run(&["context", "messages", "--role", "user", "-n", "1"]));
+    assert!(users.contains("Nice name?") && !users.contains("lovely"), "{users}");
+}
+
+#[test]
+fn a_chat_prunes_shows_and_compacts_by_the_same_words_as_the_shell() {
+    let talk = Talk::new();
+    talk.home.keep(&["canary one", "canary two", "canary three"]);
+    for answer in ["Two canaries were named.", "Yes."] {
+        talk.stub.next(Answer::saying(&[answer]));
+    }
+    let lines = "/context\n/context prune --max-tokens 1 --keep-recent 2\n/context compact --keep 1\nHello\n/context \"\n";
+    let chat = talk.feed(&["chat"], lines);
+    assert_eq!(code(&chat), 2, "{}", err(&chat));
+    assert!(out(&chat).contains("Context summary"), "{}", out(&chat));
+    assert!(err(&chat).contains("quotation mark"), "{}", err(&chat));
+    let asked = talk.stub.seen(Ask::Reply);
+    let (summarized, told) = (&asked[0].body, &asked[1].body);
+    assert!(!summarized.contains("canary one") && summarized.contains("canary two"));
+    assert!(told.contains("Two canaries were named.") && told.contains("canary three"), "{told}");
+    assert!(!told.contains("canary two"));
+}
