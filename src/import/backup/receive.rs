@@ -12,11 +12,16 @@ use super::parse::{Elements, Head};
 use crate::error::{Error, Result};
 use crate::import::{ConversationReport, ImportReport};
 use crate::scope::Scope;
-use crate::store::artifact::{NewArtifact, add, cabinet, contents};
+use crate::store::artifact::{self, NewArtifact, add, cabinet, contents};
 use crate::store::backup::{Body, Record};
 use crate::store::{
     Artifact, ConversationStore, Document, FileConversationStore, Profile, Progress, Snapshot,
+    snapshot,
 };
+
+/// The highest number and revision that an export may have: far beyond any conversation, and far from where counting
+/// ends.
+const HIGHEST: u64 = u32::MAX as u64;
 
 /// How many records, and how many bytes of words, are put back together.
 const TOGETHER: usize = 32_768;
@@ -78,6 +83,7 @@ impl Receiver {
 impl Elements for Receiver {
     fn begin(&mut self, head: Head) -> Result<()> {
         let scope: Scope = head.scope.parse()?;
+        head.check()?;
         let store = self.runtime.block_on((self.open)(scope))?;
         if head.scope != store.scope().to_string() {
             return Err(Error::OtherScope);
@@ -107,6 +113,9 @@ impl Elements for Receiver {
 
     fn record(&mut self, record: Record) -> Result<()> {
         let current = self.current()?;
+        if record.name.seq > HIGHEST {
+            return Err(Error::InvalidMessage { reason: "its number is impossible" });
+        }
         if matches!(record.body, Body::Message(_)) {
             current.read += 1;
         }
@@ -130,6 +139,9 @@ impl Elements for Receiver {
         let runtime = self.runtime.clone();
         let current = self.current()?;
         current.settle(&runtime)?;
+        if snapshot.rev > HIGHEST {
+            return Err(Error::InvalidMessage { reason: "its revision is impossible" });
+        }
         let profile = current.store.reader().settings()?;
         let known = profile.has_had_snapshot(&snapshot.id);
         // An interrupted import has listed it already.
@@ -151,6 +163,11 @@ impl Elements for Receiver {
         let runtime = self.runtime.clone();
         let current = self.current()?;
         current.settle(&runtime)?;
+        if !artifact::is_id(&artifact.id) {
+            return Err(Error::InvalidMessage {
+                reason: "an artifact's id is 32 hexadecimal digits",
+            });
+        }
         let listed = current.store.reader().settings()?;
         match listed.artifacts.get(&artifact.id) {
             // One that was deleted here stays so.
@@ -189,6 +206,26 @@ impl Elements for Receiver {
         (self.done)(&report);
         self.reports.push(report);
         Ok(())
+    }
+}
+
+impl Head {
+    /// Refuses settings that no store has written: their ids become the names of files, and their numbers go on rising.
+    fn check(&self) -> Result<()> {
+        let profile = &self.profile;
+        let ids_are_ids = profile.snapshots.keys().all(|id| snapshot::is_id(id))
+            && profile.artifacts.keys().all(|id| artifact::is_id(id));
+        let cleared = profile.cleared.map_or(0, |cleared| cleared.seq);
+        let numbers = profile.snapshots.values().copied().chain([
+            profile.rev,
+            cleared,
+            profile.pruned.highest(),
+            profile.restored.highest(),
+        ]);
+        match ids_are_ids && numbers.max() <= Some(HIGHEST) {
+            true => Ok(()),
+            false => Err(Error::InvalidMessage { reason: "the settings of the export are none" }),
+        }
     }
 }
 

@@ -47,6 +47,12 @@ impl Writer {
                         together.push((name, Draft::again(message, name.time, &limits)?));
                     }
                     Body::Forget(erased) => {
+                        // Nobody forgets what is yet to be said.
+                        if erased.highest() >= name.seq {
+                            return Err(Error::InvalidMessage {
+                                reason: "it tells of numbers after its own",
+                            });
+                        }
                         publish(pen, tail, std::mem::take(&mut together))?;
                         let plaintext = serde_json::to_vec(&erased).map_err(|_| {
                             Error::InvalidMessage { reason: "it cannot be written as JSON" }
@@ -66,6 +72,7 @@ impl Writer {
 
     /// Puts a snapshot back as it was listed.
     pub(crate) fn restore_snapshot(&mut self, snapshot: &Snapshot) -> Result<()> {
+        shelf::check_id(&snapshot.id)?;
         self.locked(|pen, _, _| shelf::put(pen, snapshot))
     }
 
