@@ -8,7 +8,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::{block_on, key, options, said, snapshot, texts, within};
-use sottovoce::{Backup, ConversationReport, ConversationStore, FileConversationStore, Scope};
+use sottovoce::{
+    ArtifactKind, Backup, ConversationReport, ConversationStore, FileConversationStore,
+    NewArtifact, Scope,
+};
 
 fn scope() -> Scope {
     Scope::Dm { user: "ann".into() }
@@ -214,4 +217,40 @@ fn records_that_are_none_are_refused_and_what_is_there_stays() {
             assert!(after >= before);
         }
     });
+}
+
+#[test]
+fn an_artifact_that_cannot_be_opened_is_not_removed_for_one_that_is_not_it() {
+    block_on(async {
+        let root = tempfile::tempdir().unwrap();
+        let store = store(root.path()).await;
+        store.append_message(said("one")).await.unwrap();
+        let new = NewArtifact::new(ArtifactKind::File, "a");
+        let added = store.add_artifact(new, Box::new(&b"the contents"[..])).await.unwrap();
+        let out = root.path().join("out.json");
+        let mut exporter = sottovoce::Exporter::to_file(sottovoce::ExportForm::Json, &out).unwrap();
+        exporter.add(&store, sottovoce::ExportRange::default(), |_| {}).await.unwrap();
+        exporter.finish().await.unwrap();
+        let text = std::fs::read_to_string(&out).unwrap();
+        let artifacts = folder(root.path()).join("artifacts");
+        let path = artifacts.join(&added.artifact.id);
+        // As if it were sealed under a key that is not at hand just now.
+        let mut bytes = std::fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let wrong = text.replace("dGhlIGNvbnRlbnRz", "YW5vdGhlciB0aGluZw==");
+        assert_ne!(wrong, text);
+        import(&wrong, root.path()).await.unwrap_err();
+        assert!(find(&artifacts, &bytes), "what could not be opened is gone");
+        // The right one takes its place, and it still is not gone.
+        import(&text, root.path()).await.unwrap();
+        assert!(find(&artifacts, &bytes), "what could not be opened is gone");
+        assert!(store.open_artifact(&added.artifact.id).await.unwrap().is_some());
+    });
+}
+
+/// Whether any file below a folder holds these bytes.
+fn find(folder: &Path, bytes: &[u8]) -> bool {
+    snapshot(folder).values().any(|(there, ..)| there == bytes)
 }

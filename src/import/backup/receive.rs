@@ -16,7 +16,7 @@ use crate::store::artifact::{self, NewArtifact, add, cabinet, contents};
 use crate::store::backup::{Body, Record};
 use crate::store::{
     Artifact, ConversationStore, Document, FileConversationStore, Profile, Progress, Snapshot,
-    snapshot,
+    quarantine, snapshot,
 };
 
 /// The highest number and revision that an export may have: far beyond any conversation, and far from where counting
@@ -295,7 +295,8 @@ fn put_artifact_back(
         None => false,
     };
     if !is_whole {
-        folder.artifacts.remove(&artifact.id)?;
+        // Who knows what it is: it may open under another key.
+        folder.artifacts.set_aside(artifact.id.as_bytes(), quarantine::FOLDER)?;
         add::put_back(store.reader(), store.writer(), artifact, content)?;
     }
     store.writer().blocking_lock().restore_artifact(artifact)?;
