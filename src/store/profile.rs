@@ -209,6 +209,33 @@ impl Profile {
         }
     }
 
+    /// Takes over what a later state of the same conversation says, but for what was done here: nothing that was cleared,
+    /// taken out or forgotten here is context again, and nothing that was added here is given up. What the other lists
+    /// is listed once it is there.
+    pub(crate) fn take_over(&mut self, mut later: Self, erased: &Erased) {
+        let here = std::mem::take(self);
+        let cleared = match (here.cleared, later.cleared) {
+            (Some(a), Some(b)) => Some(Cleared { at: a.at.max(b.at), seq: a.seq.max(b.seq) }),
+            (one, other) => one.or(other),
+        };
+        if cleared != later.cleared {
+            later.compacted.clear();
+        }
+        later.compacted.retain(|compaction| !compaction.covers_any(erased));
+        // Nobody knows what it was made of.
+        if later.title_is_proposed && !erased.is_empty() {
+            (later.title, later.title_is_proposed) = (here.title.clone(), here.title_is_proposed);
+        }
+        later.pruned.extend(here.pruned.ranges());
+        later.restored.extend(here.restored.ranges());
+        later.snapshots.retain(|_, rev| *rev == 0);
+        later.snapshots.extend(here.snapshots.clone());
+        later.artifacts.retain(|_, sha256| sha256.is_empty());
+        later.artifacts.extend(here.artifacts.clone());
+        *self =
+            Self { rev: here.rev, cleared, retention: here.retention.or(later.retention), ..later };
+    }
+
     /// Calls the conversation by a name that the user chose, which stays whatever is forgotten; `None` takes it away.
     pub fn rename(&mut self, title: Option<String>) {
         self.title.zeroize();

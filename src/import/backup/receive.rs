@@ -89,11 +89,11 @@ impl Elements for Receiver {
             return Err(Error::OtherScope);
         }
         let tail = store.reader().newest()?;
-        let is_empty = tail.last_seq == 0 && tail.profile.rev == 0;
-        let merge = Merge::new(is_empty && !head.partial, &head, tail.last_seq);
+        let merge = Merge::new(&head, &tail);
         if merge.is_exact() {
             // First, so that nothing is context in between that was cleared.
-            restore_settings(&self.runtime, &store, &head)?;
+            store.writer().blocking_lock().restore_profile(Profile::clone(&head.profile))?;
+            restore_documents(&self.runtime, &store, &head)?;
         }
         self.current = Some(Current {
             store,
@@ -253,17 +253,17 @@ impl Current {
         }
         self.put_back()?;
         self.merge.end_records(runtime, &self.store, &self.head, &mut self.report)?;
-        if self.merge.is_same() && !self.head.partial {
-            restore_settings(runtime, &self.store, &self.head)?;
+        if self.merge.is_same_line() {
+            let later = Profile::clone(&self.head.profile);
+            self.store.writer().blocking_lock().take_over_profile(later)?;
+            restore_documents(runtime, &self.store, &self.head)?;
         }
         Ok(())
     }
 }
 
-/// Puts back settings that are newer than those that are there, and documents that are missing.
-fn restore_settings(runtime: &Handle, store: &FileConversationStore, head: &Head) -> Result<()> {
-    let profile = Profile::clone(&head.profile);
-    store.writer().blocking_lock().restore_profile(profile)?;
+/// Puts back documents that are missing.
+fn restore_documents(runtime: &Handle, store: &FileConversationStore, head: &Head) -> Result<()> {
     let documents = [
         (Document::Calibration, head.calibration.as_ref().map(|text| text.as_bytes())),
         (Document::Imports, head.imports.as_deref()),
