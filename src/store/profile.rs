@@ -181,6 +181,15 @@ impl Profile {
         self.compacted.iter().rev().find(|compaction| compaction.thread() == thread)
     }
 
+    pub(crate) fn has_summaries(&self) -> bool {
+        !self.compacted.is_empty()
+    }
+
+    pub(crate) fn without_summaries(mut self) -> Self {
+        self.compacted.clear();
+        self
+    }
+
     /// Takes a thread's last summary back, so that the messages themselves are context again. Whether there was one.
     pub(crate) fn uncompact(&mut self, thread: Option<&str>) -> bool {
         let last = self.compacted.iter().rposition(|compaction| compaction.thread() == thread);
