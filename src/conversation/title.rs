@@ -3,6 +3,7 @@
 use super::Conversation;
 use super::summary::Task;
 use crate::error::{Error, Result};
+use crate::store::Profile;
 
 const TITLE: Task = Task {
     system: "You name conversations. Reply with a title of two to six words and nothing else: no quotation marks, no \
@@ -24,7 +25,12 @@ impl Conversation {
     pub async fn propose_title(&self) -> Result<String> {
         let profile = self.store.profile().await?;
         let mut messages = self.store.read_tail(LOOKED_AT).await?.messages;
-        messages.retain(|stored| !profile.hides(stored) && !profile.is_pruned(stored.seq));
+        let now = self.clock.now().timestamp();
+        messages.retain(|stored| {
+            !profile.hides(stored)
+                && !profile.is_pruned(stored.seq)
+                && !stored.message.has_expired(now)
+        });
         if messages.is_empty() {
             return Err(Error::NothingToRetry);
         }
@@ -35,6 +41,19 @@ impl Conversation {
         let title = one_line.trim_matches(|c: char| "\"'“”„«».*#".contains(c)).trim().to_owned();
         let kept = title.clone();
         self.store.change_profile(Box::new(move |profile| profile.propose(kept))).await?;
+        // What is forgotten from now on takes the title with it; what was forgotten meanwhile did not find it.
+        let there = self.store.read_tail(LOOKED_AT * 2).await?.messages;
+        let is_there = |seq| there.iter().any(|stored| stored.seq == seq);
+        if !messages.iter().all(|stored| is_there(stored.seq)) {
+            let made = title.clone();
+            let take_back = move |profile: &mut Profile| {
+                if profile.title_is_proposed && profile.title.as_ref() == Some(&made) {
+                    profile.rename(None);
+                }
+            };
+            self.store.change_profile(Box::new(take_back)).await?;
+            return Err(Error::NothingToRetry);
+        }
         Ok(title)
     }
 }

@@ -68,7 +68,7 @@ fn remove_hidden(
         return Ok(Cleaned::default());
     }
     if horizon == Horizon::Expired {
-        pen.withdraw_summaries(tail, &hidden)?;
+        withdraw_summaries(pen, tail)?;
     }
     let removed = forget::erase(reader, pen, tail, &hidden, Unread::Recorded)?.removed.len();
     tracing::info!(removed, "cleaned up");
@@ -82,10 +82,16 @@ pub(crate) fn expire(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result<
     }
     if horizon(pen, tail, reader.now())? == Horizon::Expired {
         let hidden = hidden(tail, Horizon::Expired);
-        pen.withdraw_summaries(tail, &hidden)?;
+        withdraw_summaries(pen, tail)?;
         forget::erase(reader, pen, tail, &hidden, Unread::Recorded)?;
     }
     Ok(())
+}
+
+/// Takes out what was made of any message that there ever was: of those over the limit too, which went before.
+fn withdraw_summaries(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
+    let all = std::iter::once(1..=tail.last_seq).collect();
+    pen.withdraw_summaries(tail, &all)
 }
 
 /// Removes messages over the limit once there are enough of them. If that fails they stay hidden.

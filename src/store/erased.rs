@@ -9,17 +9,31 @@ use crate::store::record::object;
 
 /// Numbers of forgotten records: inclusive ranges from 1, sorted, none touching another. The text of a forget record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Given")]
 pub(crate) struct Erased {
     erased: Vec<(u64, u64)>,
+}
+
+/// The same as anybody may have written it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    erased: Vec<(u64, u64)>,
+}
+
+impl TryFrom<Given> for Erased {
+    type Error = &'static str;
+
+    fn try_from(given: Given) -> Result<Self, Self::Error> {
+        let tidy: Self = given.erased.iter().map(|&(first, last)| first..=last).collect();
+        if tidy.erased == given.erased { Ok(tidy) } else { Err("the numbers are not in order") }
+    }
 }
 
 impl Erased {
     /// The ranges, if they are as this type keeps them.
     pub(crate) fn parse(json: &[u8]) -> Option<Self> {
-        let parsed: Self = object(json)?;
-        let tidy: Self = parsed.ranges().collect();
-        (tidy == parsed).then_some(parsed)
+        object(json)
     }
 
     pub(crate) fn ranges(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
@@ -41,6 +55,11 @@ impl Erased {
     /// The last number of the unbroken run from 1; 0 if there is none.
     pub(crate) fn unbroken(&self) -> u64 {
         self.ranges().next().filter(|run| *run.start() == 1).map_or(0, |run| *run.end())
+    }
+
+    /// The highest of them; 0 if there is none.
+    pub(crate) fn highest(&self) -> u64 {
+        self.erased.last().map_or(0, |&(_, last)| last)
     }
 
     /// How many numbers these are.

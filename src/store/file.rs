@@ -296,7 +296,7 @@ impl ConversationStore for FileConversationStore {
 
     async fn profile(&self) -> Result<Arc<Profile>> {
         // From memory on the caller's thread, as the newest messages.
-        self.reader.settings()
+        self.reader.shown_settings()
     }
 
     async fn change_profile(&self, change: ProfileChange) -> Result<Profile> {

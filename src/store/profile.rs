@@ -181,6 +181,15 @@ impl Profile {
         self.compacted.iter().rev().find(|compaction| compaction.thread() == thread)
     }
 
+    pub(crate) fn has_summaries(&self) -> bool {
+        !self.compacted.is_empty()
+    }
+
+    pub(crate) fn without_summaries(mut self) -> Self {
+        self.compacted.clear();
+        self
+    }
+
     /// Takes a thread's last summary back, so that the messages themselves are context again. Whether there was one.
     pub(crate) fn uncompact(&mut self, thread: Option<&str>) -> bool {
         let last = self.compacted.iter().rposition(|compaction| compaction.thread() == thread);
@@ -207,6 +216,33 @@ impl Profile {
             self.title.zeroize();
             self.title = None;
         }
+    }
+
+    /// Takes over what a later state of the same conversation says, but for what was done here: nothing that was cleared,
+    /// taken out or forgotten here is context again, and nothing that was added here is given up. What the other lists
+    /// is listed once it is there.
+    pub(crate) fn take_over(&mut self, mut later: Self, erased: &Erased) {
+        let here = std::mem::take(self);
+        let cleared = match (here.cleared, later.cleared) {
+            (Some(a), Some(b)) => Some(Cleared { at: a.at.max(b.at), seq: a.seq.max(b.seq) }),
+            (one, other) => one.or(other),
+        };
+        if cleared != later.cleared {
+            later.compacted.clear();
+        }
+        later.compacted.retain(|compaction| !compaction.covers_any(erased));
+        // Nobody knows what it was made of.
+        if later.title_is_proposed && !erased.is_empty() {
+            (later.title, later.title_is_proposed) = (here.title.clone(), here.title_is_proposed);
+        }
+        later.pruned.extend(here.pruned.ranges());
+        later.restored.extend(here.restored.ranges());
+        later.snapshots.retain(|_, rev| *rev == 0);
+        later.snapshots.extend(here.snapshots.clone());
+        later.artifacts.retain(|_, sha256| sha256.is_empty());
+        later.artifacts.extend(here.artifacts.clone());
+        *self =
+            Self { rev: here.rev, cleared, retention: here.retention.or(later.retention), ..later };
     }
 
     /// Calls the conversation by a name that the user chose, which stays whatever is forgotten; `None` takes it away.

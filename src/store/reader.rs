@@ -177,6 +177,15 @@ impl Reader {
         Ok(self.load(0)?.profile)
     }
 
+    /// The same without the summaries of a conversation that has expired.
+    pub(crate) fn shown_settings(&self) -> Result<Arc<Profile>> {
+        let settings = self.settings()?;
+        if !settings.has_summaries() || self.horizon(&self.newest()?)? != Horizon::Expired {
+            return Ok(settings);
+        }
+        Ok(Arc::new(Profile::clone(&settings).without_summaries()))
+    }
+
     /// From where on the conversation is shown, as far as its newest end tells, or else as it is on disk.
     pub(crate) fn horizon(&self, tail: &Tail) -> Result<Horizon> {
         Ok(match tail.horizon(|| self.now()) {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use tokio::runtime::Handle;
 
 use super::SYSTEM;
@@ -13,8 +14,12 @@ use crate::import::snapshot::{self, ForeignSnapshot};
 use crate::import::{Foreign, ForeignMessage, ImportReport, Refusal, RefusalReason};
 use crate::message::ChatMessage;
 use crate::store::backup::{Body, Record};
+use crate::store::erased::Erased;
+use crate::store::forget::{self, Unread};
+use crate::store::name::RecordName;
 use crate::store::origin::Origin;
 use crate::store::reader::Wanted;
+use crate::store::tail::Tail;
 use crate::store::{ConversationStore, FileConversationStore, Snapshot, StoredMessage};
 
 /// How many numbers are read at a time.
@@ -42,23 +47,37 @@ pub(super) struct Merge {
     last: u64,
     /// Whether something was said here since that the export does not have.
     diverged: bool,
+    /// What was forgotten here, and the records that tell of it.
+    erased: Erased,
+    forgets: Vec<RecordName>,
     /// What the conversation has under these numbers.
     near: HashMap<u64, Arc<StoredMessage>>,
     read_to: u64,
     /// Messages that are missing here, until it is known whether they were forgotten.
-    missing: Vec<(u64, ChatMessage)>,
+    missing: Vec<(RecordName, ChatMessage)>,
+    /// The latest moment at which a message was said that the export's settings have cleared.
+    cleared: Option<Timestamp>,
+    cleared_to: u64,
     new: Foreign,
     snapshots: Vec<Snapshot>,
 }
 
 impl Merge {
-    pub(super) fn new(is_exact: bool, head: &Head, last: u64) -> Self {
+    pub(super) fn new(head: &Head, here: &Tail) -> Self {
+        // A restore that was broken off before its first message has put the settings back.
+        let is_empty =
+            here.last_seq == 0 && (here.profile.rev == 0 || *here.profile == head.profile);
+        let is_exact = is_empty && !head.partial;
         Self {
             kinship: if is_exact { Kinship::Exact } else { Kinship::Unknown },
             scope: head.scope.clone(),
             partial: head.partial,
-            last,
+            last: here.last_seq,
             diverged: false,
+            erased: here.erased.clone(),
+            forgets: here.forgets.clone(),
+            cleared: None,
+            cleared_to: head.profile.cleared.map_or(0, |cleared| cleared.seq),
             near: HashMap::new(),
             read_to: 0,
             missing: Vec::new(),
@@ -75,6 +94,11 @@ impl Merge {
         self.kinship == Kinship::Same
     }
 
+    /// Whether the export is another state of this very conversation, with nothing said here that it does not have.
+    pub(super) fn is_same_line(&self) -> bool {
+        self.is_same() && !self.diverged && !self.partial
+    }
+
     /// The record, if it is to be put back under its own number; any other is taken care of.
     pub(super) fn take(
         &mut self,
@@ -87,14 +111,27 @@ impl Merge {
         }
         let seq = record.name.seq;
         if seq > self.last {
-            let goes_on = self.is_same() && !self.diverged && !self.partial;
+            if let Body::Forget(erased) = &record.body
+                && self.is_same_line()
+                && self.is_any_here(store, erased)?
+            {
+                // No export takes away what is here, whether or not it is the same.
+                self.diverged = true;
+            }
             return match record.body {
-                _ if goes_on => Ok(Some(record)),
+                _ if self.is_same_line() => Ok(Some(record)),
                 Body::Message(message) => self.add(seq, message, report).map(|()| None),
                 Body::Forget(_) => Ok(None),
             };
         }
-        let Body::Message(message) = record.body else { return Ok(None) };
+        let Body::Message(message) = record.body else {
+            if self.forgets.contains(&record.name) {
+                self.kinship = Kinship::Same;
+            } else if !self.erased.contains(seq) {
+                self.diverged = true;
+            }
+            return Ok(None);
+        };
         match self.there(store, seq)? {
             Some(there) if there.message == message && there.name == record.name => {
                 self.kinship = Kinship::Same;
@@ -107,10 +144,25 @@ impl Merge {
                 }
                 self.add(seq, message, report)?;
             }
-            None if self.kinship == Kinship::None => self.add(seq, message, report)?,
-            None => self.missing.push((seq, message)),
+            // What was forgotten here has left its number; any other was lost, or told that something was forgotten.
+            None if !self.erased.contains(seq) => {
+                self.diverged |= self.forgets.iter().any(|forget| forget.seq == seq);
+                self.add(seq, message, report)?;
+            }
+            None => self.missing.push((record.name, message)),
         }
         Ok(None)
+    }
+
+    /// Whether the conversation has any of these messages.
+    fn is_any_here(&self, store: &FileConversationStore, erased: &Erased) -> Result<bool> {
+        let had: Erased = std::iter::once(1..=self.last).collect();
+        let asked = had.without(&self.erased);
+        let asked = asked.without(&asked.without(erased));
+        let tail = store.reader().newest()?;
+        let mut any = false;
+        forget::survey(store.reader(), &tail, &asked, Unread::Refused, |_| any = true)?;
+        Ok(any)
     }
 
     /// What the conversation has under a number. Numbers are asked for as they rise.
@@ -134,6 +186,10 @@ impl Merge {
     }
 
     fn add(&mut self, seq: u64, message: ChatMessage, report: &mut ImportReport) -> Result<()> {
+        // Under another number only its time can tell that it was cleared, and a clock may have been wrong.
+        if seq <= self.cleared_to {
+            self.cleared = self.cleared.max(Some(message.timestamp));
+        }
         match self.foreign(seq, message) {
             Ok(foreign) => self.new.messages.push(foreign),
             Err(reason) => {
@@ -160,19 +216,19 @@ impl Merge {
         head: &Head,
         report: &mut ImportReport,
     ) -> Result<()> {
-        let missing = std::mem::take(&mut self.missing);
-        if self.kinship == Kinship::None {
-            for (seq, message) in missing {
-                self.add(seq, message, report)?;
+        // Of a conversation that has nothing in common with this one, only what was said before may have been forgotten.
+        let newest = self.forgets.iter().map(|forget| forget.time).max();
+        for (name, message) in std::mem::take(&mut self.missing) {
+            if self.kinship == Kinship::None && Some(name.time) > newest {
+                self.add(name.seq, message, report)?;
+            } else {
+                report.forgotten += 1;
             }
-        } else {
-            // Whatever is not there any more was forgotten, or had expired.
-            report.forgotten += missing.len();
         }
         if self.is_exact() {
             return Ok(());
         }
-        runtime.block_on(adopt(store, head, self.is_same()))?;
+        runtime.block_on(adopt(store, head, self.cleared, self.is_same_line()))?;
         let mut new = std::mem::replace(&mut self.new, Foreign::new(SYSTEM));
         new.messages.sort_by_key(|foreign| foreign.message.timestamp);
         let kept = runtime.block_on(new.import_into(store, |_| {}))?;
@@ -212,9 +268,14 @@ impl Merge {
 }
 
 /// Takes over of the settings what is not said here: what the conversation is called, and up to when it was cleared.
-async fn adopt(store: &FileConversationStore, head: &Head, is_same: bool) -> Result<()> {
+async fn adopt(
+    store: &FileConversationStore,
+    head: &Head,
+    newest_cleared: Option<Timestamp>,
+    is_same: bool,
+) -> Result<()> {
     if let Some(cleared) = head.profile.cleared.filter(|_| !is_same) {
-        clear(store, cleared.at).await?;
+        clear(store, newest_cleared.map_or(cleared.at, |at| at.max(cleared.at))).await?;
     }
     let (here, there) = (store.profile().await?, &head.profile);
     let (title, tags) = (there.title.clone(), there.tags.clone());

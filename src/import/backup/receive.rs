@@ -12,11 +12,16 @@ use super::parse::{Elements, Head};
 use crate::error::{Error, Result};
 use crate::import::{ConversationReport, ImportReport};
 use crate::scope::Scope;
-use crate::store::artifact::{NewArtifact, add, cabinet, contents};
+use crate::store::artifact::{self, NewArtifact, add, cabinet, contents};
 use crate::store::backup::{Body, Record};
 use crate::store::{
     Artifact, ConversationStore, Document, FileConversationStore, Profile, Progress, Snapshot,
+    quarantine, snapshot,
 };
+
+/// The highest number and revision that an export may have: far beyond any conversation, and far from where counting
+/// ends.
+const HIGHEST: u64 = u32::MAX as u64;
 
 /// How many records, and how many bytes of words, are put back together.
 const TOGETHER: usize = 32_768;
@@ -78,16 +83,17 @@ impl Receiver {
 impl Elements for Receiver {
     fn begin(&mut self, head: Head) -> Result<()> {
         let scope: Scope = head.scope.parse()?;
+        head.check()?;
         let store = self.runtime.block_on((self.open)(scope))?;
         if head.scope != store.scope().to_string() {
             return Err(Error::OtherScope);
         }
         let tail = store.reader().newest()?;
-        let is_empty = tail.last_seq == 0 && tail.profile.rev == 0;
-        let merge = Merge::new(is_empty && !head.partial, &head, tail.last_seq);
+        let merge = Merge::new(&head, &tail);
         if merge.is_exact() {
             // First, so that nothing is context in between that was cleared.
-            restore_settings(&self.runtime, &store, &head)?;
+            store.writer().blocking_lock().restore_profile(Profile::clone(&head.profile))?;
+            restore_documents(&self.runtime, &store, &head)?;
         }
         self.current = Some(Current {
             store,
@@ -107,6 +113,9 @@ impl Elements for Receiver {
 
     fn record(&mut self, record: Record) -> Result<()> {
         let current = self.current()?;
+        if record.name.seq > HIGHEST {
+            return Err(Error::InvalidMessage { reason: "its number is impossible" });
+        }
         if matches!(record.body, Body::Message(_)) {
             current.read += 1;
         }
@@ -130,6 +139,9 @@ impl Elements for Receiver {
         let runtime = self.runtime.clone();
         let current = self.current()?;
         current.settle(&runtime)?;
+        if snapshot.rev > HIGHEST {
+            return Err(Error::InvalidMessage { reason: "its revision is impossible" });
+        }
         let profile = current.store.reader().settings()?;
         let known = profile.has_had_snapshot(&snapshot.id);
         // An interrupted import has listed it already.
@@ -151,6 +163,11 @@ impl Elements for Receiver {
         let runtime = self.runtime.clone();
         let current = self.current()?;
         current.settle(&runtime)?;
+        if !artifact::is_id(&artifact.id) {
+            return Err(Error::InvalidMessage {
+                reason: "an artifact's id is 32 hexadecimal digits",
+            });
+        }
         let listed = current.store.reader().settings()?;
         match listed.artifacts.get(&artifact.id) {
             // One that was deleted here stays so.
@@ -192,6 +209,26 @@ impl Elements for Receiver {
     }
 }
 
+impl Head {
+    /// Refuses settings that no store has written: their ids become the names of files, and their numbers go on rising.
+    fn check(&self) -> Result<()> {
+        let profile = &self.profile;
+        let ids_are_ids = profile.snapshots.keys().all(|id| snapshot::is_id(id))
+            && profile.artifacts.keys().all(|id| artifact::is_id(id));
+        let cleared = profile.cleared.map_or(0, |cleared| cleared.seq);
+        let numbers = profile.snapshots.values().copied().chain([
+            profile.rev,
+            cleared,
+            profile.pruned.highest(),
+            profile.restored.highest(),
+        ]);
+        match ids_are_ids && numbers.max() <= Some(HIGHEST) {
+            true => Ok(()),
+            false => Err(Error::InvalidMessage { reason: "the settings of the export are none" }),
+        }
+    }
+}
+
 impl Current {
     /// Puts back the records that wait.
     fn put_back(&mut self) -> Result<()> {
@@ -216,17 +253,17 @@ impl Current {
         }
         self.put_back()?;
         self.merge.end_records(runtime, &self.store, &self.head, &mut self.report)?;
-        if self.merge.is_same() && !self.head.partial {
-            restore_settings(runtime, &self.store, &self.head)?;
+        if self.merge.is_same_line() {
+            let later = Profile::clone(&self.head.profile);
+            self.store.writer().blocking_lock().take_over_profile(later)?;
+            restore_documents(runtime, &self.store, &self.head)?;
         }
         Ok(())
     }
 }
 
-/// Puts back settings that are newer than those that are there, and documents that are missing.
-fn restore_settings(runtime: &Handle, store: &FileConversationStore, head: &Head) -> Result<()> {
-    let profile = Profile::clone(&head.profile);
-    store.writer().blocking_lock().restore_profile(profile)?;
+/// Puts back documents that are missing.
+fn restore_documents(runtime: &Handle, store: &FileConversationStore, head: &Head) -> Result<()> {
     let documents = [
         (Document::Calibration, head.calibration.as_ref().map(|text| text.as_bytes())),
         (Document::Imports, head.imports.as_deref()),
@@ -258,7 +295,8 @@ fn put_artifact_back(
         None => false,
     };
     if !is_whole {
-        folder.artifacts.remove(&artifact.id)?;
+        // Who knows what it is: it may open under another key.
+        folder.artifacts.set_aside(artifact.id.as_bytes(), quarantine::FOLDER)?;
         add::put_back(store.reader(), store.writer(), artifact, content)?;
     }
     store.writer().blocking_lock().restore_artifact(artifact)?;

@@ -184,7 +184,7 @@ pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
     })
 }
 
-fn check_id(id: &str) -> Result<()> {
+pub(crate) fn check_id(id: &str) -> Result<()> {
     match is_id(id) {
         true => Ok(()),
         false => {

@@ -1,10 +1,13 @@
 //! Putting back what a conversation held, under the numbers that it had.
 
+use std::sync::Arc;
+
 use super::Writer;
 use crate::error::{Error, Result};
 use crate::store::artifact::{Artifact, cabinet};
 use crate::store::backup::{Body, Record};
 use crate::store::bulk::Batch;
+use crate::store::cleanup;
 use crate::store::draft::Draft;
 use crate::store::name::{RecordKind, RecordName};
 use crate::store::pen::Pen;
@@ -20,6 +23,22 @@ impl Writer {
                 return Ok(());
             }
             pen.restore_profile(tail, profile)
+        })
+    }
+
+    /// Takes over the settings of a later state of the same conversation.
+    pub(crate) fn take_over_profile(&mut self, later: Profile) -> Result<()> {
+        let reader = Arc::clone(&self.reader);
+        self.locked(|pen, tail, _| {
+            pen.check_settings(tail)?;
+            if tail.profile.rev >= later.rev {
+                return Ok(());
+            }
+            if tail.profile.retention.is_none() && later.retention.is_some() {
+                cleanup::before_widening(&reader, pen, tail)?;
+            }
+            let erased = tail.erased.clone();
+            pen.change_profile(tail, |profile| profile.take_over(later, &erased))
         })
     }
 
@@ -47,6 +66,12 @@ impl Writer {
                         together.push((name, Draft::again(message, name.time, &limits)?));
                     }
                     Body::Forget(erased) => {
+                        // Nobody forgets what is yet to be said.
+                        if erased.highest() >= name.seq {
+                            return Err(Error::InvalidMessage {
+                                reason: "it tells of numbers after its own",
+                            });
+                        }
                         publish(pen, tail, std::mem::take(&mut together))?;
                         let plaintext = serde_json::to_vec(&erased).map_err(|_| {
                             Error::InvalidMessage { reason: "it cannot be written as JSON" }
@@ -66,6 +91,7 @@ impl Writer {
 
     /// Puts a snapshot back as it was listed.
     pub(crate) fn restore_snapshot(&mut self, snapshot: &Snapshot) -> Result<()> {
+        shelf::check_id(&snapshot.id)?;
         self.locked(|pen, _, _| shelf::put(pen, snapshot))
     }
 
