@@ -19,6 +19,11 @@ async fn talk(house: &House, numbers: std::ops::RangeInclusive<u32>) {
     }
 }
 
+fn long_summary(n: u32) -> String {
+    let sentences = (0..10).map(|at| format!("It says this and that {at} times {n}. "));
+    format!("Summary {n}. {}", sentences.collect::<String>())
+}
+
 async fn bytes(house: &House) -> String {
     let prompt = house.conversation.prompt("And now?").await.unwrap().0;
     let body = OllamaChatRenderer::new(sottovoce::ModelOptions::new("x")).render(&prompt).body;
@@ -82,7 +87,7 @@ fn more_than_one_request_holds_is_summarized_step_by_step_and_taken_back_at_once
         }
         let before = bytes(&house).await;
         for n in 0..40 {
-            house.model.says(&format!("Summary {n}. {}", "It says this and that. ".repeat(10)));
+            house.model.says(&long_summary(n));
         }
         let compacted = house.conversation.compact(2).await.unwrap();
         assert_eq!(compacted.messages, 22);
@@ -98,6 +103,19 @@ fn more_than_one_request_holds_is_summarized_step_by_step_and_taken_back_at_once
         assert!(bytes(&house).await.contains(&format!("Summary {last}.")));
         house.conversation.uncompact().await.unwrap();
         assert_eq!(bytes(&house).await, before);
+    });
+}
+
+#[test]
+fn a_model_that_repeats_itself_is_told_once() {
+    block_on(async {
+        let house = House::new().await;
+        talk(&house, 1..=4).await;
+        house.model.says(&"Ada is allergic to nuts. She likes jazz. ".repeat(5));
+        house.conversation.compact(2).await.unwrap();
+        let profile = house.store.profile().await.unwrap();
+        let text = &profile.compaction(None).unwrap().text;
+        assert_eq!(text, "Ada is allergic to nuts. She likes jazz.");
     });
 }
 
@@ -120,8 +138,7 @@ fn a_model_too_small_to_summarize_has_nothing_forgotten() {
         assert_eq!(bytes(&house).await, before);
         // Neither do notes that come to nothing when they are written anew.
         for n in 0..40 {
-            let said = format!("Summary {n}. {}", "It says this and that. ".repeat(10));
-            house.model.says(&said);
+            house.model.says(&long_summary(n));
             if n % 2 == 1 {
                 house.model.says("Hey!");
             }
@@ -316,7 +333,7 @@ fn results_stay_with_their_calls_where_a_step_ends() {
             let result = house.conversation.message(ChatRole::Tool, format!("r{n} {long}"));
             house.store.append_all(vec![call(n), result]).await.unwrap();
             house.conversation.keep(format!("a{n}")).await.unwrap();
-            house.model.says(&format!("S{n}. {}", "It says this and that. ".repeat(9)));
+            house.model.says(&long_summary(n));
         }
         house.conversation.compact(2).await.unwrap();
         let requests = house.model.requests.lock().unwrap().len();

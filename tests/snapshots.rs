@@ -127,7 +127,8 @@ fn a_snapshot_is_saved_though_the_model_fails_or_rambles() {
         house.model.answers([said("")]);
         let broken_off = house.talk.save_snapshot(None).await.unwrap();
         assert_eq!(broken_off.summary, "(summary generation failed)");
-        house.model.answers([said(&"One more sentence. ".repeat(40)), done()]);
+        let sentences: String = (0..40).map(|n| format!("One more sentence {n}. ")).collect();
+        house.model.answers([said(&sentences), done()]);
         let rambling = house.talk.save_snapshot(None).await.unwrap();
         assert_eq!(rambling.summary.matches("sentence").count(), 4);
         house.model.answers([said(&"endless ".repeat(4000)), done()]);

@@ -1,6 +1,6 @@
 //! Having the model write about what was said: in a few sentences, or a title.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use unicode_segmentation::UnicodeSegmentation;
 use zeroize::Zeroizing;
@@ -57,8 +57,12 @@ impl Conversation {
             }
         }
         words.push_str(&thoughts.rest());
-        let sentences = words.trim().split_sentence_bounds().take(task.sentences);
-        let short: String = sentences.collect::<String>().chars().take(task.longest).collect();
+        // A small model that has nothing more to say repeats itself.
+        let mut said = HashSet::new();
+        let sentences = words.trim().split_sentence_bounds();
+        let sentences = sentences.filter(|sentence| said.insert(sentence.trim()));
+        let sentences = Zeroizing::new(sentences.take(task.sentences).collect::<String>());
+        let short: String = sentences.chars().take(task.longest).collect();
         let short = Zeroizing::new(short.trim().to_owned());
         if short.is_empty() { Err(mind.said_nothing()) } else { Ok(short) }
     }

@@ -109,6 +109,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     if stores.is_empty() || scopes.is_empty() {
         return Err(Failure::Nothing { folder: config.storage_root()? });
     }
+    if args.file != Path::new("-") && args.file.symlink_metadata().is_ok() {
+        return Err(Failure::input(
+            format!("{} is there already", args.file.display()),
+            "name another one; nothing is written over",
+        ));
+    }
     let Some(keys) = args.keys.read()? else { return Ok(Exit::Interrupted) };
     let is_plain = !args.sealed && keys.is_empty();
     if is_plain && !args.yes && !confirmed(session, &args.file)? {
