@@ -159,7 +159,7 @@ fn a_backup_with_newer_settings_loses_no_artifact_and_no_snapshot_that_was_added
         let added = two.add_artifact(new, Box::new(&b"mine"[..])).await.unwrap().artifact;
         let gone = NewArtifact::new(ArtifactKind::File, "gone");
         let gone = two.add_artifact(gone, Box::new(&b"gone"[..])).await.unwrap().artifact;
-        two.delete_artifacts(&[gone.id.clone()]).await.unwrap();
+        two.delete_artifacts(std::slice::from_ref(&gone.id)).await.unwrap();
         let now = Timestamp::UNIX_EPOCH;
         let saved = vec![SavedMessage::new(1, said("a"))];
         let saved = Snapshot::new(now, (now, now), saved).unwrap();
