@@ -49,6 +49,8 @@ mod batches;
 #[cfg(test)]
 mod beside;
 #[cfg(test)]
+mod cabinets;
+#[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod crashes;
