@@ -35,10 +35,7 @@ impl Conversation {
             artifact.reference(),
             beginning.split_whitespace().collect::<Vec<_>>().join(" "),
         );
-        // What was there before is not this message's alone.
-        if !added.was_there {
-            message.metadata.insert(ARTIFACT.to_owned(), artifact.id.clone());
-        }
+        message.metadata.insert(ARTIFACT.to_owned(), artifact.id.clone());
         Ok(message)
     }
 }

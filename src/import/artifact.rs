@@ -11,7 +11,7 @@ use crate::crypto::fingerprint;
 use crate::error::{Error, Result};
 use crate::import::{Refusal, RefusalReason};
 use crate::store::file::blocking;
-use crate::store::{ConversationStore, FileConversationStore, NewArtifact, Profile};
+use crate::store::{ArtifactKind, ConversationStore, FileConversationStore, NewArtifact, Profile};
 
 /// How many bytes are read at once.
 const PIECE: usize = 1 << 16;
@@ -105,6 +105,10 @@ fn count(profile: &Profile, artifacts: Vec<ForeignArtifact>) -> Result<(usize, V
     let (mut seen, mut refused) = (HashSet::new(), Vec::new());
     for artifact in missing(profile, artifacts) {
         match artifact.sha256()? {
+            // Each is its own message's.
+            Ok(_) if artifact.artifact.kind == ArtifactKind::ToolResult => {
+                seen.insert(artifact.id.clone());
+            }
             Ok(sha256) if profile.artifact_with(&sha256).is_none() => {
                 seen.insert(sha256);
             }

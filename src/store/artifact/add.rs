@@ -22,7 +22,8 @@ pub(crate) fn add(
     let lock = folder.artifacts.lock(timeout)?;
     let known = |sha256: &str| {
         let profile = reader.settings().ok()?;
-        profile.artifact_with(sha256).map(str::to_owned)
+        let same = cabinet::same(folder, &profile, &new.kind, sha256).ok()??;
+        Some(same.id.clone())
     };
     let sealed = intake::seal(folder, new, content, reader.now(), &known);
     lock.finish();

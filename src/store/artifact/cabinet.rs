@@ -9,7 +9,7 @@ use crate::blob::{EntryKind, LOCK, TEMPORARY};
 use crate::crypto::{Kind, Place};
 use crate::error::{Error, Result};
 use crate::store::artifact::contents::{self, ArtifactContents};
-use crate::store::artifact::{Artifact, is_id};
+use crate::store::artifact::{Artifact, ArtifactKind, is_id};
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, unreadable};
 use crate::store::pen::Pen;
@@ -48,6 +48,26 @@ pub(crate) fn read_contents(
     }
 }
 
+/// The artifact that has these bytes already, if there is one. A tool's result is its message's own and goes with it, so
+/// nothing else may stand on it, nor it on anything else.
+pub(crate) fn same(
+    folder: &Folder,
+    profile: &Profile,
+    kind: &ArtifactKind,
+    sha256: &str,
+) -> Result<Option<Artifact>> {
+    if *kind == ArtifactKind::ToolResult {
+        return Ok(None);
+    }
+    for (id, _) in profile.listed_artifacts().filter(|(_, known)| *known == sha256) {
+        let there = read(folder, profile, id)?;
+        if let Some(artifact) = there.filter(|there| there.kind != ArtifactKind::ToolResult) {
+            return Ok(Some(artifact));
+        }
+    }
+    Ok(None)
+}
+
 /// All of them, the oldest first, and what is wrong with the others.
 pub(crate) fn list(folder: &Folder, profile: &Profile) -> Result<(Vec<Artifact>, Vec<Finding>)> {
     let (mut artifacts, mut findings) = (Vec::new(), Vec::new());
@@ -72,7 +92,9 @@ pub(crate) fn file(
 ) -> Result<Option<Artifact>> {
     let same = check_new(pen, tail, artifact, kid);
     if !matches!(same, Ok(None)) {
-        pen.folder.artifacts.remove(&artifact.id)?;
+        if !matches!(&same, Ok(Some(same)) if same.id == artifact.id) {
+            pen.folder.artifacts.remove(&artifact.id)?;
+        }
         return same;
     }
     put_meta(pen, artifact)?;
@@ -93,8 +115,9 @@ fn check_new(
     kid: &str,
 ) -> Result<Option<Artifact>> {
     pen.check_settings(tail)?;
-    if let Some(same) = tail.profile.artifact_with(&artifact.sha256) {
-        return read(pen.folder, &tail.profile, same);
+    let same = same(pen.folder, &tail.profile, &artifact.kind, &artifact.sha256)?;
+    if same.is_some() {
+        return Ok(same);
     }
     if kid != pen.key.id() {
         return Err(Error::Damaged {
