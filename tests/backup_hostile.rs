@@ -251,6 +251,37 @@ fn an_artifact_that_cannot_be_opened_is_not_removed_for_one_that_is_not_it() {
 }
 
 /// Whether any file below a folder holds these bytes.
+const ID: &str = "00000000000000000000000000000abc";
+
 fn find(folder: &Path, bytes: &[u8]) -> bool {
     snapshot(folder).values().any(|(there, ..)| there == bytes)
+}
+
+#[test]
+fn an_artifact_whose_adding_was_interrupted_is_taken_from_the_export() {
+    block_on(async {
+        let root = tempfile::tempdir().unwrap();
+        let store = store(root.path()).await;
+        store.append_message(said("mine")).await.unwrap();
+        // What was sealed and not listed, when the program was killed.
+        let sha = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881";
+        let artifacts = format!(
+            r#","artifacts":[{{"meta":{{"id":"{ID}","type":"file","name":"n","mimeType":"text/plain","size":1,"sha256":"{sha}","createdAt":"2025-08-24T16:36:25Z"}},"content":["eA=="]}}]"#
+        );
+        let records = [message(5, "user", "one")];
+        import(&export(r#"{"rev":0}"#, &records, ""), root.path()).await.unwrap();
+        store.change_profile(Box::new(|profile| profile.rename(Some("t".into())))).await.unwrap();
+        let kept = ["head", "profile"]
+            .map(|name| (name, std::fs::read(folder(root.path()).join(name)).unwrap()));
+        let text = export(r#"{"rev":0}"#, &records, &artifacts);
+        import(&text, root.path()).await.unwrap();
+        // As it was before it was listed.
+        for (name, bytes) in &kept {
+            std::fs::write(folder(root.path()).join(name), bytes).unwrap();
+        }
+        std::fs::remove_file(folder(root.path()).join(format!("artifacts/{ID}.meta"))).unwrap();
+        assert!(store.open_artifact(ID).await.unwrap().is_none());
+        import(&text, root.path()).await.unwrap();
+        assert!(store.open_artifact(ID).await.unwrap().is_some());
+    });
 }

@@ -20,14 +20,27 @@ pub(crate) fn add(
     let timeout = writer.blocking_lock().begin_artifact()?;
     // While it is held, nobody takes what is being written for a leftover.
     let lock = folder.artifacts.lock(timeout)?;
+    let added = seal(reader, writer, new, content);
+    lock.finish();
+    added
+}
+
+fn seal(
+    reader: &Reader,
+    writer: &tokio::sync::Mutex<Writer>,
+    new: &NewArtifact,
+    content: &mut dyn Read,
+) -> Result<AddedArtifact> {
+    let folder = &reader.folder;
+    if let Some(id) = &new.id {
+        cabinet::remove_leftover(folder, &*reader.settings()?, id)?;
+    }
     let known = |sha256: &str| {
         let profile = reader.settings().ok()?;
         let same = cabinet::same(folder, &profile, &new.kind, sha256).ok()??;
         Some(same.id.clone())
     };
-    let sealed = intake::seal(folder, new, content, reader.now(), &known);
-    lock.finish();
-    let Sealed { artifact, kid, same } = sealed?;
+    let Sealed { artifact, kid, same } = intake::seal(folder, new, content, reader.now(), &known)?;
     if let Some(id) = same {
         let there = cabinet::read(folder, &*reader.settings()?, &id)?;
         let there = there.ok_or_else(|| Error::Damaged {

@@ -169,6 +169,17 @@ pub(crate) fn sweep_leftovers(folder: &Folder) -> Result<()> {
     }
 }
 
+/// Removes what an adding under that id left behind when it was killed before the artifact was listed. Only while nobody
+/// else adds anything.
+pub(crate) fn remove_leftover(folder: &Folder, profile: &Profile, id: &str) -> Result<()> {
+    let is_leftover = is_id(id)
+        && !profile.is_unknown
+        && !profile.has_had_artifact(id)
+        && folder.artifacts.links(id)? > 0
+        && is_ours(folder, id)?;
+    if is_leftover { folder.artifacts.remove(id).map(drop) } else { Ok(()) }
+}
+
 /// Removes what is in no list, because that is asked for: an adding or a deletion that was interrupted, or what a backup
 /// has brought back. Only what is surely one of this conversation's.
 pub(crate) fn sweep(pen: &Pen<'_>, tail: &Tail) -> Result<()> {
