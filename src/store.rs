@@ -201,7 +201,8 @@ pub trait ConversationStore: Send + Sync {
     async fn artifacts(&self) -> Result<(Vec<Artifact>, Vec<Finding>)>;
 
     /// Adds what is read to its end as an artifact, durable when this returns, in constant memory. It is no context by
-    /// itself: a message refers to it. Nothing is added where the conversation has the same bytes already.
+    /// itself: a message refers to it. Nothing is added where the conversation has the same bytes already, but for results
+    /// of tools: each is its own message's, and goes with it.
     ///
     /// # Errors
     /// [`Error::Io`](crate::Error::Io) for what cannot be read, and those of

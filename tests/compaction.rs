@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use common::block_on;
 use common::scripted::{House, done, said};
-use sottovoce::{ChatRole, Error, ModelFailure, OllamaChatRenderer, PromptRenderer};
+use sottovoce::{
+    ChatRole, Error, ExportForm, ExportRange, Exporter, ModelFailure, OllamaChatRenderer,
+    PromptRenderer,
+};
 
 const SUMMARY: &str = "Ada is allergic to nuts.";
 
@@ -369,5 +372,32 @@ fn a_proposed_title_goes_when_something_is_forgotten_and_a_given_one_stays() {
             .unwrap();
         house.conversation.forget(&[3..=3]).await.unwrap();
         assert_eq!(title().await.as_deref(), Some("Mine"));
+    });
+}
+
+#[test]
+fn a_part_is_exported_without_the_summary_and_the_title_of_the_rest() {
+    block_on(async {
+        let house = House::new().await;
+        talk(&house, 1..=6).await;
+        house.model.says(SUMMARY);
+        house.conversation.compact(2).await.unwrap();
+        house.model.says("Nuts and other matters");
+        house.conversation.propose_title().await.unwrap();
+        let store = common::open(house.folder.path()).await;
+        let folder = tempfile::tempdir().unwrap();
+        let whole = folder.path().join("whole.json");
+        let part = folder.path().join("part.json");
+        let ranges =
+            [(&whole, ExportRange::default()), (&part, ExportRange::default().seqs(11..=12))];
+        for (file, range) in ranges {
+            let mut exporter = Exporter::to_file(ExportForm::Json, file).unwrap();
+            exporter.add(&store, range, |_| {}).await.unwrap();
+            exporter.finish().await.unwrap();
+        }
+        let (whole, part) =
+            (std::fs::read_to_string(whole).unwrap(), std::fs::read_to_string(part).unwrap());
+        assert!(whole.contains(SUMMARY) && whole.contains("Nuts and"));
+        assert!(part.contains("answer 6") && !part.contains("uts"), "{part}");
     });
 }

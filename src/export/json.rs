@@ -119,11 +119,16 @@ fn head(reader: &Reader, tail: &Tail, part: Part) -> Result<Zeroizing<Vec<u8>>> 
     let folder = &reader.folder;
     let read = |document| document::read(folder, document);
     let text = |bytes: Zeroizing<Vec<u8>>| String::from_utf8(bytes.to_vec()).ok();
+    let partial = part != Part::ALL;
+    let profile = match partial {
+        true => &tail.profile.without_model_words(),
+        false => &*tail.profile,
+    };
     let head = Head {
         scope: folder.scope.to_string(),
         last_seq: tail.last_seq,
-        partial: part != Part::ALL,
-        profile: &tail.profile,
+        partial,
+        profile,
         calibration: read(Document::Calibration)?.and_then(text),
         imports: read(Document::Imports)?.map(|bytes| BASE64.encode(&*bytes)),
     };

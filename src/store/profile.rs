@@ -252,6 +252,16 @@ impl Profile {
         self.title_is_proposed = false;
     }
 
+    /// The same without what a model wrote about the conversation: that may be about any of its messages.
+    pub(crate) fn without_model_words(&self) -> Self {
+        let mut profile = self.clone();
+        profile.compacted.clear();
+        if profile.title_is_proposed {
+            profile.rename(None);
+        }
+        profile
+    }
+
     /// Whether it holds words or figures about the conversation: a title, tags, notes, when it began, what it had cost.
     pub fn is_described(&self) -> bool {
         self.title.is_some()
