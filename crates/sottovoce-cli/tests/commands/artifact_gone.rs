@@ -185,6 +185,12 @@ fn no_word_stays_behind_in_the_clear_whatever_is_done_with_artifacts() {
     assert!(unclean(&home).is_empty());
     let svg = fs::read_to_string(home.path().join("plot.svg")).unwrap();
     assert!(svg.contains("messages a day") && !svg.contains("canary") && !svg.contains("coal"));
+    done(&home, &["prune", "--max-tokens", "1", "--keep-recent", "1"]);
+    done(&home, &["export", "--sealed", "--all", ".cache/backup"]);
+    done(&home, &["export", "copy.json", "--yes"]);
+    done(&home, &["import", "backup", ".cache/backup"]);
+    done(&home, &["import", "backup", "copy.json"]);
+    assert!(unclean(&home).is_empty());
     let ids: Vec<String> = listed(&home).iter().map(id).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     done(&home, &[&["artifact", "delete", "--yes"], &ids[..]].concat());
