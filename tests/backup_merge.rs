@@ -396,3 +396,24 @@ fn a_sealed_backup_that_is_cut_changed_or_shuffled_is_refused_and_harms_nothing(
         }
     });
 }
+
+#[test]
+fn limits_of_the_store_that_takes_a_backup_are_told_before_they_remove_anything() {
+    block_on(async {
+        let (root, other, out) = (tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap());
+        let store = open(root.path()).await;
+        talk(&store, ["a", "b", "c"]).await;
+        let file = export(&store, &out, "1.json").await;
+        let at =
+            || options().clock(clock()).retention(sottovoce::Retention::FOREVER.ttl_seconds(60));
+        let path = other.path().to_owned();
+        let open: sottovoce::OpenStore = Box::new(move |scope| {
+            let path = path.clone();
+            Box::pin(async move { at().scope(scope).open(path).await })
+        });
+        let reports = Backup::new(&file).import(open, |_| {}, |_| {}).await.unwrap();
+        let there = at().open(other.path()).await.unwrap();
+        assert!(words(&there).await.is_empty());
+        assert!(reports[0].expired, "{:?}", reports[0]);
+    });
+}

@@ -74,7 +74,8 @@ pub struct ConversationReport {
     pub thread: Option<String>,
     /// What became of its messages, and what was refused, snapshots and artifacts included.
     pub messages: ImportReport,
-    /// Whether the system itself would no longer use it: its messages are stored, but are no context.
+    /// Whether the system itself would no longer use it: its messages are stored, but are no context. Of an export of
+    /// Sottovoce, whether the conversation has expired by the limits here: it is hidden, and goes with the next message.
     pub expired: bool,
     /// How many snapshots were saved.
     pub snapshots: usize,

@@ -180,10 +180,15 @@ impl Reader {
     /// The same without the summaries of a conversation that has expired.
     pub(crate) fn shown_settings(&self) -> Result<Arc<Profile>> {
         let settings = self.settings()?;
-        if !settings.has_summaries() || self.horizon(&self.newest()?)? != Horizon::Expired {
+        if !settings.has_summaries() || !self.has_expired()? {
             return Ok(settings);
         }
         Ok(Arc::new(Profile::clone(&settings).without_summaries()))
+    }
+
+    /// Whether nothing of the conversation is shown any more, since nobody has said anything for too long.
+    pub(crate) fn has_expired(&self) -> Result<bool> {
+        Ok(self.horizon(&self.newest()?)? == Horizon::Expired)
     }
 
     /// From where on the conversation is shown, as far as its newest end tells, or else as it is on disk.

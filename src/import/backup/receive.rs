@@ -195,11 +195,12 @@ impl Elements for Receiver {
         self.current()?.settle(&runtime)?;
         let Some(mut current) = self.current.take() else { return Ok(()) };
         let saved = current.merge.save_snapshots(&runtime, &current.store, &mut current.report)?;
+        let expired = current.store.reader().has_expired()?;
         let report = ConversationReport {
             scope: Scope::clone(current.store.scope()),
             thread: None,
             messages: current.report.sorted(),
-            expired: false,
+            expired,
             snapshots: current.snapshots + saved,
             artifacts: current.artifacts,
         };
