@@ -103,7 +103,16 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         _ => reply.end_line()?,
     }
     Ok(match &reply.end {
-        End::Kept(done) => reply.say_done(&done.report),
+        End::Kept(done) => {
+            let share = config.context.compact_at;
+            if !session.json && share.is_some_and(|share| done.report.receipt.is_filled(share)) {
+                // Nobody waits until the conversation is idle, as a chat does.
+                output::note(
+                    "the prompt is nearly full; `sottovoce compact` has the model summarize what is older",
+                );
+            }
+            reply.say_done(&done.report)
+        }
         End::Interrupted(_) => reply.say_interrupted(),
         End::Failed(error) => reply.say_failed(error, ""),
     })

@@ -99,3 +99,16 @@ fn a_chat_prunes_shows_and_compacts_by_the_same_words_as_the_shell() {
     assert!(told.contains("Two canaries were named.") && told.contains("canary three"), "{told}");
     assert!(!told.contains("canary two"));
 }
+
+#[test]
+fn one_who_asks_is_told_when_the_prompt_is_nearly_full() {
+    let talk = Talk::new();
+    talk.home.keep(&["My sister is called Siobhán"]);
+    for (share, is_told) in [("0.01", true), ("0.9", false)] {
+        talk.stub.next(Answer::saying(&["A lovely name."]));
+        let mut command = talk.command(&["ask", "Nice", "name?"]);
+        let asked = command.env("SOTTOVOCE__CONTEXT__COMPACTAT", share).output().unwrap();
+        assert_eq!(code(&asked), 0, "{}", err(&asked));
+        assert_eq!(err(&asked).contains("sottovoce compact"), is_told, "{}", err(&asked));
+    }
+}
