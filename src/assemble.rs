@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::config::{Config, ConfiguredKey};
-use crate::context::{ContextProvider, LastNContextProvider, RollingWindowProvider};
+use crate::context::{
+    ContextProvider, LastNContextProvider, PersonaHistoryProvider, RollingWindowProvider,
+};
 use crate::conversation::Conversation;
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
@@ -14,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::llm::{Ollama, OllamaModel};
 use crate::prompt::{PromptBuilder, SystemPromptProvider};
 use crate::redact::{ContactRedactor, Redactor};
+use crate::registry::{ContextLimits, ContextRegistry};
 use crate::render::{
     KeepAlive, ModelOptions, OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer,
     PromptRenderer,
@@ -147,15 +150,7 @@ impl Config {
         clock: Arc<dyn Clock>,
     ) -> Result<FileConversationStore> {
         let has_passphrase = keys.iter().any(|key| key.needs_salt());
-        let mut keys = keys.into_iter();
-        let options = StoreOptions::new(keys.next().ok_or(Error::NoKey)?)
-            .scope(scope)
-            .clock(clock)
-            .retention(self.retention());
-        let mut options = keys.fold(options, StoreOptions::also_with);
-        if let Some(redactor) = self.redactor()? {
-            options = options.redactor(redactor);
-        }
+        let options = self.store_options(keys, clock)?.scope(scope);
         let root = self.storage_root()?;
         let store = options.open(&root).await?;
         // A copy that was lost is no reason to be without the store.
@@ -163,6 +158,43 @@ impl Config {
             tracing::warn!(%error, "the passphrase's salt could not be copied");
         }
         Ok(store)
+    }
+
+    /// The contexts of the configured store.
+    ///
+    /// # Errors
+    /// [`Error::NoKey`] for no key, and those of [`storage_root`](Self::storage_root).
+    pub fn contexts(
+        &self,
+        keys: Vec<Arc<EncryptionKey>>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<ContextRegistry> {
+        let personas = &self.personas;
+        let limits = ContextLimits {
+            contexts: personas.max_contexts as usize,
+            messages: personas.max_messages.into(),
+            remove_after_days: personas.remove_after_days,
+            daily_backups: personas.daily_backups as usize,
+        };
+        let registry = ContextRegistry::new(self.storage_root()?, self.store_options(keys, clock)?);
+        Ok(registry.limits(limits).backups(self.backup_folder()?))
+    }
+
+    /// How every conversation's store is opened.
+    fn store_options(
+        &self,
+        keys: Vec<Arc<EncryptionKey>>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<StoreOptions> {
+        let mut keys = keys.into_iter();
+        let options = StoreOptions::new(keys.next().ok_or(Error::NoKey)?)
+            .clock(clock)
+            .retention(self.retention());
+        let options = keys.fold(options, StoreOptions::also_with);
+        Ok(match self.redactor()? {
+            Some(redactor) => options.redactor(redactor),
+            None => options,
+        })
     }
 
     /// A conversation in the given store: the configured system prompt, the newest messages in blocks or those of a
@@ -186,10 +218,10 @@ impl Config {
         } else {
             Arc::new(LastNContextProvider::in_blocks(Arc::clone(&store)))
         };
+        let history = Arc::new(PersonaHistoryProvider::new(Arc::clone(&store), history));
         let mut builder = PromptBuilder::new(system, scope, Arc::clone(&clock)).with(history);
         if let Some(window) = model.num_ctx {
-            let answer = model.num_predict.unwrap_or(window / 4);
-            builder = builder.budget(window.saturating_sub(answer) as usize);
+            builder = builder.window(window as usize, model.num_predict.map(|most| most as usize));
         }
         if let Some(redactor) = self.redactor()? {
             builder = builder.redactor(redactor);

@@ -86,6 +86,9 @@ pub(crate) trait Blobs: Debug + Send + Sync {
     /// Removes a file; no error where there is none.
     fn remove(&self, name: &str) -> Result<()>;
 
+    /// Removes a folder in this one if it is empty; no error where there is none.
+    fn remove_folder(&self, name: &str) -> Result<()>;
+
     /// Moves an entry, whatever it is, into the folder of that name in this one, durably and without replacing
     /// anything: where the name is taken there, a number behind it keeps them apart. `false` where there is none.
     fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool>;

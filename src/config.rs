@@ -6,6 +6,7 @@
 
 mod keys;
 mod layer;
+mod sections;
 mod source;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use keys::KEYS;
 use layer::Layer;
 use source::Sources;
 
+pub use sections::{ContextConfig, LanguageModelConfig, McpConfig, PersonasConfig};
 pub use source::{key_of_text, read_fd};
 
 /// The configuration file's name.
@@ -33,78 +35,15 @@ pub struct Config {
     pub context: ContextConfig,
     /// The section `LanguageModel`.
     pub language_model: LanguageModelConfig,
+    /// The section `Personas`.
+    pub personas: PersonasConfig,
+    /// The section `Mcp`.
+    pub mcp: McpConfig,
     /// The key that the configuration gives otherwise than by a file. It is no part of any other field.
     pub key: ConfiguredKey,
     /// The file that was read, if any.
     pub file: Option<PathBuf>,
     settings: Vec<Setting>,
-}
-
-/// What is remembered, and where.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-#[non_exhaustive]
-pub struct ContextConfig {
-    /// About how many messages of history a prompt holds: from this many to four times as many.
-    pub last_n: usize,
-    /// Whether the history is what was said within the window, instead of the newest messages.
-    pub rolling_window: bool,
-    /// How many seconds the window reaches back, for conversations whose own settings do not say it.
-    pub window_seconds: u64,
-    /// The most messages that are kept of a conversation whose own settings do not say it; no limit where `None` or 0.
-    pub max_messages: Option<u32>,
-    /// After how many seconds without a message such a conversation expires; never where `None` or 0.
-    pub ttl_seconds: Option<u64>,
-    /// The folder of the store; the platform's cache folder where `None`.
-    pub storage_root: Option<PathBuf>,
-    /// The key file; `key` in the user's configuration folder where `None`.
-    pub key_file: Option<PathBuf>,
-    /// An open file descriptor with the key: 64 hexadecimal digits or a passphrase. It is read once, at loading.
-    pub key_fd: Option<u32>,
-    /// The name of the systemd credential with the key, read likewise; `sottovoce.key`, if there is one, where `None`.
-    pub key_credential: Option<String>,
-    /// The share of its budget that a prompt may fill before older messages are summarized, 0 to 1; never where `None`.
-    pub compact_at: Option<f64>,
-    /// From how many bytes on a tool's result is kept as an artifact, with a line about it in its place; never where
-    /// `None`.
-    pub long_result: Option<u64>,
-    /// Whether card numbers, e-mail addresses and telephone numbers are masked before sealing.
-    pub redact: bool,
-    /// Utterances that were heard with less confidence are kept out of later prompts, 0 to 1; none where `None`.
-    pub min_confidence: Option<f64>,
-}
-
-/// The model that prompts are for.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-#[non_exhaustive]
-pub struct LanguageModelConfig {
-    /// The server's address.
-    pub base_url: String,
-    /// The model's name on that server.
-    pub model: String,
-    /// The system prompt.
-    pub system_prompt: String,
-    /// The context window, in tokens, that every request asks for; the server's default, and no budget, where `None`.
-    pub num_ctx: Option<u32>,
-    /// The most tokens of an answer, which the prompt leaves free; a quarter of the window where `None`.
-    pub num_predict: Option<u32>,
-    /// How long the server keeps the model loaded: `30m`, or seconds, where -1 is for ever.
-    pub keep_alive: Option<String>,
-    /// Whether a thinking model thinks aloud first.
-    pub think: Option<bool>,
-    /// The sampling temperature, 0 to 2.
-    pub temperature: Option<f64>,
-    /// What a million tokens of prompts and answers cost, in whatever currency; 0 for a model of one's own.
-    pub price_per_million: f64,
-    /// Whether the server is to refuse a prompt that is too long instead of cutting it silently.
-    pub strict: bool,
-    /// Whether a model may be asked that runs on other people's machines.
-    pub allow_cloud: bool,
-    /// The most seconds that the server may be silent.
-    pub timeout_seconds: u64,
-    /// Whether an utterance is refused while another one is being answered, instead of waiting for its turn.
-    pub refuse_when_busy: bool,
 }
 
 /// What the configuration says of the key.
@@ -143,6 +82,8 @@ pub struct Setting {
 struct Sections {
     context: ContextConfig,
     language_model: LanguageModelConfig,
+    personas: PersonasConfig,
+    mcp: McpConfig,
 }
 
 impl Config {
@@ -176,6 +117,7 @@ impl Config {
         layers.extend(Layer::from_environment(environment)?);
         // The default is the placeholder too, but nobody has configured it.
         let mut secret = |path| layers.iter_mut().skip(1).rev().find_map(|l| l.take_secret(path));
+        let token = secret("Mcp.Token").flatten();
         let (secret, passphrase) = (secret("Context.EncryptionKey"), secret("Context.Passphrase"));
         let mut builder = config::Config::builder();
         for layer in layers {
@@ -184,7 +126,8 @@ impl Config {
         let merged = builder.build().map_err(|error| unusable(&error))?;
         let settings: Vec<Setting> = KEYS.iter().map(|key| key.setting(&merged.cache)).collect();
         let sections: Sections = merged.try_deserialize().map_err(|error| unusable(&error))?;
-        let context = sections.context;
+        let Sections { context, language_model, personas, mut mcp } = sections;
+        mcp.token = token;
         let origin = |key: &str| {
             let setting = settings.iter().find(|setting| setting.key == key);
             setting.map(|setting| setting.origin.clone()).unwrap_or_default()
@@ -201,7 +144,7 @@ impl Config {
             credentials_folder,
         }
         .resolve()?;
-        Ok(Self { context, language_model: sections.language_model, key, file, settings })
+        Ok(Self { context, language_model, personas, mcp, key, file, settings })
     }
 
     /// Every setting and where it comes from, in the order of the documentation.
@@ -217,6 +160,17 @@ impl Config {
         match &self.context.storage_root {
             Some(root) => Ok(root.clone()),
             None => Ok(folders()?.cache_dir().join("Conversation")),
+        }
+    }
+
+    /// The folder that backups of contexts go to.
+    ///
+    /// # Errors
+    /// Those of [`storage_root`](Self::storage_root).
+    pub fn backup_folder(&self) -> Result<PathBuf> {
+        match &self.personas.backup_folder {
+            Some(folder) => Ok(folder.clone()),
+            None => Ok(self.storage_root()?.join("backups")),
         }
     }
 

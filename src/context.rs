@@ -3,6 +3,7 @@
 pub(crate) mod blocks;
 mod history;
 mod last_n;
+mod persona_history;
 mod preamble;
 mod prune;
 mod relevance;
@@ -16,6 +17,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 pub use last_n::LastNContextProvider;
+pub use persona_history::PersonaHistoryProvider;
 pub use preamble::{Activity, ActivityContextProvider, DocumentsContextProvider};
 pub use prune::{OldestStrategy, PruneStrategy, Pruning, RelevanceStrategy, Score, Verdict};
 pub use relevance::RelevanceProvider;

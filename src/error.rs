@@ -1,10 +1,12 @@
 //! The one error type: what happened, where, and what to do about it.
 
+mod context;
 mod model;
 
 use std::io;
 use std::path::PathBuf;
 
+pub use context::ContextFailure;
 pub use model::ModelFailure;
 
 /// Shorthand for results of this crate.
@@ -286,6 +288,9 @@ pub enum Error {
         /// How many results came.
         given: usize,
     },
+    /// Something cannot be done with a context or a preset.
+    #[error(transparent)]
+    Context(#[from] ContextFailure),
     /// The runtime stopped before the work was done.
     #[error("the runtime is shutting down")]
     ShuttingDown,
@@ -387,6 +392,7 @@ impl Error {
             Self::NoRandomness => "try again once the system has started fully",
             Self::Host { .. } => "mend what the cause names",
             Self::Model { failure, .. } => failure.help(),
+            Self::Context(failure) => failure.help(),
             Self::NoModel => "give it one with Conversation::with_model",
             Self::TurnInProgress => "wait for the answer, or interrupt it first",
             Self::NothingToRetry => "ask something",

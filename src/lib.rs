@@ -76,8 +76,10 @@ mod import;
 mod key_file;
 mod llm;
 mod message;
+mod persona;
 mod prompt;
 mod redact;
+mod registry;
 mod render;
 mod scope;
 mod search;
@@ -91,15 +93,15 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use config::Config;
 pub use context::{
     Activity, ActivityContextProvider, Context, ContextMessage, ContextProvider, ContextRequest,
-    DocumentsContextProvider, Embedder, LastNContextProvider, OldestStrategy, Placement,
-    PruneStrategy, Pruning, Query, RelevanceProvider, RelevanceStrategy, RetrievalContextProvider,
-    Retriever, RollingWindowProvider, Score, Verdict,
+    DocumentsContextProvider, Embedder, LastNContextProvider, OldestStrategy,
+    PersonaHistoryProvider, Placement, PruneStrategy, Pruning, Query, RelevanceProvider,
+    RelevanceStrategy, RetrievalContextProvider, Retriever, RollingWindowProvider, Score, Verdict,
 };
 pub use conversation::{
     Answer, Compacted, Conversation, Heard, Kept, Overview, Piece, Sentences, TurnReport,
 };
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
-pub use error::{Error, ModelFailure, Result};
+pub use error::{ContextFailure, Error, ModelFailure, Result};
 pub use export::{ExportForm, ExportRange, Exported, Exporter, export_for_elara};
 #[cfg(feature = "sqlite")]
 pub use import::ChorusDatabase;
@@ -114,10 +116,15 @@ pub use llm::{
     ModelEntry, ModelInfo, Ollama, OllamaEmbedder, OllamaModel, OllamaReply, RunningModel,
 };
 pub use message::{ChatMessage, ChatRole, ToolCall};
+pub use persona::{Character, Persona, Preset};
 pub use prompt::{
     Outcome, Prompt, PromptBuilder, Receipt, ReceiptEntry, SystemPromptProvider, Turn,
 };
 pub use redact::{ContactRedactor, Redactor};
+pub use registry::{
+    ContextChange, ContextLimits, ContextRegistry, Contexts, NamedContext, NewContext,
+    PersonaChange, PresetChange, Upkeep,
+};
 pub use render::{
     KeepAlive, ModelOptions, ModelRequest, OllamaChatRenderer, OllamaPromptRenderer,
     OpenAiChatRenderer, PromptRenderer,

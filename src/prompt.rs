@@ -35,6 +35,10 @@ pub struct Prompt {
     pub since: Vec<ContextMessage>,
     /// The current time in the user's zone.
     pub now: Zoned,
+    /// The sampling temperature, 0 to 2, where the conversation has its own.
+    pub temperature: Option<f64>,
+    /// The most tokens of the answer, likewise.
+    pub max_tokens: Option<u32>,
     /// The host's own notes for a renderer of its own; the built-in ones leave them out.
     pub hints: BTreeMap<String, String>,
 }

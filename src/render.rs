@@ -78,8 +78,9 @@ struct OllamaOptions {
     temperature: Option<f64>,
 }
 
-impl<'a> From<&'a ModelOptions> for OllamaSettings<'a> {
-    fn from(options: &'a ModelOptions) -> Self {
+impl<'a> OllamaSettings<'a> {
+    /// The settings of every request, but for what the prompt says itself.
+    fn new(options: &'a ModelOptions, prompt: &Prompt) -> Self {
         Self {
             stream: options.stream,
             think: options.think,
@@ -88,8 +89,8 @@ impl<'a> From<&'a ModelOptions> for OllamaSettings<'a> {
             shift: options.strict.then_some(false),
             options: OllamaOptions {
                 num_ctx: options.num_ctx,
-                num_predict: options.num_predict,
-                temperature: options.temperature,
+                num_predict: prompt.max_tokens.or(options.num_predict),
+                temperature: prompt.temperature.or(options.temperature),
             },
         }
     }

@@ -38,6 +38,7 @@ pub(crate) mod repair;
 pub(crate) mod retention;
 pub(crate) mod scopes;
 pub(crate) mod snapshot;
+pub(crate) mod standing;
 pub(crate) mod stats;
 pub(crate) mod tail;
 pub(crate) mod vault;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module and what it may import. Values move down this list, never up.
-const MODULES: [(&str, &[&str]); 20] = [
+const MODULES: [(&str, &[&str]); 22] = [
     ("error", &[]),
     ("clock", &[]),
     ("message", &["error"]),
@@ -18,11 +18,13 @@ const MODULES: [(&str, &[&str]); 20] = [
     ("redact", &["error", "message"]),
     ("key_file", &["error", "crypto", "blob"]),
     ("config", &["error", "crypto"]),
-    ("store", &["error", "clock", "message", "scope", "crypto", "blob", "redact"]),
+    ("persona", &["error"]),
+    ("store", &["error", "clock", "message", "scope", "crypto", "blob", "redact", "persona"]),
     ("export", &["error", "message", "crypto", "blob", "store"]),
     ("import", &["error", "message", "scope", "crypto", "blob", "store", "export"]),
     ("search", &["error", "store"]),
-    ("context", &["error", "message", "scope", "tokens", "store"]),
+    ("registry", &["error", "clock", "scope", "blob", "persona", "store", "export"]),
+    ("context", &["error", "message", "scope", "tokens", "persona", "store"]),
     ("prompt", &["error", "clock", "message", "scope", "redact", "store", "tokens", "context"]),
     ("render", &["message", "context", "prompt"]),
     ("llm", &["error", "message", "context", "render"]),
@@ -45,6 +47,7 @@ const MODULES: [(&str, &[&str]); 20] = [
             "render",
             "llm",
             "conversation",
+            "registry",
         ],
     ),
 ];

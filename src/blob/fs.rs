@@ -304,6 +304,16 @@ impl Blobs for FsBlobs {
         }
     }
 
+    fn remove_folder(&self, name: &str) -> Result<()> {
+        let Some(folder) = self.opened()? else {
+            return Ok(());
+        };
+        match retry_on_intr(|| rustix::fs::unlinkat(&folder.fd, name, AtFlags::REMOVEDIR)) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
+            Err(errno) => Err(self.error("remove the folder", name, errno)),
+        }
+    }
+
     fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool> {
         self.move_to(name, &Self::at(self.path.join(folder), self.own_levels + 1))
     }

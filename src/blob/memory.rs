@@ -41,6 +41,11 @@ impl MemoryBlobs {
         !hold(&self.files).is_empty() || hold(&self.folders).values().any(|folder| folder.is_made())
     }
 
+    fn below(&self, name: &str) -> Arc<Self> {
+        let made = || Arc::new(Self { path: self.path().join(name), ..Self::default() });
+        Arc::clone(hold(&self.folders).entry(name.into()).or_insert_with(made))
+    }
+
     fn unmark(&self) {
         self.mark.fetch_add(1, Ordering::SeqCst);
     }
@@ -126,8 +131,7 @@ impl Blobs for MemoryBlobs {
     }
 
     fn folder(&self, name: &str) -> Arc<dyn Blobs> {
-        let made = || Arc::new(Self { path: self.path().join(name), ..Self::default() });
-        Arc::clone(hold(&self.folders).entry(name.into()).or_insert_with(made)) as Arc<dyn Blobs>
+        self.below(name)
     }
 
     fn links(&self, name: &str) -> Result<u64> {
@@ -142,13 +146,22 @@ impl Blobs for MemoryBlobs {
         Ok(())
     }
 
+    fn remove_folder(&self, name: &str) -> Result<()> {
+        hold(&self.folders).retain(|known, folder| known != name || folder.is_made());
+        Ok(())
+    }
+
     fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool> {
         let name = String::from_utf8_lossy(name).into_owned();
+        let aside = self.below(folder);
+        if let Some(moved) = hold(&self.folders).remove(&name) {
+            hold(&aside.folders).insert(name, moved);
+            return Ok(true);
+        }
         let Some(bytes) = hold(&self.files).remove(&name) else {
             return Ok(false);
         };
         self.unmark();
-        let aside = self.folder(folder);
         let mut number = 1;
         let mut target = name.clone();
         while !aside.create(&target, &bytes)? {

@@ -36,7 +36,7 @@ const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, 
 when read aloud. The time given with \
 the user's newest words is the current time.";
 
-pub(super) const KEYS: [Key; 28] = [
+pub(super) const KEYS: [Key; 36] = [
     key("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
     key("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
     key("Context.WindowSeconds", Kind::Count { most: LONGEST }, Default::Count(86_400)),
@@ -65,6 +65,14 @@ pub(super) const KEYS: [Key; 28] = [
     key("LanguageModel.AllowCloud", Kind::Flag, Default::Flag(false)),
     key("LanguageModel.TimeoutSeconds", Kind::Count { most: 86_400 }, Default::Count(120)),
     key("LanguageModel.RefuseWhenBusy", Kind::Flag, Default::Flag(false)),
+    key("Personas.MaxContexts", Kind::Count { most: 100_000 }, Default::Count(1000)),
+    key("Personas.MaxMessages", Kind::Count { most: 10_000_000 }, Default::Count(100_000)),
+    key("Personas.RemoveAfterDays", Kind::Count { most: 36_500 }, Default::Count(7)),
+    key("Personas.DailyBackups", Kind::Count { most: 1000 }, Default::Count(7)),
+    key("Personas.BackupFolder", Kind::Path, Default::Null),
+    key("Mcp.Scopes", Kind::Text, Default::Text("contexts")),
+    key("Mcp.PreferSampling", Kind::Flag, Default::Flag(false)),
+    key("Mcp.Token", Kind::Secret, Default::Null),
 ];
 
 /// A hundred years, in seconds.

@@ -39,6 +39,7 @@ impl Between {
     ) -> Result<(Prompt, Receipt)> {
         let mut bounds = self.bounds(conversation, model, None);
         bounds.budget = Some(budget);
+        bounds.window = None;
         build(conversation, asked, &bounds).await
     }
 
@@ -49,12 +50,9 @@ impl Between {
         if learnt != TokenRates::default() {
             bounds.rates = learnt;
         }
-        if let Some(window) = window {
-            let window = window as usize;
-            let room = conversation.answer_room.unwrap_or(window / 4).min(window / 2);
-            let most = window - room;
-            bounds.budget = Some(bounds.budget.map_or(most, |budget| budget.min(most)));
-        }
+        bounds.answer = conversation.answer_room.or(bounds.answer);
+        let windows = bounds.window.into_iter().chain(window.map(|window| window as usize));
+        bounds.window = windows.min();
         bounds
     }
 }

@@ -44,6 +44,8 @@ impl Conversation {
             user_input: ChatMessage::new(ChatRole::User, asked, &self.clock.now()),
             since: Vec::new(),
             now: self.clock.now(),
+            temperature: None,
+            max_tokens: None,
             hints: BTreeMap::new(),
         };
         let Mind { model, renderer } = mind;

@@ -1,6 +1,7 @@
 //! Keeping a prompt within its tokens by dropping what matters least, a block at a time.
 
 use super::receipt::{Outcome, ReceiptEntry};
+use crate::context::blocks::HIGH_WATER;
 use crate::context::{Placement, blocks};
 use crate::message::ChatMessage;
 
@@ -15,8 +16,23 @@ pub(crate) struct Candidate<'a> {
 /// go.
 pub(crate) fn fit(candidates: &mut [Candidate<'_>], room: usize, n: usize) {
     drop_last_first(candidates, Placement::NewestTurn, room);
-    drop_oldest_history(candidates, room, n);
+    drop_oldest_history(candidates, excess(candidates, room), n);
     drop_last_first(candidates, Placement::Stable, room);
+}
+
+/// Drops the oldest history likewise, until what is left of it takes at most `room` tokens by itself.
+pub(crate) fn fit_history(candidates: &mut [Candidate<'_>], room: usize, n: usize) {
+    let history = candidates.iter().filter(|candidate| is_in(candidate, Placement::History));
+    let tokens: usize = history.map(|candidate| candidate.entry.tokens).sum();
+    drop_oldest_history(candidates, tokens.saturating_sub(room), n);
+}
+
+/// For a history of so many tokens, about how many messages are left where a block of it is dropped: so few that a block
+/// is a quarter of it, if messages are of the usual length.
+pub(crate) fn low_water(tokens: usize) -> usize {
+    const MESSAGE: usize = 64;
+    let messages = tokens / MESSAGE;
+    (messages / (4 * (HIGH_WATER as usize - 1))).max(1)
 }
 
 fn is_in(candidate: &Candidate<'_>, placement: Placement) -> bool {
@@ -42,8 +58,7 @@ fn drop_last_first(candidates: &mut [Candidate<'_>], placement: Placement, room:
     }
 }
 
-fn drop_oldest_history(candidates: &mut [Candidate<'_>], room: usize, n: usize) {
-    let mut excess = excess(candidates, room);
+fn drop_oldest_history(candidates: &mut [Candidate<'_>], mut excess: usize, n: usize) {
     if excess == 0 {
         return;
     }

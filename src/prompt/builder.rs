@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use super::budget::{Candidate, fit};
+use super::budget::{Candidate, fit, fit_history, low_water};
 use super::receipt::{Outcome, Receipt, ReceiptEntry};
 use super::{Prompt, SystemPromptProvider, Turn, count};
 use crate::clock::Clock;
@@ -31,6 +31,7 @@ pub struct PromptBuilder {
     min_confidence: Option<f64>,
     hints: BTreeMap<String, String>,
     redactor: Option<Arc<dyn Redactor>>,
+    personality: bool,
 }
 
 /// How much a prompt may hold, and how that is measured.
@@ -38,7 +39,22 @@ pub struct PromptBuilder {
 pub(crate) struct Bounds {
     /// The most tokens, if there is a limit.
     pub(crate) budget: Option<usize>,
+    /// The model's window, if it is known: prompt and answer together.
+    pub(crate) window: Option<usize>,
+    /// How much of that is the answer's; a quarter unless told otherwise.
+    pub(crate) answer: Option<usize>,
     pub(crate) rates: TokenRates,
+}
+
+impl Bounds {
+    /// The most tokens of a prompt whose answer may take so many.
+    fn most(&self, answer: Option<u32>) -> Option<usize> {
+        let left = self.window.map(|window| {
+            let answer = answer.map(|answer| answer as usize).or(self.answer);
+            window - answer.unwrap_or(window / 4).min(window / 2)
+        });
+        self.budget.into_iter().chain(left).min()
+    }
 }
 
 impl PromptBuilder {
@@ -56,6 +72,7 @@ impl PromptBuilder {
             min_confidence: None,
             hints: BTreeMap::new(),
             redactor: None,
+            personality: true,
         }
     }
 
@@ -97,6 +114,21 @@ impl PromptBuilder {
     #[must_use]
     pub fn budget(mut self, tokens: usize) -> Self {
         self.bounds.budget = Some(tokens);
+        self
+    }
+
+    /// The model's window, which prompt and answer share. The answer gets as much of it as the conversation's own settings
+    /// say, or else so many tokens or a quarter, and at most half.
+    #[must_use]
+    pub fn window(mut self, tokens: usize, answer: Option<usize>) -> Self {
+        (self.bounds.window, self.bounds.answer) = (Some(tokens), answer);
+        self
+    }
+
+    /// Leaves out how a context's persona is to behave; its system prompt stays.
+    #[must_use]
+    pub fn without_personality(mut self) -> Self {
+        self.personality = false;
         self
     }
 
@@ -209,19 +241,31 @@ impl PromptBuilder {
         sort(&mut offers);
         self.refuse(&mut offers, before, &profile);
 
-        let system = self.system.system_prompt();
-        let system_tokens = bounds.rates.estimate(system);
+        let persona = profile.character.as_ref().map(|character| &character.persona);
+        let system = match persona {
+            Some(persona) => persona.told(self.personality),
+            None => self.system.system_prompt().to_owned(),
+        };
+        let max_tokens = persona.map(|persona| persona.max_tokens);
+        let history_limit = persona.map(|persona| persona.max_history_tokens as usize);
+        let budget = bounds.most(max_tokens);
+        let system_tokens = bounds.rates.estimate(&system);
         let brought = since.iter().map(ContextMessage::message);
         let user_tokens = std::iter::once(&user_input)
             .chain(brought)
             .map(|message| bounds.rates.estimate_message(message))
             .sum();
-        if let Some(budget) = bounds.budget {
+        let mut candidates: Vec<_> = offers
+            .iter_mut()
+            .map(|(entry, message)| Candidate { entry, message: message.message() })
+            .collect();
+        let narrowest = history_limit.map(|limit| budget.map_or(limit, |budget| budget.min(limit)));
+        let n = narrowest.map_or(n, low_water);
+        if let Some(limit) = history_limit {
+            fit_history(&mut candidates, limit, n);
+        }
+        if let Some(budget) = budget {
             let room = budget.saturating_sub(system_tokens + user_tokens);
-            let mut candidates: Vec<_> = offers
-                .iter_mut()
-                .map(|(entry, message)| Candidate { entry, message: message.message() })
-                .collect();
             fit(&mut candidates, room, n);
         }
 
@@ -238,7 +282,8 @@ impl PromptBuilder {
             system_tokens,
             user_tokens,
             used_tokens: system_tokens + user_tokens + included.map(|e| e.tokens).sum::<usize>(),
-            budget_tokens: bounds.budget,
+            budget_tokens: budget,
+            history_limit,
             starts_after: self.starts_after,
             entries,
             skipped,
@@ -251,7 +296,9 @@ impl PromptBuilder {
             "built a prompt"
         );
         let prompt = Prompt {
-            system: system.to_owned(),
+            system,
+            temperature: persona.map(|persona| persona.temperature),
+            max_tokens,
             context,
             user_input,
             since: since.to_vec(),

@@ -19,6 +19,9 @@ pub struct Receipt {
     pub used_tokens: usize,
     /// The most tokens that the prompt may take, if there is a limit.
     pub budget_tokens: Option<usize>,
+    /// The most tokens that its history may take, where the conversation has a limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history_limit: Option<usize>,
     /// The number up to which nothing of the conversation may be in the prompt, where it started clean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starts_after: Option<u64>,
@@ -44,20 +47,40 @@ impl Receipt {
 
     /// Whether the prompt fills this share of its budget, 0 to 1, or some of the history did not fit.
     pub fn is_filled(&self, share: f64) -> bool {
-        let Some(budget) = self.budget_tokens else { return false };
-        let lost = |entry: &ReceiptEntry| {
+        self.budget_tokens.is_some_and(|budget| fills(self.used_tokens, budget, share))
+            || self.is_history_filled(share)
+    }
+
+    /// Estimated tokens of the history that is in the prompt.
+    pub fn history_tokens(&self) -> usize {
+        let history = self.entries.iter().filter(|entry| entry.placement == Placement::History);
+        history.filter(|entry| entry.outcome == Outcome::Included).map(|entry| entry.tokens).sum()
+    }
+
+    /// Whether some of the history did not fit.
+    pub fn is_history_truncated(&self) -> bool {
+        self.entries.iter().any(|entry| {
             entry.placement == Placement::History && entry.outcome == Outcome::OverBudget
-        };
-        // Budgets are far below the sizes at which this loses anything.
-        #[expect(clippy::cast_precision_loss)]
-        let is_filled = self.used_tokens as f64 >= budget as f64 * share;
-        is_filled || self.entries.iter().any(lost)
+        })
+    }
+
+    /// Whether the history fills this share of its own limit, 0 to 1, or some of it did not fit.
+    pub fn is_history_filled(&self, share: f64) -> bool {
+        let fills_limit = |limit| fills(self.history_tokens(), limit, share);
+        self.history_limit.is_some_and(fills_limit) || self.is_history_truncated()
     }
 
     /// Whether the system prompt and the utterance alone are over the budget; they are never cut.
     pub fn is_over_budget(&self) -> bool {
         self.budget_tokens.is_some_and(|budget| self.used_tokens > budget)
     }
+}
+
+fn fills(tokens: usize, limit: usize, share: f64) -> bool {
+    // Prompts are far below the sizes at which this loses anything.
+    #[expect(clippy::cast_precision_loss)]
+    let is_filled = tokens as f64 >= limit as f64 * share;
+    is_filled
 }
 
 /// One offered message.

@@ -53,7 +53,7 @@ impl PromptRenderer for OllamaChatRenderer {
                 function: Function { name: &call.name, arguments: &call.arguments },
             }),
             tools: &self.0.tools,
-            settings: (&self.0).into(),
+            settings: OllamaSettings::new(&self.0, prompt),
         };
         ModelRequest::new("/api/chat", &body)
     }

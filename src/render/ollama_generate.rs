@@ -72,7 +72,7 @@ impl PromptRenderer for OllamaPromptRenderer {
             model: &self.0.model,
             system: &prompt.system,
             prompt: Self::render_text(prompt),
-            settings: (&self.0).into(),
+            settings: OllamaSettings::new(&self.0, prompt),
         };
         ModelRequest::new("/api/generate", &body)
     }

@@ -58,8 +58,8 @@ impl PromptRenderer for OpenAiChatRenderer {
             messages,
             tools: &self.0.tools,
             stream: self.0.stream,
-            max_tokens: self.0.num_predict,
-            temperature: self.0.temperature,
+            max_tokens: prompt.max_tokens.or(self.0.num_predict),
+            temperature: prompt.temperature.or(self.0.temperature),
         };
         ModelRequest::new("/v1/chat/completions", &body)
     }

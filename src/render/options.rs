@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Settings that every request to a model carries. They should be the same each time: a server that sees another
-/// context window loads the model anew.
+/// context window loads the model anew. A conversation's own temperature and length of answers go before these.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ModelOptions {

@@ -57,7 +57,7 @@ pub(crate) fn read(
     forgets.sort_unstable_by_key(|name| name.seq);
     let mut forgets = forgets.into_iter().filter(|_| part == Part::ALL).peekable();
     let last = tail.last_seq.min(part.last);
-    let mut first = part.first;
+    let mut first = part.first.max(1);
     while first <= last {
         let end = last.min(first.saturating_add(STRETCH - 1));
         let mut reading = reader.read_if(&Wanted::Seqs(first..=end))?;

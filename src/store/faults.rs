@@ -218,6 +218,11 @@ impl Blobs for Faulty {
         self.inner.remove(name)
     }
 
+    fn remove_folder(&self, name: &str) -> Result<()> {
+        self.pass(Call::Remove)?;
+        self.inner.remove_folder(name)
+    }
+
     fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool> {
         self.pass(Call::SetAside)?;
         self.inner.set_aside(name, folder)

@@ -30,6 +30,7 @@ use crate::store::record::StoredMessage;
 use crate::store::repair::{self, RepairOptions, Repaired};
 use crate::store::snapshot::copies::Restoring;
 use crate::store::snapshot::{Snapshot, shelf};
+use crate::store::standing::Standing;
 use crate::store::stats::{self, Stats};
 use crate::store::verify::{Progress, Report, verify};
 use crate::store::writer::Writer;
@@ -218,9 +219,21 @@ impl FileConversationStore {
         blocking(move || stats::stats(&reader)).await
     }
 
+    /// Where the conversation stands.
+    pub(crate) async fn standing(&self) -> Result<Standing> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || Standing::of(&reader)).await
+    }
+
     /// Which of these messages may not be stored and why, by their places in the list.
     pub(crate) async fn refused(&self, arrivals: Vec<Arrival>) -> Result<Vec<(usize, Error)>> {
         self.write(move |writer| Ok(writer.refused(arrivals))).await
+    }
+
+    /// Takes the conversation away, files and all, unless something was stored after the number `seen`, or its settings
+    /// were changed after the revision `rev`. Whether it did.
+    pub(crate) async fn remove(&self, seen: u64, rev: u64) -> Result<bool> {
+        self.write(move |writer| writer.remove(seen, rev)).await
     }
 
     /// What reads it, for work on a thread that may block.

@@ -20,7 +20,7 @@ use crate::store::retention::Retention;
 use crate::store::writer::Writer;
 
 /// How to open a store.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct StoreOptions {
     keys: Vec<Arc<EncryptionKey>>,
     scope: Scope,
@@ -114,6 +114,11 @@ impl StoreOptions {
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));
         self
+    }
+
+    /// Where the time comes from.
+    pub(crate) fn time(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
     }
 
     /// Opens the store below a folder, which need not exist yet and is not made before the first append.

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 use crate::error::{Error, Result};
+use crate::persona::{Character, Preset};
 use crate::store::artifact;
 use crate::store::compaction::Compaction;
 use crate::store::document::{self, Document};
@@ -24,7 +25,7 @@ use crate::store::record::{StoredMessage, object};
 use crate::store::retention::Retention;
 
 /// A conversation's own settings, and what is known of it beside its messages. `Debug` shows no words.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Profile {
@@ -75,6 +76,12 @@ pub struct Profile {
     /// Summaries that stand in the place of messages; of each thread the last one counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) compacted: Vec<Compaction>,
+    /// The part that the model plays in it, where the conversation is a context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub character: Option<Character>,
+    /// In the default conversation's settings, the presets that people have made or changed, by their ids.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) presets: BTreeMap<String, Preset>,
 }
 
 /// What a conversation has cost.
@@ -241,6 +248,10 @@ impl Profile {
         later.snapshots.extend(here.snapshots.clone());
         later.artifacts.retain(|_, sha256| sha256.is_empty());
         later.artifacts.extend(here.artifacts.clone());
+        later.character = later.character.or(here.character);
+        for (id, preset) in here.presets {
+            later.presets.entry(id).or_insert(preset);
+        }
         *self =
             Self { rev: here.rev, cleared, retention: here.retention.or(later.retention), ..later };
     }
@@ -262,13 +273,15 @@ impl Profile {
         profile
     }
 
-    /// Whether it holds words or figures about the conversation: a title, tags, notes, when it began, what it had cost.
+    /// Whether it holds words or figures about the conversation: a title, tags, notes, when it began, what it had cost,
+    /// the part that the model plays in it.
     pub fn is_described(&self) -> bool {
         self.title.is_some()
             || !self.tags.is_empty()
             || !self.metadata.is_empty()
             || self.created_at.is_some()
             || !self.brought.is_nothing()
+            || self.character.is_some()
     }
 
     /// Takes all of those away, as when the whole conversation is forgotten.
@@ -278,6 +291,7 @@ impl Profile {
         self.metadata.clear();
         self.created_at = None;
         self.brought = Spent::default();
+        self.character = None;
     }
 
     /// The artifact of that id, of the only one that begins so, or of a whole reference to it.
@@ -357,6 +371,8 @@ impl fmt::Debug for Profile {
             .field("compacted", &self.compacted.len())
             .field("snapshots", &self.snapshots.len())
             .field("artifacts", &self.artifacts.len())
+            .field("character", &self.character)
+            .field("presets", &self.presets.len())
             .finish_non_exhaustive()
     }
 }

@@ -10,6 +10,7 @@ use crate::store::finding::{Finding, FindingKind};
 use crate::store::head;
 use crate::store::name::RecordName;
 use crate::store::pack;
+use crate::store::writer::removal;
 
 /// Whose conversations a storage root holds, in the order of their folders: those that were ever written to. A root that
 /// does not exist holds none.
@@ -86,6 +87,8 @@ pub(crate) fn places(root: &Arc<dyn Blobs>, findings: &mut Vec<Finding>) -> Resu
 fn folders(blobs: &dyn Blobs, path: &str, findings: &mut Vec<Finding>) -> Result<Vec<String>> {
     let mut folders = Vec::new();
     blobs.list(&mut |name, kind| match (str::from_utf8(name), kind) {
+        // What is being deleted is nobody's any more.
+        (Ok(removal::FOLDER), _) => {}
         (Ok(name), EntryKind::Folder) => folders.push(name.to_owned()),
         (_, EntryKind::File) => {}
         (_, EntryKind::Folder | EntryKind::Other) => {

@@ -1,6 +1,7 @@
 //! Writing: under the folder's lock, one writer at a time.
 
 mod beside;
+pub(crate) mod removal;
 mod restore;
 mod stock;
 

@@ -280,7 +280,10 @@ async fn adopt(
     let (here, there) = (store.profile().await?, &head.profile);
     let (title, tags) = (there.title.clone(), there.tags.clone());
     let metadata = there.metadata.clone();
-    let lacks = (here.title.is_none() && title.is_some())
+    let (character, presets) = (there.character.clone(), there.presets.clone());
+    let lacks = (here.character.is_none() && character.is_some())
+        || presets.keys().any(|id| !here.presets.contains_key(id))
+        || (here.title.is_none() && title.is_some())
         || (here.tags.is_empty() && !tags.is_empty())
         || (here.metadata.is_empty() && !metadata.is_empty());
     if !lacks || is_same {
@@ -293,6 +296,10 @@ async fn adopt(
         }
         if profile.metadata.is_empty() {
             profile.metadata = metadata;
+        }
+        profile.character = profile.character.take().or(character);
+        for (id, preset) in presets {
+            profile.presets.entry(id).or_insert(preset);
         }
     };
     store.change_profile(Box::new(adopted)).await?;

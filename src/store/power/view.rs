@@ -208,6 +208,10 @@ impl Blobs for View {
         Ok(())
     }
 
+    fn remove_folder(&self, _: &str) -> Result<()> {
+        unreachable!("no folder is removed here")
+    }
+
     fn set_aside(&self, _: &[u8], _: &str) -> Result<bool> {
         unreachable!("nothing here has to go to quarantine")
     }

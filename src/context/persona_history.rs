@@ -1,0 +1,74 @@
+//! As much of a context's history as its persona leaves room for.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::history::History;
+use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
+use crate::error::Result;
+use crate::store::{ConversationStore, Reading};
+use crate::tokens::TokenRates;
+
+/// How many messages are read at first.
+const FIRST: usize = 128;
+
+/// How many times the history's limit is read, since a model's tokens may be fewer than those that are estimated here.
+const SPARE: usize = 2;
+
+/// The history of a context, whole as far as its persona's `max_history_tokens` may need it; the builder drops what is
+/// over that limit. A conversation that is no context has the history that another provider gives it.
+pub struct PersonaHistoryProvider {
+    store: Arc<dyn ConversationStore>,
+    otherwise: Arc<dyn ContextProvider>,
+}
+
+impl PersonaHistoryProvider {
+    /// For the conversation in a store; `otherwise` gives the history where it is no context.
+    pub fn new(store: Arc<dyn ConversationStore>, otherwise: Arc<dyn ContextProvider>) -> Self {
+        Self { store, otherwise }
+    }
+}
+
+impl std::fmt::Debug for PersonaHistoryProvider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PersonaHistoryProvider").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl ContextProvider for PersonaHistoryProvider {
+    fn placement(&self) -> Placement {
+        Placement::History
+    }
+
+    async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        let of = |character: &crate::persona::Character| character.persona.max_history_tokens;
+        let limit = match request.profile {
+            Some(profile) => profile.character.as_ref().map(of),
+            None => self.store.profile().await?.character.as_ref().map(of),
+        };
+        let Some(limit) = limit.filter(|_| request.n > 0) else {
+            return self.otherwise.get_context(request).await;
+        };
+        let enough = (limit as usize).saturating_mul(SPARE);
+        let history = History::of(&*self.store, request).await?;
+        let mut most = FIRST;
+        let mut reading = history.newest(most).await?;
+        while reading.messages.len() == most && tokens(&reading) < enough {
+            most = most.saturating_mul(2);
+            reading = history.newest(most).await?;
+        }
+        let whole = blocks::whole_from(reading.messages.iter().map(|stored| &stored.message), 0);
+        let messages = reading.messages.into_iter().skip(whole);
+        let why = format!("within {limit} tokens");
+        let mut context = Context::new(messages.map(Into::into).collect(), why);
+        context.skipped = reading.skipped;
+        Ok(context)
+    }
+}
+
+fn tokens(reading: &Reading) -> usize {
+    let rates = TokenRates::default();
+    reading.messages.iter().map(|stored| rates.estimate_message(&stored.message)).sum()
+}

@@ -1,0 +1,54 @@
+//! The part that the model plays in one conversation, and until when.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::Persona;
+
+/// What makes a conversation a context: the part that the model plays in it, and until when. `Debug` shows no words.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Character {
+    /// Who the model is.
+    pub persona: Persona,
+    /// The preset that it was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// When any of this was last changed.
+    pub updated_at: Timestamp,
+    /// Until when it does not expire, whether or not anybody speaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extended_to: Option<Timestamp>,
+    /// When it was deleted. Nothing of it goes before it is backed up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<Timestamp>,
+}
+
+impl Character {
+    /// A persona that nobody has talked to yet.
+    pub fn new(persona: Persona, now: Timestamp) -> Self {
+        Self { persona, preset: None, updated_at: now, extended_to: None, deleted_at: None }
+    }
+
+    /// When it expires, if the last interaction was then.
+    pub(crate) fn expires_at(&self, last: Timestamp) -> Timestamp {
+        let days = SignedDuration::from_hours(i64::from(self.persona.expiry_days) * 24);
+        let expiry = last.checked_add(days).unwrap_or(Timestamp::MAX);
+        self.extended_to.map_or(expiry, |extended| extended.max(expiry))
+    }
+}
+
+impl fmt::Debug for Character {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Character")
+            .field("persona", &self.persona)
+            .field("preset", &self.preset)
+            .field("updated_at", &self.updated_at)
+            .field("extended_to", &self.extended_to)
+            .field("deleted_at", &self.deleted_at)
+            .finish()
+    }
+}

@@ -1,0 +1,169 @@
+//! Templates for personalities: six that are built in, and those that people make.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::built_in::BUILT_IN;
+use super::{Persona, check_name, within};
+use crate::error::Result;
+
+/// What every preset's id begins with. Document and code of the system that the six come from disagree about it, so
+/// both spellings of those are understood.
+const PREFIX: &str = "preset-";
+
+/// A template for a personality. `Debug` shows no words.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Preset {
+    /// Its id, such as `preset-calm-counselor`.
+    #[serde(skip)]
+    pub id: String,
+    /// What it is called: one line, at most 200 bytes.
+    pub name: String,
+    /// What it is good for: at most 2,000 bytes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// What is made of it.
+    pub persona: Persona,
+    /// Whether it is offered.
+    pub is_active: bool,
+    /// Other notes: at most 16,384 bytes as JSON.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, Value>,
+    /// When it was made; `None` for one that is built in and was never changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    /// When it was last changed, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Timestamp>,
+}
+
+impl Preset {
+    /// A preset of that name for that persona.
+    pub fn new(name: impl Into<String>, persona: Persona) -> Self {
+        Self {
+            id: String::new(),
+            name: name.into(),
+            description: String::new(),
+            persona,
+            is_active: true,
+            metadata: BTreeMap::new(),
+            created_at: None,
+            updated_at: None,
+        }
+    }
+
+    /// Whether one of that id is built in, whatever was made of it since.
+    pub fn is_built_in(&self) -> bool {
+        BUILT_IN.iter().any(|built_in| built_in.id == self.id)
+    }
+
+    /// Whether everything is within its limits.
+    ///
+    /// # Errors
+    /// [`ContextFailure::Invalid`](crate::ContextFailure::Invalid) names the first field that is not.
+    pub fn check(&self) -> Result<()> {
+        const LONGEST: usize = 2000;
+        const LARGEST: usize = 16 << 10;
+        check_name(&self.name)?;
+        within(self.description.len() <= LONGEST, "description", || {
+            format!("has {} bytes; the limit is {LONGEST}", self.description.len())
+        })?;
+        let metadata = serde_json::to_vec(&self.metadata).map_or(usize::MAX, |json| json.len());
+        within(metadata <= LARGEST, "metadata", || format!("is over {LARGEST} bytes as JSON"))?;
+        self.persona.check()
+    }
+}
+
+/// The id that is meant: of those that are built in, `calm_counselor` means `preset-calm-counselor`.
+pub(crate) fn canonical(id: &str) -> String {
+    let spelt = id.trim().to_ascii_lowercase().replace('_', "-");
+    let spelt = spelt.strip_prefix(PREFIX).unwrap_or(&spelt);
+    let is_it = |built_in: &&super::built_in::BuiltIn| {
+        built_in.id.strip_prefix(PREFIX).is_some_and(|short| short == spelt)
+    };
+    match BUILT_IN.iter().find(is_it) {
+        Some(built_in) => built_in.id.to_owned(),
+        None => id.trim().to_owned(),
+    }
+}
+
+/// The preset of that id as it was built in.
+fn built_in(id: &str) -> Option<Preset> {
+    let built_in = BUILT_IN.iter().find(|built_in| built_in.id == id)?;
+    let mut persona = Persona::new(built_in.system_prompt).personality(built_in.personality);
+    persona.temperature = built_in.temperature;
+    persona.max_tokens = built_in.max_tokens;
+    persona.expiry_days = built_in.expiry_days;
+    let mut preset = Preset::new(built_in.name, persona);
+    built_in.id.clone_into(&mut preset.id);
+    built_in.description.clone_into(&mut preset.description);
+    Some(preset)
+}
+
+/// All presets: those that are built in, as they were changed since, and behind them those that people made, the newest
+/// first.
+pub(crate) fn in_force(changed: &BTreeMap<String, Preset>) -> Vec<Preset> {
+    let with_id = |(id, preset): (&String, &Preset)| Preset { id: id.clone(), ..preset.clone() };
+    let built_in =
+        BUILT_IN.iter().filter_map(|template| match changed.get_key_value(template.id) {
+            Some(changed) => Some(with_id(changed)),
+            None => built_in(template.id),
+        });
+    let made = changed.iter().filter(|(id, _)| BUILT_IN.iter().all(|known| known.id != **id));
+    let mut made: Vec<_> = made.map(with_id).collect();
+    made.sort_by(|a, b| (b.created_at, &a.id).cmp(&(a.created_at, &b.id)));
+    built_in.chain(made).collect()
+}
+
+impl fmt::Debug for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Preset")
+            .field("id", &self.id)
+            .field("persona", &self.persona)
+            .field("is_active", &self.is_active)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_spellings_of_the_built_in_ids_mean_the_same() {
+        for built_in in &BUILT_IN {
+            let short = built_in.id.strip_prefix(PREFIX).unwrap();
+            for spelt in [built_in.id.to_owned(), short.to_owned(), short.replace('-', "_")] {
+                assert_eq!(canonical(&spelt), built_in.id);
+            }
+        }
+        assert_eq!(canonical("preset-mepktsw0-5h3tw7"), "preset-mepktsw0-5h3tw7");
+        assert_eq!(canonical("My_Own"), "My_Own");
+    }
+
+    #[test]
+    fn the_built_in_presets_are_within_the_limits_and_keep_their_order() {
+        let all = in_force(&BTreeMap::new());
+        assert_eq!(all.len(), 6);
+        for preset in &all {
+            preset.check().unwrap();
+            assert!(preset.is_built_in() && preset.is_active && !preset.description.is_empty());
+        }
+        let mut changed = BTreeMap::new();
+        let mut mine = Preset::new("Counsel", all[0].persona.clone());
+        mine.is_active = false;
+        changed.insert(all[0].id.clone(), mine);
+        changed.insert("preset-own".to_owned(), Preset::new("Own", Persona::new("x")));
+        let now = in_force(&changed);
+        let shown: Vec<_> = now.iter().map(|preset| preset.name.as_str()).collect();
+        assert_eq!(shown.len(), 7);
+        assert_eq!((shown[0], shown[6]), ("Counsel", "Own"));
+        assert!(now[0].is_built_in() && !now[6].is_built_in());
+    }
+}

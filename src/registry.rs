@@ -1,0 +1,364 @@
+//! The contexts of a store: conversations in which the model plays a part, made, found, changed, and let go of.
+
+mod backup;
+mod change;
+mod id;
+mod listed;
+mod presets;
+mod upkeep;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+
+pub use change::{ContextChange, NewContext, PersonaChange, PresetChange};
+pub use listed::{Contexts, NamedContext};
+pub use upkeep::Upkeep;
+
+use crate::clock::Clock;
+use crate::error::{ContextFailure, Error, Result};
+use crate::persona::{Character, check_name};
+use crate::scope::Scope;
+use crate::store::file::blocking;
+use crate::store::{ConversationStore, FileConversationStore, Profile, StoreOptions, scopes};
+
+/// How many conversations are kept open.
+const OPEN: usize = 256;
+
+/// How many ids an error names.
+const NAMED: usize = 10;
+
+/// How many contexts there may be, how long they may get, and what becomes of those that are over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContextLimits {
+    /// The most contexts that are neither deleted nor expired: 1,000.
+    pub contexts: usize,
+    /// The most messages of one: 100,000.
+    pub messages: u64,
+    /// How many days after it expired or was deleted a context is removed: 7.
+    pub remove_after_days: u32,
+    /// How many daily backups are kept; none are made where it is 0: 7.
+    pub daily_backups: usize,
+}
+
+impl Default for ContextLimits {
+    fn default() -> Self {
+        Self { contexts: 1000, messages: 100_000, remove_after_days: 7, daily_backups: 7 }
+    }
+}
+
+/// The contexts of a store: conversations of a scope [`Scope::Named`] whose settings hold a
+/// [`Character`](crate::Character). Clones are the same registry; several processes may have one on the same store.
+///
+/// A context expires when nobody has interacted with it for its persona's days. One that has expired, or was deleted, is
+/// refused to whoever would talk to it, and can be taken back until [`maintain`](Self::maintain) removes it, which it
+/// does only after a sealed backup.
+#[derive(Clone)]
+pub struct ContextRegistry(Arc<Inner>);
+
+struct Inner {
+    root: PathBuf,
+    options: StoreOptions,
+    clock: Arc<dyn Clock>,
+    limits: ContextLimits,
+    backups: PathBuf,
+    open: Mutex<HashMap<String, FileConversationStore>>,
+}
+
+impl ContextRegistry {
+    /// The contexts of the store below a root. Backups go to its folder `backups`.
+    pub fn new(root: impl Into<PathBuf>, options: StoreOptions) -> Self {
+        let root = root.into();
+        let (clock, backups) = (options.time(), root.join("backups"));
+        let (limits, open) = (ContextLimits::default(), Mutex::default());
+        Self(Arc::new(Inner { root, options, clock, limits, backups, open }))
+    }
+
+    /// The same within other limits.
+    #[must_use]
+    pub fn limits(self, limits: ContextLimits) -> Self {
+        self.with(|inner| inner.limits = limits)
+    }
+
+    /// The same with backups in another folder.
+    #[must_use]
+    pub fn backups(self, folder: impl Into<PathBuf>) -> Self {
+        let folder = folder.into();
+        self.with(|inner| inner.backups = folder)
+    }
+
+    fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
+        let Inner { root, options, clock, limits, backups, .. } = &*self.0;
+        let mut inner = Inner {
+            root: root.clone(),
+            options: options.clone(),
+            clock: Arc::clone(clock),
+            limits: *limits,
+            backups: backups.clone(),
+            open: Mutex::default(),
+        };
+        change(&mut inner);
+        Self(Arc::new(inner))
+    }
+
+    /// The folder that backups go to.
+    pub fn backup_folder(&self) -> &Path {
+        &self.0.backups
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.clock.now().timestamp()
+    }
+
+    /// The store of a context, whether or not anybody may talk to it.
+    ///
+    /// # Errors
+    /// [`ContextFailure::NoSuchContext`], and those of [`get`](Self::get).
+    pub async fn store(&self, id: &str) -> Result<FileConversationStore> {
+        self.get(id).await?;
+        self.opened(id).await
+    }
+
+    /// The store of a context for something to be said in it.
+    ///
+    /// # Errors
+    /// [`ContextFailure::Deleted`], [`ContextFailure::Expired`] and [`ContextFailure::Full`]; those of
+    /// [`get`](Self::get).
+    pub async fn open(&self, id: &str) -> Result<FileConversationStore> {
+        let context = self.get(id).await?;
+        if let Some(at) = context.character.deleted_at {
+            return Err(ContextFailure::Deleted { at }.into());
+        }
+        if context.is_expired {
+            return Err(ContextFailure::Expired { at: context.expires_at }.into());
+        }
+        let limit = self.0.limits.messages;
+        // The utterance and its answer.
+        if context.messages.saturating_add(2) > limit {
+            return Err(ContextFailure::Full { limit }.into());
+        }
+        self.opened(id).await
+    }
+
+    async fn opened(&self, id: &str) -> Result<FileConversationStore> {
+        if let Some(store) = self.held().get(id) {
+            return Ok(store.clone());
+        }
+        let scope = Scope::Named { id: id.to_owned() };
+        let store = self.0.options.clone().scope(scope).open(&self.0.root).await?;
+        let mut held = self.held();
+        if held.len() >= OPEN {
+            held.clear();
+        }
+        held.insert(id.to_owned(), store.clone());
+        Ok(store)
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, HashMap<String, FileConversationStore>> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a conversation stands; `None` where its folder has gone since it was opened.
+    async fn look(&self, id: &str) -> Result<Option<NamedContext>> {
+        let looked = match self.opened(id).await?.standing().await {
+            // Another process has removed it, and it may have been brought back.
+            Err(Error::FolderReplaced { .. }) => {
+                self.held().remove(id);
+                self.opened(id).await?.standing().await
+            }
+            looked => looked,
+        };
+        Ok(NamedContext::new(id, &looked?, self.now()))
+    }
+
+    /// All contexts, the newest first, and of two that were made at once the one whose id comes first.
+    ///
+    /// # Errors
+    /// What keeps the store from being read. A context that cannot be read by itself is told of in the answer.
+    pub async fn list(&self) -> Result<Contexts> {
+        let root = self.0.root.clone();
+        let found = blocking(move || scopes(&root)).await?;
+        let mut contexts = Contexts::default();
+        for scope in found {
+            let Scope::Named { id } = scope else { continue };
+            match self.look(&id).await {
+                Ok(context) => contexts.contexts.extend(context),
+                Err(Error::Damaged { .. } | Error::FolderReplaced { .. }) => {
+                    contexts.unreadable.push(id);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        contexts.contexts.sort_by(|a, b| (b.created_at, &a.id).cmp(&(a.created_at, &b.id)));
+        Ok(contexts)
+    }
+
+    /// A context by its id.
+    ///
+    /// # Errors
+    /// [`ContextFailure::NoSuchContext`] names those that there are; [`Error::Damaged`] where its settings cannot be
+    /// read.
+    pub async fn get(&self, id: &str) -> Result<NamedContext> {
+        // What is no scope's id is no context's either.
+        let found = match (Scope::Named { id: id.to_owned() }).folder() {
+            Ok(_) => self.look(id).await?,
+            Err(_) => None,
+        };
+        match found {
+            Some(context) => Ok(context),
+            None => Err(self.no_such(id).await?),
+        }
+    }
+
+    /// A context by its id, or by its name if no other has that, in whatever letter case.
+    ///
+    /// # Errors
+    /// Those of [`get`](Self::get).
+    pub async fn find(&self, id_or_name: &str) -> Result<NamedContext> {
+        let listed = self.list().await?.contexts;
+        if let Some(context) = listed.iter().find(|context| context.id == id_or_name) {
+            return Ok(context.clone());
+        }
+        let name = id_or_name.trim().to_lowercase();
+        let called = |context: &&NamedContext| context.name.to_lowercase() == name;
+        let living = |context: &&NamedContext| called(context) && context.is_open();
+        let only = |found: Vec<&NamedContext>| match found.as_slice() {
+            [one] => Some((*one).clone()),
+            _ => None,
+        };
+        let found = only(listed.iter().filter(living).collect())
+            .or_else(|| only(listed.iter().filter(called).collect()));
+        match found {
+            Some(context) => Ok(context),
+            None => Err(self.no_such(id_or_name).await?),
+        }
+    }
+
+    /// Those that one may have meant: first what begins or reads alike, then the newest.
+    async fn no_such(&self, meant: &str) -> Result<Error> {
+        let mut contexts = self.list().await?.contexts;
+        let is_like = |context: &NamedContext| {
+            context.id.starts_with(meant) || context.name.to_lowercase() == meant.to_lowercase()
+        };
+        contexts.sort_by_key(|context| (!is_like(context), !context.is_open()));
+        let known = contexts.into_iter().take(NAMED).map(|context| context.id).collect();
+        Ok(ContextFailure::NoSuchContext { known }.into())
+    }
+
+    /// Makes a context.
+    ///
+    /// # Errors
+    /// [`ContextFailure::Invalid`], [`ContextFailure::TooManyContexts`], and those of opening the store.
+    pub async fn create(&self, new: NewContext) -> Result<NamedContext> {
+        let NewContext { name, persona, preset } = new;
+        check_name(&name)?;
+        persona.check()?;
+        let limit = self.0.limits.contexts;
+        let living = self.list().await?.contexts.iter().filter(|c| c.is_open()).count();
+        if living >= limit {
+            return Err(ContextFailure::TooManyContexts { limit }.into());
+        }
+        let now = self.now();
+        let id = id::fresh("context", now)?;
+        let character = Character { preset, ..Character::new(persona, now) };
+        let make = move |profile: &mut Profile| {
+            profile.rename(Some(name));
+            profile.created_at = Some(now);
+            profile.character = Some(character);
+        };
+        self.change(&id, make).await
+    }
+
+    /// Changes what is named of a context; that counts as an interaction. Setting it active takes a deleted one back.
+    ///
+    /// # Errors
+    /// [`ContextFailure::Invalid`], and those of [`get`](Self::get). Nothing is changed then.
+    pub async fn update(&self, id: &str, change: ContextChange) -> Result<NamedContext> {
+        let context = self.get(id).await?;
+        if let Some(name) = &change.name {
+            check_name(name)?;
+        }
+        let mut persona = context.character.persona;
+        change.persona.apply(&mut persona);
+        persona.check()?;
+        let now = self.now();
+        let apply = move |profile: &mut Profile| {
+            let ContextChange { name, persona, is_active } = change;
+            if let Some(name) = name {
+                profile.rename(Some(name));
+            }
+            let Some(character) = &mut profile.character else { return };
+            persona.apply(&mut character.persona);
+            match is_active {
+                Some(true) => character.deleted_at = None,
+                Some(false) => character.deleted_at = character.deleted_at.or(Some(now)),
+                None => {}
+            }
+            character.updated_at = now;
+        };
+        self.change(id, apply).await
+    }
+
+    /// Puts the expiry off by so many days, or by the persona's, counted from the expiry or from now if that is over.
+    ///
+    /// # Errors
+    /// [`ContextFailure::Invalid`] for days outside the limits of a persona's, [`ContextFailure::Deleted`], and those of
+    /// [`get`](Self::get).
+    pub async fn extend(&self, id: &str, days: Option<u32>) -> Result<NamedContext> {
+        let context = self.get(id).await?;
+        if let Some(at) = context.character.deleted_at {
+            return Err(ContextFailure::Deleted { at }.into());
+        }
+        let mut wanted = context.character.persona.clone();
+        wanted.expiry_days = days.unwrap_or(wanted.expiry_days);
+        wanted.check()?;
+        let from = context.expires_at.max(self.now());
+        let by = SignedDuration::from_hours(i64::from(wanted.expiry_days) * 24);
+        let to = from.checked_add(by).unwrap_or(Timestamp::MAX);
+        let apply = move |profile: &mut Profile| {
+            if let Some(character) = &mut profile.character {
+                character.extended_to = character.extended_to.max(Some(to));
+            }
+        };
+        self.change(id, apply).await
+    }
+
+    /// Deletes a context: nobody can talk to it any more, but it stays until it is [removed](Self::remove) and can be
+    /// taken back by [`update`](Self::update).
+    ///
+    /// # Errors
+    /// Those of [`get`](Self::get).
+    pub async fn delete(&self, id: &str) -> Result<NamedContext> {
+        self.get(id).await?;
+        let now = self.now();
+        let apply = move |profile: &mut Profile| {
+            if let Some(character) = &mut profile.character {
+                character.deleted_at = character.deleted_at.or(Some(now));
+            }
+        };
+        self.change(id, apply).await
+    }
+
+    async fn change(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Profile) + Send + 'static,
+    ) -> Result<NamedContext> {
+        self.opened(id).await?.change_profile(Box::new(change)).await?;
+        self.look(id)
+            .await?
+            .ok_or_else(|| ContextFailure::NoSuchContext { known: Vec::new() }.into())
+    }
+}
+
+impl std::fmt::Debug for ContextRegistry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ContextRegistry")
+            .field("root", &self.0.root)
+            .field("limits", &self.0.limits)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,136 @@
+//! What is to be made or changed, field by field.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::persona::{Persona, Preset};
+
+/// A context that is to be made. `Debug` shows no words.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct NewContext {
+    pub(super) name: String,
+    pub(super) persona: Persona,
+    pub(super) preset: Option<String>,
+}
+
+impl NewContext {
+    /// A context of that name, one line of at most 200 bytes.
+    pub fn new(name: impl Into<String>, persona: Persona) -> Self {
+        Self { name: name.into(), persona, preset: None }
+    }
+
+    /// One made from a preset, with its name unless another one is given.
+    pub fn from_preset(preset: &Preset, name: Option<String>, change: PersonaChange) -> Self {
+        let mut persona = preset.persona.clone();
+        change.apply(&mut persona);
+        let name = name.unwrap_or_else(|| preset.name.clone());
+        Self { name, persona, preset: Some(preset.id.clone()) }
+    }
+}
+
+/// What of a persona is to be changed: what is named. `Debug` shows no words.
+#[derive(Clone, Default, PartialEq)]
+pub struct PersonaChange {
+    /// The system prompt.
+    pub system_prompt: Option<String>,
+    /// How to behave.
+    pub personality: Option<String>,
+    /// The sampling temperature.
+    pub temperature: Option<f64>,
+    /// The most tokens of an answer.
+    pub max_tokens: Option<u32>,
+    /// The most tokens of history.
+    pub max_history_tokens: Option<u32>,
+    /// The days until it expires.
+    pub expiry_days: Option<u32>,
+}
+
+impl PersonaChange {
+    /// Changes a persona so; whether the result is within its limits, it can tell.
+    pub fn apply(&self, persona: &mut Persona) {
+        fn set<T: Clone>(field: &mut T, value: Option<&T>) {
+            if let Some(value) = value {
+                field.clone_from(value);
+            }
+        }
+        set(&mut persona.system_prompt, self.system_prompt.as_ref());
+        set(&mut persona.personality, self.personality.as_ref());
+        set(&mut persona.temperature, self.temperature.as_ref());
+        set(&mut persona.max_tokens, self.max_tokens.as_ref());
+        set(&mut persona.max_history_tokens, self.max_history_tokens.as_ref());
+        set(&mut persona.expiry_days, self.expiry_days.as_ref());
+    }
+}
+
+impl std::fmt::Debug for PersonaChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PersonaChange")
+            .field("temperature", &self.temperature)
+            .field("max_tokens", &self.max_tokens)
+            .field("max_history_tokens", &self.max_history_tokens)
+            .field("expiry_days", &self.expiry_days)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What of a context is to be changed: what is named.
+#[derive(Clone, Default, PartialEq)]
+pub struct ContextChange {
+    /// What it is called.
+    pub name: Option<String>,
+    /// Who the model is.
+    pub persona: PersonaChange,
+    /// `false` deletes it, `true` takes it back.
+    pub is_active: Option<bool>,
+}
+
+impl std::fmt::Debug for ContextChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ContextChange")
+            .field("persona", &self.persona)
+            .field("is_active", &self.is_active)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What of a preset is to be changed: what is named.
+#[derive(Clone, Default, PartialEq)]
+pub struct PresetChange {
+    /// What it is called.
+    pub name: Option<String>,
+    /// What it is good for.
+    pub description: Option<String>,
+    /// What is made of it.
+    pub persona: PersonaChange,
+    /// Whether it is offered.
+    pub is_active: Option<bool>,
+    /// Other notes, in place of all those before.
+    pub metadata: Option<BTreeMap<String, Value>>,
+}
+
+impl PresetChange {
+    pub(super) fn apply(&self, preset: &mut Preset) {
+        if let Some(name) = &self.name {
+            preset.name.clone_from(name);
+        }
+        if let Some(description) = &self.description {
+            preset.description.clone_from(description);
+        }
+        if let Some(metadata) = &self.metadata {
+            preset.metadata.clone_from(metadata);
+        }
+        preset.is_active = self.is_active.unwrap_or(preset.is_active);
+        self.persona.apply(&mut preset.persona);
+    }
+}
+
+impl std::fmt::Debug for PresetChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PresetChange")
+            .field("persona", &self.persona)
+            .field("is_active", &self.is_active)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,90 @@
+//! A context as it is listed.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::persona::Character;
+use crate::store::standing::Standing;
+
+/// How long before a context expires it is warned of: 24 hours.
+const WARNING: SignedDuration = SignedDuration::from_hours(24);
+
+/// All contexts of a store.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Contexts {
+    /// Those that can be read, in their order.
+    pub contexts: Vec<NamedContext>,
+    /// Ids of conversations whose settings cannot be read, so that nobody knows whether they are contexts. They stay as
+    /// they are.
+    pub unreadable: Vec<String>,
+}
+
+/// A context, as it stood at some moment. `Debug` shows no words.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub struct NamedContext {
+    /// Its id; its scope is [`Scope::Named`](crate::Scope::Named) with that.
+    pub id: String,
+    /// What it is called.
+    pub name: String,
+    /// Who the model is in it.
+    pub character: Character,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// The last interaction: something said, or a change.
+    pub last_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Timestamp,
+    /// Whether it has.
+    pub is_expired: bool,
+    /// Whether it will within 24 hours.
+    pub expires_soon: bool,
+    /// How many messages it has.
+    pub messages: u64,
+}
+
+impl NamedContext {
+    pub(super) fn new(id: &str, standing: &Standing, now: Timestamp) -> Option<Self> {
+        let profile = &standing.profile;
+        let character = profile.character.clone()?;
+        let created_at = profile.created_at.unwrap_or(character.updated_at);
+        let last_at = standing.last.max(Some(character.updated_at)).unwrap_or(created_at);
+        let expires_at = character.expires_at(last_at);
+        let left = expires_at.duration_since(now);
+        let is_expired = left <= SignedDuration::ZERO;
+        Some(Self {
+            id: id.to_owned(),
+            name: profile.title.clone().unwrap_or_else(|| id.to_owned()),
+            created_at,
+            last_at,
+            expires_at,
+            is_expired,
+            expires_soon: !is_expired && left <= WARNING,
+            messages: standing.messages,
+            character,
+        })
+    }
+
+    /// Whether it is neither deleted nor expired.
+    pub fn is_open(&self) -> bool {
+        self.is_active() && !self.is_expired
+    }
+
+    /// Whether it was not deleted.
+    pub fn is_active(&self) -> bool {
+        self.character.deleted_at.is_none()
+    }
+}
+
+impl fmt::Debug for NamedContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NamedContext")
+            .field("id", &self.id)
+            .field("character", &self.character)
+            .field("expires_at", &self.expires_at)
+            .field("messages", &self.messages)
+            .finish_non_exhaustive()
+    }
+}

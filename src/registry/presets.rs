@@ -1,0 +1,111 @@
+//! The presets of a store: those that are built in, and those that people make, sealed in the default conversation's
+//! settings.
+
+use std::sync::Arc;
+
+use super::{ContextRegistry, PresetChange, id};
+use crate::error::{ContextFailure, Result};
+use crate::persona::{self, Preset};
+use crate::store::{ConversationStore, FileConversationStore, Profile};
+
+/// The most presets that people may make.
+const MOST: usize = 200;
+
+impl ContextRegistry {
+    async fn settings(&self) -> Result<(FileConversationStore, Arc<Profile>)> {
+        let store = self.default_store().await?;
+        let profile = store.standing().await?.profile;
+        Ok((store, profile))
+    }
+
+    /// All presets: those that are built in, as they were changed since, then those that people made, the newest first.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`](crate::Error::Damaged) where the default conversation's settings cannot be read.
+    pub async fn presets(&self) -> Result<Vec<Preset>> {
+        Ok(persona::in_force(&self.settings().await?.1.presets))
+    }
+
+    /// A preset by its id, in either spelling of those that are built in, or by its name.
+    ///
+    /// # Errors
+    /// [`ContextFailure::NoSuchPreset`] names those that there are.
+    pub async fn preset(&self, id_or_name: &str) -> Result<Preset> {
+        let mut presets = self.presets().await?;
+        let id = persona::canonical(id_or_name);
+        let name = id_or_name.trim().to_lowercase();
+        let at = presets
+            .iter()
+            .position(|preset| preset.id == id)
+            .or_else(|| presets.iter().position(|preset| preset.name.to_lowercase() == name));
+        match at {
+            Some(at) => Ok(presets.swap_remove(at)),
+            None => {
+                let known = presets.into_iter().map(|preset| preset.id).collect();
+                Err(ContextFailure::NoSuchPreset { known }.into())
+            }
+        }
+    }
+
+    /// Makes a preset, with a new id unless it brings the one of a preset that is built in and was not changed yet.
+    ///
+    /// # Errors
+    /// [`ContextFailure::Invalid`], [`ContextFailure::NameTaken`] and [`ContextFailure::TooManyPresets`].
+    pub async fn create_preset(&self, mut preset: Preset) -> Result<Preset> {
+        let now = self.now();
+        preset.id = id::fresh("preset", now)?;
+        preset.created_at = Some(now);
+        preset.updated_at = Some(now);
+        self.put(preset).await
+    }
+
+    /// Changes what is named of a preset. Of one that is built in, the change is kept beside it.
+    ///
+    /// # Errors
+    /// Those of [`preset`](Self::preset) and [`create_preset`](Self::create_preset). Nothing is changed then.
+    pub async fn update_preset(&self, id: &str, change: PresetChange) -> Result<Preset> {
+        let mut preset = self.preset(id).await?;
+        let now = self.now();
+        change.apply(&mut preset);
+        preset.created_at = preset.created_at.or(Some(now));
+        preset.updated_at = Some(now);
+        self.put(preset).await
+    }
+
+    async fn put(&self, preset: Preset) -> Result<Preset> {
+        preset.check()?;
+        let (store, profile) = self.settings().await?;
+        let name = preset.name.to_lowercase();
+        let mut others = persona::in_force(&profile.presets).into_iter();
+        if others.any(|other| other.id != preset.id && other.name.to_lowercase() == name) {
+            return Err(ContextFailure::NameTaken.into());
+        }
+        if profile.presets.len() >= MOST && !profile.presets.contains_key(&preset.id) {
+            return Err(ContextFailure::TooManyPresets { limit: MOST }.into());
+        }
+        let kept = preset.clone();
+        let keep = move |profile: &mut Profile| {
+            profile.presets.insert(kept.id.clone(), kept);
+        };
+        store.change_profile(Box::new(keep)).await?;
+        Ok(preset)
+    }
+
+    /// Deletes a preset that somebody made, or takes back the changes of one that is built in.
+    ///
+    /// # Errors
+    /// [`ContextFailure::BuiltIn`] for one that was not changed; those of [`preset`](Self::preset).
+    pub async fn delete_preset(&self, id: &str) -> Result<Preset> {
+        let preset = self.preset(id).await?;
+        let (store, profile) = self.settings().await?;
+        if !profile.presets.contains_key(&preset.id) {
+            return Err(ContextFailure::BuiltIn.into());
+        }
+        let gone = preset.id.clone();
+        let remove = move |profile: &mut Profile| {
+            profile.presets.remove(&gone);
+        };
+        store.change_profile(Box::new(remove)).await?;
+        Ok(preset)
+    }
+}

@@ -1,0 +1,88 @@
+//! What is done from time to time: backups, and removing what is over.
+
+use std::path::PathBuf;
+
+use jiff::SignedDuration;
+
+use super::ContextRegistry;
+use crate::blob::fs::FsBlobs;
+use crate::error::{ContextFailure, Error, Result};
+use crate::scope::Scope;
+use crate::store::file::blocking;
+use crate::store::writer::removal::purge_all;
+use crate::store::{ConversationStore, FileConversationStore};
+
+/// What upkeep came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Upkeep {
+    /// The daily backup, if one was made.
+    pub backup: Option<PathBuf>,
+    /// How many files it lacks, because they could not be read; older backups are kept then.
+    pub unread: usize,
+    /// The contexts that were removed, and where each is backed up.
+    pub removed: Vec<(String, PathBuf)>,
+    /// Contexts that would have been removed, but cannot be backed up whole or are in use.
+    pub kept: Vec<String>,
+}
+
+impl ContextRegistry {
+    /// Makes the daily backup if there is none of today, and removes the contexts that were deleted or have expired long
+    /// enough ago. To be called once a day or more often.
+    ///
+    /// # Errors
+    /// What keeps the store from being read, or backups from being written. What was not backed up is not removed.
+    pub async fn maintain(&self) -> Result<Upkeep> {
+        let root = self.0.root.clone();
+        blocking(move || purge_all(&FsBlobs::new(&root, &[])?)).await?;
+        let now = self.0.clock.now();
+        let mut done = Upkeep::default();
+        if let Some((name, unread)) = self.back_up_daily(&now).await? {
+            done.backup = Some(self.0.backups.join(name));
+            done.unread = unread;
+        }
+        let days = i64::from(self.0.limits.remove_after_days);
+        let grace = SignedDuration::from_hours(24 * days);
+        for context in self.list().await?.contexts {
+            let over = match context.character.deleted_at {
+                Some(at) => at.min(context.expires_at),
+                None => context.expires_at,
+            };
+            if now.timestamp().duration_since(over) <= grace {
+                continue;
+            }
+            match self.remove(&context.id).await {
+                Ok(backup) => done.removed.push((context.id, backup)),
+                Err(Error::Context(ContextFailure::NotBackedUp { .. } | ContextFailure::InUse)) => {
+                    done.kept.push(context.id);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Removes a context for good, after a sealed backup, whose file is the answer. Importing that brings it back.
+    ///
+    /// # Errors
+    /// [`ContextFailure::NotBackedUp`] and [`ContextFailure::InUse`], where nothing is removed; those of
+    /// [`get`](Self::get).
+    pub async fn remove(&self, id: &str) -> Result<PathBuf> {
+        self.delete(id).await?;
+        let store = self.opened(id).await?;
+        // Or else the backup would do it, which is a change.
+        store.cleanup().await?;
+        let before = store.standing().await?;
+        let name = self.back_up(id, &self.0.clock.now()).await?;
+        if !store.remove(before.last_seq, before.profile.rev).await? {
+            return Err(ContextFailure::InUse.into());
+        }
+        self.held().remove(id);
+        tracing::info!("removed a context after backing it up");
+        Ok(self.0.backups.join(name))
+    }
+
+    pub(super) async fn default_store(&self) -> Result<FileConversationStore> {
+        self.0.options.clone().scope(Scope::Default).open(&self.0.root).await
+    }
+}

@@ -1,0 +1,371 @@
+//! Contexts and presets: what is kept of them, what is refused, and when they go.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use sottovoce::{
+    Backup, ChatMessage, ChatRole, Clock, ContextChange, ContextFailure, ContextLimits,
+    ContextRegistry, ConversationStore, EncryptionKey, Error, ManualClock, NewContext, Persona,
+    PersonaChange, Preset, PresetChange, Scope, StoreOptions,
+};
+
+const SECRET: &str = "a long secret that only this house knows";
+
+fn key() -> Arc<EncryptionKey> {
+    Arc::new(EncryptionKey::from_secret(SECRET).unwrap())
+}
+
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::at_utc("2025-08-24T05:31:01.123Z".parse().unwrap()))
+}
+
+fn registry(root: &Path, clock: &Arc<ManualClock>) -> ContextRegistry {
+    let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
+    ContextRegistry::new(root, StoreOptions::new(key()).clock(clock))
+}
+
+fn mira() -> NewContext {
+    NewContext::new("Mira", Persona::new("You are Mira.").personality("Warm and brief"))
+}
+
+fn days(days: i64) -> SignedDuration {
+    SignedDuration::from_hours(24 * days)
+}
+
+async fn say(registry: &ContextRegistry, id: &str, clock: &ManualClock, words: &str) {
+    let store = registry.open(id).await.unwrap();
+    let said = ChatMessage::new(ChatRole::User, words, &clock.now());
+    store.append_message(said).await.unwrap();
+}
+
+fn failure(error: Error) -> ContextFailure {
+    match error {
+        Error::Context(failure) => failure,
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn a_context_is_found_by_its_id_and_by_its_name_from_another_process_too() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let made = registry(root.path(), &clock).create(mira()).await.unwrap();
+    assert!(made.id.starts_with("context-mep92q9v-"), "{}", made.id);
+    let other = registry(root.path(), &clock);
+    assert_eq!(other.get(&made.id).await.unwrap(), made);
+    assert_eq!(other.find(" mira ").await.unwrap(), made);
+    assert_eq!(other.list().await.unwrap().contexts, [made]);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_answered_with_what_there_is_and_an_id_is_never_a_path() {
+    let root = tempfile::tempdir().unwrap();
+    let registry = registry(root.path(), &clock());
+    let made = registry.create(mira()).await.unwrap();
+    for id in ["context-none", "", "../../etc", "a/b", "x\0y", &"x".repeat(1000)] {
+        let error = registry.get(id).await.unwrap_err();
+        let text = format!("{error} {}", error.help());
+        assert_eq!(failure(error), ContextFailure::NoSuchContext { known: vec![made.id.clone()] });
+        assert!(text.contains(&made.id) && text.contains("context list"), "{text}");
+    }
+    let error = failure(registry.preset("nope").await.unwrap_err());
+    let ContextFailure::NoSuchPreset { known } = error else { panic!("{error}") };
+    assert_eq!(known.len(), 6);
+    // A conversation that is no context is none of the registry's.
+    let options = StoreOptions::new(key()).scope(Scope::Named { id: "diary".into() });
+    let diary = options.open(root.path()).await.unwrap();
+    let clock = clock();
+    diary
+        .append_message(ChatMessage::new(ChatRole::User, "Dear diary", &clock.now()))
+        .await
+        .unwrap();
+    assert!(registry.get("diary").await.is_err());
+    assert_eq!(registry.list().await.unwrap().contexts.len(), 1);
+}
+
+#[tokio::test]
+async fn a_bad_field_is_refused_by_name_and_changes_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let registry = registry(root.path(), &clock());
+    let made = registry.create(mira()).await.unwrap();
+    let hot = PersonaChange { temperature: Some(1.5), ..PersonaChange::default() };
+    let change = ContextChange { persona: hot, name: Some("Hot".into()), ..Default::default() };
+    let error = failure(registry.update(&made.id, change).await.unwrap_err());
+    assert!(matches!(error, ContextFailure::Invalid { field: "temperature", .. }));
+    assert_eq!(registry.get(&made.id).await.unwrap(), made);
+    let unnamed = NewContext::new("\n", Persona::new("x"));
+    let error = failure(registry.create(unnamed).await.unwrap_err());
+    assert!(matches!(error, ContextFailure::Invalid { field: "name", .. }));
+    assert_eq!(registry.list().await.unwrap().contexts.len(), 1);
+}
+
+#[tokio::test]
+async fn zero_is_a_temperature() {
+    let root = tempfile::tempdir().unwrap();
+    let registry = registry(root.path(), &clock());
+    let preset = registry.preset("calm_counselor").await.unwrap();
+    let cold = PersonaChange { temperature: Some(0.0), ..PersonaChange::default() };
+    let made = registry.create(NewContext::from_preset(&preset, None, cold)).await.unwrap();
+    let character = registry.get(&made.id).await.unwrap().character;
+    assert_eq!(character.persona.temperature, 0.0);
+    assert_eq!(character.persona.expiry_days, 14);
+    assert_eq!(character.preset.as_deref(), Some("preset-calm-counselor"));
+}
+
+#[tokio::test]
+async fn expiry_is_counted_from_the_last_interaction_and_warned_of_a_day_before() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let id = registry.create(mira()).await.unwrap().id;
+    clock.advance(days(5));
+    say(&registry, &id, &clock, "Good morning").await;
+    clock.advance(days(5));
+    let context = registry.get(&id).await.unwrap();
+    assert!(!context.is_expired && !context.expires_soon);
+    clock.advance(SignedDuration::from_hours(25));
+    assert!(registry.get(&id).await.unwrap().expires_soon);
+    clock.advance(SignedDuration::from_hours(24));
+    let context = registry.get(&id).await.unwrap();
+    assert!(context.is_expired && !context.expires_soon);
+    let error = failure(registry.open(&id).await.unwrap_err());
+    assert_eq!(error, ContextFailure::Expired { at: context.expires_at });
+    // It is not lost, and can be gone on with.
+    let extended = registry.extend(&id, Some(3)).await.unwrap();
+    assert!(!extended.is_expired);
+    assert_eq!(extended.expires_at, clock.now().timestamp() + days(3));
+    say(&registry, &id, &clock, "And again").await;
+    assert_eq!(registry.get(&id).await.unwrap().messages, 2);
+}
+
+#[tokio::test]
+async fn a_deleted_context_can_be_taken_back_with_every_word() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let id = registry.create(mira()).await.unwrap().id;
+    say(&registry, &id, &clock, "Remember the eggs").await;
+    registry.delete(&id).await.unwrap();
+    assert!(matches!(
+        failure(registry.open(&id).await.unwrap_err()),
+        ContextFailure::Deleted { .. }
+    ));
+    registry.maintain().await.unwrap();
+    let back = ContextChange { is_active: Some(true), ..ContextChange::default() };
+    assert!(registry.update(&id, back).await.unwrap().is_open());
+    let reading = registry.open(&id).await.unwrap().read_tail(9).await.unwrap();
+    assert_eq!(reading.messages[0].message.content, "Remember the eggs");
+}
+
+#[tokio::test]
+async fn what_is_over_is_removed_only_after_a_backup_that_brings_it_back_whole() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let id = registry.create(mira()).await.unwrap().id;
+    for words in ["Remember the eggs", "And the milk"] {
+        say(&registry, &id, &clock, words).await;
+    }
+    let before = registry.get(&id).await.unwrap();
+    let folder = root.path().join("conversations").join(&id);
+    clock.advance(days(13));
+    assert!(registry.maintain().await.unwrap().removed.is_empty());
+    assert!(folder.exists() && registry.get(&id).await.unwrap().is_expired);
+    clock.advance(days(2));
+    let done = registry.maintain().await.unwrap();
+    let [(removed, backup)] = done.removed.as_slice() else { panic!("{done:?}") };
+    assert_eq!(*removed, id);
+    assert!(!folder.exists() && !folder.with_file_name(".gone").exists());
+    assert!(registry.get(&id).await.is_err());
+    assert!(registry.list().await.unwrap().contexts.is_empty());
+
+    let path = root.path().to_owned();
+    let time: Arc<dyn Clock> = clock.clone();
+    let open: sottovoce::OpenStore = Box::new(move |scope| {
+        let (path, time) = (path.clone(), Arc::clone(&time));
+        Box::pin(async move { StoreOptions::new(key()).clock(time).scope(scope).open(path).await })
+    });
+    let back = Backup::new(backup).key(key()).import(open, |_| {}, |_| {}).await.unwrap();
+    assert_eq!(back[0].messages.taken, 2);
+    let after = registry.get(&id).await.unwrap();
+    assert_eq!((after.created_at, after.messages), (before.created_at, 2));
+    assert_eq!(after.character.persona, before.character.persona);
+}
+
+#[tokio::test]
+async fn a_context_that_cannot_be_read_whole_is_not_removed() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let id = registry.create(mira()).await.unwrap().id;
+    for words in ["Remember the eggs", "And the milk"] {
+        say(&registry, &id, &clock, words).await;
+    }
+    let folder = root.path().join("conversations").join(&id);
+    let records = || std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut records: Vec<_> = records().filter(|p| p.extension().is_some()).collect();
+    records.sort();
+    let mut bytes = std::fs::read(&records[0]).unwrap();
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    std::fs::write(&records[0], bytes).unwrap();
+    let fresh = self::registry(root.path(), &clock);
+    let error = failure(fresh.remove(&id).await.unwrap_err());
+    assert_eq!(error, ContextFailure::NotBackedUp { unread: 1 });
+    assert!(records[0].exists());
+    clock.advance(days(30));
+    let done = fresh.maintain().await.unwrap();
+    assert_eq!(done.kept, [id]);
+    assert!(records[0].exists() && records[1].exists());
+}
+
+#[tokio::test]
+async fn whoever_has_a_removed_context_open_learns_it_and_loses_nothing_silently() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let (one, other) = (registry(root.path(), &clock), registry(root.path(), &clock));
+    let id = one.create(mira()).await.unwrap().id;
+    let store = other.open(&id).await.unwrap();
+    store.append_message(ChatMessage::new(ChatRole::User, "Hello", &clock.now())).await.unwrap();
+    one.remove(&id).await.unwrap();
+    let late = ChatMessage::new(ChatRole::User, "Still there?", &clock.now());
+    let error = store.append_message(late).await.unwrap_err();
+    assert!(matches!(error, Error::FolderReplaced { .. }), "{error}");
+    assert!(matches!(
+        failure(other.get(&id).await.unwrap_err()),
+        ContextFailure::NoSuchContext { .. }
+    ));
+}
+
+#[tokio::test]
+async fn one_backup_is_made_a_day_and_the_oldest_go() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let mut limits = ContextLimits::default();
+    limits.daily_backups = 3;
+    let registry = registry(root.path(), &clock).limits(limits);
+    assert_eq!(registry.maintain().await.unwrap().backup, None, "there is nothing to back up");
+    let preset = Preset::new("DJ", Persona::new("You play music."));
+    registry.create_preset(preset).await.unwrap();
+    let id = registry.create(mira()).await.unwrap().id;
+    for _ in 0..6 {
+        let done = registry.maintain().await.unwrap();
+        assert!(done.backup.is_some() && done.unread == 0, "{done:?}");
+        assert_eq!(registry.maintain().await.unwrap().backup, None);
+        clock.advance(days(1));
+        say(&registry, &id, &clock, "Another day").await;
+    }
+    let list = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let names = list(registry.backup_folder());
+    let days = ["2025-08-27", "2025-08-28", "2025-08-29"];
+    assert_eq!(names, days.map(|day| format!("daily-{day}.sottovoce")));
+    // It is sealed, and brings back presets and contexts in an empty store.
+    let file = registry.backup_folder().join(&names[2]);
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(!bytes.windows(4).any(|window| window == b"Mira" || window == b"musi"));
+    let anew = tempfile::tempdir().unwrap();
+    let (path, time) = (anew.path().to_owned(), Arc::clone(&clock) as Arc<dyn Clock>);
+    let open: sottovoce::OpenStore = Box::new(move |scope| {
+        let (path, time) = (path.clone(), Arc::clone(&time));
+        Box::pin(async move { StoreOptions::new(key()).clock(time).scope(scope).open(path).await })
+    });
+    Backup::new(file).key(key()).import(open, |_| {}, |_| {}).await.unwrap();
+    let there = self::registry(anew.path(), &clock);
+    assert_eq!(there.presets().await.unwrap()[6].name, "DJ");
+    assert_eq!(there.get(&id).await.unwrap().messages, 5);
+}
+
+#[tokio::test]
+async fn limits_are_told_before_anything_is_made() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let mut limits = ContextLimits::default();
+    (limits.contexts, limits.messages) = (2, 3);
+    let registry = registry(root.path(), &clock).limits(limits);
+    let id = registry.create(mira()).await.unwrap().id;
+    registry.create(mira()).await.unwrap();
+    let error = failure(registry.create(mira()).await.unwrap_err());
+    assert_eq!(error, ContextFailure::TooManyContexts { limit: 2 });
+    say(&registry, &id, &clock, "One").await;
+    say(&registry, &id, &clock, "Two").await;
+    let error = failure(registry.open(&id).await.unwrap_err());
+    assert_eq!(error, ContextFailure::Full { limit: 3 });
+    // What is deleted makes room.
+    registry.delete(&id).await.unwrap();
+    registry.create(mira()).await.unwrap();
+}
+
+#[tokio::test]
+async fn built_in_presets_are_changed_beside_what_is_built_in_and_never_destroyed() {
+    let root = tempfile::tempdir().unwrap();
+    let registry = registry(root.path(), &clock());
+    let before = registry.preset("preset-calm-counselor").await.unwrap();
+    let refused = failure(registry.delete_preset("calm_counselor").await.unwrap_err());
+    assert_eq!(refused, ContextFailure::BuiltIn);
+    let change = PresetChange {
+        description: Some("Ruhig & sachlich".into()),
+        is_active: Some(false),
+        ..PresetChange::default()
+    };
+    let changed = registry.update_preset("calm_counselor", change).await.unwrap();
+    assert_eq!((changed.id.as_str(), changed.is_active), ("preset-calm-counselor", false));
+    assert_eq!(registry.presets().await.unwrap()[0], changed);
+    registry.delete_preset("preset-calm-counselor").await.unwrap();
+    assert_eq!(registry.presets().await.unwrap()[0], before);
+}
+
+#[tokio::test]
+async fn presets_of_ones_own_are_sealed_used_and_deleted() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let mut dj = Preset::new("Kitchen DJ", Persona::new("You play the marimba."));
+    dj.metadata.insert("lang".into(), "de-CH".into());
+    let made = registry.create_preset(dj.clone()).await.unwrap();
+    let taken = failure(registry.create_preset(dj).await.unwrap_err());
+    assert_eq!(taken, ContextFailure::NameTaken);
+    // Found by name, and from another process.
+    let found = self::registry(root.path(), &clock).preset("kitchen dj").await.unwrap();
+    assert_eq!(found, made);
+    let new = NewContext::from_preset(&found, Some("Party".into()), PersonaChange::default());
+    let context = registry.create(new).await.unwrap();
+    registry.delete_preset(&made.id).await.unwrap();
+    assert_eq!(registry.presets().await.unwrap().len(), 6);
+    // The context keeps what it was made of.
+    let kept = registry.get(&context.id).await.unwrap().character.persona;
+    assert_eq!(kept.system_prompt, "You play the marimba.");
+    for file in walk(root.path()) {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(!bytes.windows(7).any(|window| window == b"marimba"), "{}", file.display());
+    }
+}
+
+fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+#[tokio::test]
+async fn two_registries_that_change_presets_at_once_lose_none() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let (one, other) = (registry(root.path(), &clock), registry(root.path(), &clock));
+    one.create(mira()).await.unwrap();
+    let make = async |registry: &ContextRegistry, who: &str| {
+        for number in 0..10 {
+            let preset = Preset::new(format!("{who} {number}"), Persona::new("x"));
+            registry.create_preset(preset).await.unwrap();
+        }
+    };
+    tokio::join!(make(&one, "one"), make(&other, "other"));
+    assert_eq!(one.presets().await.unwrap().len(), 26);
+}
