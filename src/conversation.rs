@@ -174,6 +174,14 @@ impl Conversation {
         self.apart()
     }
 
+    /// The same conversation, told nothing of how a context's persona is to behave; its system prompt stays. Turns of both
+    /// wait for each other.
+    #[must_use]
+    pub fn without_personality(mut self) -> Self {
+        self.builder = Arc::new(Arc::unwrap_or_clone(self.builder).without_personality());
+        self
+    }
+
     /// The same conversation without anything that was said so far, as an agent's run wants it: nothing stored up to
     /// now is in its prompts, which their receipts say. What is said from now on is kept and remembered as ever.
     ///

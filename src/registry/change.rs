@@ -111,7 +111,8 @@ pub struct PresetChange {
 }
 
 impl PresetChange {
-    pub(super) fn apply(&self, preset: &mut Preset) {
+    /// Changes a preset so; whether the result is within its limits, it can tell.
+    pub fn apply(&self, preset: &mut Preset) {
         if let Some(name) = &self.name {
             preset.name.clone_from(name);
         }

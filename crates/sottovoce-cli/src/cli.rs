@@ -100,6 +100,8 @@ pub(crate) enum Command {
     ///
     /// The configured one is marked with a star.
     Models,
+    #[cfg(feature = "mcp")]
+    Mcp(cmd::mcp::Args),
     Init(cmd::init::Args),
     Key(cmd::key::Args),
     Rekey(cmd::rekey::Args),

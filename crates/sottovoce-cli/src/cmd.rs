@@ -17,6 +17,8 @@ pub(crate) mod forget;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod key;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod pack;
 pub(crate) mod prompt;

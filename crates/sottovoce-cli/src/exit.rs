@@ -1,6 +1,5 @@
 //! How a command ends.
 
-use std::error::Error as _;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -100,7 +99,7 @@ pub(crate) fn code(error: &sottovoce::Error) -> Exit {
 }
 
 /// The error and what led to it, in one line.
-pub(crate) fn with_causes(error: &sottovoce::Error) -> String {
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut what = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

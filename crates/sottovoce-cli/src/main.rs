@@ -12,6 +12,7 @@ mod reply;
 mod session;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -21,6 +22,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 use cli::{Cli, Command};
 use exit::Outcome;
 use session::Session;
+
+/// How long work on files that goes on behind a command may take to end.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -40,7 +44,12 @@ fn main() -> ExitCode {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(run(cli)),
+        Ok(runtime) => {
+            let outcome = runtime.block_on(run(cli));
+            // Reading a terminal cannot be broken off.
+            runtime.shutdown_timeout(PATIENCE);
+            outcome
+        }
         Err(error) => Err(error.into()),
     };
     match outcome {
@@ -85,6 +94,8 @@ async fn run(cli: Cli) -> Outcome {
         Command::Pack(args) => cmd::pack::run(&session, args).await,
         Command::Repair(args) => cmd::repair::run(&session, args).await,
         Command::Models => cmd::models::run(&session).await,
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => cmd::mcp::run(&session, args).await,
         Command::Init(args) => cmd::init::run(&session, &args),
         Command::Key(args) => cmd::key::run(&session, args),
         Command::Rekey(args) => cmd::rekey::run(&session, args).await,

@@ -1,0 +1,104 @@
+//! `sottovoce mcp`
+
+mod client_config;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use sottovoce_mcp::{Hub, Server, http, stdio};
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::{Exit, Failure, Outcome, with_causes};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce mcp --print-config                 the block for the client's configuration
+  sottovoce mcp                                what a client starts: speaks on standard input and output
+  sottovoce mcp --http 127.0.0.1:8765          for clients that connect, at http://127.0.0.1:8765/mcp
+  SOTTOVOCE__MCP__TOKEN=… sottovoce mcp --http 0.0.0.0:8765 --allow-host pi.local
+
+Settings: Mcp.Scopes says which conversations clients may touch (contexts), Mcp.PreferSampling whether a client's own \
+model is asked where it offers that (false), Mcp.Token what clients must show over HTTP.
+
+Exit codes:
+  0  the client has gone           4  no key, or the wrong one
+  1  failed; see the message       5  the configuration cannot be used
+ 130  stopped; what was acknowledged is kept";
+
+/// Serves contexts and presets to clients of the Model Context Protocol
+///
+/// Standard output carries nothing but the protocol. Contexts are looked after while the server runs: a sealed backup
+/// every day, and what has been over for long enough is removed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Listens at this address instead; one that other machines reach needs the setting Mcp.Token
+    #[arg(long, value_name = "ADDR:PORT")]
+    http: Option<SocketAddr>,
+
+    /// A name by which clients call this machine, besides localhost; may be repeated
+    #[arg(long, value_name = "NAME", requires = "http")]
+    allow_host: Vec<String>,
+
+    /// Prints the block that clients want in their configuration, and ends
+    #[arg(long)]
+    print_config: bool,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    if args.print_config {
+        let token = config.mcp.token.is_some();
+        return client_config::print(session.config_file.as_deref(), args.http, token);
+    }
+    let keys = session.stores_or_make(&config)?.keys();
+    let admission = http::Admission::new(config.mcp.token.clone()).hosts(args.allow_host);
+    let hub = Hub::new(config, keys, session.clock())?;
+    let upkeep = tokio::spawn(std::sync::Arc::clone(&hub).keep_up());
+    let ended = hub.stop();
+    let stop = CancellationToken::new();
+    let mut interrupt = Interrupt::listen()?;
+    let served = async {
+        match args.http {
+            None => stdio::serve(Server::new(hub.clone()), stop.clone(), ended.clone()).await,
+            Some(address) => {
+                let listening = http::listen(address, admission).await?;
+                output::note(&format!("serving at http://{}{}", listening.address(), http::PATH));
+                let hub = hub.clone();
+                http::serve(listening, move || Server::new(hub.clone()), stop.clone()).await;
+                Ok(())
+            }
+        }
+    };
+    tokio::pin!(served);
+    let (outcome, interrupted) = tokio::select! {
+        outcome = &mut served => (outcome, false),
+        _ = interrupt.heard() => {
+            ended.cancel();
+            stop.cancel();
+            (served.await, true)
+        }
+    };
+    ended.cancel();
+    // What it is writing is whole or not there; nobody is to wait for long.
+    drop(tokio::time::timeout(Duration::from_secs(5), upkeep).await);
+    match outcome {
+        Ok(()) if interrupted => Ok(Exit::Interrupted),
+        Ok(()) => Ok(Exit::Done),
+        Err(error) => Err(failure(&error)),
+    }
+}
+
+fn failure(error: &http::TransportError) -> Failure {
+    let help = match error {
+        http::TransportError::NoToken { .. } => {
+            "set Mcp.Token, or SOTTOVOCE__MCP__TOKEN, to a long secret that clients are given too"
+        }
+        http::TransportError::Listen { .. } => "choose another address or port",
+        _ => "start it from a client; `sottovoce mcp --print-config` tells how",
+    };
+    Failure::input(with_causes(error), help)
+}

@@ -1,0 +1,56 @@
+//! Which conversations the server may touch.
+
+use sottovoce::{Error, Result, Scope};
+
+/// The word for all contexts.
+const CONTEXTS: &str = "contexts";
+
+/// Which conversations the server may touch: its contexts unless told otherwise, and nobody's direct messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) contexts: bool,
+    pub(crate) scopes: Vec<Scope>,
+}
+
+impl Access {
+    /// As the setting `Mcp.Scopes` says it: words with spaces or commas between them.
+    pub(crate) fn parse(setting: &str) -> Result<Self> {
+        let mut access = Self::default();
+        for word in setting.split([' ', ',', ';']).filter(|word| !word.is_empty()) {
+            if word == CONTEXTS {
+                access.contexts = true;
+                continue;
+            }
+            let scope: Scope = word.parse().map_err(|error| Error::Config {
+                place: "Mcp.Scopes".to_owned(),
+                reason: format!(
+                    "{word} is neither `contexts` nor a scope such as `default`: {error}"
+                ),
+            })?;
+            if !access.scopes.contains(&scope) {
+                access.scopes.push(scope);
+            }
+        }
+        Ok(access)
+    }
+
+    /// Whether a conversation that is no context may be touched.
+    pub(crate) fn has(&self, scope: &Scope) -> bool {
+        self.scopes.contains(scope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_named_may_be_touched() {
+        let access = Access::parse("contexts, default dm/42").unwrap();
+        assert!(access.contexts);
+        assert!(access.has(&Scope::Default) && access.has(&Scope::Dm { user: "42".into() }));
+        assert!(!access.has(&Scope::Dm { user: "43".into() }));
+        assert_eq!(Access::parse("").unwrap(), Access::default());
+        assert!(Access::parse("everything").is_err());
+    }
+}

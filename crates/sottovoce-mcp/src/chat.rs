@@ -1,0 +1,276 @@
+//! `context-chat`: saying something in a context, and having it answered.
+
+use std::time::{Duration, Instant};
+
+use rmcp::model::{
+    CallToolResponse, CallToolResult, JsonObject, ProgressNotificationParam, Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sottovoce::{ChatRole, Conversation, NamedContext, Piece, Receipt, StoredMessage, TokenRates};
+
+use crate::fault::Fault;
+use crate::hub::{Change, Hub, Target};
+use crate::sampling::{self, Asked, Sampled};
+use crate::shape::MessageShape;
+use crate::tool::{answer, arguments, define, json};
+use crate::{resources, sampling::offers_sampling};
+
+pub(crate) const NAME: &str = "context-chat";
+
+/// The share of a history's limit from which on it is warned of.
+const NEARLY_FULL: f64 = 0.8;
+/// How long progress is told apart.
+const BEAT: Duration = Duration::from_millis(200);
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Arguments {
+    /// In which context, by its id or its name.
+    context_id: String,
+    /// What is said.
+    #[schemars(length(min = 1))]
+    message: String,
+    /// Whether the model is told how to behave; true unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    maintain_personality: Option<bool>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+struct Output {
+    /// The answer.
+    response: String,
+    /// What the context is called.
+    context_name: String,
+    /// How the model was told to behave.
+    personality: String,
+    /// What was said, as it is kept.
+    user_message: MessageShape,
+    /// The answer, as it is kept.
+    assistant_response: MessageShape,
+    /// What it took, and until when the context lasts.
+    metadata: Metadata,
+    /// How many tokens of history the model was given.
+    history_tokens: usize,
+    /// Whether older messages did not fit.
+    truncated: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+struct Metadata {
+    /// Tokens of prompt and answer: as the model counted them, or else as estimated.
+    tokens_used: u64,
+    /// How many tokens of history the model was given, as estimated.
+    history_tokens: usize,
+    /// The most that it may be given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_limit: Option<usize>,
+    /// Whether older messages did not fit.
+    history_truncated: bool,
+    /// When the context expires, if nobody speaks until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_expiry: Option<String>,
+    /// Whether it has expired.
+    is_expired: bool,
+    /// What the user should know: that the history is nearly full, or that the answer was cut.
+    warnings: Vec<String>,
+}
+
+pub(crate) fn tool() -> Tool {
+    define::<Arguments, Output>(
+        NAME,
+        "Talk in a context",
+        "Says something in a context and gives the model's answer, which keeps to the context's personality and knows \
+what was said before. Both are stored.",
+        ToolAnnotations::new()
+            .read_only(false)
+            .destructive(false)
+            .idempotent(false)
+            .open_world(true),
+    )
+}
+
+/// A turn that was answered.
+pub(crate) struct Turn {
+    pub(crate) utterance: std::sync::Arc<StoredMessage>,
+    pub(crate) reply: std::sync::Arc<StoredMessage>,
+    pub(crate) receipt: Receipt,
+    /// Tokens of prompt and answer, where somebody counted them.
+    pub(crate) counted: Option<u64>,
+    pub(crate) cut: bool,
+}
+
+pub(crate) async fn run(
+    hub: &Hub,
+    given: Option<JsonObject>,
+    round: sampling::Round,
+    request: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    Ok(match talk(hub, given, round, request).await? {
+        Ok(response) => response,
+        Err(fault) => CallToolResult::from(fault).into(),
+    })
+}
+
+async fn talk(
+    hub: &Hub,
+    given: Option<JsonObject>,
+    round: sampling::Round,
+    request: &RequestContext<RoleServer>,
+) -> Result<Result<CallToolResponse, Fault>, ErrorData> {
+    let given: Arguments = match arguments(given) {
+        Ok(given) => given,
+        Err(fault) => return Ok(Err(fault)),
+    };
+    if given.message.trim().is_empty() {
+        return Ok(Err(Fault::new("message has no words")));
+    }
+    let (target, conversation) = match begin(hub, &given).await {
+        Ok(begun) => begun,
+        Err(fault) => return Ok(Err(fault)),
+    };
+    let turn = if hub.config.mcp.prefer_sampling && offers_sampling(request) {
+        // The retry of a client must be of the very same call.
+        let call = serde_json::to_string(&given).unwrap_or_default();
+        let asked = Asked { call: &call, words: &given.message, conversation: &conversation };
+        match sampling::ask(hub, asked, round, request).await? {
+            Sampled::Answered(turn) => *turn,
+            Sampled::Round(needed) => return Ok(Ok(needed.into())),
+            Sampled::Failed(fault) => return Ok(Err(fault)),
+        }
+    } else {
+        match ask(&conversation, &given.message, request).await {
+            Ok(turn) => turn,
+            Err(fault) => return Ok(Err(fault)),
+        }
+    };
+    hub.tell(Change::Updated(resources::CONTEXTS.to_owned()));
+    hub.tell(Change::Updated(resources::context_uri(&target.id)));
+    // What was said has put the expiry off.
+    let now = match &target.context {
+        Some(context) => hub.registry.get(&context.id).await.ok(),
+        None => None,
+    };
+    let personality = given.maintain_personality.unwrap_or(true);
+    let output = output(&target, now.or(target.context.clone()), &turn, personality);
+    Ok(json(&output).map(|output| answer(&output).into()))
+}
+
+async fn begin(hub: &Hub, given: &Arguments) -> Result<(Target, Conversation), Fault> {
+    let target = hub.target(&given.context_id).await?;
+    let conversation = hub.conversation(&target).await?;
+    Ok((
+        target,
+        match given.maintain_personality {
+            Some(false) => conversation.without_personality(),
+            _ => conversation,
+        },
+    ))
+}
+
+/// Has the configured model answer.
+async fn ask(
+    conversation: &Conversation,
+    words: &str,
+    request: &RequestContext<RoleServer>,
+) -> Result<Turn, Fault> {
+    let mut answer = tokio::select! {
+        answer = conversation.ask(words) => answer?,
+        () = request.ct.cancelled() => return Err(Fault::new("cancelled before it was said")),
+    };
+    let utterance = answer.utterance().cloned();
+    let (mut told, mut pieces) = (Instant::now(), 0_u32);
+    let kept = loop {
+        let piece = tokio::select! {
+            piece = answer.next() => piece,
+            () = request.ct.cancelled() => {
+                drop(answer);
+                // What had come of the answer is kept before anybody hears that it is over.
+                conversation.close().await?;
+                return Err(Fault::new("cancelled; what was said is kept, and so is what had come of the answer"));
+            }
+        };
+        match piece {
+            Some(Ok(Piece::Done(kept))) => break kept,
+            Some(Ok(_)) => {
+                pieces += 1;
+                if told.elapsed() >= BEAT {
+                    told = Instant::now();
+                    progress(request, pieces).await;
+                }
+            }
+            Some(Err(error)) => {
+                conversation.close().await?;
+                let fault = Fault::from(error);
+                return Err(Fault::new(format!("what was said is kept, but {}", fault.reason())));
+            }
+            None => return Err(Fault::new("the answer ended before it was whole")),
+        }
+    };
+    let (Some(utterance), Some(reply)) = (utterance, kept.message) else {
+        return Err(Fault::new("the model called functions, which nobody here can run"));
+    };
+    let usage = &kept.report.usage;
+    let counted = match (usage.prompt_tokens, usage.answer_tokens) {
+        (None, None) => None,
+        (prompt, answer) => Some(u64::from(prompt.unwrap_or(0)) + u64::from(answer.unwrap_or(0))),
+    };
+    Ok(Turn { utterance, reply, receipt: kept.report.receipt, counted, cut: usage.cut })
+}
+
+async fn progress(request: &RequestContext<RoleServer>, pieces: u32) {
+    let Some(token) = request.meta.get_progress_token() else { return };
+    let progress = ProgressNotificationParam::new(token, f64::from(pieces))
+        .with_message("the model is answering");
+    // Whoever does not listen any more has cancelled, which is told elsewhere.
+    drop(request.peer.notify_progress(progress).await);
+}
+
+fn output(
+    target: &Target,
+    context: Option<NamedContext>,
+    turn: &Turn,
+    personality: bool,
+) -> Output {
+    let rates = TokenRates::default();
+    let receipt = &turn.receipt;
+    let reply = &turn.reply.message;
+    let estimated = receipt.used_tokens + rates.estimate(&reply.content);
+    let mut warnings = Vec::new();
+    if receipt.is_history_truncated() {
+        warnings.push("older messages did not fit and were left out; they stay stored".to_owned());
+    } else if receipt.is_history_filled(NEARLY_FULL) {
+        warnings
+            .push("the history is over 80 % full; older messages will be left out soon".to_owned());
+    }
+    if turn.cut {
+        warnings.push("the answer was cut at its limit of tokens".to_owned());
+    }
+    debug_assert_eq!(turn.utterance.message.role, ChatRole::User);
+    let (history_tokens, truncated) = (receipt.history_tokens(), receipt.is_history_truncated());
+    let told = context.as_ref().map(|context| context.character.persona.personality.clone());
+    Output {
+        response: reply.content.clone(),
+        context_name: context.as_ref().map_or(target.id.as_str(), |c| c.name.as_str()).to_owned(),
+        personality: told.filter(|_| personality).unwrap_or_default(),
+        user_message: MessageShape::new(&target.id, &turn.utterance),
+        assistant_response: MessageShape::new(&target.id, &turn.reply),
+        metadata: Metadata {
+            tokens_used: turn.counted.unwrap_or(estimated as u64),
+            history_tokens,
+            history_limit: receipt.history_limit,
+            history_truncated: truncated,
+            context_expiry: context.as_ref().map(|context| context.expires_at.to_string()),
+            is_expired: context.as_ref().is_some_and(|context| context.is_expired),
+            warnings,
+        },
+        history_tokens,
+        truncated,
+    }
+}

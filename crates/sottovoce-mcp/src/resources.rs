@@ -1,0 +1,177 @@
+//! The resources: contexts and presets to be read by their URIs.
+
+use rmcp::ErrorData;
+use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
+use serde::Serialize;
+use serde_json::{Value, json};
+use sottovoce::ConversationStore;
+
+use crate::fault::Fault;
+use crate::hub::Hub;
+use crate::shape::{ContextShape, MessageShape, PresetShape, SettingsShape};
+
+pub(crate) const CONTEXTS: &str = "mcp-llm-generator://contexts";
+pub(crate) const CONTEXT: &str = "mcp-llm-generator://context/{contextId}";
+pub(crate) const TEMPLATES: &str = "mcp-llm-generator://personality-templates";
+pub(crate) const PRESETS: &str = "mcp-llm-generator://personality-presets";
+pub(crate) const PRESET: &str = "mcp-llm-generator://preset/{presetId}";
+
+const JSON: &str = "application/json";
+/// How many of its newest messages a context is shown with.
+const RECENT: usize = 10;
+
+/// Where a context is read.
+pub(crate) fn context_uri(id: &str) -> String {
+    CONTEXT.replace("{contextId}", id)
+}
+
+/// Where a preset is read.
+pub(crate) fn preset_uri(id: &str) -> String {
+    PRESET.replace("{presetId}", id)
+}
+
+/// All that can be read: the lists, then each context and each preset in its list's order.
+pub(crate) async fn list(hub: &Hub) -> Result<Vec<Resource>, Fault> {
+    if !hub.access.contexts {
+        return Ok(Vec::new());
+    }
+    let of = |uri: &str, name: &str, title: &str, about: &str| {
+        Resource::new(uri, name).with_title(title).with_description(about).with_mime_type(JSON)
+    };
+    let mut resources = vec![
+        of(CONTEXTS, "context-list", "Contexts", "All active contexts with their personalities"),
+        of(
+            TEMPLATES,
+            "personality-templates",
+            "Personality templates",
+            "The built-in personalities that contexts can be made from, in short",
+        ),
+        of(
+            PRESETS,
+            "personality-presets",
+            "Personality presets",
+            "All presets that contexts can be made from",
+        ),
+    ];
+    for context in hub.registry.list().await?.contexts {
+        if context.is_open() {
+            let uri = context_uri(&context.id);
+            resources.push(of(
+                &uri,
+                &context.id,
+                &context.name,
+                "A context and what was said in it lately",
+            ));
+        }
+    }
+    for preset in hub.registry.presets().await? {
+        if preset.is_active {
+            let uri = preset_uri(&preset.id);
+            resources.push(of(&uri, &preset.id, &preset.name, "A personality preset"));
+        }
+    }
+    Ok(resources)
+}
+
+pub(crate) fn templates() -> Vec<ResourceTemplate> {
+    vec![
+        ResourceTemplate::new(CONTEXT, "context-detail")
+            .with_title("Context")
+            .with_description("A context, its personality, and what was said in it lately")
+            .with_mime_type(JSON),
+        ResourceTemplate::new(PRESET, "preset-detail")
+            .with_title("Preset")
+            .with_description("A personality preset with its figures")
+            .with_mime_type(JSON),
+    ]
+}
+
+/// A personality that a context can be made from, in short.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Template {
+    id: String,
+    name: String,
+    description: String,
+    default_personality: String,
+    default_settings: SettingsShape,
+}
+
+pub(crate) async fn read(hub: &Hub, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    let none = || {
+        let asked = Some(json!({ "uri": uri }));
+        ErrorData::resource_not_found("there is no such resource", asked)
+    };
+    if !hub.access.contexts {
+        return Err(none());
+    }
+    let found = match uri {
+        CONTEXTS => contexts(hub).await,
+        TEMPLATES => personality_templates(hub).await,
+        PRESETS => presets(hub).await,
+        _ => {
+            let behind = |template: &str| {
+                let (before, _) = template.split_once('{')?;
+                uri.strip_prefix(before).filter(|id| !id.is_empty())
+            };
+            match (behind(CONTEXT), behind(PRESET)) {
+                (Some(id), _) => context(hub, id).await,
+                (_, Some(id)) => preset(hub, id).await,
+                _ => return Err(none()),
+            }
+        }
+    };
+    match found {
+        Ok(value) => {
+            let text = format!("{value:#}");
+            let contents = ResourceContents::text(text, uri).with_mime_type(JSON);
+            Ok(ReadResourceResult::new(vec![contents]))
+        }
+        Err(fault) => {
+            let mut error = none();
+            error.message = fault.reason().to_owned().into();
+            Err(error)
+        }
+    }
+}
+
+async fn contexts(hub: &Hub) -> Result<Value, Fault> {
+    let listed = hub.registry.list().await?.contexts;
+    let open = listed.into_iter().filter(|context| context.is_open());
+    let contexts: Vec<_> = open.map(ContextShape::from).collect();
+    Ok(json!({ "totalCount": contexts.len(), "contexts": contexts }))
+}
+
+async fn context(hub: &Hub, id: &str) -> Result<Value, Fault> {
+    let context = hub.registry.get(id).await?;
+    let store = hub.registry.store(&context.id).await?;
+    let recent = store.read_tail(RECENT).await?.messages;
+    let recent: Vec<_> =
+        recent.iter().map(|stored| MessageShape::new(&context.id, stored)).collect();
+    Ok(json!({ "context": ContextShape::from(context), "recentConversations": recent }))
+}
+
+async fn personality_templates(hub: &Hub) -> Result<Value, Fault> {
+    let presets = hub.registry.presets().await?;
+    let built_in = presets.into_iter().filter(|preset| preset.is_built_in() && preset.is_active);
+    let templates: Vec<_> = built_in
+        .map(|preset| Template {
+            default_settings: SettingsShape::from(&preset.persona),
+            default_personality: preset.persona.personality.clone(),
+            id: preset.id,
+            name: preset.name,
+            description: preset.description,
+        })
+        .collect();
+    Ok(json!({ "totalCount": templates.len(), "templates": templates }))
+}
+
+async fn presets(hub: &Hub) -> Result<Value, Fault> {
+    let presets = hub.registry.presets().await?.into_iter().filter(|preset| preset.is_active);
+    let presets: Vec<_> = presets.map(PresetShape::from).collect();
+    Ok(json!({ "totalCount": presets.len(), "presets": presets }))
+}
+
+async fn preset(hub: &Hub, id: &str) -> Result<Value, Fault> {
+    Ok(json!({ "preset": PresetShape::from(hub.registry.preset(id).await?) }))
+}

@@ -1,0 +1,239 @@
+//! Asking the client's own model. Clients of the newest revision are told to ask and to call again with the answer; those
+//! before it are asked while the call goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CancelledNotificationParam, ClientResult, CreateMessageRequest, CreateMessageRequestParams,
+    CreateMessageResult, InputRequest, InputRequiredResult, InputResponses, Role, SamplingMessage,
+    SamplingMessageContentBlock, SealOptions, ServerRequest,
+};
+use rmcp::service::{PeerRequestOptions, RequestContext, ServiceError};
+use rmcp::{ErrorData, RoleServer};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sottovoce::{
+    ChatRole, Conversation, ModelOptions, OpenAiChatRenderer, Prompt, PromptRenderer, StoredMessage,
+};
+
+use crate::chat::Turn;
+use crate::fault::Fault;
+use crate::hub::Hub;
+
+/// What the answer is called in a round.
+const ANSWER: &str = "answer";
+/// The most tokens of an answer, where the conversation has no limit of its own.
+const USUAL: u32 = 1000;
+/// How long a client may take to have its model asked, which may mean asking its user first.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// What a client brings when it calls again.
+pub(crate) struct Round {
+    pub(crate) responses: Option<InputResponses>,
+    pub(crate) state: Option<String>,
+}
+
+/// What is to be answered.
+pub(crate) struct Asked<'a> {
+    /// The whole call, so that no other call's answer is taken for this one's.
+    pub(crate) call: &'a str,
+    pub(crate) words: &'a str,
+    pub(crate) conversation: &'a Conversation,
+}
+
+pub(crate) enum Sampled {
+    Answered(Box<Turn>),
+    /// The client is to ask, and to call again.
+    Round(InputRequiredResult),
+    Failed(Fault),
+}
+
+/// What is remembered between two calls, signed.
+#[derive(Serialize, Deserialize)]
+struct State {
+    /// The number of the utterance, which is kept already.
+    utterance: u64,
+}
+
+/// Whether the client has a model that it lets servers ask.
+pub(crate) fn offers_sampling(request: &RequestContext<RoleServer>) -> bool {
+    if is_modern(request) {
+        return request.meta.client_capabilities().is_some_and(|client| client.sampling.is_some());
+    }
+    request.peer.peer_info().is_some_and(|client| client.capabilities.sampling.is_some())
+}
+
+/// Whether the client speaks the revision without a handshake.
+fn is_modern(request: &RequestContext<RoleServer>) -> bool {
+    request.protocol_version().is_some_and(|version| !version.has_initialize())
+}
+
+pub(crate) async fn ask(
+    hub: &Hub,
+    asked: Asked<'_>,
+    round: Round,
+    request: &RequestContext<RoleServer>,
+) -> Result<Sampled, ErrorData> {
+    let outcome = match is_modern(request) {
+        true => in_rounds(hub, asked, round).await?,
+        false => at_once(asked, request).await,
+    };
+    Ok(outcome.unwrap_or_else(Sampled::Failed))
+}
+
+async fn in_rounds(
+    hub: &Hub,
+    asked: Asked<'_>,
+    round: Round,
+) -> Result<Result<Sampled, Fault>, ErrorData> {
+    let response = round.responses.as_ref().and_then(|responses| responses.get(ANSWER));
+    let Some(response) = response else {
+        return Ok(first_round(hub, &asked).await);
+    };
+    let invalid = |reason: &'static str| ErrorData::invalid_params(reason, None);
+    let state = round.state.ok_or_else(|| invalid("requestState is missing"))?;
+    let state: State = hub
+        .codec
+        .open_json_with(&state, asked.call.as_bytes())
+        .map_err(|_| invalid("requestState is of another call, too old, or was changed"))?;
+    let answer: CreateMessageResult = serde_json::from_value(response.clone())
+        .map_err(|_| invalid("the answer is no result of sampling/createMessage"))?;
+    Ok(second_round(asked.conversation, state.utterance, &answer).await)
+}
+
+async fn first_round(hub: &Hub, asked: &Asked<'_>) -> Result<Sampled, Fault> {
+    let heard = asked.conversation.hear(asked.words).await?;
+    let params = params(&heard.prompt)?;
+    let state = State { utterance: heard.message.seq };
+    let options = SealOptions::new().associated_data(asked.call.as_bytes()).ttl(PATIENCE);
+    let state = hub
+        .codec
+        .seal_json_with(&state, &options)
+        .map_err(|_| Fault::new("the call cannot be gone on with"))?;
+    let needed = InputRequest::CreateMessage(CreateMessageRequest::new(params));
+    let needed = std::iter::once((ANSWER.to_owned(), needed)).collect();
+    Ok(Sampled::Round(InputRequiredResult::new(Some(needed), Some(state))))
+}
+
+async fn second_round(
+    conversation: &Conversation,
+    utterance: u64,
+    answer: &CreateMessageResult,
+) -> Result<Sampled, Fault> {
+    let words = words(answer)?;
+    let reading = conversation.store().read_seqs(utterance..=utterance).await?;
+    let Some(utterance) = reading.messages.into_iter().next() else {
+        return Err(Fault::new("what was said is not there any more"));
+    };
+    let (_, receipt) = conversation.prompt(Arc::clone(&utterance)).await?;
+    // A client may send the same answer again, not knowing whether it came through.
+    let reply = match answered(conversation, utterance.seq, &words).await? {
+        Some(reply) => reply,
+        None => conversation.keep(words).await?,
+    };
+    Ok(turn(utterance, reply, receipt, answer))
+}
+
+/// The answer to an utterance, if it is kept already.
+async fn answered(
+    conversation: &Conversation,
+    utterance: u64,
+    words: &str,
+) -> Result<Option<Arc<StoredMessage>>, Fault> {
+    let last = conversation.store().read_tail(0).await?.last_seq;
+    if last <= utterance {
+        return Ok(None);
+    }
+    let since = conversation.store().read_seqs(utterance + 1..=last).await?.messages;
+    Ok(since.into_iter().find(|stored| {
+        stored.message.role == ChatRole::Assistant && stored.message.content == words
+    }))
+}
+
+/// Asks a client that can be asked while its call goes on.
+async fn at_once(asked: Asked<'_>, request: &RequestContext<RoleServer>) -> Result<Sampled, Fault> {
+    let heard = asked.conversation.hear(asked.words).await?;
+    let wanted = CreateMessageRequest::new(params(&heard.prompt)?);
+    let wanted = ServerRequest::CreateMessageRequest(wanted);
+    let patience = PeerRequestOptions::with_timeout(PATIENCE);
+    let said = |reason: String| Fault::new(format!("what was said is kept, but {reason}"));
+    let lost = |_| said("the client cannot be asked".to_owned());
+    let handle = request.peer.send_request_with_option(wanted, patience).await.map_err(lost)?;
+    let id = handle.id.clone();
+    let answer = tokio::select! {
+        answer = handle.await_response() => answer,
+        () = request.ct.cancelled() => {
+            let why = Some("the call was cancelled".to_owned());
+            let cancelled = CancelledNotificationParam::new(Some(id), why);
+            drop(request.peer.notify_cancelled(cancelled).await);
+            return Err(said("the call was cancelled".to_owned()));
+        }
+    };
+    let answer = match answer {
+        Ok(ClientResult::CreateMessageResult(answer)) => answer,
+        Ok(_) => return Err(said("the client answered something else".to_owned())),
+        Err(ServiceError::McpError(error)) => {
+            return Err(said(format!("the client refused to ask its model: {}", error.message)));
+        }
+        Err(ServiceError::Timeout { .. }) => {
+            return Err(said("the client gave no answer for ten minutes".to_owned()));
+        }
+        Err(_) => return Err(said("the client has gone".to_owned())),
+    };
+    let reply = asked.conversation.keep(words(&answer)?).await?;
+    Ok(turn(heard.message, reply, heard.receipt, &answer))
+}
+
+fn turn(
+    utterance: Arc<StoredMessage>,
+    reply: Arc<StoredMessage>,
+    receipt: sottovoce::Receipt,
+    answer: &CreateMessageResult,
+) -> Sampled {
+    let cut = answer.stop_reason.as_deref() == Some("maxTokens");
+    Sampled::Answered(Box::new(Turn { utterance, reply, receipt, counted: None, cut }))
+}
+
+/// The words of an answer.
+fn words(answer: &CreateMessageResult) -> Result<String, Fault> {
+    let texts = answer.message.content.iter().filter_map(|content| match content {
+        SamplingMessageContentBlock::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    let words: String = texts.collect();
+    if words.trim().is_empty() {
+        return Err(Fault::new("what was said is kept, but the client's model answered nothing"));
+    }
+    Ok(words)
+}
+
+/// The prompt as the client's model is to be asked it: the words are those of a chat request, so that they read the same
+/// in every turn.
+fn params(prompt: &Prompt) -> Result<CreateMessageRequestParams, Fault> {
+    let request = OpenAiChatRenderer::new(ModelOptions::new("")).render(prompt);
+    let odd = || Fault::new("the prompt cannot be asked");
+    let request: Value = serde_json::from_str(&request.body).map_err(|_| odd())?;
+    let (mut system, mut messages) = (None, Vec::new());
+    for line in request.get("messages").and_then(Value::as_array).ok_or_else(odd)? {
+        let text = |name| line.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let words = text("content");
+        match text("role").as_str() {
+            "system" => system = Some(words),
+            "assistant" if words.is_empty() => {}
+            "assistant" => messages.push(SamplingMessage::assistant_text(words)),
+            _ => messages.push(SamplingMessage::new(Role::User, text_block(words))),
+        }
+    }
+    let most = prompt.max_tokens.unwrap_or(USUAL);
+    let mut params = CreateMessageRequestParams::new(messages, most);
+    params.system_prompt = system;
+    #[expect(clippy::cast_possible_truncation, reason = "the protocol's library has it so")]
+    let temperature = prompt.temperature.map(|temperature| temperature as f32);
+    params.temperature = temperature;
+    Ok(params)
+}
+
+fn text_block(words: String) -> SamplingMessageContentBlock {
+    SamplingMessageContentBlock::text(words)
+}

@@ -1,0 +1,91 @@
+//! JSON Schemas of what tools take and give, as clients and models like them: whole in themselves, every property
+//! described, and nothing that says the same twice.
+
+use std::sync::Arc;
+
+use rmcp::model::JsonObject;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+use schemars::{JsonSchema, Schema};
+use serde_json::Value;
+
+/// What a tool takes.
+pub(crate) fn input<T: JsonSchema>() -> Arc<JsonObject> {
+    object::<T>(SchemaSettings::draft2020_12())
+}
+
+/// What a tool gives.
+pub(crate) fn output<T: JsonSchema>() -> Arc<JsonObject> {
+    object::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn object<T: JsonSchema>(settings: SchemaSettings) -> Arc<JsonObject> {
+    let whole = |settings: &mut SchemaSettings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    };
+    let generator = settings.with(whole).with_transform(Tidy).into_generator();
+    let mut schema = match generator.into_root_schema_for::<T>().to_value() {
+        Value::Object(schema) => schema,
+        // No struct has such a schema.
+        _ => JsonObject::new(),
+    };
+    schema.remove("description");
+    Arc::new(schema)
+}
+
+/// Takes away what says nothing: titles that repeat names, formats of numbers, and null where a property may be left out.
+#[derive(Clone)]
+struct Tidy;
+
+impl Transform for Tidy {
+    fn transform(&mut self, schema: &mut Schema) {
+        transform_subschemas(self, schema);
+        let Some(schema) = schema.as_object_mut() else { return };
+        schema.remove("title");
+        let is_number =
+            |format: &str| format.contains("int") || matches!(format, "float" | "double");
+        if schema.get("format").and_then(Value::as_str).is_some_and(is_number) {
+            schema.remove("format");
+        }
+        if schema.get("default").is_some_and(Value::is_null) {
+            schema.remove("default");
+        }
+        let required: Vec<String> = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|name| name.as_str().map(str::to_owned))
+            .collect();
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            let optional = properties.iter_mut().filter(|(name, _)| !required.contains(name));
+            optional.for_each(|(_, property)| without_null(property));
+        }
+    }
+}
+
+fn without_null(property: &mut Value) {
+    let Some(property) = property.as_object_mut() else { return };
+    if let Some(Value::Array(types)) = property.get_mut("type") {
+        types.retain(|known| known != "null");
+        if let [one] = types.as_slice() {
+            let one = one.clone();
+            property.insert("type".to_owned(), one);
+        }
+    }
+    if let Some(Value::Array(values)) = property.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    let is_null = |schema: &Value| schema.get("type").is_some_and(|known| known == "null");
+    if let Some(Value::Array(any)) = property.get_mut("anyOf") {
+        any.retain(|schema| !is_null(schema));
+        if let [Value::Object(one)] = any.as_slice() {
+            let one = one.clone();
+            property.remove("anyOf");
+            for (name, value) in one {
+                property.entry(name).or_insert(value);
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The protocol's side of the server: every request is handed to whoever answers it.
+
+use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+    DiscoverResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+
+use crate::fault::Fault;
+use crate::hub::Hub;
+use crate::notices::{self, Wanted};
+use crate::sampling::Round;
+use crate::{chat, completion, page, prompts, resources, tool};
+
+const INSTRUCTIONS: &str = "\
+Each context is a conversation in which the model keeps one personality; its history is stored encrypted on this machine. \
+Make one with context-manage (create_from_preset or create), talk in it with context-chat, keep notes in it with \
+context-remember, find things again with context-search. Ids and names of contexts are both understood.";
+
+/// For how long clients may keep what never changes while the server runs, in milliseconds.
+const LASTING: u64 = 3_600_000;
+
+/// Answers one client.
+pub struct Server {
+    hub: Arc<Hub>,
+    wanted: Wanted,
+}
+
+impl Server {
+    /// A server of what the hub holds.
+    pub fn new(hub: Arc<Hub>) -> Self {
+        Self { hub, wanted: Wanted::default() }
+    }
+
+    async fn run(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
+        if name == chat::NAME {
+            let round = Round { responses: input_responses, state: request_state };
+            return chat::run(&self.hub, arguments, round, &context).await;
+        }
+        Ok(tool::run(&self.hub, &name, arguments).await?.into())
+    }
+}
+
+/// A panic is answered too: a client would wait for ever.
+async fn answered<T>(work: impl Future<Output = Result<T, ErrorData>>) -> Result<T, ErrorData> {
+    let caught = AssertUnwindSafe(work).catch_unwind().await;
+    caught.unwrap_or_else(|_| Err(ErrorData::internal_error("the server failed at this", None)))
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "as map_err hands it over")]
+fn internal(fault: Fault) -> ErrorData {
+    ErrorData::internal_error(fault.reason().to_owned(), None)
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
+            .enable_prompts()
+            .enable_completions()
+            .build();
+        let server = Implementation::new("sottovoce", env!("CARGO_PKG_VERSION"))
+            .with_title("Sottovoce: encrypted contexts");
+        ServerConfig::new(capabilities)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+            .with_server_info(server)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        const SPOKEN: &[ProtocolVersion] = &[
+            ProtocolVersion::V_2024_11_05,
+            ProtocolVersion::V_2025_03_26,
+            ProtocolVersion::V_2025_06_18,
+            ProtocolVersion::V_2025_11_25,
+            ProtocolVersion::V_2026_07_28,
+        ];
+        Cow::Borrowed(SPOKEN)
+    }
+
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let spoken = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(spoken, self.get_info())
+            .with_ttl_ms(LASTING)
+            .with_cache_scope(CacheScope::Public))
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let (tools, next) = page::by_cursor(tool::ALL.clone(), request)?;
+        let mut listed = ListToolsResult::with_all_items(tools)
+            .with_ttl_ms(LASTING)
+            .with_cache_scope(CacheScope::Public);
+        listed.next_cursor = next;
+        Ok(listed)
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        tool::ALL.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        answered(self.run(request, context)).await
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let all = resources::list(&self.hub).await.map_err(internal)?;
+        let (resources, next) = page::by_cursor(all, request)?;
+        let mut listed = ListResourcesResult::with_all_items(resources)
+            .with_ttl_ms(0)
+            .with_cache_scope(CacheScope::Private);
+        listed.next_cursor = next;
+        Ok(listed)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let (templates, next) = page::by_cursor(resources::templates(), request)?;
+        let mut listed = ListResourceTemplatesResult::with_all_items(templates)
+            .with_ttl_ms(LASTING)
+            .with_cache_scope(CacheScope::Public);
+        listed.next_cursor = next;
+        Ok(listed)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = answered(resources::read(&self.hub, &request.uri)).await?;
+        Ok(read.with_ttl_ms(0).with_cache_scope(CacheScope::Private).into())
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let (prompts, next) = page::by_cursor(prompts::list(), request)?;
+        let mut listed = ListPromptsResult::with_all_items(prompts)
+            .with_ttl_ms(LASTING)
+            .with_cache_scope(CacheScope::Public);
+        listed.next_cursor = next;
+        Ok(listed)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Ok(prompts::get(&request.name, request.arguments.as_ref())?.into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        answered(completion::complete(&self.hub, request)).await
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        notices::listen(&self.hub, subscription).await;
+        Ok(())
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        notices::forward(&self.hub, context.peer, self.wanted.clone());
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        match self.wanted.add(request.uri) {
+            true => Ok(()),
+            false => {
+                let reason = "this session wants to hear of too many resources";
+                Err(ErrorData::new(ErrorCode::INVALID_REQUEST, reason, None))
+            }
+        }
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.wanted.remove(&request.uri);
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("hub", &self.hub).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,225 @@
+//! How contexts, presets and messages look to clients.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use sottovoce::{NamedContext, Persona, Preset, StoredMessage, TokenRates};
+
+/// How many characters of a message its preview has.
+const PREVIEW: usize = 50;
+
+/// A context.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct ContextShape {
+    /// Its id.
+    pub(crate) id: String,
+    /// What it is called.
+    pub(crate) name: String,
+    /// What the model is told first.
+    pub(crate) system_prompt: String,
+    /// How the model is to behave.
+    pub(crate) personality: String,
+    /// The sampling temperature, 0 to 1.
+    pub(crate) temperature: f64,
+    /// The most tokens of an answer.
+    pub(crate) max_tokens: u32,
+    /// The most tokens of history in a prompt.
+    pub(crate) max_history_tokens: u32,
+    /// After how many days without an interaction it expires.
+    pub(crate) expiry_days: u32,
+    /// When it was made.
+    pub(crate) created_at: String,
+    /// When something was last said or changed.
+    pub(crate) updated_at: String,
+    /// When it expires, if nobody speaks until then.
+    pub(crate) expires_at: String,
+    /// Whether it was not deleted.
+    pub(crate) is_active: bool,
+    /// Whether it has expired.
+    pub(crate) is_expired: bool,
+    /// Whether it expires within 24 hours.
+    pub(crate) expires_soon: bool,
+    /// How many messages it has.
+    pub(crate) message_count: u64,
+    /// The preset that it was made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) preset_id: Option<String>,
+    /// What was done with it just now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<&'static str>,
+}
+
+impl From<NamedContext> for ContextShape {
+    fn from(context: NamedContext) -> Self {
+        let is_active = context.is_active();
+        let persona = &context.character.persona;
+        Self {
+            id: context.id,
+            name: context.name,
+            system_prompt: persona.system_prompt.clone(),
+            personality: persona.personality.clone(),
+            temperature: persona.temperature,
+            max_tokens: persona.max_tokens,
+            max_history_tokens: persona.max_history_tokens,
+            expiry_days: persona.expiry_days,
+            created_at: context.created_at.to_string(),
+            updated_at: context.last_at.to_string(),
+            expires_at: context.expires_at.to_string(),
+            is_active,
+            is_expired: context.is_expired,
+            expires_soon: context.expires_soon,
+            message_count: context.messages,
+            preset_id: context.character.preset.clone(),
+            status: None,
+        }
+    }
+}
+
+impl ContextShape {
+    pub(crate) fn with_status(self, status: &'static str) -> Self {
+        Self { status: Some(status), ..self }
+    }
+}
+
+/// The figures that a preset gives a context.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct SettingsShape {
+    /// The sampling temperature, 0 to 1.
+    temperature: f64,
+    /// The most tokens of an answer.
+    max_tokens: u32,
+    /// The most tokens of history in a prompt.
+    max_history_tokens: u32,
+    /// After how many days without an interaction a context expires.
+    expiry_days: u32,
+}
+
+impl From<&Persona> for SettingsShape {
+    fn from(persona: &Persona) -> Self {
+        Self {
+            temperature: persona.temperature,
+            max_tokens: persona.max_tokens,
+            max_history_tokens: persona.max_history_tokens,
+            expiry_days: persona.expiry_days,
+        }
+    }
+}
+
+/// A preset.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct PresetShape {
+    /// Its id.
+    pub(crate) id: String,
+    /// What it is called.
+    pub(crate) name: String,
+    /// What it is good for.
+    pub(crate) description: String,
+    /// What the model is told first.
+    pub(crate) system_prompt: String,
+    /// How the model is to behave.
+    pub(crate) default_personality: String,
+    /// The figures that it gives a context.
+    pub(crate) default_settings: SettingsShape,
+    /// Whether it is offered.
+    pub(crate) is_active: bool,
+    /// Whether it is built in; such ones can be changed, and deleting takes the changes back.
+    pub(crate) is_built_in: bool,
+    /// Other notes.
+    pub(crate) metadata: BTreeMap<String, Value>,
+    /// When it was made, where it is not as it was built in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) created_at: Option<String>,
+    /// When it was last changed, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) updated_at: Option<String>,
+    /// What was done with it just now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<&'static str>,
+}
+
+impl From<Preset> for PresetShape {
+    fn from(preset: Preset) -> Self {
+        let is_built_in = preset.is_built_in();
+        Self {
+            id: preset.id,
+            name: preset.name,
+            description: preset.description,
+            system_prompt: preset.persona.system_prompt.clone(),
+            default_personality: preset.persona.personality.clone(),
+            default_settings: SettingsShape::from(&preset.persona),
+            is_active: preset.is_active,
+            is_built_in,
+            metadata: preset.metadata,
+            created_at: preset.created_at.map(|at| at.to_string()),
+            updated_at: preset.updated_at.map(|at| at.to_string()),
+            status: None,
+        }
+    }
+}
+
+impl PresetShape {
+    pub(crate) fn with_status(self, status: &'static str) -> Self {
+        Self { status: Some(status), ..self }
+    }
+}
+
+/// A message of a conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct MessageShape {
+    /// Its id, for deleting it.
+    pub(crate) id: String,
+    /// The conversation that it is in.
+    pub(crate) context_id: String,
+    /// Who speaks: user, assistant, system or tool.
+    pub(crate) role: &'static str,
+    /// The words.
+    pub(crate) content: String,
+    /// Their beginning.
+    pub(crate) preview: String,
+    /// How many tokens they take, as estimated.
+    pub(crate) token_count: usize,
+    /// When it was said.
+    pub(crate) created_at: String,
+}
+
+impl MessageShape {
+    pub(crate) fn new(context_id: &str, stored: &StoredMessage) -> Self {
+        let content = stored.message.content.clone();
+        let preview = match content.char_indices().nth(PREVIEW) {
+            Some((end, _)) => format!("{}...", content.get(..end).unwrap_or_default()),
+            None => content.clone(),
+        };
+        Self {
+            id: message_id(stored.seq),
+            context_id: context_id.to_owned(),
+            role: stored.message.role.as_str(),
+            token_count: TokenRates::default().estimate(&content),
+            preview,
+            content,
+            created_at: stored.message.timestamp.to_string(),
+        }
+    }
+}
+
+const MESSAGE: &str = "conv-";
+
+/// The id of a message.
+pub(crate) fn message_id(seq: u64) -> String {
+    format!("{MESSAGE}{seq}")
+}
+
+/// The number of the message of that id.
+pub(crate) fn message_seq(id: &str) -> Option<u64> {
+    let digits = id.strip_prefix(MESSAGE)?;
+    digits.parse().ok().filter(|seq: &u64| *seq > 0 && message_id(*seq) == id)
+}

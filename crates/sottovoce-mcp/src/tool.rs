@@ -1,0 +1,90 @@
+//! The tools, in the order of their names.
+
+mod context_manage;
+mod context_remember;
+mod context_search;
+mod conversation_manage;
+mod personality_preset_manage;
+
+use std::sync::LazyLock;
+
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::fault::Fault;
+use crate::hub::Hub;
+use crate::{chat, schema};
+
+/// All tools.
+pub(crate) static ALL: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    vec![
+        chat::tool(),
+        context_manage::tool(),
+        context_remember::tool(),
+        context_search::tool(),
+        conversation_manage::tool(),
+        personality_preset_manage::tool(),
+    ]
+});
+
+/// A tool of that name which takes and gives these.
+pub(crate) fn define<I: JsonSchema, O: JsonSchema>(
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    annotations: ToolAnnotations,
+) -> Tool {
+    Tool::new(name, description, schema::input::<I>())
+        .with_title(title)
+        .with_raw_output_schema(schema::output::<O>())
+        .with_annotations(annotations)
+}
+
+/// Runs any tool but the one that talks to a model.
+pub(crate) async fn run(
+    hub: &Hub,
+    name: &str,
+    arguments: Option<JsonObject>,
+) -> Result<CallToolResult, ErrorData> {
+    let outcome = match name {
+        context_manage::NAME => context_manage::run(hub, arguments).await,
+        context_remember::NAME => context_remember::run(hub, arguments).await,
+        context_search::NAME => context_search::run(hub, arguments).await,
+        conversation_manage::NAME => conversation_manage::run(hub, arguments).await,
+        personality_preset_manage::NAME => personality_preset_manage::run(hub, arguments).await,
+        _ => {
+            let known: Vec<_> = ALL.iter().map(|tool| tool.name.as_ref()).collect();
+            let reason = format!("there is no such tool; there are {}", known.join(", "));
+            return Err(ErrorData::invalid_params(reason, None));
+        }
+    };
+    Ok(outcome.map_or_else(CallToolResult::from, |output| answer(&output)))
+}
+
+/// What a tool was given, as it wants it. What is wrong goes back to the model, so that it can do better.
+pub(crate) fn arguments<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result<T, Fault> {
+    serde_json::from_value(Value::Object(arguments.unwrap_or_default()))
+        .map_err(|error| Fault::new(format!("the arguments do not fit the tool: {error}")))
+}
+
+/// An answer: as structured content, and as text for clients that know nothing of that.
+pub(crate) fn answer(output: &Value) -> CallToolResult {
+    let text = format!("{output:#}");
+    let mut result = CallToolResult::structured(output.clone());
+    result.content = vec![ContentBlock::text(text)];
+    result
+}
+
+pub(crate) fn json(output: &impl Serialize) -> Result<Value, Fault> {
+    // Structs of texts, numbers and lists always have a JSON form.
+    serde_json::to_value(output).map_err(|_| Fault::new("the answer cannot be written as JSON"))
+}
+
+/// What an action cannot do without.
+pub(crate) fn needed<T>(argument: Option<T>, name: &str, action: &str) -> Result<T, Fault> {
+    argument.ok_or_else(|| Fault::new(format!("{name} is required for {action} action")))
+}

@@ -1,0 +1,110 @@
+//! `context-search`: looking for words in everything that may be touched.
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sottovoce::{Scope, search};
+
+use super::{arguments, define, json};
+use crate::fault::Fault;
+use crate::hub::{Hub, Target};
+use crate::shape::MessageShape;
+
+pub(super) const NAME: &str = "context-search";
+const USUAL: usize = 20;
+const MOST: usize = 100;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Arguments {
+    /// Words that a message must have, all of them, in whatever letter case.
+    #[schemars(length(min = 1, max = 1000))]
+    query: String,
+    /// Only in this context, by its id or its name.
+    context_id: Option<String>,
+    /// The most messages to give; 20 unless given.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<usize>,
+    /// Whether contexts that have expired are looked through too.
+    include_expired: Option<bool>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+struct Output {
+    /// Whether it was done.
+    success: bool,
+    /// What was found, in words.
+    message: String,
+    /// The newest messages that have the words.
+    matches: Vec<MessageShape>,
+    /// How many there are in all.
+    total_count: u64,
+}
+
+pub(super) fn tool() -> Tool {
+    define::<Arguments, Output>(
+        NAME,
+        "Search what was said",
+        "Finds the messages that have all the words of a query, the newest first: in one context, or in all that this \
+server may touch.",
+        ToolAnnotations::new()
+            .read_only(true)
+            .destructive(false)
+            .idempotent(true)
+            .open_world(false),
+    )
+}
+
+pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, Fault> {
+    let given: Arguments = arguments(given)?;
+    let limit = given.limit.unwrap_or(USUAL);
+    if !(1..=MOST).contains(&limit) {
+        return Err(Fault::new(format!("limit {limit} is not from 1 to {MOST}")));
+    }
+    if given.query.trim().is_empty() {
+        return Err(Fault::new("query has no words"));
+    }
+    let targets = match &given.context_id {
+        Some(id) => vec![hub.target(id).await?],
+        None => all(hub, given.include_expired == Some(true)).await?,
+    };
+    let (mut found, mut total) = (Vec::new(), 0);
+    for target in targets {
+        let store = hub.store(&target).await?;
+        let here = search(&store, &given.query, None, limit).await?;
+        total += here.total;
+        found.extend(here.messages.into_iter().map(|stored| (target.id.clone(), stored)));
+    }
+    found.sort_by(|(a_id, a), (b_id, b)| {
+        let (a, b) = ((a.message.timestamp, a.seq), (b.message.timestamp, b.seq));
+        b.cmp(&a).then_with(|| a_id.cmp(b_id))
+    });
+    found.truncate(limit);
+    json(&Output {
+        success: true,
+        message: format!("{total} messages have the words"),
+        matches: found.iter().map(|(id, stored)| MessageShape::new(id, stored)).collect(),
+        total_count: total,
+    })
+}
+
+/// Everything that may be touched.
+async fn all(hub: &Hub, expired: bool) -> Result<Vec<Target>, Fault> {
+    let scopes = hub.access.scopes.iter();
+    let mut targets: Vec<_> = scopes
+        .map(|scope| Target { id: scope.to_string(), scope: scope.clone(), context: None })
+        .collect();
+    if hub.access.contexts {
+        let contexts = hub.registry.list().await?.contexts;
+        let wanted = contexts.into_iter().filter(|c| c.is_active() && (expired || !c.is_expired));
+        targets.extend(wanted.map(|context| Target {
+            id: context.id.clone(),
+            scope: Scope::Named { id: context.id.clone() },
+            context: Some(context),
+        }));
+    }
+    Ok(targets)
+}

@@ -1,0 +1,195 @@
+//! `conversation-manage`: looking at what was said, and deleting it.
+
+use std::ops::RangeInclusive;
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sottovoce::{ConversationStore, Document, FileConversationStore};
+
+use super::{arguments, define, json};
+use crate::fault::Fault;
+use crate::hub::{Change, Hub};
+use crate::page::Page;
+use crate::resources;
+use crate::shape::{MessageShape, message_seq};
+
+pub(super) const NAME: &str = "conversation-manage";
+const USUAL_PAGE: usize = 20;
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    List,
+    Delete,
+    Clear,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Arguments {
+    /// What to do. Delete and clear are for ever; clear deletes all messages of the context.
+    action: Action,
+    /// Which context, by its id or its name.
+    context_id: String,
+    /// Which page of the list; 1 unless given.
+    #[schemars(range(min = 1))]
+    page: Option<u32>,
+    /// How many messages a page has; 20 unless given.
+    #[schemars(range(min = 1, max = 100))]
+    page_size: Option<u32>,
+    /// Whether the newest come first; true unless given.
+    reverse: Option<bool>,
+    /// Which messages to delete, by their ids.
+    conversation_ids: Option<Vec<String>>,
+    /// Deletes the messages that were said before this time, such as 2026-01-31T12:00:00Z.
+    older_than: Option<String>,
+}
+
+#[derive(Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+struct Output {
+    /// Whether it was done.
+    success: bool,
+    /// What was done, in words.
+    message: String,
+    /// A page of messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversations: Option<Vec<MessageShape>>,
+    /// How many messages there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_count: Option<usize>,
+    /// Which page this is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<usize>,
+    /// How many messages a page has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page_size: Option<usize>,
+    /// How many messages were deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted_count: Option<usize>,
+    /// The same, for delete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted: Option<Deleted>,
+    /// The same, for clear.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cleared: Option<Cleared>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Deleted {
+    /// How many.
+    count: usize,
+    /// Always `deleted`.
+    status: &'static str,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+struct Cleared {
+    /// The context.
+    context_id: String,
+    /// How many.
+    count: usize,
+    /// Always `cleared`.
+    status: &'static str,
+}
+
+pub(super) fn tool() -> Tool {
+    define::<Arguments, Output>(
+        NAME,
+        "Manage a context's history",
+        "Lists the messages of a context, deletes some of them for ever, or all.",
+        ToolAnnotations::new()
+            .read_only(false)
+            .destructive(true)
+            .idempotent(true)
+            .open_world(false),
+    )
+}
+
+pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, Fault> {
+    let given: Arguments = arguments(given)?;
+    let target = hub.target(&given.context_id).await?;
+    let store = hub.store(&target).await?;
+    let output = match given.action {
+        Action::List => list(&store, &target.id, &given).await?,
+        Action::Delete => {
+            let seqs = named(&store, &given).await?;
+            let count = store.forget(&seqs).await?.removed.len();
+            let message = format!("{count} messages are deleted for ever");
+            let deleted = Some(Deleted { count, status: "deleted" });
+            Output { deleted, deleted_count: Some(count), ..done(message) }
+        }
+        Action::Clear => {
+            let last = store.read_tail(0).await?.last_seq;
+            let all = (last > 0).then_some(1..=last);
+            let count = store.forget(all.as_slice()).await?.removed.len();
+            if count > 0 {
+                // How long its texts were tells which languages were spoken.
+                store.write_document(Document::Calibration, b"{}").await?;
+            }
+            let message = format!("all {count} messages are deleted for ever");
+            let cleared = Cleared { context_id: target.id.clone(), count, status: "cleared" };
+            Output { cleared: Some(cleared), deleted_count: Some(count), ..done(message) }
+        }
+    };
+    if output.deleted_count.is_some() {
+        hub.tell(Change::Updated(resources::CONTEXTS.to_owned()));
+        hub.tell(Change::Updated(resources::context_uri(&target.id)));
+    }
+    json(&output)
+}
+
+async fn list(store: &FileConversationStore, id: &str, given: &Arguments) -> Result<Output, Fault> {
+    let page = Page::new(given.page, given.page_size, USUAL_PAGE)?;
+    let messages = store.read_tail(usize::MAX).await?.messages;
+    let shape = |stored: &_| MessageShape::new(id, stored);
+    let conversations = match given.reverse.unwrap_or(true) {
+        true => page.of(messages.iter().rev()),
+        false => page.of(messages.iter()),
+    };
+    Ok(Output {
+        conversations: Some(conversations.into_iter().map(|stored| shape(stored)).collect()),
+        total_count: Some(messages.len()),
+        page: Some(page.number),
+        page_size: Some(page.size),
+        ..done(format!("there are {} messages", messages.len()))
+    })
+}
+
+/// The numbers of the messages that are to be deleted.
+async fn named(
+    store: &FileConversationStore,
+    given: &Arguments,
+) -> Result<Vec<RangeInclusive<u64>>, Fault> {
+    if given.conversation_ids.is_none() && given.older_than.is_none() {
+        return Err(Fault::new(
+            "Either conversationIds or olderThan must be provided for delete action",
+        ));
+    }
+    let mut seqs = Vec::new();
+    for id in given.conversation_ids.iter().flatten() {
+        let seq = message_seq(id).ok_or_else(|| {
+            Fault::new(format!("{id:?} is no message's id; the list gives ids such as conv-12"))
+        })?;
+        seqs.push(seq..=seq);
+    }
+    if let Some(moment) = &given.older_than {
+        let moment: jiff::Timestamp = moment
+            .parse()
+            .map_err(|_| Fault::new("olderThan is no time such as 2026-01-31T12:00:00Z"))?;
+        let messages = store.read_tail(usize::MAX).await?.messages;
+        let older = messages.iter().filter(|stored| stored.message.timestamp < moment);
+        seqs.extend(older.map(|stored| stored.seq..=stored.seq));
+    }
+    Ok(seqs)
+}
+
+fn done(message: String) -> Output {
+    Output { success: true, message, ..Output::default() }
+}

@@ -1,0 +1,31 @@
+//! Noticing that a client has gone.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio_util::sync::CancellationToken;
+
+/// Says when the input is at its end, so that what waits for more of it need not wait.
+pub(super) struct EndOfInput<R> {
+    pub(super) input: R,
+    pub(super) ended: CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for EndOfInput<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.input).poll_read(cx, buffer);
+        if let Poll::Ready(outcome) = &read
+            && (outcome.is_err() || buffer.filled().len() == before)
+        {
+            self.ended.cancel();
+        }
+        read
+    }
+}
