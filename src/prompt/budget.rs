@@ -30,7 +30,7 @@ pub(crate) fn fit_history(candidates: &mut [Candidate<'_>], room: usize, n: usiz
 /// For a history of so many tokens, about how many messages are left where a block of it is dropped: so few that a block
 /// is a quarter of it, if messages are of the usual length.
 pub(crate) fn low_water(tokens: usize) -> usize {
-    const MESSAGE: usize = 64;
+    const MESSAGE: usize = 32;
     let messages = tokens / MESSAGE;
     (messages / (4 * (HIGH_WATER as usize - 1))).max(1)
 }
