@@ -51,8 +51,6 @@ pub enum FindingKind {
     Ancestor,
     /// Written by a newer version of the format.
     NewerFormat(u64),
-    /// A part of the store that a newer program added and this one cannot read.
-    Unsupported,
     /// A link, folder, pipe or device where a file should be, or a file too large to be a record.
     NotPlain(&'static str),
     /// The operating system could not read it.
@@ -138,7 +136,6 @@ impl FindingKind {
             Self::Foreign => "foreign",
             Self::Ancestor => "ancestor",
             Self::NewerFormat(_) => "newer-format",
-            Self::Unsupported => "unsupported",
             Self::NotPlain(_) => "not-plain",
             Self::Unreadable(_) => "unreadable",
             Self::Missing => "missing",
@@ -177,10 +174,7 @@ impl FindingKind {
 
     /// Whether someone else may be able to read what this is said of, or this program another time.
     pub(crate) fn is_anothers(&self) -> bool {
-        matches!(
-            self,
-            Self::WrongKey { .. } | Self::NewerFormat(_) | Self::Unsupported | Self::Unreadable(_)
-        )
+        matches!(self, Self::WrongKey { .. } | Self::NewerFormat(_) | Self::Unreadable(_))
     }
 
     pub(crate) fn in_file(self, name: impl AsRef<[u8]>) -> Finding {
@@ -246,9 +240,6 @@ impl fmt::Display for FindingKind {
             Self::NewerFormat(version) => {
                 write!(f, "written in format version {version}; a newer program reads it")
             }
-            Self::Unsupported => f.write_str(
-                "added by a newer program; the messages in it are not read by this one",
-            ),
             Self::NotPlain(found) => write!(f, "{found} where a record should be; it is not followed"),
             Self::Unreadable(kind) => {
                 write!(f, "the operating system could not read it ({kind}), so its words are out of reach for now")
@@ -320,7 +311,7 @@ impl Finding {
                 "move it away if it is yours; `sottovoce repair --quarantine` does"
             }
             Kind::Duplicate => "read both; `sottovoce forget` takes both away",
-            Kind::NewerFormat(_) | Kind::Unsupported => "use the newer program that wrote it",
+            Kind::NewerFormat(_) => "use the newer program that wrote it",
             Kind::Unreadable(_) => "check the disk and the file's mode, then look again",
             Kind::Missing | Kind::CutTail | Kind::Vanished => {
                 "restore them from a backup, or record each as gone: `sottovoce forget NUMBER`"

@@ -26,7 +26,7 @@ use crate::store::vault::held::HeldVault;
 use crate::store::vault::{Vault, holds_records};
 
 /// Files that belong to a conversation but are neither records nor documents.
-const SIDECARS: [&[u8]; 6] = [b"vault", b"head", b"lock", b"artifacts", b"snapshots", b"presets"];
+const SIDECARS: [&[u8]; 6] = [b"vault", b"head", b"lock", b"artifacts", b"snapshots", b"backups"];
 
 /// How long a reading waits for a writer to finish what looks half done.
 const SETTLING: Duration = Duration::from_secs(1);

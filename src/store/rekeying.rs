@@ -320,16 +320,15 @@ async fn a_root_without_a_store_is_left_alone_and_one_without_its_vault_is_refus
 }
 
 #[tokio::test]
-async fn a_folder_of_a_newer_program_keeps_the_old_key_and_a_link_is_not_followed() {
+async fn a_link_keeps_the_old_key_and_is_not_followed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("root");
     let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(&path, &[]).unwrap());
     fill(&root).await;
-    std::fs::create_dir(path.join("presets")).unwrap();
     std::os::unix::fs::symlink("kitchen", path.join("conversations/cellar")).unwrap();
     let rekeyed = run(rekey(), &root).unwrap();
     assert_eq!(rekeyed.kept.len(), 1);
     let mut left: Vec<_> = rekeyed.left.iter().map(|f| f.file.clone().unwrap()).collect();
     left.sort();
-    assert_eq!(left, ["conversations/cellar", "presets"]);
+    assert_eq!(left, ["conversations/cellar"]);
 }

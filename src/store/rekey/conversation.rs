@@ -4,7 +4,6 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::blob::EntryKind;
 use crate::crypto::Place as Seal;
 use crate::error::Result;
 use crate::store::artifact::cabinet;
@@ -27,9 +26,6 @@ const SLICE: usize = 32;
 const PACKED: usize = 1024;
 /// The most files that are looked at under one lock.
 const LOOKS: usize = 4096;
-
-/// What a newer program may keep beside the messages.
-const NOT_KNOWN: [&str; 1] = ["presets"];
 
 /// Something sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -231,11 +227,5 @@ fn items(folder: &Folder) -> Result<Vec<Item>> {
 fn beyond(folder: &Folder) -> Result<Vec<Finding>> {
     let mut found = folder.list()?.strange;
     found.retain(|finding| matches!(finding.kind, FindingKind::NotPlain(_)));
-    folder.blobs.list(&mut |name, kind| {
-        let is_unknown = NOT_KNOWN.iter().any(|unknown| unknown.as_bytes() == name);
-        if is_unknown && kind != EntryKind::Other {
-            found.push(FindingKind::Unsupported.in_file(name));
-        }
-    })?;
     Ok(found)
 }
