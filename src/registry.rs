@@ -202,14 +202,17 @@ impl ContextRegistry {
     /// [`ContextFailure::NoSuchContext`] names those that there are; [`Error::Damaged`] where its settings cannot be
     /// read.
     pub async fn get(&self, id: &str) -> Result<NamedContext> {
-        // What is no scope's id is no context's either.
-        let found = match (Scope::Named { id: id.to_owned() }).folder() {
-            Ok(_) => self.look(id).await?,
-            Err(_) => None,
-        };
-        match found {
+        match self.by_id(id).await? {
             Some(context) => Ok(context),
             None => Err(self.no_such(id).await?),
+        }
+    }
+
+    async fn by_id(&self, id: &str) -> Result<Option<NamedContext>> {
+        // What is no scope's id is no context's either.
+        match (Scope::Named { id: id.to_owned() }).folder() {
+            Ok(_) => self.look(id).await,
+            Err(_) => Ok(None),
         }
     }
 
@@ -218,10 +221,10 @@ impl ContextRegistry {
     /// # Errors
     /// Those of [`get`](Self::get).
     pub async fn find(&self, id_or_name: &str) -> Result<NamedContext> {
-        let listed = self.list().await?.contexts;
-        if let Some(context) = listed.iter().find(|context| context.id == id_or_name) {
-            return Ok(context.clone());
+        if let Some(context) = self.by_id(id_or_name).await? {
+            return Ok(context);
         }
+        let listed = self.list().await?.contexts;
         let name = id_or_name.trim().to_lowercase();
         let called = |context: &&NamedContext| context.name.to_lowercase() == name;
         let living = |context: &&NamedContext| called(context) && context.is_open();

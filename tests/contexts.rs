@@ -349,6 +349,58 @@ async fn presets_of_ones_own_are_sealed_used_and_deleted() {
     }
 }
 
+#[tokio::test]
+async fn what_somebody_was_killed_over_removing_is_no_context_and_goes_with_the_next_upkeep() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let (gone, kept) =
+        (registry.create(mira()).await.unwrap(), registry.create(mira()).await.unwrap());
+    say(&registry, &gone.id, &clock, "Remember the eggs").await;
+    let conversations = root.path().join("conversations");
+    std::fs::create_dir(conversations.join(".gone")).unwrap();
+    std::fs::rename(conversations.join(&gone.id), conversations.join(".gone").join(&gone.id))
+        .unwrap();
+    let fresh = self::registry(root.path(), &clock);
+    assert_eq!(fresh.list().await.unwrap().contexts, [kept]);
+    assert_eq!(sottovoce::scopes(root.path()).unwrap().len(), 1);
+    fresh.maintain().await.unwrap();
+    assert!(!conversations.join(".gone").exists());
+}
+
+#[tokio::test]
+async fn no_debug_output_shows_what_a_persona_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let secret = "the marimba under the stairs";
+    let new = NewContext::new(secret, Persona::new(secret).personality(secret));
+    let change = PersonaChange { personality: Some(secret.into()), ..PersonaChange::default() };
+    let context =
+        ContextChange { name: Some(secret.into()), persona: change.clone(), is_active: None };
+    let preset = PresetChange {
+        name: Some(secret.into()),
+        description: Some(secret.into()),
+        persona: change.clone(),
+        metadata: Some([("note".to_owned(), secret.into())].into()),
+        ..PresetChange::default()
+    };
+    let mut shown = format!("{new:?} {change:?} {context:?} {preset:?} {registry:?}");
+    let made = registry.create(new).await.unwrap();
+    let mut own = Preset::new(secret, Persona::new(secret));
+    preset.apply(&mut own);
+    let own = registry.create_preset(own).await.unwrap();
+    let profile = registry.store(&made.id).await.unwrap().profile().await.unwrap();
+    shown += &format!("{made:?} {own:?} {profile:?} {:?}", registry.list().await.unwrap());
+    let errors = [
+        registry.get("context-none").await.unwrap_err(),
+        registry.create_preset(own.clone()).await.unwrap_err(),
+        registry.create(NewContext::new("\n", Persona::new(secret))).await.unwrap_err(),
+    ];
+    shown += &errors.map(|error| format!("{error} {error:?} {}", error.help())).join(" ");
+    assert!(!shown.contains("marimba"), "{shown}");
+}
+
 fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()

@@ -127,6 +127,26 @@ fn what_is_set_aside_is_in_the_folder_and_replaces_nothing_there() {
 }
 
 #[test]
+fn a_folder_goes_aside_whole_and_is_removed_only_once_it_is_empty() {
+    each(|blobs| {
+        blobs.create("keeps the folder", b"").unwrap();
+        blobs.remove_folder("talk").unwrap();
+        blobs.folder("talk").folder("packs").create("a", b"kept").unwrap();
+        assert!(blobs.set_aside(b"talk", "aside").unwrap());
+        let aside = blobs.folder("aside");
+        let packs = aside.folder("talk").folder("packs");
+        assert_eq!(packs.read("a").unwrap().unwrap(), b"kept");
+        aside.remove_folder("talk").unwrap();
+        assert_eq!(packs.read("a").unwrap().unwrap(), b"kept");
+        packs.remove("a").unwrap();
+        aside.folder("talk").remove_folder("packs").unwrap();
+        aside.remove_folder("talk").unwrap();
+        blobs.remove_folder("aside").unwrap();
+        assert_eq!(names(blobs), ["keeps the folder"]);
+    });
+}
+
+#[test]
 fn links_pipes_folders_and_names_that_are_no_text_are_set_aside_as_they_are() {
     use rustix::fs::{CWD, FileType, Mode};
     use std::os::unix::ffi::OsStrExt;
