@@ -24,6 +24,8 @@ mod notes;
 mod openai;
 mod refusal;
 mod snapshot;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod time;
 mod twins;
 
