@@ -12,7 +12,7 @@ use zeroize::Zeroize;
 
 pub use character::Character;
 pub use preset::Preset;
-pub(crate) use preset::{canonical, in_force};
+pub(crate) use preset::{MOST_PRESETS, canonical, in_force};
 
 use crate::error::{ContextFailure, Result};
 
@@ -119,9 +119,12 @@ pub(crate) fn within(
     }
 }
 
+/// The most bytes of a name.
+pub(crate) const LONGEST_NAME: usize = 200;
+
 /// Refuses a name that is blank, too long or no single line.
 pub(crate) fn check_name(name: &str) -> Result<()> {
-    const LONGEST: usize = 200;
+    const LONGEST: usize = LONGEST_NAME;
     within(!name.trim().is_empty(), "name", || "is blank".to_owned())?;
     within(name.len() <= LONGEST, "name", || {
         format!("has {} bytes; the limit is {LONGEST}", name.len())
