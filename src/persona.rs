@@ -132,6 +132,12 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     within(!name.chars().any(char::is_control), "name", || "holds control characters".to_owned())
 }
 
+/// As much of a text as has at most so many bytes.
+pub(crate) fn cut(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    end.and_then(|end| text.get(..end)).unwrap_or_default()
+}
+
 impl fmt::Debug for Persona {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Persona")
