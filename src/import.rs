@@ -19,11 +19,16 @@ mod keep;
 mod known;
 mod level;
 mod lines;
+#[cfg(feature = "sqlite")]
+mod llm_generator;
 mod mimir;
 mod notes;
 mod openai;
+mod presets;
 mod refusal;
 mod snapshot;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod time;
 mod twins;
 
@@ -40,8 +45,11 @@ pub use discord::DiscordFolder;
 pub use elara::ElaraFolder;
 pub use facts::ForeignFacts;
 pub use jsonl::JsonLines;
+#[cfg(feature = "sqlite")]
+pub use llm_generator::LlmGeneratorDatabase;
 pub use mimir::MimirFolder;
 pub use openai::OpenAiExport;
+pub use presets::{ForeignPreset, ForeignPresets, PresetReport};
 pub use refusal::{Refusal, RefusalReason};
 pub use snapshot::ForeignSnapshot;
 

@@ -49,7 +49,7 @@
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
 //! | changing the key | [`Rekey`] |
 //! | what is wrong with a store | [`FileConversationStore::verify`], [`FileConversationStore::repair`], [`Finding`] |
-//! | conversations of other systems | [`ElaraFolder`], [`DiscordFolder`], [`MimirFolder`], [`OpenAiExport`], [`JsonLines`], `ChorusDatabase` with the feature `sqlite`, [`ForeignConversations`], [`ImportReport`] |
+//! | conversations of other systems | [`ElaraFolder`], [`DiscordFolder`], [`MimirFolder`], [`OpenAiExport`], [`JsonLines`], `ChorusDatabase` and `LlmGeneratorDatabase` with the feature `sqlite`, [`ForeignConversations`], [`ForeignPresets`], [`ImportReport`] |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!
 //! Calls that touch files run on tokio's blocking threads and go on to their end when their future is dropped.
@@ -103,13 +103,14 @@ pub use conversation::{
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
 pub use error::{ContextFailure, Error, ModelFailure, Result};
 pub use export::{ExportForm, ExportRange, Exported, Exporter, export_for_elara};
-#[cfg(feature = "sqlite")]
-pub use import::ChorusDatabase;
 pub use import::{
     Backup, ConversationReport, DiscordFolder, ElaraFolder, Foreign, ForeignArtifact,
-    ForeignConversation, ForeignConversations, ForeignFacts, ForeignMessage, ForeignSnapshot,
-    ImportReport, JsonLines, MimirFolder, OpenAiExport, OpenStore, Refusal, RefusalReason,
+    ForeignConversation, ForeignConversations, ForeignFacts, ForeignMessage, ForeignPreset,
+    ForeignPresets, ForeignSnapshot, ImportReport, JsonLines, MimirFolder, OpenAiExport, OpenStore,
+    PresetReport, Refusal, RefusalReason,
 };
+#[cfg(feature = "sqlite")]
+pub use import::{ChorusDatabase, LlmGeneratorDatabase};
 pub use llm::{LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
 #[cfg(feature = "ollama")]
 pub use llm::{

@@ -12,7 +12,7 @@ use zeroize::Zeroize;
 
 pub use character::Character;
 pub use preset::Preset;
-pub(crate) use preset::{canonical, in_force};
+pub(crate) use preset::{MOST_PRESETS, canonical, in_force};
 
 use crate::error::{ContextFailure, Result};
 
@@ -119,14 +119,23 @@ pub(crate) fn within(
     }
 }
 
+/// The most bytes of a name.
+pub(crate) const LONGEST_NAME: usize = 200;
+
 /// Refuses a name that is blank, too long or no single line.
 pub(crate) fn check_name(name: &str) -> Result<()> {
-    const LONGEST: usize = 200;
+    const LONGEST: usize = LONGEST_NAME;
     within(!name.trim().is_empty(), "name", || "is blank".to_owned())?;
     within(name.len() <= LONGEST, "name", || {
         format!("has {} bytes; the limit is {LONGEST}", name.len())
     })?;
     within(!name.chars().any(char::is_control), "name", || "holds control characters".to_owned())
+}
+
+/// As much of a text as has at most so many bytes.
+pub(crate) fn cut(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    end.and_then(|end| text.get(..end)).unwrap_or_default()
 }
 
 impl fmt::Debug for Persona {

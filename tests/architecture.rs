@@ -21,7 +21,7 @@ const MODULES: [(&str, &[&str]); 22] = [
     ("persona", &["error"]),
     ("store", &["error", "clock", "message", "scope", "crypto", "blob", "redact", "persona"]),
     ("export", &["error", "message", "crypto", "blob", "store"]),
-    ("import", &["error", "message", "scope", "crypto", "blob", "store", "export"]),
+    ("import", &["error", "message", "scope", "crypto", "blob", "persona", "store", "export"]),
     ("search", &["error", "store"]),
     ("registry", &["error", "clock", "scope", "blob", "persona", "store", "export"]),
     ("context", &["error", "message", "scope", "tokens", "persona", "store"]),

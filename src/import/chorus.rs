@@ -16,6 +16,7 @@ use self::place::Place;
 use self::row::Row;
 use crate::error::{Error, Result};
 use crate::import::RefusalReason::{self, Corrupt, Unstorable};
+use crate::import::sqlite::or_refused;
 use crate::import::{
     ForeignConversation, ForeignConversations, ForeignMessage, ForeignSnapshot, Refusal,
 };
@@ -109,17 +110,6 @@ impl ChorusDatabase {
         }
         found.conversations = agents.into_values().map(Agent::end).collect();
         Ok(found.sorted())
-    }
-}
-
-/// A table that is damaged is refused alone.
-fn or_refused<T: Default>(read: Result<T>, table: &str, refused: &mut Vec<Refusal>) -> Result<T> {
-    match read {
-        Err(Error::Foreign { reason, .. }) => {
-            refused.push(Refusal::new(table, Corrupt(reason)));
-            Ok(T::default())
-        }
-        read => read,
     }
 }
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::error::{Error, Result};
 use crate::import::artifact::{self, ForeignArtifact};
 use crate::import::snapshot::{self, ForeignSnapshot};
-use crate::import::{Foreign, ForeignFacts, ImportReport, Refusal};
+use crate::import::{Foreign, ForeignFacts, ForeignPresets, ImportReport, Refusal};
 use crate::scope::Scope;
 use crate::store::{ConversationStore, FileConversationStore, Progress};
 
@@ -17,6 +17,8 @@ pub struct ForeignConversations {
     pub system: &'static str,
     /// What can be taken, sorted by scope and thread.
     pub conversations: Vec<ForeignConversation>,
+    /// Its templates for personalities, which belong to no conversation.
+    pub presets: ForeignPresets,
     /// What belongs to no conversation that could be read.
     pub refused: Vec<Refusal>,
     /// How many entries are no messages, and have no place in a store.
@@ -25,7 +27,13 @@ pub struct ForeignConversations {
 
 impl ForeignConversations {
     pub(super) fn new(system: &'static str) -> Self {
-        Self { system, conversations: Vec::new(), refused: Vec::new(), passed_over: 0 }
+        Self {
+            system,
+            conversations: Vec::new(),
+            presets: ForeignPresets::default(),
+            refused: Vec::new(),
+            passed_over: 0,
+        }
     }
 
     pub(super) fn sorted(mut self) -> Self {
@@ -74,7 +82,8 @@ pub struct ConversationReport {
     pub thread: Option<String>,
     /// What became of its messages, and what was refused, snapshots and artifacts included.
     pub messages: ImportReport,
-    /// Whether the system itself would no longer use it: its messages are stored, but are no context. Of an export of
+    /// Whether the system itself would no longer use it: its messages are stored, but are no context, unless they are of
+    /// a context with an expiry of its own, which is counted anew here. Of an export of
     /// Sottovoce, whether the conversation has expired by the limits here: it is hidden, and goes with the next message.
     pub expired: bool,
     /// How many snapshots were saved.
@@ -113,8 +122,8 @@ impl ForeignConversation {
 
     /// Stores what the store has not had yet, calling `progress` as the messages go in: first how far the context was
     /// cleared, which never moves back, then the messages as [`Foreign::import_into`] does, then the snapshots of those
-    /// that are there, the artifacts, and what the settings do not say yet. An import that was interrupted is gone on
-    /// with by importing again.
+    /// that are there, the artifacts, and what the settings do not say yet, unless all messages were forgotten. An import
+    /// that was interrupted is gone on with by importing again.
     ///
     /// # Errors
     /// [`Error::OtherScope`] for a store of another scope; those of [`Foreign::import_into`], of
@@ -134,7 +143,11 @@ impl ForeignConversation {
         let snapshots = snapshot::missing(store, snapshots).await?;
         let snapshots = snapshot::keep(store, snapshots, &mut messages.refused).await?;
         let artifacts = artifact::keep(store, artifacts, &mut messages.refused).await?;
-        facts.keep(store, &mut messages.refused).await?;
+        // Whoever forgot everything that was said meant what was known of it too.
+        let is_forgotten = messages.forgotten > 0 && messages.taken + messages.already_there == 0;
+        if !is_forgotten {
+            facts.keep(store, &mut messages.refused).await?;
+        }
         let messages = messages.sorted();
         Ok(ConversationReport { scope, thread, messages, expired, snapshots, artifacts })
     }

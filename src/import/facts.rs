@@ -8,10 +8,11 @@ use zeroize::Zeroize;
 
 use crate::error::Result;
 use crate::import::{Refusal, RefusalReason};
+use crate::persona::Character;
 use crate::store::{ConversationStore, FileConversationStore, Profile, Spent};
 
 /// What another system knows of a conversation beside its messages. `Debug` shows no words.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ForeignFacts {
     /// What it is called there.
@@ -24,6 +25,8 @@ pub struct ForeignFacts {
     pub created_at: Option<Timestamp>,
     /// What it cost there.
     pub spent: Spent,
+    /// The part that the model plays in it there.
+    pub character: Option<Character>,
     /// The file or record it was read from.
     pub file: String,
 }
@@ -43,6 +46,9 @@ impl ForeignFacts {
         profile.created_at = profile.created_at.or(self.created_at);
         if profile.brought.is_nothing() {
             profile.brought = self.spent;
+        }
+        if profile.character.is_none() {
+            profile.character.clone_from(&self.character);
         }
     }
 
@@ -80,6 +86,7 @@ impl fmt::Debug for ForeignFacts {
             .field("created_at", &self.created_at)
             .field("tags", &self.tags.len())
             .field("metadata", &self.metadata.len())
+            .field("character", &self.character)
             .finish_non_exhaustive()
     }
 }

@@ -15,6 +15,11 @@ use crate::error::Result;
 /// both spellings of those are understood.
 const PREFIX: &str = "preset-";
 
+/// The most presets that a store may have beside those that are built in.
+pub(crate) const MOST_PRESETS: usize = 200;
+/// How deep a preset's notes may be nested: they are read together with what is around them.
+const DEEPEST: usize = 32;
+
 /// A template for a personality. `Debug` shows no words.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -32,7 +37,7 @@ pub struct Preset {
     pub persona: Persona,
     /// Whether it is offered.
     pub is_active: bool,
-    /// Other notes: at most 16,384 bytes as JSON.
+    /// Other notes: at most 16,384 bytes as JSON, and nested no deeper than 32 levels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Value>,
     /// When it was made; `None` for one that is built in and was never changed.
@@ -44,6 +49,9 @@ pub struct Preset {
 }
 
 impl Preset {
+    /// The most bytes of a description.
+    pub(crate) const LONGEST_DESCRIPTION: usize = 2000;
+
     /// A preset of that name for that persona.
     pub fn new(name: impl Into<String>, persona: Persona) -> Self {
         Self {
@@ -68,7 +76,7 @@ impl Preset {
     /// # Errors
     /// [`ContextFailure::Invalid`](crate::ContextFailure::Invalid) names the first field that is not.
     pub fn check(&self) -> Result<()> {
-        const LONGEST: usize = 2000;
+        const LONGEST: usize = Preset::LONGEST_DESCRIPTION;
         const LARGEST: usize = 16 << 10;
         check_name(&self.name)?;
         within(self.description.len() <= LONGEST, "description", || {
@@ -76,7 +84,20 @@ impl Preset {
         })?;
         let metadata = serde_json::to_vec(&self.metadata).map_or(usize::MAX, |json| json.len());
         within(metadata <= LARGEST, "metadata", || format!("is over {LARGEST} bytes as JSON"))?;
+        within(self.metadata.values().all(|value| is_shallow(value, DEEPEST)), "metadata", || {
+            format!("is nested deeper than {DEEPEST} levels")
+        })?;
         self.persona.check()
+    }
+}
+
+/// Whether a value has at most so many levels.
+fn is_shallow(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return false };
+    match value {
+        Value::Array(values) => values.iter().all(|value| is_shallow(value, below)),
+        Value::Object(fields) => fields.values().all(|value| is_shallow(value, below)),
+        _ => true,
     }
 }
 
@@ -165,5 +186,15 @@ mod tests {
         assert_eq!(shown.len(), 7);
         assert_eq!((shown[0], shown[6]), ("Counsel", "Own"));
         assert!(now[0].is_built_in() && !now[6].is_built_in());
+    }
+
+    #[test]
+    fn notes_that_are_nested_too_deep_to_be_read_again_are_refused() {
+        let nested = |levels| (1..levels).fold(Value::Null, |below, _| Value::Array(vec![below]));
+        let mut preset = Preset::new("x", Persona::new("x"));
+        for (levels, is_within) in [(1, true), (DEEPEST, true), (DEEPEST + 1, false)] {
+            preset.metadata.insert("a".to_owned(), nested(levels));
+            assert_eq!(preset.check().is_ok(), is_within, "{levels}");
+        }
     }
 }

@@ -5,11 +5,8 @@ use std::sync::Arc;
 
 use super::{ContextRegistry, PresetChange, id};
 use crate::error::{ContextFailure, Result};
-use crate::persona::{self, Preset};
+use crate::persona::{self, MOST_PRESETS, Preset};
 use crate::store::{ConversationStore, FileConversationStore, Profile};
-
-/// The most presets that people may make.
-const MOST: usize = 200;
 
 impl ContextRegistry {
     async fn settings(&self) -> Result<(FileConversationStore, Arc<Profile>)> {
@@ -80,8 +77,8 @@ impl ContextRegistry {
         if others.any(|other| other.id != preset.id && other.name.to_lowercase() == name) {
             return Err(ContextFailure::NameTaken.into());
         }
-        if profile.presets.len() >= MOST && !profile.presets.contains_key(&preset.id) {
-            return Err(ContextFailure::TooManyPresets { limit: MOST }.into());
+        if profile.presets.len() >= MOST_PRESETS && !profile.presets.contains_key(&preset.id) {
+            return Err(ContextFailure::TooManyPresets { limit: MOST_PRESETS }.into());
         }
         let kept = preset.clone();
         let keep = move |profile: &mut Profile| {

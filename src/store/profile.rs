@@ -82,6 +82,9 @@ pub struct Profile {
     /// In the default conversation's settings, the presets that people have made or changed, by their ids.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) presets: BTreeMap<String, Preset>,
+    /// Likewise the ids of those that imports have brought, so that none that was deleted since comes back.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) brought_presets: BTreeSet<String>,
 }
 
 /// What a conversation has cost.
@@ -252,6 +255,7 @@ impl Profile {
         for (id, preset) in here.presets {
             later.presets.entry(id).or_insert(preset);
         }
+        later.brought_presets.extend(here.brought_presets);
         *self =
             Self { rev: here.rev, cleared, retention: here.retention.or(later.retention), ..later };
     }

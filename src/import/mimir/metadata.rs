@@ -36,6 +36,7 @@ pub(super) fn read(bytes: &[u8], file: String) -> Result<ForeignFacts, RefusalRe
             whole(fields.tokens.unwrap_or_default()),
             whole(fields.cost.unwrap_or_default() * 1e6),
         ),
+        character: None,
         file,
     })
 }

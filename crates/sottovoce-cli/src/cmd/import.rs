@@ -16,6 +16,7 @@ mod discord;
 mod elara;
 mod jsonl;
 pub(crate) mod keys;
+mod llm_generator;
 mod mimir;
 mod openai;
 
@@ -40,6 +41,7 @@ enum System {
     Discord(discord::Args),
     Elara(elara::Args),
     Jsonl(jsonl::Args),
+    McpLlmGenerator(llm_generator::Args),
     Mimir(mimir::Args),
     Openai(openai::Args),
 }
@@ -51,6 +53,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         System::Discord(args) => discord::run(session, args).await,
         System::Elara(args) => elara::run(session, args).await,
         System::Jsonl(args) => jsonl::run(session, args).await,
+        System::McpLlmGenerator(args) => llm_generator::run(session, args).await,
         System::Mimir(args) => mimir::run(session, args).await,
         System::Openai(args) => openai::run(session, args).await,
     }

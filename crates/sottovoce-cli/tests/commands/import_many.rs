@@ -95,6 +95,40 @@ fn chorus_comes_with_its_snapshots_and_leaves_nothing_plain_behind() {
 }
 
 #[test]
+fn contexts_of_mcp_llm_generator_come_with_their_presets_once() {
+    let home = Home::new();
+    let folder = fixtures("mcp-llm-generator");
+    let run =
+        |more: &[&str]| import(&home, &[more, &["import", "mcp-llm-generator", &folder]].concat());
+    let dry = import(&home, &["import", "mcp-llm-generator", &folder, "--dry-run"]);
+    assert_eq!(code(&dry), 0, "{}", err(&dry));
+    assert!(!home.key().exists() && !home.store().exists());
+    let taken = run(&[]);
+    assert_eq!(code(&taken), 0, "{}", err(&taken));
+    assert_eq!(
+        out(&taken),
+        "named/context-mep92q9v-mkorf9  took 28 messages, expired\n\
+         named/context-mepaalnu-gck64a  took 7 messages, expired\n\
+         named/context-mepkttns-q515ad  took 4 messages, expired\n\
+         took 39 messages in 3 conversations, 6 presets, 3 of the conversations expired, \
+         16 other entries passed over\n"
+    );
+    assert_eq!(out(&dry), out(&taken).replace("took", "would take"));
+    let scope = "named/context-mepaalnu-gck64a";
+    let stored = tail(&home, scope);
+    assert_eq!((stored.len(), &stored[6]["content"]), (7, &"What's 17% of 349?".into()));
+    for scope in [scope, "default"] {
+        assert_eq!(code(&home.run(&["--scope", scope, "verify"])), 0);
+    }
+
+    let again = parsed(&run(&["--json"]));
+    assert_eq!((&again[0]["taken"], &again[0]["alreadyThere"]), (&0.into(), &28.into()));
+    let total = &again[3];
+    assert_eq!((&total["taken"], &total["presets"]), (&0.into(), &0.into()));
+    assert_eq!((&total["presetsAlreadyThere"], &total["passedOver"]), (&6.into(), &16.into()));
+}
+
+#[test]
 fn mimirs_conversations_come_with_their_titles_snapshots_and_artifacts_once() {
     let home = Home::new();
     let folder = fixtures("mimir");
@@ -212,8 +246,8 @@ fn what_was_refused_is_listed_and_the_exit_code_says_so() {
 #[test]
 fn a_scope_or_what_is_no_source_is_a_mistake_and_nothing_is_made() {
     let home = Home::new();
-    for (system, folder) in
-        ["discord", "chorus", "mimir", "openai"].map(|name| (name, fixtures(name)))
+    for (system, folder) in ["discord", "chorus", "mcp-llm-generator", "mimir", "openai"]
+        .map(|name| (name, fixtures(name)))
     {
         for option in [["--scope", "dm/1"], ["--thread", "x"]] {
             let refused = import(&home, &[&option[..], &["import", system, &folder]].concat());

@@ -1,7 +1,10 @@
 //! Taking over what another program keeps as many conversations.
 
 use serde::Serialize;
-use sottovoce::{ConversationReport, ForeignConversation, ForeignConversations, Refusal, Scope};
+use sottovoce::{
+    ConversationReport, ForeignConversation, ForeignConversations, ForeignPresets, PresetReport,
+    Refusal, Scope,
+};
 
 use super::{advance, list, row};
 use crate::exit::{Exit, Failure, Outcome};
@@ -55,6 +58,8 @@ pub(super) struct Total {
     skipped_expired: usize,
     snapshots: usize,
     artifacts: usize,
+    presets: usize,
+    presets_already_there: usize,
     passed_over: usize,
 }
 
@@ -66,7 +71,8 @@ pub(super) async fn keep(
 ) -> Outcome {
     let Wishes { dry_run, skip_expired } = wishes;
     let config = session.config()?;
-    let stores = if dry_run || found.conversations.is_empty() {
+    let is_empty = found.conversations.is_empty() && found.presets.presets.is_empty();
+    let stores = if dry_run || is_empty {
         session.stores_or_empty(&config)?
     } else {
         session.stores_or_make(&config)?
@@ -94,6 +100,14 @@ pub(super) async fn keep(
         tell(session, &report, dry_run)?;
         refused.extend(report.messages.refused);
     }
+    if !found.presets.presets.is_empty() {
+        // So few that nobody waits for them.
+        let report = take_presets(&stores, found.presets, dry_run).await?;
+        total.presets = report.taken;
+        total.presets_already_there = report.already_there;
+        total.forgotten += report.forgotten;
+        refused.extend(report.refused);
+    }
     finish(session, total, &refused)
 }
 
@@ -117,6 +131,15 @@ async fn take(
     let report = conversation.import_into(&store, |progress| advance(&bar, progress)).await;
     bar.finish_and_clear();
     Ok(report?)
+}
+
+async fn take_presets(
+    stores: &Stores<'_>,
+    presets: ForeignPresets,
+    dry_run: bool,
+) -> Result<PresetReport, Failure> {
+    let store = stores.open(Scope::Default).await?;
+    Ok(if dry_run { presets.preview(&store).await? } else { presets.import_into(&store).await? })
 }
 
 impl Total {
@@ -195,10 +218,12 @@ fn end(session: &Session, total: &Total, refused: &[Refusal]) -> std::io::Result
     );
     add_counted(&mut words, total.snapshots, "snapshot");
     add_counted(&mut words, total.artifacts, "artifact");
+    add_counted(&mut words, total.presets, "preset");
     add(
         &mut words,
         &[
             (total.already_there, "already there"),
+            (total.presets_already_there, "presets already there"),
             (total.forgotten, "forgotten since they were taken"),
             (total.refused, "refused"),
             (total.expired, "of the conversations expired"),

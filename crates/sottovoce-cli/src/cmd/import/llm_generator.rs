@@ -1,0 +1,59 @@
+//! `sottovoce import mcp-llm-generator`
+
+use std::path::PathBuf;
+
+use sottovoce::LlmGeneratorDatabase;
+
+use super::conversations::{self, Wishes};
+use crate::exit::{Exit, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce import mcp-llm-generator ~/generator --dry-run        what is in it?
+  sottovoce import mcp-llm-generator backup/context-memory.db     a database by itself
+  sottovoce --scope named/context-mep92q9v-mkorf9 tail            afterwards: one of the contexts
+
+Exit codes:
+  0  all is taken                  3  something was refused; the rest is taken
+  1  failed; see the message     130  interrupted; the same command goes on from there";
+
+/// Takes over the database of mcp-llm-generator
+///
+/// Each context becomes the conversation named/ID, with its name and its personality, and its messages in the order in
+/// which they were stored. Personality presets become presets here, unless one of the same id was made or changed here.
+/// What is out of the limits here is brought to the nearest value that is not, and noted as it was. Expiry is counted
+/// anew, from the last interaction. The database is read from a private copy in the folder for temporary files, which is
+/// gone as soon as it is open; the original stays as it is.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The database, `context-memory.db` or `data/contexts.db`, or the folder that holds it
+    path: PathBuf,
+
+    /// Only tells what would be taken
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) async fn run(session: &Session, args: Args) -> Outcome {
+    conversations::check(session)?;
+    let database = LlmGeneratorDatabase::new(args.path, session.clock().now().timestamp());
+    let bar = output::progress(Some(0), "reading");
+    let shown = bar.clone();
+    let mut interrupt = Interrupt::listen()?;
+    // Listening, so that a signal does not end the process before the private copy is gone.
+    let found = tokio::select! {
+        found = database.read(move |progress| super::advance(&shown, progress)) => Some(found),
+        _ = interrupt.heard() => None,
+    };
+    bar.finish_and_clear();
+    let Some(found) = found else {
+        output::note("interrupted; nothing was taken yet");
+        return Ok(Exit::Interrupted);
+    };
+    let wishes = Wishes { dry_run: args.dry_run, skip_expired: false };
+    conversations::keep(session, found?, wishes).await
+}

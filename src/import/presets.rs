@@ -1,0 +1,206 @@
+//! Templates for personalities that another system keeps.
+
+use std::collections::HashSet;
+
+use crate::error::{Error, Result};
+use crate::import::{Refusal, RefusalReason};
+use crate::persona::{self, MOST_PRESETS, Preset};
+use crate::scope::Scope;
+use crate::store::{ConversationStore, FileConversationStore, Profile};
+
+/// A template for a personality as another system has it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ForeignPreset {
+    /// The preset, within the limits here. One that is built in there and here has the id that it has here.
+    pub preset: Preset,
+    /// The file or record it was read from.
+    pub file: String,
+}
+
+/// The templates for personalities that another system keeps. All of a store's are in the settings of its conversation
+/// [`Scope::Default`].
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct ForeignPresets {
+    /// What can be taken, no two with the same id.
+    pub presets: Vec<ForeignPreset>,
+}
+
+/// What the import of presets came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PresetReport {
+    /// How many were added.
+    pub taken: usize,
+    /// How many the store has already, whether an import brought them or somebody made them so. These stay as they are.
+    pub already_there: usize,
+    /// How many an earlier import had brought and were deleted since; they stay deleted.
+    pub forgotten: usize,
+    /// What was not taken.
+    pub refused: Vec<Refusal>,
+}
+
+/// What is to become of a preset.
+enum Verdict {
+    Take(Preset),
+    AlreadyThere,
+    Forgotten,
+    Refuse(RefusalReason),
+}
+
+impl ForeignPresets {
+    /// What [`import_into`](Self::import_into) would come to. Changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::OtherScope`] for a store of another scope than [`Scope::Default`]; those of reading its settings.
+    pub async fn preview(self, store: &FileConversationStore) -> Result<PresetReport> {
+        let mut report = PresetReport::default();
+        let Some(mut profile) = self.begin(store).await? else { return Ok(report) };
+        for foreign in self.presets {
+            let verdict = judge(&profile, &foreign.preset);
+            if let Some(preset) = report.note(verdict, foreign.file) {
+                add(&mut profile, preset);
+            }
+        }
+        Ok(report)
+    }
+
+    /// Adds those that the store neither has nor had from an import. One whose name another preset has gets a number
+    /// behind it. What cannot be added is refused alone.
+    ///
+    /// # Errors
+    /// Those of [`preview`](Self::preview) and of [`change_profile`](ConversationStore::change_profile).
+    pub async fn import_into(self, store: &FileConversationStore) -> Result<PresetReport> {
+        let mut report = PresetReport::default();
+        let Some(mut profile) = self.begin(store).await? else { return Ok(report) };
+        for foreign in self.presets {
+            let verdict = judge(&profile, &foreign.preset);
+            let Some(preset) = report.note(verdict, foreign.file.clone()) else { continue };
+            match store.change_profile(Box::new(move |profile| add(profile, preset))).await {
+                Ok(changed) => profile = changed,
+                Err(error) => match RefusalReason::of(&error) {
+                    Some(reason) => {
+                        report.taken -= 1;
+                        report.refused.push(Refusal::new(foreign.file, reason));
+                    }
+                    None => return Err(error),
+                },
+            }
+        }
+        Ok(report)
+    }
+
+    /// The settings as they are, if there is anything to be added.
+    async fn begin(&self, store: &FileConversationStore) -> Result<Option<Profile>> {
+        if **store.scope() != Scope::Default {
+            return Err(Error::OtherScope);
+        }
+        if self.presets.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Profile::clone(&*store.profile().await?)))
+    }
+}
+
+impl PresetReport {
+    /// Counts it; the preset, if it is one to be added.
+    fn note(&mut self, verdict: Verdict, file: String) -> Option<Preset> {
+        match verdict {
+            Verdict::Take(preset) => {
+                self.taken += 1;
+                return Some(preset);
+            }
+            Verdict::AlreadyThere => self.already_there += 1,
+            Verdict::Forgotten => self.forgotten += 1,
+            Verdict::Refuse(reason) => self.refused.push(Refusal::new(file, reason)),
+        }
+        None
+    }
+}
+
+fn judge(profile: &Profile, preset: &Preset) -> Verdict {
+    if profile.presets.contains_key(&preset.id) {
+        return Verdict::AlreadyThere;
+    }
+    if profile.brought_presets.contains(&preset.id) {
+        return Verdict::Forgotten;
+    }
+    if profile.presets.len() >= MOST_PRESETS {
+        let reason = "the store has as many presets as it may have";
+        return Verdict::Refuse(RefusalReason::Unstorable(reason));
+    }
+    let others = persona::in_force(&profile.presets).into_iter();
+    let taken: HashSet<String> = others
+        .filter(|other| other.id != preset.id)
+        .map(|other| other.name.to_lowercase())
+        .collect();
+    let name = unlike(&preset.name, &taken);
+    Verdict::Take(Preset { name, ..preset.clone() })
+}
+
+/// The name, with a number behind it if it is another's.
+fn unlike(name: &str, taken: &HashSet<String>) -> String {
+    let mut unlike = name.to_owned();
+    let mut number = 2;
+    // There are fewer names than numbers.
+    while taken.contains(&unlike.to_lowercase()) {
+        let number_text = format!(" {number}");
+        let room = persona::LONGEST_NAME - number_text.len();
+        unlike = persona::cut(name, room).trim_end().to_owned() + &number_text;
+        number += 1;
+    }
+    unlike
+}
+
+/// Somebody may have made one of that id meanwhile, which stays.
+fn add(profile: &mut Profile, preset: Preset) {
+    profile.brought_presets.insert(preset.id.clone());
+    profile.presets.entry(preset.id.clone()).or_insert(preset);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::persona::Persona;
+
+    fn named(id: &str, name: &str) -> Preset {
+        let mut preset = Preset::new(name, Persona::new("x"));
+        id.clone_into(&mut preset.id);
+        preset
+    }
+
+    #[test]
+    fn a_name_that_another_has_gets_a_number_and_stays_within_its_limit() {
+        let mut profile = Profile::default();
+        let long = "ü".repeat(100);
+        for (id, name, given) in [
+            ("a", "DJ", "DJ"),
+            ("b", "dj", "dj 2"),
+            ("c", "DJ", "DJ 3"),
+            ("d", "Calm Counselor", "Calm Counselor 2"),
+            ("preset-calm-counselor", "Calm Counselor", "Calm Counselor"),
+            ("e", &long, &long),
+            ("f", &long, &format!("{} 2", "ü".repeat(99))),
+        ] {
+            let Verdict::Take(preset) = judge(&profile, &named(id, name)) else { panic!("{id}") };
+            assert_eq!(preset.name, given);
+            preset.check().unwrap();
+            add(&mut profile, preset);
+            assert!(matches!(judge(&profile, &named(id, name)), Verdict::AlreadyThere));
+        }
+        profile.presets.remove("a");
+        assert!(matches!(judge(&profile, &named("a", "DJ")), Verdict::Forgotten));
+    }
+
+    #[test]
+    fn no_more_are_taken_than_a_store_may_have() {
+        let mut profile = Profile::default();
+        for at in 0..MOST_PRESETS {
+            let preset = named(&format!("{at}"), &format!("{at}"));
+            assert!(matches!(judge(&profile, &preset), Verdict::Take(_)));
+            add(&mut profile, preset);
+        }
+        assert!(matches!(judge(&profile, &named("x", "x")), Verdict::Refuse(_)));
+    }
+}
