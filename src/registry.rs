@@ -38,7 +38,7 @@ pub struct ContextLimits {
     pub contexts: usize,
     /// The most messages of one: 100,000.
     pub messages: u64,
-    /// How many days after it expired or was deleted a context is removed: 7.
+    /// How many days after upkeep has first found it expired or deleted a context is removed: 7.
     pub remove_after_days: u32,
     /// How many daily backups are kept; none are made where it is 0: 7.
     pub daily_backups: usize,

@@ -171,10 +171,12 @@ async fn what_is_over_is_removed_only_after_a_backup_that_brings_it_back_whole()
     }
     let before = registry.get(&id).await.unwrap();
     let folder = root.path().join("conversations").join(&id);
-    clock.advance(days(13));
+    clock.advance(days(300));
+    assert!(registry.maintain().await.unwrap().removed.is_empty(), "at the first look");
+    clock.advance(days(6));
     assert!(registry.maintain().await.unwrap().removed.is_empty());
     assert!(folder.exists() && registry.get(&id).await.unwrap().is_expired);
-    clock.advance(days(2));
+    clock.advance(days(1));
     let done = registry.maintain().await.unwrap();
     let [(removed, backup)] = done.removed.as_slice() else { panic!("{done:?}") };
     assert_eq!(*removed, id);
@@ -193,6 +195,15 @@ async fn what_is_over_is_removed_only_after_a_backup_that_brings_it_back_whole()
     let after = registry.get(&id).await.unwrap();
     assert_eq!((after.created_at, after.messages), (before.created_at, 2));
     assert_eq!(after.character.persona, before.character.persona);
+    // It is not gone again before anybody could make it last.
+    clock.advance(days(1));
+    assert!(registry.maintain().await.unwrap().removed.is_empty());
+    clock.advance(days(6));
+    assert!(registry.maintain().await.unwrap().removed.is_empty());
+    let back = ContextChange { is_active: Some(true), ..ContextChange::default() };
+    registry.update(&id, back).await.unwrap();
+    clock.advance(days(2));
+    assert!(registry.maintain().await.unwrap().removed.is_empty(), "it is taken back");
 }
 
 #[tokio::test]
@@ -216,7 +227,8 @@ async fn a_context_that_cannot_be_read_whole_is_not_removed() {
     let error = failure(fresh.remove(&id).await.unwrap_err());
     assert_eq!(error, ContextFailure::NotBackedUp { unread: 1 });
     assert!(records[0].exists());
-    clock.advance(days(30));
+    assert!(fresh.maintain().await.unwrap().kept.is_empty());
+    clock.advance(days(7));
     let done = fresh.maintain().await.unwrap();
     assert_eq!(done.kept, [id]);
     assert!(records[0].exists() && records[1].exists());

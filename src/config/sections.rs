@@ -82,7 +82,7 @@ pub struct PersonasConfig {
     pub max_contexts: u32,
     /// The most messages of one.
     pub max_messages: u32,
-    /// How many days after it expired or was deleted a context is removed.
+    /// How many days after upkeep has first found it expired or deleted a context is removed.
     pub remove_after_days: u32,
     /// How many daily backups are kept; none are made where it is 0.
     pub daily_backups: u32,

@@ -25,12 +25,17 @@ pub struct Character {
     /// When it was deleted. Nothing of it goes before it is backed up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
+    /// When upkeep first found it deleted or expired, from when on its days until removal count. So what was imported or
+    /// restored after it had expired has all of them, and no single look at a clock removes anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) over_since: Option<Timestamp>,
 }
 
 impl Character {
     /// A persona that nobody has talked to yet.
     pub fn new(persona: Persona, now: Timestamp) -> Self {
-        Self { persona, preset: None, updated_at: now, extended_to: None, deleted_at: None }
+        let (preset, extended_to, deleted_at, over_since) = (None, None, None, None);
+        Self { persona, preset, updated_at: now, extended_to, deleted_at, over_since }
     }
 
     /// When it expires, if the last interaction was then.

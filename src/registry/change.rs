@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::persona::{Persona, Preset};
 
 /// A context that is to be made. `Debug` shows no words.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct NewContext {
     pub(super) name: String,
@@ -27,6 +27,15 @@ impl NewContext {
         change.apply(&mut persona);
         let name = name.unwrap_or_else(|| preset.name.clone());
         Self { name, persona, preset: Some(preset.id.clone()) }
+    }
+}
+
+impl std::fmt::Debug for NewContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewContext")
+            .field("persona", &self.persona)
+            .field("preset", &self.preset)
+            .finish_non_exhaustive()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::ContextRegistry;
 use crate::blob::fs::FsBlobs;
@@ -10,7 +10,7 @@ use crate::error::{ContextFailure, Error, Result};
 use crate::scope::Scope;
 use crate::store::file::blocking;
 use crate::store::writer::removal::purge_all;
-use crate::store::{ConversationStore, FileConversationStore};
+use crate::store::{ConversationStore, FileConversationStore, Profile};
 
 /// What upkeep came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub struct Upkeep {
 }
 
 impl ContextRegistry {
-    /// Makes the daily backup if there is none of today, and removes the contexts that were deleted or have expired long
-    /// enough ago. To be called once a day or more often.
+    /// Makes the daily backup if there is none of today, and removes the contexts that an earlier call has found deleted or
+    /// expired, long enough ago. To be called once a day or more often.
     ///
     /// # Errors
     /// What keeps the store from being read, or backups from being written. What was not backed up is not removed.
@@ -44,22 +44,41 @@ impl ContextRegistry {
         let days = i64::from(self.0.limits.remove_after_days);
         let grace = SignedDuration::from_hours(24 * days);
         for context in self.list().await?.contexts {
-            let over = match context.character.deleted_at {
-                Some(at) => at.min(context.expires_at),
-                None => context.expires_at,
-            };
-            if now.timestamp().duration_since(over) <= grace {
+            let over_since = context.character.over_since;
+            if context.is_open() == over_since.is_none() {
+                if let Some(since) = over_since
+                    && now.timestamp().duration_since(since) >= grace
+                {
+                    self.remove_in_upkeep(context.id, &mut done).await?;
+                }
                 continue;
             }
-            match self.remove(&context.id).await {
-                Ok(backup) => done.removed.push((context.id, backup)),
-                Err(Error::Context(ContextFailure::NotBackedUp { .. } | ContextFailure::InUse)) => {
-                    done.kept.push(context.id);
-                }
-                Err(error) => return Err(error),
-            }
+            let since = (!context.is_open()).then(|| now.timestamp());
+            self.note_over(&context.id, since).await?;
         }
         Ok(done)
+    }
+
+    async fn remove_in_upkeep(&self, id: String, done: &mut Upkeep) -> Result<()> {
+        match self.remove(&id).await {
+            Ok(backup) => done.removed.push((id, backup)),
+            Err(Error::Context(ContextFailure::NotBackedUp { .. } | ContextFailure::InUse)) => {
+                done.kept.push(id);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Notes since when a context is over; nothing, where it is not.
+    async fn note_over(&self, id: &str, since: Option<Timestamp>) -> Result<()> {
+        let note = move |profile: &mut Profile| {
+            if let Some(character) = &mut profile.character {
+                character.over_since = since;
+            }
+        };
+        self.opened(id).await?.change_profile(Box::new(note)).await?;
+        Ok(())
     }
 
     /// Removes a context for good, after a sealed backup, whose file is the answer. Importing that brings it back.
@@ -69,6 +88,8 @@ impl ContextRegistry {
     /// [`get`](Self::get).
     pub async fn remove(&self, id: &str) -> Result<PathBuf> {
         self.delete(id).await?;
+        // Who brings it back from the backup has as long as ever to make it one that lasts.
+        self.note_over(id, None).await?;
         let store = self.opened(id).await?;
         // Or else the backup would do it, which is a change.
         store.cleanup().await?;

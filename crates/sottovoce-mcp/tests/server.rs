@@ -276,16 +276,16 @@ async fn a_clients_own_model_is_asked_where_that_is_preferred_and_is_told_who_it
 async fn resources_prompts_and_completions_are_there() {
     let root = tempfile::tempdir().unwrap();
     let talk = connect(hub(root.path(), &[]), Client::default()).await;
-    for number in 0..150 {
+    for number in 0..100 {
         let made =
             json!({ "action": "create", "name": format!("Context {number}"), "systemPrompt": "x" });
         done(&talk, "context-manage", made).await;
     }
     let resources = talk.list_all_resources().await.unwrap();
-    assert_eq!(resources.len(), 3 + 150 + 6);
+    assert_eq!(resources.len(), 3 + 100 + 6);
     let again = talk.list_all_resources().await.unwrap();
     assert!(resources.iter().map(|r| &r.uri).eq(again.iter().map(|r| &r.uri)));
-    for resource in [&resources[0], &resources[1], &resources[2], &resources[3], &resources[158]] {
+    for resource in [&resources[0], &resources[1], &resources[2], &resources[3], &resources[108]] {
         let uri = resource.uri.clone();
         let read =
             talk.read_resource(rmcp::model::ReadResourceRequestParams::new(uri)).await.unwrap();
@@ -300,7 +300,7 @@ async fn resources_prompts_and_completions_are_there() {
     let uri = "mcp-llm-generator://preset/{presetId}";
     let offered = talk.complete_resource_simple(uri, "presetId", "calm").await.unwrap();
     assert_eq!(offered, ["preset-calm-counselor"]);
-    let names = talk.complete_prompt_simple("context-summary", "contextName", "context 14").await;
+    let names = talk.complete_prompt_simple("context-summary", "contextName", "context 9").await;
     assert_eq!(names.unwrap().len(), 11);
 }
 
