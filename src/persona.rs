@@ -12,7 +12,7 @@ use zeroize::Zeroize;
 
 pub use character::Character;
 pub use preset::Preset;
-pub(crate) use preset::{canonical, in_force};
+pub(crate) use preset::in_force;
 
 use crate::error::{ContextFailure, Result};
 

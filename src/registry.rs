@@ -253,9 +253,8 @@ impl ContextRegistry {
     /// # Errors
     /// [`ContextFailure::Invalid`], [`ContextFailure::TooManyContexts`], and those of opening the store.
     pub async fn create(&self, new: NewContext) -> Result<NamedContext> {
+        new.check()?;
         let NewContext { name, persona, preset } = new;
-        check_name(&name)?;
-        persona.check()?;
         let limit = self.0.limits.contexts;
         let living = self.list().await?.contexts.iter().filter(|c| c.is_open()).count();
         if living >= limit {
