@@ -47,14 +47,12 @@ pub(crate) struct Cli {
     pub(crate) passphrase_fd: Option<u32>,
 
     /// Whose conversation: default, dm/USER, guild/GUILD/CHANNEL/USER or named/NAME
-    #[arg(
-        long,
-        global = true,
-        value_name = "SCOPE",
-        default_value = "default",
-        hide_default_value = true
-    )]
-    pub(crate) scope: Scope,
+    #[arg(long, global = true, value_name = "SCOPE")]
+    pub(crate) scope: Option<Scope>,
+
+    /// The same for a context, by its id or its name; `sottovoce context list` shows them
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) context: Option<String>,
 
     /// Which thread of it; what was said in no thread unless given
     #[arg(long, global = true, value_name = "ID")]
@@ -79,6 +77,7 @@ pub(crate) enum Command {
     /// Deletes nothing, and applies to all threads of the conversation. Only this command, and `/context clear` in a
     /// chat, clears anything; no words that are said do.
     Clear,
+    Persona(cmd::persona::Args),
     Context(cmd::context::Args),
     Prune(cmd::prune::Args),
     Compact(cmd::compact::Args),

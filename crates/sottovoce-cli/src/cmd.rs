@@ -19,6 +19,7 @@ pub(crate) mod init;
 pub(crate) mod key;
 pub(crate) mod models;
 pub(crate) mod pack;
+pub(crate) mod persona;
 pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod rekey;

@@ -28,6 +28,7 @@ mod models;
 #[path = "../../../../tests/common/ollama.rs"]
 mod ollama;
 mod pack;
+mod persona;
 mod repair;
 mod scopes;
 mod settings;
