@@ -17,6 +17,7 @@ mod ask;
 mod backup;
 mod chat;
 mod context;
+mod contexts;
 mod conversations;
 mod doctor;
 mod forget;
