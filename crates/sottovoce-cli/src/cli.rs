@@ -125,4 +125,23 @@ mod tests {
         use clap::CommandFactory;
         Cli::command().debug_assert();
     }
+    /// What such an argument is given would be taken for the option everywhere.
+    #[test]
+    fn no_argument_of_a_command_has_the_name_of_a_global_option() {
+        use clap::CommandFactory;
+        fn own(command: &clap::Command, global: &[String]) {
+            for below in command.get_subcommands() {
+                for argument in below.get_arguments() {
+                    let id = argument.get_id().to_string();
+                    assert!(!global.contains(&id), "{id} of {}", below.get_name());
+                }
+                own(below, global);
+            }
+        }
+        let cli = Cli::command();
+        let global = cli.get_arguments().filter(|argument| argument.is_global_set());
+        let global: Vec<String> = global.map(|argument| argument.get_id().to_string()).collect();
+        assert!(global.contains(&"context".to_owned()));
+        own(&cli, &global);
+    }
 }

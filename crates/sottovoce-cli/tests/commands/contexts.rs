@@ -1,8 +1,11 @@
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use ollama::{Answer, Ask};
-use sottovoce::{ContextRegistry, EncryptionKey, ManualClock, NewContext, Persona, StoreOptions};
+use sottovoce::{
+    Clock, ContextRegistry, EncryptionKey, ManualClock, NewContext, Persona, StoreOptions,
+    SystemClock,
+};
 use talk::Talk;
 
 use super::*;
@@ -21,7 +24,8 @@ fn kitchen(home: &Home, options: &[&str]) -> String {
 fn made_hours_ago(home: &Home, name: &str, hours: i64) -> String {
     assert_eq!(code(&home.run(&["init"])), 0);
     let key = Arc::new(EncryptionKey::read_file(&home.key()).unwrap().unwrap());
-    let clock = ManualClock::at_utc(Timestamp::now() - SignedDuration::from_hours(hours));
+    let now = SystemClock.now().timestamp();
+    let clock = ManualClock::at_utc(now - SignedDuration::from_hours(hours));
     let registry =
         ContextRegistry::new(home.store(), StoreOptions::new(key).clock(Arc::new(clock)));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -173,6 +177,10 @@ fn a_deleted_context_is_refused_and_can_be_taken_back_with_every_word() {
     let unsure = talk.run(&["context", "delete", "Kitchen"]);
     assert_eq!(code(&unsure), 2);
     assert_eq!(list(&talk.home, &[]).len(), 1);
+    // What is deleted and where one is are two things.
+    let elsewhere = talk.run(&["--scope", "dm/7", "context", "delete", "Nobody", "--yes"]);
+    assert_eq!(code(&elsewhere), 1);
+    assert!(err(&elsewhere).contains("no such context"), "{}", err(&elsewhere));
     let deleted = rows(&talk.run(&["context", "delete", "Kitchen", "--yes", "--json"]));
     assert_eq!(deleted, [serde_json::json!({"id": id, "removed": false, "backup": null})]);
     let refused = talk.run(&["--context", "Kitchen", "ask", "x"]);
@@ -185,6 +193,7 @@ fn a_deleted_context_is_refused_and_can_be_taken_back_with_every_word() {
 #[test]
 fn what_is_removed_at_once_comes_back_from_its_backup() {
     let talk = Talk::new();
+    talk.home.keep(&["The backups lie in the folder of this conversation"]);
     let id = kitchen(&talk.home, &[]);
     talk.run(&["--context", &id, "ask", "Hello"]);
     let removed = talk.run(&["context", "delete", "Kitchen", "--now", "--yes"]);
@@ -256,6 +265,37 @@ fn a_long_list_comes_page_by_page() {
     assert_eq!(code(&home.run(&["context", "list", "--page", "0"])), 2);
     let said = err(&home.run(&["context", "list", "--page", "2", "--page-size", "2"]));
     assert!(said.contains("page 2; 3 contexts in all, on 2 pages"), "{said}");
+}
+
+#[test]
+fn one_whose_settings_are_damaged_is_told_of_beside_the_others() {
+    let home = Home::new();
+    let (bad, good) = (kitchen(&home, &[]), kitchen(&home, &["--max-tokens", "5"]));
+    let profile = home.store().join("conversations").join(&bad).join("profile");
+    let mut bytes = std::fs::read(&profile).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&profile, bytes).unwrap();
+    let listed = home.run(&["context", "list", "--json"]);
+    assert_eq!(code(&listed), 3, "{}", err(&listed));
+    let rows = parsed(&listed);
+    assert_eq!((&rows[0]["id"], &rows[1]["id"]), (&good.into(), &bad.clone().into()));
+    assert!(rows[1]["error"].is_string());
+    assert!(err(&home.run(&["context", "list"])).contains(&bad));
+}
+
+#[test]
+fn of_two_with_one_name_neither_is_taken_for_the_other() {
+    let home = Home::new();
+    let ids = [kitchen(&home, &[]), kitchen(&home, &[])];
+    let refused = home.run(&["context", "delete", "Kitchen", "--yes"]);
+    assert_eq!(code(&refused), 1);
+    let said = err(&refused);
+    assert!(said.contains("several have that name"), "{said}");
+    assert!(ids.iter().all(|id| said.contains(id)), "{said}");
+    // Which of them is deleted already is a difference.
+    assert_eq!(code(&home.run(&["context", "delete", &ids[0], "--yes"])), 0);
+    assert_eq!(code(&home.run(&["--context", "Kitchen", "prompt", "x"])), 0);
 }
 
 #[test]

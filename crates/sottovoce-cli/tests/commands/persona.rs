@@ -153,7 +153,7 @@ fn the_columns_hold_wide_characters() {
     let made = home.run(&["persona", "create", "主厨", "--system-prompt", PROMPT]);
     assert_eq!(code(&made), 0, "{}", err(&made));
     let table = out(&home.run(&["persona", "list"]));
-    let column = |line: &str| line.rfind(' ').map(|at| line[..at].chars().count()).unwrap();
+    let column = |line: &str| line.rsplit_once(' ').unwrap().0.chars().count();
     let lines: Vec<_> = table.lines().collect();
     let wide = lines.iter().find(|line| line.contains("主厨")).unwrap();
     assert_eq!(column(wide) + 2, column(lines[1]), "two characters of two columns each: {table}");

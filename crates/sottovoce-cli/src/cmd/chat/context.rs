@@ -106,6 +106,7 @@ impl Chat {
             Err(failure @ Failure::Library(Error::Context(_))) => {
                 failure.report();
                 self.ended(failure.code());
+                self.prepare();
                 return Ok(());
             }
             Err(failure) => return Err(failure),

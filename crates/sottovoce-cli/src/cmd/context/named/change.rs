@@ -23,7 +23,7 @@ Examples:
 pub(crate) struct Update {
     /// Its id, or its name if no other has that
     #[arg(value_name = "ID|NAME")]
-    context: String,
+    target: String,
 
     /// What it is called
     #[arg(long)]
@@ -44,7 +44,7 @@ pub(crate) struct Update {
 pub(crate) struct Extend {
     /// Its id, or its name if no other has that
     #[arg(value_name = "ID|NAME")]
-    context: String,
+    target: String,
 
     /// By how many days
     #[arg(long, value_name = "N")]
@@ -58,7 +58,7 @@ pub(super) async fn update(session: &Session, args: Update) -> Outcome {
         let help = "`sottovoce context update --help` lists what can be";
         return Err(Failure::input("nothing is to be changed", help));
     }
-    let (contexts, found) = session.find_context(&session.config()?, &args.context).await?;
+    let (contexts, found) = session.find_context(&session.config()?, &args.target).await?;
     let changed = contexts.update(&found.id, change).await?;
     if session.json {
         shown::show(session, &changed)?;
@@ -71,7 +71,7 @@ pub(super) async fn update(session: &Session, args: Update) -> Outcome {
 }
 
 pub(super) async fn extend(session: &Session, args: &Extend) -> Outcome {
-    let (contexts, found) = session.find_context(&session.config()?, &args.context).await?;
+    let (contexts, found) = session.find_context(&session.config()?, &args.target).await?;
     let extended = contexts.extend(&found.id, args.days).await?;
     if session.json {
         shown::show(session, &extended)?;

@@ -29,7 +29,7 @@ Exit codes:
 pub(crate) struct Args {
     /// Its id, or its name if no other has that
     #[arg(value_name = "ID|NAME")]
-    context: String,
+    target: String,
 
     /// Removes it at once after backing it up, and prints the backup's path
     #[arg(long)]
@@ -50,7 +50,7 @@ struct Deleted {
 
 pub(super) async fn run(session: &Session, args: &Args) -> Outcome {
     let config = session.config()?;
-    let (contexts, found) = session.find_context(&config, &args.context).await?;
+    let (contexts, found) = session.find_context(&config, &args.target).await?;
     let id = found.id.clone();
     if !args.yes {
         let deed = if args.now { "remove" } else { "delete" };

@@ -2,7 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use sottovoce::NamedContext;
+use serde::Serialize;
+use sottovoce::{NamedContext, Scope};
 
 use super::shown;
 use crate::exit::{Exit, Failure, Outcome};
@@ -13,8 +14,19 @@ use crate::table::{self, Cell};
 /// How many stand on a page.
 const PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19);
 
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce context list
+  sottovoce context list --all --page 2
+  sottovoce --json context list            with each one's personality
+
+Exit codes:
+  0  done                          3  settings of one cannot be read; the rest is listed
+  1  failed; see the message       4  no key, or the wrong one";
+
 /// Lists the contexts that can be talked to, the newest first
 #[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Also those that were deleted or have expired, and are not removed yet
     #[arg(long)]
@@ -27,6 +39,14 @@ pub(crate) struct Args {
     /// How many stand on a page; 20 unless given
     #[arg(long, value_name = "N")]
     page_size: Option<NonZeroUsize>,
+}
+
+/// A conversation of which nobody knows whether it is a context.
+#[derive(Serialize)]
+struct Unreadable<'a> {
+    id: &'a str,
+    scope: String,
+    error: &'static str,
 }
 
 pub(super) async fn run(session: &Session, args: &Args) -> Outcome {
@@ -47,8 +67,13 @@ pub(super) async fn run(session: &Session, args: &Args) -> Outcome {
         show(session, shown)?;
         say(args, &all, shown, hidden);
     }
+    let error = "its settings cannot be read";
     for id in &unreadable {
-        output::warning(&format!("named/{id}: its settings cannot be read"));
+        let scope = Scope::Named { id: id.clone() }.to_string();
+        match session.json {
+            true => output::json(&Unreadable { id, scope, error })?,
+            false => output::warning(&format!("{scope}: {error}; `sottovoce verify` tells more")),
+        }
     }
     Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Found })
 }
