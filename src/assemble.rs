@@ -177,7 +177,11 @@ impl Config {
             daily_backups: personas.daily_backups as usize,
         };
         let registry = ContextRegistry::new(self.storage_root()?, self.store_options(keys, clock)?);
-        Ok(registry.limits(limits).backups(self.backup_folder()?))
+        let registry = registry.limits(limits);
+        Ok(match &personas.backup_folder {
+            Some(folder) => registry.backups(folder),
+            None => registry,
+        })
     }
 
     /// How every conversation's store is opened.

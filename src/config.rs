@@ -163,17 +163,6 @@ impl Config {
         }
     }
 
-    /// The folder that backups of contexts go to.
-    ///
-    /// # Errors
-    /// Those of [`storage_root`](Self::storage_root).
-    pub fn backup_folder(&self) -> Result<PathBuf> {
-        match &self.personas.backup_folder {
-            Some(folder) => Ok(folder.clone()),
-            None => Ok(self.storage_root()?.join("backups")),
-        }
-    }
-
     /// The key file, whether or not it exists.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ pub use upkeep::Upkeep;
 use crate::clock::Clock;
 use crate::error::{ContextFailure, Error, Result};
 use crate::persona::{Character, check_name};
-use crate::scope::Scope;
+use crate::scope::{BACKUPS, Scope};
 use crate::store::file::blocking;
 use crate::store::{ConversationStore, FileConversationStore, Profile, StoreOptions, scopes};
 
@@ -72,7 +72,7 @@ impl ContextRegistry {
     /// The contexts of the store below a root. Backups go to its folder `backups`.
     pub fn new(root: impl Into<PathBuf>, options: StoreOptions) -> Self {
         let root = root.into();
-        let (clock, backups) = (options.time(), root.join("backups"));
+        let (clock, backups) = (options.time(), root.join(BACKUPS));
         let (limits, open) = (ContextLimits::default(), Mutex::default());
         Self(Arc::new(Inner { root, options, clock, limits, backups, open }))
     }
@@ -256,9 +256,8 @@ impl ContextRegistry {
     /// # Errors
     /// [`ContextFailure::Invalid`], [`ContextFailure::TooManyContexts`], and those of opening the store.
     pub async fn create(&self, new: NewContext) -> Result<NamedContext> {
+        new.check()?;
         let NewContext { name, persona, preset } = new;
-        check_name(&name)?;
-        persona.check()?;
         let limit = self.0.limits.contexts;
         let living = self.list().await?.contexts.iter().filter(|c| c.is_open()).count();
         if living >= limit {

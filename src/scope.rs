@@ -52,6 +52,9 @@ pub enum Scope {
 /// The folders of a root that hold other scopes than [`Scope::Default`].
 pub(crate) const SCOPE_FOLDERS: [&str; 3] = ["dms", "guilds", "conversations"];
 
+/// The folder of a root that backups of contexts go to where no other is named.
+pub(crate) const BACKUPS: &str = "backups";
+
 impl Scope {
     /// The scope's parts as the seal covers them, ids in the host's own bytes.
     pub(crate) fn parts(&self) -> Vec<&str> {

@@ -280,7 +280,10 @@ async fn one_backup_is_made_a_day_and_the_oldest_go() {
     let names = list(registry.backup_folder());
     let days = ["2025-08-27", "2025-08-28", "2025-08-29"];
     assert_eq!(names, days.map(|day| format!("daily-{day}.sottovoce")));
-    // It is sealed, and brings back presets and contexts in an empty store.
+    // Whoever looks for what does not belong there finds nothing strange about them.
+    let default = StoreOptions::new(key()).open(root.path()).await.unwrap();
+    assert_eq!(default.verify(|_| {}).await.unwrap().findings, []);
+    // They are sealed, and bring back presets and contexts in an empty store.
     let file = registry.backup_folder().join(&names[2]);
     let bytes = std::fs::read(&file).unwrap();
     assert!(!bytes.windows(4).any(|window| window == b"Mira" || window == b"musi"));

@@ -13,7 +13,7 @@ pub enum ContextFailure {
         reason: String,
     },
     /// There is no context of that id or name, or several have that name.
-    #[error("there is no such context; {}", offer("context", .known))]
+    #[error("there is no such context{}; {}", or_several(.known), offer("context", .known))]
     NoSuchContext {
         /// Ids of those that there are, the newest first, at most ten.
         known: Vec<String>,
@@ -93,6 +93,11 @@ impl ContextFailure {
             Self::InUse => "try again later",
         }
     }
+}
+
+/// Of two with that name, neither is meant.
+fn or_several(ids: &[String]) -> &'static str {
+    if ids.len() > 1 { ", or several have that name" } else { "" }
 }
 
 fn offer(what: &str, ids: &[String]) -> String {

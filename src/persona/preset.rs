@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::built_in::BUILT_IN;
 use super::{Persona, check_name, within};
-use crate::error::Result;
+use crate::error::{ContextFailure, Result};
 
 /// What every preset's id begins with. Document and code of the system that the six come from disagree about it, so
 /// both spellings of those are understood.
@@ -66,6 +66,31 @@ impl Preset {
         }
     }
 
+    /// Those that are built in, as they are before anybody changes them.
+    pub fn all_built_in() -> Vec<Self> {
+        in_force(&BTreeMap::new())
+    }
+
+    /// The one of an id, in either spelling of those that are built in, or else of a name.
+    ///
+    /// # Errors
+    /// [`ContextFailure::NoSuchPreset`] names those that there are.
+    pub fn find(mut presets: Vec<Self>, id_or_name: &str) -> Result<Self> {
+        let id = canonical(id_or_name);
+        let name = id_or_name.trim().to_lowercase();
+        let at = presets
+            .iter()
+            .position(|preset| preset.id == id)
+            .or_else(|| presets.iter().position(|preset| preset.name.to_lowercase() == name));
+        match at {
+            Some(at) => Ok(presets.swap_remove(at)),
+            None => {
+                let known = presets.into_iter().map(|preset| preset.id).collect();
+                Err(ContextFailure::NoSuchPreset { known }.into())
+            }
+        }
+    }
+
     /// Whether one of that id is built in, whatever was made of it since.
     pub fn is_built_in(&self) -> bool {
         BUILT_IN.iter().any(|built_in| built_in.id == self.id)
@@ -74,7 +99,7 @@ impl Preset {
     /// Whether everything is within its limits.
     ///
     /// # Errors
-    /// [`ContextFailure::Invalid`](crate::ContextFailure::Invalid) names the first field that is not.
+    /// [`ContextFailure::Invalid`] names the first field that is not.
     pub fn check(&self) -> Result<()> {
         const LONGEST: usize = Preset::LONGEST_DESCRIPTION;
         const LARGEST: usize = 16 << 10;
@@ -172,6 +197,7 @@ mod tests {
     fn the_built_in_presets_are_within_the_limits_and_keep_their_order() {
         let all = in_force(&BTreeMap::new());
         assert_eq!(all.len(), 6);
+        assert_eq!(Preset::all_built_in(), all);
         for preset in &all {
             preset.check().unwrap();
             assert!(preset.is_built_in() && preset.is_active && !preset.description.is_empty());

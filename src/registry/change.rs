@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::persona::{Persona, Preset};
+use crate::error::Result;
+use crate::persona::{Persona, Preset, check_name};
 
 /// A context that is to be made. `Debug` shows no words.
 #[derive(Clone, PartialEq)]
@@ -27,6 +28,15 @@ impl NewContext {
         change.apply(&mut persona);
         let name = name.unwrap_or_else(|| preset.name.clone());
         Self { name, persona, preset: Some(preset.id.clone()) }
+    }
+
+    /// Whether everything is within its limits.
+    ///
+    /// # Errors
+    /// [`ContextFailure::Invalid`](crate::ContextFailure::Invalid) names the first field that is not.
+    pub fn check(&self) -> Result<()> {
+        check_name(&self.name)?;
+        self.persona.check()
     }
 }
 

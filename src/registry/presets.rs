@@ -28,20 +28,7 @@ impl ContextRegistry {
     /// # Errors
     /// [`ContextFailure::NoSuchPreset`] names those that there are.
     pub async fn preset(&self, id_or_name: &str) -> Result<Preset> {
-        let mut presets = self.presets().await?;
-        let id = persona::canonical(id_or_name);
-        let name = id_or_name.trim().to_lowercase();
-        let at = presets
-            .iter()
-            .position(|preset| preset.id == id)
-            .or_else(|| presets.iter().position(|preset| preset.name.to_lowercase() == name));
-        match at {
-            Some(at) => Ok(presets.swap_remove(at)),
-            None => {
-                let known = presets.into_iter().map(|preset| preset.id).collect();
-                Err(ContextFailure::NoSuchPreset { known }.into())
-            }
-        }
+        Preset::find(self.presets().await?, id_or_name)
     }
 
     /// Makes a preset, with a new id unless it brings the one of a preset that is built in and was not changed yet.

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::blob::{Blobs, EntryKind, LOCK, TEMPORARY};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, Scratch, SealingKey};
 use crate::error::{Error, Result};
-use crate::scope::{SCOPE_FOLDERS, Scope};
+use crate::scope::{BACKUPS, SCOPE_FOLDERS, Scope};
 use crate::store::artifact::cabinet;
 use crate::store::document::Document;
 use crate::store::erased::Erased;
@@ -26,7 +26,7 @@ use crate::store::vault::held::HeldVault;
 use crate::store::vault::{Vault, holds_records};
 
 /// Files that belong to a conversation but are neither records nor documents.
-const SIDECARS: [&[u8]; 6] = [b"vault", b"head", b"lock", b"artifacts", b"snapshots", b"backups"];
+const SIDECARS: [&[u8]; 5] = [b"vault", b"head", b"lock", b"artifacts", b"snapshots"];
 
 /// How long a reading waits for a writer to finish what looks half done.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -275,6 +275,8 @@ impl Folder {
                 _ if name == quarantine::FOLDER.as_bytes() => {}
                 _ if SIDECARS.contains(&name) || Document::is_name(name) => {}
                 _ if at_root && SCOPE_FOLDERS.iter().any(|other| other.as_bytes() == name) => {}
+                // Sealed files of their own, which an import examines.
+                (_, EntryKind::Folder) if at_root && name == BACKUPS.as_bytes() => {}
                 _ if name.starts_with(TEMPORARY.as_bytes()) => {
                     listing.leftovers.push(FindingKind::Leftover.in_file(name));
                 }

@@ -47,14 +47,12 @@ pub(crate) struct Cli {
     pub(crate) passphrase_fd: Option<u32>,
 
     /// Whose conversation: default, dm/USER, guild/GUILD/CHANNEL/USER or named/NAME
-    #[arg(
-        long,
-        global = true,
-        value_name = "SCOPE",
-        default_value = "default",
-        hide_default_value = true
-    )]
-    pub(crate) scope: Scope,
+    #[arg(long, global = true, value_name = "SCOPE")]
+    pub(crate) scope: Option<Scope>,
+
+    /// The same for a context, by its id or its name; `sottovoce context list` shows them
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) context: Option<String>,
 
     /// Which thread of it; what was said in no thread unless given
     #[arg(long, global = true, value_name = "ID")]
@@ -79,6 +77,7 @@ pub(crate) enum Command {
     /// Deletes nothing, and applies to all threads of the conversation. Only this command, and `/context clear` in a
     /// chat, clears anything; no words that are said do.
     Clear,
+    Persona(cmd::persona::Args),
     Context(cmd::context::Args),
     Prune(cmd::prune::Args),
     Compact(cmd::compact::Args),
@@ -127,5 +126,24 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
+    }
+    /// What such an argument is given would be taken for the option everywhere.
+    #[test]
+    fn no_argument_of_a_command_has_the_name_of_a_global_option() {
+        use clap::CommandFactory;
+        fn own(command: &clap::Command, global: &[String]) {
+            for below in command.get_subcommands() {
+                for argument in below.get_arguments() {
+                    let id = argument.get_id().to_string();
+                    assert!(!global.contains(&id), "{id} of {}", below.get_name());
+                }
+                own(below, global);
+            }
+        }
+        let cli = Cli::command();
+        let global = cli.get_arguments().filter(|argument| argument.is_global_set());
+        let global: Vec<String> = global.map(|argument| argument.get_id().to_string()).collect();
+        assert!(global.contains(&"context".to_owned()));
+        own(&cli, &global);
     }
 }

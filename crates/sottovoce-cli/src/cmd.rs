@@ -21,6 +21,7 @@ pub(crate) mod key;
 pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod pack;
+pub(crate) mod persona;
 pub(crate) mod prompt;
 pub(crate) mod prune;
 pub(crate) mod rekey;

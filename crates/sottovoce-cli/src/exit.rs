@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use sottovoce::ContextFailure;
+
 use crate::output;
 
 pub(crate) type Outcome = Result<Exit, Failure>;
@@ -80,8 +82,8 @@ impl Failure {
 /// The exit code of a command that an error ends.
 pub(crate) fn code(error: &sottovoce::Error) -> Exit {
     use sottovoce::Error::{
-        Config, EmptyKey, EmptyPassphrase, KeyFile, KeyLost, Model, NoKey, PassphraseNeeded,
-        PlaceholderKey, WrongKey,
+        Config, Context, EmptyKey, EmptyPassphrase, KeyFile, KeyLost, Model, NoKey,
+        PassphraseNeeded, PlaceholderKey, WrongKey,
     };
     match error {
         NoKey
@@ -94,6 +96,8 @@ pub(crate) fn code(error: &sottovoce::Error) -> Exit {
         | WrongKey { .. } => Exit::Key,
         Config { .. } => Exit::Config,
         Model { .. } => Exit::Model,
+        // A field that is not within its limits was mistyped, as an option would be.
+        Context(ContextFailure::Invalid { .. }) => Exit::Misused,
         _ => Exit::Failed,
     }
 }

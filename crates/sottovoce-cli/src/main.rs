@@ -10,6 +10,7 @@ mod passphrase;
 mod private_file;
 mod reply;
 mod session;
+mod table;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use cli::{Cli, Command};
-use exit::Outcome;
+use exit::{Failure, Outcome};
 use session::Session;
 
 /// How long work on files that goes on behind a command may take to end.
@@ -62,14 +63,21 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> Outcome {
-    let session = Session {
+    let mut session = Session {
         config_file: cli.config,
         json: cli.json,
         passphrase_fd: cli.passphrase_fd,
-        scope: cli.scope,
+        scope: cli.scope.clone().unwrap_or_default(),
         thread: cli.thread,
         ..Session::default()
     };
+    if let Some(name) = &cli.context {
+        if cli.scope.is_some() {
+            let what = "--scope and --context both say whose conversation is meant";
+            return Err(Failure::input(what, "give one of them"));
+        }
+        session.scope = session.scope_of_context(name).await?;
+    }
     match cli.command {
         Command::Ask(args) => cmd::ask::run(&session, args).await,
         Command::Chat(args) => cmd::chat::run(&session, args).await,
@@ -77,6 +85,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Append(args) => cmd::append::run(&session, args).await,
         Command::Tail(args) => cmd::tail::run(&session, args).await,
         Command::Clear => cmd::clear::run(&session).await,
+        Command::Persona(args) => cmd::persona::run(&session, args).await,
         Command::Context(args) => cmd::context::run(&session, args).await,
         Command::Prune(args) => cmd::prune::run(&session, args).await,
         Command::Compact(args) => cmd::compact::run(&session, args).await,

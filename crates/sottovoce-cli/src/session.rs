@@ -1,5 +1,7 @@
 //! What every command starts from: the configuration, the key, the store.
 
+mod contexts;
+
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -89,13 +91,15 @@ impl Session {
         Ok(config.open_store_with(self.keys(config)?, scope, self.clock()).await?)
     }
 
-    /// [`conversation`](Self::conversation), without what was said so far if it is to start clean.
+    /// [`conversation`](Self::conversation) for something to be said in it, without what was said so far if it is to
+    /// start clean.
     pub(crate) async fn conversation_from(
         &self,
         config: &Config,
         store: Arc<FileConversationStore>,
         clean: bool,
     ) -> Result<Conversation, Failure> {
+        self.check_open(config, &store).await?;
         let conversation = self.conversation(config, store)?;
         Ok(if clean { conversation.starting_clean().await? } else { conversation })
     }

@@ -87,7 +87,7 @@ fn parse_time(text: &str) -> Result<Moment, String> {
     Ok(Moment { timestamp: text.parse().map_err(wrong)?, offset })
 }
 
-fn parse_note(text: &str) -> Result<(String, String), String> {
+pub(crate) fn parse_note(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("must be KEY=VALUE".to_owned()),
@@ -98,11 +98,13 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let Some(role) = args.role else {
         let config = session.config()?;
         let store = session.store_or_make(&config).await?;
+        session.check_open(&config, &store).await?;
         return many(session, &store).await;
     };
     let text = words(&args.text)?;
     let config = session.config()?;
     let store = session.store_or_make(&config).await?;
+    session.check_open(&config, &store).await?;
     let mut message = match args.at {
         Some(Moment { timestamp, offset: Some(offset) }) => {
             ChatMessage::new(role, text, &timestamp.to_zoned(offset.to_time_zone()))

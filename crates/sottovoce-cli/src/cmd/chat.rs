@@ -4,6 +4,7 @@ mod completion;
 mod context;
 mod explain;
 mod lines;
+mod persona;
 
 use std::ops::RangeInclusive;
 use std::pin::pin;
@@ -29,7 +30,7 @@ Every line is an utterance. These are not:
   /forget last   deletes the last exchange for ever (in a pipe: /forget last yes)
   /explain       what the last prompt held, and why
   /context       what there is, and how full the prompt is
-  /context messages [--role ROLE]   /context artifacts   /context stats   /context show ID
+  /context messages [--role ROLE]   /context artifacts   /context stats   /context show [ID]
   /context add FILE   add-folder DIR   add-search WORDS   keeps large data beside the messages
   /context prune [--max-tokens N]   takes out of prompts what is worth least; deletes nothing
   /context compact         has the model summarize older messages; prune and compact know --undo
@@ -72,6 +73,8 @@ struct Chat {
     exit: Exit,
     over: bool,
     preparing: Option<JoinHandle<()>>,
+    /// Whether it was said already that the persona's history is nearly full.
+    is_full: bool,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -96,6 +99,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         exit: Exit::Done,
         over: false,
         preparing: None,
+        is_full: false,
     };
     if chat.lines.is_terminal() {
         chat.interrupt = chat.interrupt.and_hangup()?;
@@ -105,6 +109,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             output::without_login(&chat.config.language_model.base_url)
         ));
     }
+    chat.introduce().await?;
     chat.prepare();
     let outcome = chat.hold().await;
     if let Some(preparing) = chat.preparing {
@@ -234,7 +239,9 @@ impl Chat {
         let exit = match &reply.end {
             End::Kept(kept) => {
                 self.last = Some(kept.report.clone());
-                reply.say_done(&kept.report)
+                let exit = reply.say_done(&kept.report);
+                self.warn_when_full(&kept.report.receipt);
+                exit
             }
             End::Interrupted(heard) => {
                 self.over = *heard == Heard::Terminate;

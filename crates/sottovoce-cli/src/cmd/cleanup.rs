@@ -1,6 +1,7 @@
 //! `sottovoce cleanup`
 
 mod artifacts;
+mod contexts;
 
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -23,11 +24,14 @@ Exit codes:
   1  failed; see the message       4  no key, or the wrong one
 130  interrupted; what was removed is recorded";
 
-/// Removes what is over the limits: expired conversations, and messages beyond the greatest number
+/// Removes what is over the limits: expired conversations, and messages beyond the greatest number; backs up contexts
 ///
 /// Everything of the kind is hidden already, so that this only frees the space; a host calls it from time to time. It
 /// refuses where this machine's clock is behind the newest message. Limits are set with `sottovoce settings`, or for all
 /// conversations with Context.MaxMessages and Context.TtlSeconds.
+///
+/// Contexts are looked after whichever conversation is named: once a day all of them are backed up, sealed, and those that
+/// were deleted or have expired longer ago than Personas.RemoveAfterDays are removed after a backup of their own.
 ///
 /// Artifacts that no message refers to any more are listed; only --artifacts deletes them, after asking. Those that a
 /// snapshot, a summary or a folder in use refers to are left alone, and so are all while something cannot be read.
@@ -62,12 +66,27 @@ struct Row {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let how = How::of(session, &args)?;
     let config = session.config()?;
-    let scopes = if args.all { scopes::all(&config)? } else { vec![session.scope.clone()] };
-    let stores = session.stores_or_empty(&config)?;
-    let bar = output::progress(Some(scopes.len() as u64), "cleaning up");
     // While somebody is asked, Ctrl-C is to end it as it ends any program.
     let mut interrupt = if how == How::Ask { None } else { Some(Interrupt::listen()?) };
     let mut failed = None;
+    let maintained = tokio::select! {
+        biased;
+        () = heard(&mut interrupt) => return Ok(Exit::Interrupted),
+        maintained = contexts::maintain(session, &config) => maintained,
+    };
+    match maintained {
+        Ok(()) => {}
+        // A folder that takes no backups keeps no conversation from being cleaned up.
+        Err(Failure::Library(error)) => {
+            output::warning(&format!("contexts: {}", with_causes(&error)));
+            failed = Some(error);
+        }
+        Err(failure) => return Err(failure),
+    }
+    // Only now, since a context may be gone.
+    let scopes = if args.all { scopes::all(&config)? } else { vec![session.scope.clone()] };
+    let stores = session.stores_or_empty(&config)?;
+    let bar = output::progress(Some(scopes.len() as u64), "cleaning up");
     let mut removed = 0;
     for scope in scopes {
         let cleaned = tokio::select! {

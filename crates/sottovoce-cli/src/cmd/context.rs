@@ -1,6 +1,8 @@
 //! `sottovoce context`, and `/context` in a chat: what the model is told, looked at and changed.
 
+pub(crate) mod named;
 mod screen;
+pub(crate) mod show;
 
 use std::sync::Arc;
 
@@ -20,20 +22,33 @@ Examples:
   sottovoce context prune --max-tokens 1000 --dry-run
   sottovoce context compact
   sottovoce context export talk.json --yes
+  sottovoce context create --preset calm-counselor    a conversation with a personality
+  sottovoce context list                              which of these there are
+  sottovoce --context \"Calm Counselor\" chat          and talking to one
 
-In a chat the same stands behind /context.";
+In a chat what is about one conversation stands behind /context.";
 
-/// Shows what the conversation consists of, and changes what the model is told of it
+/// Shows what the conversation consists of, and changes what the model is told of it; contexts by name
 ///
 /// Without an action, a summary: messages by role, artifacts, tokens of the next prompt, what it has cost, and what was
-/// said last.
+/// said last. A context that was created is a conversation in which the model plays a part, until it expires; global
+/// option --context names one, by its id or its name.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<Verb>,
 }
 
+#[derive(Subcommand)]
+enum Verb {
+    #[command(flatten)]
+    Named(named::Action),
+    #[command(flatten)]
+    One(Action),
+}
+
+/// What is done with one conversation, which a chat can do too.
 #[derive(Subcommand)]
 pub(crate) enum Action {
     /// Lists the messages, and which of them are out of the context
@@ -47,8 +62,7 @@ pub(crate) enum Action {
     },
     /// Lists the artifacts
     Artifacts,
-    /// Shows an artifact or a snapshot
-    Show(artifact::show::Args),
+    Show(show::Args),
     /// Tells how much the conversation holds, and when it expires
     Stats,
     Add(artifact::add::Args),
@@ -82,16 +96,21 @@ pub(crate) struct Open<'a> {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let action = match args.action {
+        Some(Verb::Named(action)) => return named::run(session, action).await,
+        Some(Verb::One(action)) => Some(action),
+        None => None,
+    };
     let config = session.config()?;
     let writes =
-        matches!(args.action, Some(Action::Clear | Action::Save { .. } | Action::Restore { .. }));
+        matches!(action, Some(Action::Clear | Action::Save { .. } | Action::Restore { .. }));
     let store = match writes {
         true => Arc::new(session.store_or_make(&config).await?),
         false => session.store_or_empty(&config).await?,
     };
     let conversation = session.conversation(&config, Arc::clone(&store))?;
     let open = Open { session, config: &config, store: &store, conversation: &conversation };
-    open.obey(args.action).await
+    open.obey(action).await
 }
 
 impl Open<'_> {
@@ -102,12 +121,7 @@ impl Open<'_> {
             None => screen::show(self).await?,
             Some(Action::Messages { role, last }) => self.messages(role, last).await?,
             Some(Action::Artifacts) => return artifact::list::list(session, store).await,
-            Some(Action::Show(args)) => {
-                return match self.is_snapshot(args.id()).await? {
-                    true => snapshot::show_one(session, conversation, args.id()).await,
-                    false => artifact::show::run(session, args).await,
-                };
-            }
+            Some(Action::Show(args)) => return show::run(self, args).await,
             Some(Action::Stats) => {
                 let stats = store.stats().await?;
                 match session.json {
@@ -133,13 +147,6 @@ impl Open<'_> {
             Some(Action::Restore { id }) => snapshot::restore(session, conversation, &id).await?,
         }
         Ok(Exit::Done)
-    }
-
-    /// Whether an id begins as a snapshot's does and as no artifact's.
-    async fn is_snapshot(&self, id: &str) -> Result<bool, Failure> {
-        let profile = self.store.profile().await?;
-        Ok(profile.snapshots().any(|known| known.starts_with(id))
-            && !profile.artifacts().any(|known| known.starts_with(id)))
     }
 
     async fn messages(&self, role: Option<ChatRole>, last: Option<usize>) -> Result<(), Failure> {

@@ -17,6 +17,7 @@ mod ask;
 mod backup;
 mod chat;
 mod context;
+mod contexts;
 mod conversations;
 mod doctor;
 mod forget;
@@ -28,6 +29,7 @@ mod models;
 #[path = "../../../../tests/common/ollama.rs"]
 mod ollama;
 mod pack;
+mod persona;
 mod repair;
 mod scopes;
 mod settings;

@@ -72,7 +72,9 @@ fn completions_are_made_for_every_shell() {
     let home = Home::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let made = home.run(&["completions", shell]);
-        assert!(out(&made).contains("verify"), "{shell}");
+        for word in ["verify", "persona", "max-history-tokens"] {
+            assert!(out(&made).contains(word), "{shell}: {word}");
+        }
     }
 }
 
@@ -121,6 +123,15 @@ fn help_wraps_once_and_escapes_nothing() {
         &["conversations"],
         &["cleanup"],
         &["stats"],
+        &["persona"],
+        &["persona", "create"],
+        &["persona", "edit"],
+        &["persona", "delete"],
+        &["context"],
+        &["context", "create"],
+        &["context", "show"],
+        &["context", "update"],
+        &["context", "delete"],
     ] {
         let help = out(&home.run(&[verb, &["--help"]].concat()));
         assert!(!help.contains('\\'), "{help}");
@@ -143,6 +154,8 @@ fn what_asks_says_what_comes_of_it_where_nobody_is_there() {
         &["artifact", "export"],
         &["artifact", "delete"],
         &["cleanup"],
+        &["persona", "delete"],
+        &["context", "delete"],
     ] {
         let help = out(&home.run(&[verb, &["--help"]].concat()));
         assert!(help.contains("  2  ") && help.contains("say --yes"), "{help}");

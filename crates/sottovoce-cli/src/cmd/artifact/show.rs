@@ -31,27 +31,20 @@ const LONGEST_JSON: u64 = 1 << 26;
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Its id, or the beginning of it
-    id: String,
+    pub(crate) id: String,
 
     /// Only these bytes, counted from 0 and both included; `1000-` goes to the end
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse_range)]
-    bytes: Option<Bytes>,
-}
-
-impl Args {
-    /// The id that was given.
-    pub(crate) fn id(&self) -> &str {
-        &self.id
-    }
+    pub(crate) bytes: Option<Bytes>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Bytes {
+pub(crate) struct Bytes {
     first: u64,
     last: u64,
 }
 
-fn parse_range(text: &str) -> Result<Bytes, String> {
+pub(crate) fn parse_range(text: &str) -> Result<Bytes, String> {
     let wrong = || "two numbers such as 0-999, or 1000-".to_owned();
     let (first, last) = text.split_once('-').ok_or_else(wrong)?;
     let first = first.trim().parse().map_err(|_| wrong())?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Parser;
-use sottovoce::{ConversationStore, Scope};
+use sottovoce::{ConversationStore, Error, Scope};
 
 use super::Chat;
 use super::lines::Line;
@@ -99,10 +99,22 @@ impl Chat {
             preparing.abort();
         }
         let store = Arc::new(self.session.open_scope(&self.config, scope.clone()).await?);
+        let opened = self.session.conversation_from(&self.config, Arc::clone(&store), false).await;
+        self.conversation = match opened {
+            Ok(conversation) => conversation,
+            // One that has expired, for example, does not end the chat with another.
+            Err(failure @ Failure::Library(Error::Context(_))) => {
+                failure.report();
+                self.ended(failure.code());
+                self.prepare();
+                return Ok(());
+            }
+            Err(failure) => return Err(failure),
+        };
         self.session.scope = scope;
-        self.conversation = self.session.conversation(&self.config, Arc::clone(&store))?;
         output::note(&format!("this is {} now", store.scope()));
         self.store = store;
+        self.introduce().await?;
         self.last = None;
         self.lines.forget();
         self.prepare();

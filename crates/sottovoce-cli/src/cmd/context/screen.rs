@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use sottovoce::{Artifact, ConversationStore, Overview, StoredMessage};
+use sottovoce::{Artifact, ConversationStore, NamedContext, Overview, StoredMessage};
 
 use super::Open;
+use super::named::shown;
 use crate::cmd::artifact::list::short;
 use crate::cmd::prune::beginning;
 use crate::exit::Failure;
@@ -26,6 +27,9 @@ struct Row<'a> {
     #[serde(flatten)]
     overview: &'a Overview,
     cost: f64,
+    /// Where the conversation is a context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<shown::Row<'a>>,
 }
 
 pub(super) async fn show(open: &Open<'_>) -> Result<(), Failure> {
@@ -33,14 +37,20 @@ pub(super) async fn show(open: &Open<'_>) -> Result<(), Failure> {
     let micros = overview.cost_micros(open.config.language_model.price_per_million);
     let cost = money(micros);
     let scope = open.store.scope().to_string();
+    let context = open.session.context_of(open.config, open.store).await?;
     if open.session.json {
-        return Ok(output::json(&Row { scope, overview: &overview, cost })?);
+        let context = context.as_ref().map(shown::Row::of);
+        return Ok(output::json(&Row { scope, overview: &overview, cost, context })?);
     }
     let row = |name: &str, value: String| output::line(format!("{BOLD}{name}:{BOLD:#} {value}"));
     output::line(format!("{BOLD}Context summary{BOLD:#}\n"))?;
     row("Conversation", scope)?;
     if let Some(title) = &overview.title {
         row("Title", format!("\"{}\"", output::one_line(title)))?;
+    }
+    if let Some(context) = &context {
+        row("Persona", persona(context))?;
+        row("Expiry", shown::expiry(open.session, context))?;
     }
     if !overview.tags.is_empty() {
         let tags: Vec<String> = overview.tags.iter().map(|tag| output::one_line(tag)).collect();
@@ -69,6 +79,19 @@ pub(super) async fn show(open: &Open<'_>) -> Result<(), Failure> {
         "`context messages` and `context artifacts` show all of them; `context --help` tells more",
     );
     Ok(())
+}
+
+/// Of which preset the personality is, and within which limits it answers.
+fn persona(context: &NamedContext) -> String {
+    let persona = &context.character.persona;
+    let preset = context.character.preset.as_deref().unwrap_or("its own");
+    format!(
+        "{}, temperature {}, answers of {} tokens, history of {}",
+        output::one_line(preset),
+        persona.temperature,
+        grouped(persona.max_tokens.into()),
+        grouped(persona.max_history_tokens.into()),
+    )
 }
 
 fn messages(newest: &[std::sync::Arc<StoredMessage>]) -> std::io::Result<()> {

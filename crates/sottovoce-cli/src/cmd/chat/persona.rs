@@ -1,0 +1,46 @@
+//! Whom one talks to in a chat, and until when.
+
+use sottovoce::Receipt;
+
+use super::Chat;
+use crate::cmd::context::named::shown::expiry;
+use crate::exit::Failure;
+use crate::output;
+
+/// From which share of the persona's history on a chat warns.
+const FULL: f64 = 0.8;
+
+impl Chat {
+    /// Says who the model is, if this conversation is a context, and warns where that ends soon.
+    pub(super) async fn introduce(&mut self) -> Result<(), Failure> {
+        self.is_full = false;
+        let Some(context) = self.session.context_of(&self.config, &self.store).await? else {
+            return Ok(());
+        };
+        let preset = match &context.character.preset {
+            Some(preset) => format!(", made from {}", output::one_line(preset)),
+            None => String::new(),
+        };
+        let (name, expiry) = (output::one_line(&context.name), expiry(&self.session, &context));
+        output::note(&format!("this is “{name}”{preset}; it {expiry} unless something is said"));
+        if context.expires_soon {
+            let id = &context.id;
+            output::warning(&format!(
+                "it expires within 24 hours; `sottovoce context extend {id}` puts that off"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Says once that the persona's history is nearly full.
+    pub(super) fn warn_when_full(&mut self, receipt: &Receipt) {
+        let is_context = receipt.history_limit.is_some();
+        if is_context && !self.is_full && receipt.is_history_filled(FULL) {
+            self.is_full = true;
+            output::warning(
+                "the history is more than 80 % full, and what is oldest will leave the prompt; \
+                 `/context compact` has the model summarize it",
+            );
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The upkeep of contexts: the daily backup, and removing what is over.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use sottovoce::{Config, Upkeep};
+
+use crate::exit::Failure;
+use crate::output;
+use crate::session::Session;
+
+/// What machines are told of it, if there is anything to tell.
+#[derive(Serialize)]
+struct Row<'a> {
+    contexts: Done<'a>,
+}
+
+#[derive(Serialize)]
+struct Done<'a> {
+    backup: Option<&'a PathBuf>,
+    /// How many files the daily backup lacks.
+    unread: usize,
+    removed: Vec<Removed<'a>>,
+    /// Those that are over but had to stay.
+    kept: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Removed<'a> {
+    id: &'a str,
+    backup: &'a PathBuf,
+}
+
+/// Looks after the contexts of the store; before the first use there are none.
+pub(super) async fn maintain(session: &Session, config: &Config) -> Result<(), Failure> {
+    let Some(contexts) = session.contexts(config)? else { return Ok(()) };
+    let bar = output::progress(None, "looking after contexts");
+    let done = contexts.maintain().await;
+    bar.finish_and_clear();
+    let done = done?;
+    if done == Upkeep::default() {
+        return Ok(());
+    }
+    match session.json {
+        true => Ok(json(&done)?),
+        false => {
+            say(&done);
+            Ok(())
+        }
+    }
+}
+
+fn json(done: &Upkeep) -> std::io::Result<()> {
+    let removed = done.removed.iter().map(|(id, backup)| Removed { id, backup }).collect();
+    let (backup, unread, kept) = (done.backup.as_ref(), done.unread, &done.kept);
+    output::json(&Row { contexts: Done { backup, unread, removed, kept } })
+}
+
+fn say(done: &Upkeep) {
+    if let Some(backup) = &done.backup {
+        output::note(&format!("backed up the contexts: {}", backup.display()));
+    }
+    if done.unread > 0 {
+        let files = output::counted(done.unread as u64, "file");
+        output::warning(&format!(
+            "the backup lacks {files} that cannot be read, so that older ones are kept; \
+             `sottovoce verify --all` names them"
+        ));
+    }
+    for (id, backup) in &done.removed {
+        output::note(&format!("removed the context {id}; its backup is {}", backup.display()));
+    }
+    for id in &done.kept {
+        output::warning(&format!(
+            "the context {id} is over, but is in use or cannot be backed up whole, and stays"
+        ));
+    }
+}

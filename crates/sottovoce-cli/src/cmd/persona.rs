@@ -1,0 +1,75 @@
+//! `sottovoce persona`
+
+mod create;
+mod delete;
+mod edit;
+mod shown;
+pub(crate) mod traits;
+
+use crate::exit::{Exit, Outcome};
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce persona list
+  sottovoce persona show calm-counselor
+  sottovoce persona create \"Dive Instructor\" --system-prompt-file dive.txt --temperature 0.3
+  sottovoce persona edit \"Dive Instructor\" --expiry-days 30
+  sottovoce persona delete \"Dive Instructor\"
+  sottovoce context create --preset calm-counselor     and talk to one
+
+Exit codes:
+  0  done                          2  the command was mistyped, or a figure is not within its limits
+  1  failed; see the message       4  no key, or the wrong one";
+
+/// Personalities that contexts are made from: what the model is told, and how it answers
+///
+/// Six are built in, and more can be made; all that is made or changed is sealed as messages are. A context takes its
+/// personality when it is made, so that changing a preset later changes no context.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Lists the presets: those that are built in, then your own, the newest first
+    List {
+        /// Also those that are not active
+        #[arg(long)]
+        all: bool,
+    },
+    /// Shows all of a preset
+    Show {
+        /// Its id or its name
+        #[arg(value_name = "ID|NAME")]
+        preset: String,
+    },
+    Create(create::Args),
+    Edit(edit::Args),
+    Delete(delete::Args),
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    match args.action {
+        Action::List { all } => {
+            let mut presets = session.presets(&session.config()?).await?;
+            presets.retain(|preset| all || preset.is_active);
+            shown::list(session, &presets)?;
+            if presets.is_empty() && !session.json {
+                output::note("no preset is active; --all lists those that are not");
+            }
+        }
+        Action::Show { preset } => {
+            let presets = session.presets(&session.config()?).await?;
+            shown::show(session, &sottovoce::Preset::find(presets, &preset)?)?;
+        }
+        Action::Create(args) => return create::run(session, args).await,
+        Action::Edit(args) => return edit::run(session, args).await,
+        Action::Delete(args) => return delete::run(session, &args).await,
+    }
+    Ok(Exit::Done)
+}

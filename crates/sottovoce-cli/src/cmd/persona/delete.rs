@@ -1,0 +1,74 @@
+//! `sottovoce persona delete`
+
+use serde::Serialize;
+use sottovoce::{ContextFailure, Error, Preset};
+
+use crate::exit::{Exit, Outcome};
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  done                          2  nobody to ask; say --yes
+  1  there is none of that id, or it is built in and was never changed
+  4  no key, or the wrong one";
+
+/// Deletes a preset; one that is built in goes back to what it was
+///
+/// Asks first. Contexts that were made from it stay as they are.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// Its id or its name
+    #[arg(value_name = "ID|NAME")]
+    preset: String,
+
+    /// Does not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Deleted {
+    deleted: String,
+    /// Whether one of that id is left, as it is built in.
+    is_built_in: bool,
+}
+
+pub(super) async fn run(session: &Session, args: &Args) -> Outcome {
+    let config = session.config()?;
+    let preset = Preset::find(session.presets(&config).await?, &args.preset)?;
+    let is_built_in = preset.is_built_in();
+    if is_built_in && preset.updated_at.is_none() {
+        return Err(Error::Context(ContextFailure::BuiltIn).into());
+    }
+    let name = output::one_line(&preset.name);
+    if !args.yes {
+        let (deed, question) = match is_built_in {
+            true => (
+                format!("take back all changes of the preset {}", preset.id),
+                format!("Really take back all changes of “{name}”?"),
+            ),
+            false => (
+                format!("delete the preset {} for ever", preset.id),
+                format!("Really delete “{name}” for ever?"),
+            ),
+        };
+        session.check_attended(&deed)?;
+        if !output::confirmed(&question)? {
+            output::note("nothing was deleted");
+            return Ok(Exit::Done);
+        }
+    }
+    session.contexts_or_make(&config)?.delete_preset(&preset.id).await?;
+    let deleted = preset.id;
+    if session.json {
+        output::json(&Deleted { deleted, is_built_in })?;
+    } else if is_built_in {
+        output::note(&format!("the preset {deleted} is what is built in again"));
+    } else {
+        output::note(&format!("deleted the preset {deleted} for ever"));
+    }
+    Ok(Exit::Done)
+}

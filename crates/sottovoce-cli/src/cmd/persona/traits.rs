@@ -1,0 +1,136 @@
+//! What a preset and a context have in common: who the model is to be.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use sottovoce::{Persona, PersonaChange};
+
+use crate::exit::Failure;
+use crate::output::{self, DIM};
+use crate::session::without_line_end;
+
+/// More than any system prompt may have, so that a wrong file is not read to its end.
+const LONGEST: u64 = 1 << 20;
+
+/// Options that say who the model is to be.
+#[derive(clap::Args)]
+pub(crate) struct Traits {
+    /// What the model is told first in every prompt
+    #[arg(long, value_name = "TEXT")]
+    system_prompt: Option<String>,
+
+    /// Reads that from a file; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "system_prompt")]
+    system_prompt_file: Option<PathBuf>,
+
+    /// How it is to behave, told behind the system prompt
+    #[arg(long, value_name = "TEXT")]
+    personality: Option<String>,
+
+    /// How freely it chooses its words, 0 to 1; 0.7 unless given
+    #[arg(long, value_name = "T")]
+    temperature: Option<f64>,
+
+    /// The most tokens of an answer; 1000 unless given
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u32>,
+
+    /// The most tokens of history in a prompt; 15000 unless given
+    #[arg(long, value_name = "N")]
+    max_history_tokens: Option<u32>,
+
+    /// After how many days without a word a context expires; 7 unless given
+    #[arg(long, value_name = "DAYS")]
+    expiry_days: Option<u32>,
+}
+
+impl Traits {
+    /// What these options change.
+    pub(crate) fn change(self) -> Result<PersonaChange, Failure> {
+        let system_prompt = match self.system_prompt_file {
+            Some(file) => Some(read(&file)?),
+            None => self.system_prompt,
+        };
+        Ok(PersonaChange {
+            system_prompt,
+            personality: self.personality,
+            temperature: self.temperature,
+            max_tokens: self.max_tokens,
+            max_history_tokens: self.max_history_tokens,
+            expiry_days: self.expiry_days,
+        })
+    }
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let done = if file == Path::new("-") {
+        io::stdin().lock().take(LONGEST).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(file).and_then(|open| open.take(LONGEST).read_to_string(&mut text))
+    };
+    match done {
+        Ok(_) => Ok(without_line_end(&text).to_string()),
+        Err(error) => Err(Failure::input(
+            format!("the system prompt in {} cannot be read: {error}", file.display()),
+            "name a text file in UTF-8, or give the text with --system-prompt",
+        )),
+    }
+}
+
+/// A persona of its own, if the change says what it is to be told.
+pub(crate) fn made(change: &PersonaChange) -> Option<Persona> {
+    let mut persona = Persona::new(change.system_prompt.clone()?);
+    change.apply(&mut persona);
+    Some(persona)
+}
+
+/// A persona as machines read it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Row<'a> {
+    system_prompt: &'a str,
+    personality: &'a str,
+    temperature: f64,
+    max_tokens: u32,
+    max_history_tokens: u32,
+    expiry_days: u32,
+}
+
+impl<'a> Row<'a> {
+    pub(crate) fn of(persona: &'a Persona) -> Self {
+        Self {
+            system_prompt: &persona.system_prompt,
+            personality: &persona.personality,
+            temperature: persona.temperature,
+            max_tokens: persona.max_tokens,
+            max_history_tokens: persona.max_history_tokens,
+            expiry_days: persona.expiry_days,
+        }
+    }
+}
+
+/// One line about something that is shown whole.
+pub(crate) fn row(name: &str, value: &str) -> io::Result<()> {
+    output::line(format!("{DIM}{name:<18}{DIM:#} {}", output::one_line(value)))
+}
+
+/// A persona as people read it.
+pub(crate) fn show(persona: &Persona) -> io::Result<()> {
+    row("temperature", &persona.temperature.to_string())?;
+    row("max-tokens", &persona.max_tokens.to_string())?;
+    row("max-history-tokens", &persona.max_history_tokens.to_string())?;
+    row("expiry-days", &persona.expiry_days.to_string())?;
+    words("personality", &persona.personality)?;
+    words("system-prompt", &persona.system_prompt)
+}
+
+/// Somebody's words, which may be many lines.
+fn words(name: &str, words: &str) -> io::Result<()> {
+    if words.trim().is_empty() {
+        return row(name, "none");
+    }
+    let words = output::printable(words).replace('\n', "\n    ");
+    output::line(format!("{DIM}{name}{DIM:#}\n    {words}"))
+}

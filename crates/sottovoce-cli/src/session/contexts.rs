@@ -1,0 +1,86 @@
+//! The contexts of the store, and which of them is meant.
+
+use sottovoce::{
+    Config, ContextFailure, ContextRegistry, ConversationStore, Error, FileConversationStore,
+    NamedContext, Preset, Scope,
+};
+
+use super::Session;
+use crate::exit::Failure;
+
+impl Session {
+    /// The contexts, for reading; `None` before the first use, since what keeps nothing makes no key.
+    pub(crate) fn contexts(&self, config: &Config) -> Result<Option<ContextRegistry>, Failure> {
+        let stores = self.stores_or_empty(config)?;
+        match stores.is_empty() {
+            true => Ok(None),
+            false => Ok(Some(config.contexts(stores.keys(), self.clock())?)),
+        }
+    }
+
+    /// The contexts, for writing; makes the key file on first use.
+    pub(crate) fn contexts_or_make(&self, config: &Config) -> Result<ContextRegistry, Failure> {
+        Ok(config.contexts(self.stores_or_make(config)?.keys(), self.clock())?)
+    }
+
+    /// The context of an id or a name, and the registry that has it.
+    pub(crate) async fn find_context(
+        &self,
+        config: &Config,
+        id_or_name: &str,
+    ) -> Result<(ContextRegistry, NamedContext), Failure> {
+        let none = ContextFailure::NoSuchContext { known: Vec::new() };
+        let contexts = self.contexts(config)?.ok_or(Error::Context(none))?;
+        let found = contexts.find(id_or_name).await?;
+        Ok((contexts, found))
+    }
+
+    /// The scope of the context of an id or a name.
+    pub(crate) async fn scope_of_context(&self, id_or_name: &str) -> Result<Scope, Failure> {
+        let (_, found) = self.find_context(&self.config()?, id_or_name).await?;
+        Ok(Scope::Named { id: found.id })
+    }
+
+    /// The context that a conversation is, if it is one.
+    pub(crate) async fn context_of(
+        &self,
+        config: &Config,
+        store: &FileConversationStore,
+    ) -> Result<Option<NamedContext>, Failure> {
+        let Some((contexts, id)) = self.registered(config, store).await? else { return Ok(None) };
+        Ok(Some(contexts.get(id).await?))
+    }
+
+    /// Refuses a context that has expired, was deleted or is full, however it was named.
+    pub(crate) async fn check_open(
+        &self,
+        config: &Config,
+        store: &FileConversationStore,
+    ) -> Result<(), Failure> {
+        if let Some((contexts, id)) = self.registered(config, store).await? {
+            contexts.open(id).await?;
+        }
+        Ok(())
+    }
+
+    /// The registry, and the id of the context that a conversation is.
+    async fn registered<'a>(
+        &self,
+        config: &Config,
+        store: &'a FileConversationStore,
+    ) -> Result<Option<(ContextRegistry, &'a str)>, Failure> {
+        let Scope::Named { id } = &**store.scope() else { return Ok(None) };
+        if store.profile().await?.character.is_none() {
+            return Ok(None);
+        }
+        Ok(self.contexts(config)?.map(|contexts| (contexts, id.as_str())))
+    }
+
+    /// All presets; before the first use, those that are built in.
+    pub(crate) async fn presets(&self, config: &Config) -> Result<Vec<Preset>, Failure> {
+        match self.contexts(config)? {
+            Some(contexts) => Ok(contexts.presets().await?),
+            None => Ok(Preset::all_built_in()),
+        }
+    }
+}
