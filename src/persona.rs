@@ -12,7 +12,9 @@ use zeroize::Zeroize;
 
 pub use character::Character;
 pub use preset::Preset;
-pub(crate) use preset::{MOST_PRESETS, canonical, in_force};
+#[cfg(feature = "sqlite")]
+pub(crate) use preset::canonical;
+pub(crate) use preset::{MOST_PRESETS, in_force};
 
 use crate::error::{ContextFailure, Result};
 

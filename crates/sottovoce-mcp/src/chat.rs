@@ -219,7 +219,7 @@ async fn ask(
     let usage = &kept.report.usage;
     let counted = match (usage.prompt_tokens, usage.answer_tokens) {
         (None, None) => None,
-        (prompt, answer) => Some(u64::from(prompt.unwrap_or(0)) + u64::from(answer.unwrap_or(0))),
+        (prompt, answer) => Some(prompt.unwrap_or(0) + answer.unwrap_or(0)),
     };
     Ok(Turn { utterance, reply, receipt: kept.report.receipt, counted, cut: usage.cut })
 }

@@ -66,7 +66,7 @@ impl Hub {
         let registry = config.contexts(keys.clone(), Arc::clone(&clock))?;
         let mut secret = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *secret).map_err(|_| Error::NoRandomness)?;
-        let codec = RequestStateCodec::try_new(&*secret)
+        let codec = RequestStateCodec::try_new(secret.as_slice())
             .map_err(|error| Error::host("the protocol's library", error))?;
         Ok(Arc::new(Self {
             config,

@@ -27,7 +27,10 @@ impl Wanted {
     pub(crate) fn add(&self, uri: String) -> bool {
         let mut wanted = self.uris();
         let has_room = wanted.len() < MOST || wanted.contains(&uri);
-        has_room && (wanted.insert(uri) || has_room)
+        if has_room {
+            wanted.insert(uri);
+        }
+        has_room
     }
 
     pub(crate) fn remove(&self, uri: &str) {
