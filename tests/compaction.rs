@@ -289,6 +289,28 @@ async fn a_prompt_that_is_nearly_full_is_followed_by_a_summary_once_nobody_speak
     assert!(bytes(&house).await.contains(SUMMARY));
 }
 
+#[tokio::test]
+async fn a_contexts_history_is_summarized_only_when_somebody_asks_for_it() {
+    let house = House::with(
+        |conversation| conversation.compact_at(0.75, Duration::from_millis(1)),
+        |builder| builder.budget(420),
+    )
+    .await;
+    let now = "2025-08-24T05:31:01Z".parse().unwrap();
+    let character = sottovoce::Character::new(sottovoce::Persona::new("You are Mira."), now);
+    let change = |profile: &mut sottovoce::Profile| profile.character = Some(character);
+    house.store.change_profile(Box::new(change)).await.unwrap();
+    for n in 0..12 {
+        house.model.says(&format!("answer {n}"));
+        house.conversation.ask(format!("question {n}")).await.unwrap().whole().await.unwrap();
+    }
+    house.model.says(SUMMARY);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(house.store.profile().await.unwrap().compaction(None).is_none());
+    house.conversation.compact(2).await.unwrap();
+    assert!(house.store.profile().await.unwrap().compaction(None).is_some());
+}
+
 #[test]
 fn threads_and_clean_starts_know_nothing_of_each_others_summaries() {
     block_on(async {

@@ -19,7 +19,7 @@ pub(super) struct History<'a> {
     request: &'a ContextRequest<'a>,
     pub(super) profile: Arc<Profile>,
     /// The summary that stands in the prompt for what is older.
-    summary: Option<Compaction>,
+    summary: Option<&'a Compaction>,
 }
 
 impl<'a> History<'a> {
@@ -28,7 +28,7 @@ impl<'a> History<'a> {
         request: &'a ContextRequest<'a>,
     ) -> Result<Self> {
         let (profile, summary) = match request.profile {
-            Some(profile) => (Arc::clone(profile), profile.compaction(request.thread).cloned()),
+            Some(profile) => (Arc::clone(profile), profile.compaction(request.thread)),
             None => (store.profile().await?, None),
         };
         Ok(Self { store, request, profile, summary })
@@ -79,7 +79,7 @@ impl<'a> History<'a> {
             && stored.seq > self.request.after
             && !self.profile.hides(stored)
             && !self.profile.is_pruned(stored.seq)
-            && !self.summary.as_ref().is_some_and(|summary| summary.replaces(stored))
+            && !self.summary.is_some_and(|summary| summary.replaces(stored))
     }
 
     /// Whether neither it nor anything before it belongs to the history. Of one that another system said before the
@@ -89,6 +89,6 @@ impl<'a> History<'a> {
         let is_summarized = |summary: &Compaction| stored.ordered_at() < summary.until;
         stored.seq <= self.request.after.max(cleared)
             || self.profile.is_unknown
-            || self.summary.as_ref().is_some_and(is_summarized)
+            || self.summary.is_some_and(is_summarized)
     }
 }

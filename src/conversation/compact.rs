@@ -91,9 +91,11 @@ impl Conversation {
         self.store.uncompact(self.thread.clone()).await
     }
 
-    /// Whether a prompt was long enough for older messages to be summarized.
+    /// Whether a prompt was long enough for older messages to be summarized. Those of a context never are unasked: a
+    /// summary would stand behind its personality, and change the head of every prompt.
     pub(super) fn is_filled(&self, receipt: &Receipt) -> bool {
-        self.compact_at.is_some_and(|(share, _)| receipt.is_filled(share))
+        receipt.history_limit.is_none()
+            && self.compact_at.is_some_and(|(share, _)| receipt.is_filled(share))
     }
 
     /// Compacts in the background, unless a turn begins first. What goes wrong is tried again after the next turn.

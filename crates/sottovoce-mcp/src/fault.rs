@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use rmcp::model::{CallToolResult, ContentBlock};
-use sottovoce::Error;
+use sottovoce::{ContextFailure, Error};
 
 /// Why something could not be done, in words for the model that asked. They hold nothing of what anybody said.
 #[derive(Debug)]
@@ -27,7 +27,25 @@ impl From<Error> for Fault {
             reason = format!("{reason}: {deeper}");
             cause = deeper.source();
         }
-        Self(format!("{reason}. What helps: {}", error.help()))
+        Self(format!("{reason}. What helps: {}", help(&error)))
+    }
+}
+
+/// What a model can do about it with the tools that it has.
+fn help(error: &Error) -> &'static str {
+    let Error::Context(failure) = error else { return error.help() };
+    match failure {
+        ContextFailure::NoSuchContext { .. } => "context-manage lists the contexts",
+        ContextFailure::NoSuchPreset { .. } => "personality-preset-manage lists the presets",
+        ContextFailure::Expired { .. } => "context-manage with the action extend puts that off",
+        ContextFailure::Deleted { .. } => {
+            "context-manage with the action update and isActive true takes it back"
+        }
+        ContextFailure::Full { .. } => {
+            "conversation-manage deletes messages; or make another context"
+        }
+        ContextFailure::TooManyContexts { .. } => "delete contexts that are not needed",
+        _ => error.help(),
     }
 }
 
