@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::crypto::{EncryptionKey, Envelope, Place, Scratch, SealingKey, line};
+use crate::import::{Backup, OpenStore};
+use crate::persona::in_force;
 use crate::scope::Scope;
 use crate::store::erased::Erased;
 use crate::store::folder::{Folder, HeadState};
@@ -16,10 +18,11 @@ use crate::store::pack::audit::Audit;
 use crate::store::pack::lines::{Backwards, Lines};
 use crate::store::pack::merge::{find, merge};
 use crate::store::pack::{Line, OpenedPack, Pack, PackName};
-use crate::store::record::{decode, encode};
+use crate::store::record::{decode, encode, object};
 use crate::store::tail::Tail;
 use crate::store::vault::Vault;
 use crate::store::verify::verify;
+use crate::store::{ConversationStore, Profile, StoreOptions, scopes};
 
 /// The secret of the saved inputs, some of which open.
 const SECRET: &str = "test key, not secret";
@@ -198,7 +201,7 @@ pub fn config(bytes: &[u8]) {
     let mut sections: serde_json::Map<String, serde_json::Value> = serde_json::Map::new();
     for setting in config.settings() {
         let (section, name) = setting.key.split_once('.').unwrap();
-        if setting.origin != "default" && name != "EncryptionKey" {
+        if setting.origin != "default" && setting.value != "(redacted)" {
             let section = sections.entry(section).or_insert_with(|| serde_json::json!({}));
             section.as_object_mut().unwrap().insert(name.into(), setting.value.clone());
         }
@@ -206,6 +209,41 @@ pub fn config(bytes: &[u8]) {
     let again = load(&serde_json::to_vec(&sections).unwrap()).unwrap();
     assert_eq!(again.context, config.context);
     assert_eq!(again.language_model, config.language_model);
+    assert_eq!(again.personas, config.personas);
+    assert_eq!(again.mcp.scopes, config.mcp.scopes);
+}
+
+/// The plaintext of a conversation's settings: what is accepted is written the same.
+pub fn profile(bytes: &[u8]) {
+    let Some(profile) = object::<Profile>(bytes) else { return };
+    let written = serde_json::to_vec(&profile).unwrap();
+    assert!(object::<Profile>(&written).unwrap() == profile);
+    assert!(in_force(&profile.presets).len() >= 6.max(profile.presets.len()));
+}
+
+/// An export is taken over, whole or in part, or refused; the store can be read either way.
+pub fn backup(bytes: &[u8]) {
+    let file =
+        std::env::temp_dir().join(format!("sottovoce-fuzz-{}.sottovoce", std::process::id()));
+    std::fs::write(&file, bytes).unwrap();
+    let root = std::env::temp_dir().join(format!("sottovoce-fuzz-{}", std::process::id()));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let below = root.clone();
+        let open: OpenStore = Box::new(move |scope| {
+            let (options, below) = (StoreOptions::new(key()).scope(scope), below.clone());
+            Box::pin(async move { options.open(below).await })
+        });
+        drop(Backup::new(&file).import(open, |_| {}, |_| {}).await);
+        for scope in scopes(&root).unwrap() {
+            let store = StoreOptions::new(key()).scope(scope).open(&root).await.unwrap();
+            // What an export lists and does not bring is missing, as after an interruption.
+            store.verify(|_| {}).await.unwrap();
+            store.read_tail(usize::MAX).await.unwrap();
+        }
+    });
+    std::fs::remove_file(&file).unwrap();
+    drop(std::fs::remove_dir_all(&root));
 }
 
 #[cfg(test)]
@@ -218,6 +256,8 @@ fn every_saved_input_still_holds() {
         ("head", head),
         ("pack", pack),
         ("vault", vault),
+        ("profile", profile),
+        ("backup", backup),
         #[cfg(feature = "config")]
         ("config", config),
     ];

@@ -47,6 +47,11 @@ impl Page {
         Ok(Self { number, size })
     }
 
+    /// How many items there are up to its end.
+    pub(crate) fn end(self) -> usize {
+        self.number.saturating_mul(self.size)
+    }
+
     pub(crate) fn of<T>(self, all: impl Iterator<Item = T>) -> Vec<T> {
         all.skip((self.number - 1).saturating_mul(self.size)).take(self.size).collect()
     }

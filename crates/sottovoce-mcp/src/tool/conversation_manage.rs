@@ -147,18 +147,22 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
 
 async fn list(store: &FileConversationStore, id: &str, given: &Arguments) -> Result<Output, Fault> {
     let page = Page::new(given.page, given.page_size, USUAL_PAGE)?;
-    let messages = store.read_tail(usize::MAX).await?.messages;
-    let shape = |stored: &_| MessageShape::new(id, stored);
-    let conversations = match given.reverse.unwrap_or(true) {
+    let total = usize::try_from(store.stats().await?.message_count).unwrap_or(usize::MAX);
+    let from_the_newest = given.reverse.unwrap_or(true);
+    // The newest pages need no more than themselves to be read.
+    let most = if from_the_newest { page.end() } else { usize::MAX };
+    let messages = store.read_tail(most).await?.messages;
+    let conversations = match from_the_newest {
         true => page.of(messages.iter().rev()),
         false => page.of(messages.iter()),
     };
+    let shape = |stored: &std::sync::Arc<_>| MessageShape::new(id, stored);
     Ok(Output {
-        conversations: Some(conversations.into_iter().map(|stored| shape(stored)).collect()),
-        total_count: Some(messages.len()),
+        conversations: Some(conversations.into_iter().map(shape).collect()),
+        total_count: Some(total),
         page: Some(page.number),
         page_size: Some(page.size),
-        ..done(format!("there are {} messages", messages.len()))
+        ..done(format!("there are {total} messages"))
     })
 }
 
