@@ -6,6 +6,7 @@ programs, NODE_BIN the folder of Node's commands, OLD_PYTHON an interpreter with
 
 import importlib
 import inspect
+import logging
 import sys
 import time
 import traceback
@@ -21,7 +22,7 @@ LIMIT = 120
 def checks(names):
     for name in names:
         module = importlib.import_module(f"check_{name}")
-        for function in vars(module).values():
+        for function in list(vars(module).values()):
             is_own = inspect.iscoroutinefunction(function) and function.__module__ == module.__name__
             if is_own and not function.__name__.startswith("_"):
                 yield name, function
@@ -35,6 +36,7 @@ async def bounded(function):
 def main():
     # Older revisions of the protocol are what is tried too.
     warnings.simplefilter("ignore", MCPDeprecationWarning)
+    logging.getLogger("mcp").setLevel(logging.ERROR)
     here = Path(__file__).parent
     names = sys.argv[1:] or sorted(path.stem.removeprefix("check_") for path in here.glob("check_*.py"))
     failed, begun = [], time.monotonic()

@@ -36,6 +36,7 @@ class Store:
             "SOTTOVOCE__LANGUAGEMODEL__BASEURL": "http://127.0.0.1:9",
             **settings,
         }
+        self.run("init")
 
     def __enter__(self):
         return self
