@@ -10,12 +10,12 @@ from sottovoce import ERAS, TOKEN, Store, done, http_client, http_server, make_c
 
 
 async def the_printed_block_starts_a_server_of_the_same_store():
-    # A relative folder would be another one for a client that starts the server somewhere else.
     with Store() as store:
         (store.folder / "appsettings.json").write_text(json.dumps({"Mcp": {"Scopes": "contexts default"}}))
         store.run("append", "--role", "user", "a plum of the default conversation")
         printed = store.run("--config", "appsettings.json", "mcp", "--print-config")
         server = json.loads(printed)["mcpServers"]["sottovoce"]
+        # Where a relative path would lead somewhere else.
         elsewhere = store.folder / "elsewhere"
         elsewhere.mkdir()
         parameters = StdioServerParameters(command=server["command"], args=server["args"], env=server["env"], cwd=elsewhere)
@@ -33,7 +33,9 @@ async def the_printed_block_starts_a_server_of_the_same_store():
 
 
 async def the_printed_block_holds_no_secret():
-    with Store(SOTTOVOCE__MCP__TOKEN=TOKEN, SOTTOVOCE__CONTEXT__PASSPHRASE="also secret") as store:
+    with Store(SOTTOVOCE__MCP__TOKEN=TOKEN) as store:
+        del store.environment["SOTTOVOCE__CONTEXT__KEYFILE"]
+        store.environment["SOTTOVOCE__CONTEXT__PASSPHRASE"] = "also secret"
         for arguments in ((), ("--http", "127.0.0.1:8765")):
             printed = store.run("mcp", "--print-config", *arguments)
             assert TOKEN not in printed and "also secret" not in printed, printed
