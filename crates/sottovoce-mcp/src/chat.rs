@@ -145,7 +145,7 @@ async fn talk(
             Sampled::Failed(fault) => return Ok(Err(fault)),
         }
     } else {
-        match ask(&conversation, &given.message, request).await {
+        match ask(hub, &conversation, &given.message, request).await {
             Ok(turn) => turn,
             Err(fault) => return Ok(Err(fault)),
         }
@@ -176,20 +176,23 @@ async fn begin(hub: &Hub, given: &Arguments) -> Result<(Target, Conversation), F
 
 /// Has the configured model answer.
 async fn ask(
+    hub: &Hub,
     conversation: &Conversation,
     words: &str,
     request: &RequestContext<RoleServer>,
 ) -> Result<Turn, Fault> {
     let mut answer = tokio::select! {
         answer = conversation.ask(words) => answer?,
-        () = request.ct.cancelled() => return Err(Fault::new("cancelled before it was said")),
+        () = hub.given_up(request) => return Err(Fault::new("cancelled before it was said")),
     };
     let utterance = answer.utterance().cloned();
+    // One wait for the whole answer: each piece would begin the last moment anew.
+    let mut given_up = std::pin::pin!(hub.given_up(request));
     let (mut told, mut pieces) = (Instant::now(), 0_u32);
     let kept = loop {
         let piece = tokio::select! {
             piece = answer.next() => piece,
-            () = request.ct.cancelled() => {
+            () = &mut given_up => {
                 drop(answer);
                 // What had come of the answer is kept before anybody hears that it is over.
                 conversation.close().await?;

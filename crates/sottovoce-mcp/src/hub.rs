@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use rmcp::RoleServer;
 use rmcp::model::RequestStateCodec;
+use rmcp::service::RequestContext;
 use sottovoce::{
     Clock, Config, ContextRegistry, Conversation, ConversationStore, EncryptionKey, Error,
     FileConversationStore, NamedContext, Result, Scope,
@@ -17,6 +20,8 @@ use crate::fault::Fault;
 
 /// How many changes a client may be behind before it is only told that there were some.
 const BEHIND: usize = 256;
+/// How long a model may go on answering when the server ends. Clients that start a server kill it soon after.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// How many conversations are kept ready.
 const READY: usize = 256;
 
@@ -84,6 +89,29 @@ impl Hub {
     /// Ends what waits for changes, when it is cancelled.
     pub fn stop(&self) -> CancellationToken {
         self.stop.clone()
+    }
+
+    /// Returns when a call is not to go on: its client has given it up, or the server ends and a last moment is over.
+    pub(crate) async fn given_up(&self, request: &RequestContext<RoleServer>) {
+        let ending = async {
+            self.stop.cancelled().await;
+            tokio::time::sleep(LAST_MOMENT).await;
+        };
+        tokio::select! {
+            () = request.ct.cancelled() => {}
+            () = ending => {}
+        }
+    }
+
+    /// Waits for turns that are given up, and keeps what had come of their answers. Whoever ends a server calls it last.
+    pub async fn close(&self) {
+        let open: Vec<_> = self.ready().values().cloned().collect();
+        let closing = open.iter().map(async |conversation| {
+            if let Err(error) = conversation.close().await {
+                tracing::warn!(%error, "the beginning of an answer is not kept");
+            }
+        });
+        futures_util::future::join_all(closing).await;
     }
 
     /// Tells whoever listens.

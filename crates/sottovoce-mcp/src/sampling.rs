@@ -77,7 +77,7 @@ pub(crate) async fn ask(
 ) -> Result<Sampled, ErrorData> {
     let outcome = match is_modern(request) {
         true => in_rounds(hub, asked, round).await?,
-        false => at_once(asked, request).await,
+        false => at_once(hub, asked, request).await,
     };
     Ok(outcome.unwrap_or_else(Sampled::Failed))
 }
@@ -152,7 +152,11 @@ async fn answered(
 }
 
 /// Asks a client that can be asked while its call goes on.
-async fn at_once(asked: Asked<'_>, request: &RequestContext<RoleServer>) -> Result<Sampled, Fault> {
+async fn at_once(
+    hub: &Hub,
+    asked: Asked<'_>,
+    request: &RequestContext<RoleServer>,
+) -> Result<Sampled, Fault> {
     let heard = asked.conversation.hear(asked.words).await?;
     let wanted = CreateMessageRequest::new(params(&heard.prompt)?);
     let wanted = ServerRequest::CreateMessageRequest(wanted);
@@ -163,7 +167,7 @@ async fn at_once(asked: Asked<'_>, request: &RequestContext<RoleServer>) -> Resu
     let id = handle.id.clone();
     let answer = tokio::select! {
         answer = handle.await_response() => answer,
-        () = request.ct.cancelled() => {
+        () = hub.given_up(request) => {
             let why = Some("the call was cancelled".to_owned());
             let cancelled = CancelledNotificationParam::new(Some(id), why);
             drop(request.peer.notify_cancelled(cancelled).await);

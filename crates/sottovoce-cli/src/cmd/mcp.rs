@@ -83,6 +83,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
     };
     ended.cancel();
+    // Otherwise the beginnings of answers that were broken off would be lost with the process.
+    drop(tokio::time::timeout(Duration::from_secs(5), hub.close()).await);
     // What it is writing is whole or not there; nobody is to wait for long.
     drop(tokio::time::timeout(Duration::from_secs(5), upkeep).await);
     match outcome {
