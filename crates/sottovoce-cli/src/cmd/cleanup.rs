@@ -31,7 +31,7 @@ Exit codes:
 /// conversations with Context.MaxMessages and Context.TtlSeconds.
 ///
 /// Contexts are looked after whichever conversation is named: once a day all of them are backed up, sealed, and those that
-/// were deleted or have expired longer ago than Personas.RemoveAfterDays are removed after a backup of their own.
+/// a clean-up found deleted or expired longer ago than Personas.RemoveAfterDays are removed after a backup of their own.
 ///
 /// Artifacts that no message refers to any more are listed; only --artifacts deletes them, after asking. Those that a
 /// snapshot, a summary or a folder in use refers to are left alone, and so are all while something cannot be read.

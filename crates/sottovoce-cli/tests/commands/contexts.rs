@@ -316,14 +316,20 @@ fn one_conversation_is_named_once() {
 fn cleanup_backs_contexts_up_once_a_day_and_removes_what_is_long_over() {
     let home = Home::new();
     let gone = made_hours_ago(&home, "Old", 30 * 24);
-    let kept = made_hours_ago(&home, "Newer", 8 * 24);
+    let kept = made_hours_ago(&home, "Newer", 6 * 24);
+    // What is found over for the first time stays, however long it has been.
     let cleaned = rows(&home.run(&["cleanup", "--json"]));
     let done = &cleaned[0]["contexts"];
     assert!(Path::new(done["backup"].as_str().unwrap()).is_file());
+    assert_eq!((&done["unread"], &done["removed"]), (&0.into(), &serde_json::json!([])));
+    assert_eq!(cleaned[1]["scope"], "default");
+    assert_eq!(list(&home, &["--all"]).len(), 2);
+    let mut soon = home.command(&["cleanup", "--json"]);
+    let cleaned = rows(&soon.env("SOTTOVOCE__PERSONAS__REMOVEAFTERDAYS", "0").output().unwrap());
+    let done = &cleaned[0]["contexts"];
     assert_eq!(done["removed"][0]["id"], *gone);
     assert!(Path::new(done["removed"][0]["backup"].as_str().unwrap()).is_file());
-    assert_eq!((&done["unread"], &done["kept"]), (&0.into(), &serde_json::json!([])));
-    assert_eq!(cleaned[1]["scope"], "default");
+    assert_eq!((&done["backup"], &done["kept"]), (&Value::Null, &serde_json::json!([])));
     let left: Vec<Value> = list(&home, &["--all"]).iter().map(|row| row["id"].clone()).collect();
     assert_eq!(left, [Value::from(kept)]);
     let again = home.run(&["cleanup", "--all", "--json"]);
