@@ -6,7 +6,7 @@
 
 // What the newest revision has put aside, the revisions before it still need.
 #![allow(deprecated)]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "only a test talks to it")]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "only a test talks to it")]
 #![allow(clippy::print_stderr, reason = "that is where the address is told")]
 
 mod forms;
