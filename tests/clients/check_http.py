@@ -123,6 +123,29 @@ async def a_server_that_is_told_to_end_ends_within_seconds_and_keeps_what_had_co
             store.is_sound()
 
 
+async def a_session_that_its_client_ends_is_over():
+    with Store() as store, http_server(store) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": BEARER}
+
+        def status(verb, more, **message):
+            connection.request(verb, "/mcp", json.dumps({"jsonrpc": "2.0", **message}) if message else None, usual | more)
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status, answer.headers.get("Mcp-Session-Id")
+
+        client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+        code, number = status("POST", {}, id=1, method="initialize", params=client)
+        assert code == 200 and number
+        own = {"Mcp-Session-Id": number, "MCP-Protocol-Version": "2025-11-25"}
+        assert status("POST", own, method="notifications/initialized")[0] == 202
+        assert status("POST", own, id=2, method="tools/list", params={})[0] == 200
+        # Clients take other answers for a failure, and say so in their logs.
+        assert status("DELETE", own)[0] in (200, 204)
+        assert status("POST", own, id=3, method="tools/list", params={})[0] == 404
+        connection.close()
+
+
 async def sessions_of_clients_that_go_do_not_get_in_the_way_of_others():
     with Store() as store, http_server(store) as server:
         for era in ERAS:

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, Method, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::server::conn::http1;
@@ -221,7 +221,13 @@ fn connection<S: ServerHandler>(
             if request.uri().path() != PATH {
                 return Ok(plain(StatusCode::NOT_FOUND, "the server is at /mcp\n"));
             }
-            service.call(request).await
+            let ends_session = request.method() == Method::DELETE;
+            let mut response = service.call(request).await?;
+            if ends_session && response.status() == StatusCode::ACCEPTED {
+                // It is over by now, and clients take this answer for a failure.
+                response = plain(StatusCode::NO_CONTENT, "");
+            }
+            Ok(response)
         }
     };
     http1::Builder::new()
