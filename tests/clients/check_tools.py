@@ -35,6 +35,8 @@ async def _contexts(c):
     assert [context["name"] for context in listed["contexts"]] == ["Helper", "Mira"], listed
     second = await done(c, CONTEXT, action="list", page=2, pageSize=1, includeExpired=True)
     assert [context["id"] for context in second["contexts"]] == [mira] and second["totalCount"] == 2
+    # To JSON Schema these are integers too, and some clients write every number so.
+    assert (await done(c, CONTEXT, action="list", page=2.0, pageSize=1.0))["contexts"] == second["contexts"]
     assert (await done(c, CONTEXT, action="get", contextId="Mira"))["context"]["id"] == mira
     updated = await done(c, CONTEXT, action="update", contextId=mira, name="Mira 2", maxHistoryTokens=2000)
     assert updated["context"]["name"] == "Mira 2" and updated["context"]["maxHistoryTokens"] == 2000
@@ -52,7 +54,7 @@ async def _contexts(c):
         {"action": "create", "name": "x", "systemPrompt": "y", "temperature": 1.5}, {"action": "update", "contextId": mira},
         {"action": "create", "name": "x", "systemPrompt": "y", "maxHistoryTokens": 10}, {"action": "list", "pageSize": 101},
         {"action": "create", "name": "x" * 300, "systemPrompt": "y"}, {"action": "list", "unheard": 1}, {},
-        {"action": "create_from_preset", "presetId": "nobody"}, {"action": "extend", "contextId": mira, "days": 0},
+        {"action": "list", "page": 1.5}, {"action": "create_from_preset", "presetId": "nobody"}, {"action": "extend", "contextId": mira, "days": 0},
     ):
         assert (await refused(c, CONTEXT, **wrong)).startswith("Error: "), wrong
 

@@ -67,8 +67,29 @@ pub(crate) async fn run(
 
 /// What a tool was given, as it wants it. What is wrong goes back to the model, so that it can do better.
 pub(crate) fn arguments<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result<T, Fault> {
-    serde_json::from_value(Value::Object(arguments.unwrap_or_default()))
+    let given = Value::Object(arguments.unwrap_or_default());
+    T::deserialize(&given)
+        .or_else(|error| serde_json::from_value(with_integers(given)).map_err(|_| error))
         .map_err(|error| Fault::new(format!("the arguments do not fit the tool: {error}")))
+}
+
+/// The same with `10` for `10.0`: to JSON Schema that is an integer too, and some clients write every number so.
+fn with_integers(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|field| *field = with_integers(field.take()));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = with_integers(item.take())),
+        Value::Number(number) => {
+            let whole = number.as_f64().filter(|number| number.fract() == 0.0);
+            // What is no integer of this size is out of range for every tool.
+            if let Some(whole) = whole.and_then(|whole| format!("{whole}").parse::<u32>().ok()) {
+                *number = whole.into();
+            }
+        }
+        _ => {}
+    }
+    value
 }
 
 /// An answer: as structured content, and as text for clients that know nothing of that.
