@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use sottovoce::{
-    ChatMessage, ChatRole, Clock, ContextFailure, ContextLimits, ContextRegistry,
-    ConversationStore, EncryptionKey, Error, ManualClock, NewContext, Persona, StoreOptions,
+    Backup, ChatMessage, ChatRole, Clock, ContextFailure, ContextLimits, ContextRegistry,
+    ConversationStore, EncryptionKey, Error, ManualClock, NewContext, OpenStore, Persona,
+    RepairOptions, Scope, StoreOptions,
 };
 
 const SECRET: &str = "a long secret that only this house knows";
@@ -170,4 +171,31 @@ async fn two_that_look_after_contexts_at_once_do_not_stop_each_other() {
             );
         }
     }
+}
+
+#[tokio::test]
+async fn a_context_that_lost_its_settings_is_one_again_once_a_backup_is_imported() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let whole = registry(root.path(), &clock);
+    let id = make(&whole, &clock).await;
+    let backup = whole.maintain().await.unwrap().backup.unwrap();
+    say(&whole, &id, &clock).await;
+    std::fs::write(root.path().join("conversations").join(&id).join("profile"), b"?").unwrap();
+    let (path, time): (_, Arc<dyn Clock>) = (root.path().to_owned(), clock.clone());
+    let opened = move |scope| {
+        let (path, time) = (path.clone(), Arc::clone(&time));
+        let key = EncryptionKey::from_secret(SECRET).unwrap();
+        async move { StoreOptions::new(key).clock(time).scope(scope).open(path).await }
+    };
+    let store = opened(Scope::Named { id: id.clone() }).await.unwrap();
+    store.repair(RepairOptions::default(), |_| {}).await.unwrap();
+    let registry = registry(root.path(), &clock);
+    assert!(registry.get(&id).await.is_err());
+    let open: OpenStore = Box::new(move |scope| Box::pin(opened(scope)));
+    let key = Arc::new(EncryptionKey::from_secret(SECRET).unwrap());
+    Backup::new(backup).key(key).import(open, |_| {}, |_| {}).await.unwrap();
+    let back = registry.get(&id).await.unwrap();
+    assert_eq!(back.character.persona.system_prompt, "You are Mira.");
+    assert_eq!((back.name.as_str(), back.messages), ("Mira", 2));
 }
