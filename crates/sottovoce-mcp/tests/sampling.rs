@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use rmcp::ServiceExt;
 use serde_json::{Value, json};
-use sottovoce::{Clock, Config, EncryptionKey, ManualClock};
+use sottovoce::{
+    Backup, Clock, Config, ContextChange, ContextRegistry, EncryptionKey, ManualClock, OpenStore,
+    StoreOptions,
+};
 use sottovoce_mcp::{Hub, Server};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
@@ -168,4 +171,36 @@ async fn the_last_utterance_that_a_context_has_room_for_is_answered() {
     let forged = client.answer(&say, &json!("forged"), "No.").await;
     assert!(forged["error"].is_object(), "{forged}");
     assert_eq!(client.kept("Mira").await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_context_that_another_process_removed_and_brought_back_is_talked_to_as_before() {
+    let root = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(hub(root.path(), &[]));
+    let id = client.create("Mira").await;
+    let say = json!({ "contextId": "Mira", "message": "One?" });
+    let state = client.say(&say).await;
+    client.answer(&say, &state, "Yes.").await;
+    let options = || {
+        let key = EncryptionKey::from_secret("a long secret that only this house knows").unwrap();
+        let now = "2025-08-24T05:31:02Z".parse().unwrap();
+        StoreOptions::new(key).clock(Arc::new(ManualClock::at_utc(now)))
+    };
+    let other = ContextRegistry::new(root.path(), options());
+    let backup = other.remove(&id).await.unwrap();
+    let gone = client.send("context-chat", &say, json!({})).await;
+    assert_eq!(gone["result"]["isError"], true, "{gone}");
+    let path = root.path().to_owned();
+    let open: OpenStore = Box::new(move |scope| {
+        let (path, options) = (path.clone(), options());
+        Box::pin(async move { options.scope(scope).open(path).await })
+    });
+    let key = EncryptionKey::from_secret("a long secret that only this house knows").unwrap();
+    Backup::new(backup).key(Arc::new(key)).import(open, |_| {}, |_| {}).await.unwrap();
+    let back = ContextChange { is_active: Some(true), ..ContextChange::default() };
+    other.update(&id, back).await.unwrap();
+    let say = json!({ "contextId": "Mira", "message": "Two?" });
+    let state = client.say(&say).await;
+    client.answer(&say, &state, "Yes.").await;
+    assert_eq!(client.kept("Mira").await, ["One?", "Yes.", "Two?", "Yes."]);
 }
