@@ -436,3 +436,24 @@ async fn two_registries_that_change_presets_at_once_lose_none() {
     tokio::join!(make(&one, "one"), make(&other, "other"));
     assert_eq!(one.presets().await.unwrap().len(), 26);
 }
+
+#[tokio::test]
+async fn two_changes_of_one_preset_at_once_are_both_kept() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let (one, other) = (registry(root.path(), &clock), registry(root.path(), &clock));
+    let described = PresetChange { description: Some("Music".into()), ..Default::default() };
+    let hidden = PresetChange { is_active: Some(false), ..Default::default() };
+    for number in 0..10 {
+        let preset = Preset::new(format!("DJ {number}"), Persona::new("x"));
+        let id = one.create_preset(preset).await.unwrap().id;
+        let (here, there) = tokio::join!(
+            one.update_preset(&id, described.clone()),
+            other.update_preset(&id, hidden.clone())
+        );
+        assert_eq!(here.unwrap().description, "Music");
+        assert!(!there.unwrap().is_active);
+        let now = one.preset(&id).await.unwrap();
+        assert!(now.description == "Music" && !now.is_active);
+    }
+}

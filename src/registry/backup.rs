@@ -5,20 +5,24 @@ use std::path::Path;
 use jiff::Zoned;
 
 use super::ContextRegistry;
+use super::upkeep::is_anothers;
 use crate::blob::fs::FsBlobs;
 use crate::blob::{Blobs, EntryKind};
 use crate::error::{ContextFailure, Result};
 use crate::export::{ExportRange, Exporter};
 use crate::scope::Scope;
-use crate::store::FileConversationStore;
 use crate::store::file::blocking;
+use crate::store::{FileConversationStore, FindingKind};
 
 /// How backups' names end.
 const ENDING: &str = ".sottovoce";
 const DAILY: &str = "daily-";
 const REMOVED: &str = "removed-";
-/// How many backups of removed contexts are kept.
+/// How many backups of removed contexts are kept, and for how many days however many there are: what goes at once after
+/// nobody has looked for long is all there, and for as long as anybody may take to miss it.
 const KEPT: usize = 100;
+const KEPT_DAYS: i64 = 30;
+const DAY: i64 = 24 * 3600 * 1000;
 
 impl ContextRegistry {
     /// Backs up all contexts and presets, unless that was done today. The file's name, and how many files could not be
@@ -32,23 +36,32 @@ impl ContextRegistry {
         if self.names(DAILY).await?.contains(&name) {
             return Ok(None);
         }
-        let contexts = self.list().await?.contexts;
+        let listed = self.list().await?;
+        let contexts = &listed.contexts;
         let default = self.default_store().await?;
         let has_presets = !default.standing().await?.profile.presets.is_empty();
         if contexts.is_empty() && !has_presets {
             return Ok(None);
         }
         let mut stores = Vec::with_capacity(contexts.len());
-        for context in &contexts {
+        for context in contexts {
             stores.push((self.opened(&context.id).await?, ExportRange::default()));
         }
         if has_presets {
             // Presets are in its settings; what was said in it is none of the contexts'.
             stores.push((default, ExportRange::default().seqs(0..=0)));
         }
-        let unread = self.write(&name, &stores).await?;
+        // What lacks its settings is in older backups alone.
+        let unread = match self.write(&name, &stores).await {
+            Err(error) if is_anothers(&error) => return Ok(None),
+            unread => unread? + listed.unreadable.len(),
+        };
         if unread == 0 {
-            self.rotate(DAILY, keep).await?;
+            // By their names, not by the time: a clock that is wrong deletes no more, and never the one just made.
+            let mut others = self.names(DAILY).await?;
+            others.retain(|other| *other != name);
+            others.truncate(others.len().saturating_sub(keep - 1));
+            self.delete_all(others).await?;
         }
         Ok(Some((name, unread)))
     }
@@ -56,19 +69,33 @@ impl ContextRegistry {
     /// Backs up one context that is to be removed. The file's name.
     ///
     /// # Errors
-    /// [`ContextFailure::NotBackedUp`] where something of it cannot be read; there is no file then.
+    /// [`ContextFailure::NotBackedUp`] where something of it cannot be read, or lies there that no backup takes, such as
+    /// what a repair has set aside; there is no file then.
     pub(super) async fn back_up(&self, id: &str, now: &Zoned) -> Result<String> {
         let store = self.opened(id).await?;
         let folder = Scope::Named { id: id.to_owned() }.folder()?.pop().unwrap_or_default();
-        let time = now.timestamp().as_millisecond();
-        let name = format!("{REMOVED}{time}-{folder}{ENDING}");
-        let unread = self.write(&name, &[(store, ExportRange::default())]).await?;
+        let before = self.names(REMOVED).await?;
+        let newest = before.iter().filter_map(|name| removed_at(name)).max();
+        // The newest has the highest number, also where the clock has been set back.
+        let now = now.timestamp().as_millisecond().max(0);
+        let number = newest.map_or(now, |newest| now.max(newest.saturating_add(1)));
+        let name = format!("{REMOVED}{number}-{folder}{ENDING}");
+        let unread = match self.write(&name, &[(store.clone(), ExportRange::default())]).await? {
+            0 => beside(&store).await?,
+            unread => unread,
+        };
         if unread > 0 {
             let folder = self.folder()?;
             blocking(move || folder.remove(&name)).await?;
             return Err(ContextFailure::NotBackedUp { unread }.into());
         }
-        self.rotate(REMOVED, KEPT).await?;
+        let young = now.saturating_sub(KEPT_DAYS * DAY);
+        let mut before: Vec<_> =
+            before.into_iter().filter_map(|name| Some((removed_at(&name)?, name))).collect();
+        before.sort_unstable();
+        before.truncate(before.len().saturating_sub(KEPT - 1));
+        before.retain(|(number, _)| *number < young);
+        self.delete_all(before.into_iter().map(|(_, name)| name).collect()).await?;
         Ok(name)
     }
 
@@ -113,13 +140,24 @@ impl ContextRegistry {
         .await
     }
 
-    /// Leaves only the newest. By their number, not by the time: a clock that is wrong deletes no backup.
-    async fn rotate(&self, kind: &'static str, keep: usize) -> Result<()> {
-        let names = self.names(kind).await?;
-        let surplus = names.len().saturating_sub(keep);
+    async fn delete_all(&self, names: Vec<String>) -> Result<()> {
         let folder = self.folder()?;
-        blocking(move || names.iter().take(surplus).try_for_each(|name| folder.remove(name))).await
+        blocking(move || names.iter().try_for_each(|name| folder.remove(name))).await
     }
+}
+
+/// How much lies in a conversation's folder that is in no backup of it.
+async fn beside(store: &FileConversationStore) -> Result<usize> {
+    let found = store.verify(|_| {}).await?.findings.into_iter();
+    let is_in_none =
+        |kind: &FindingKind| kind.is_problem() || matches!(kind, FindingKind::Quarantined { .. });
+    Ok(found.filter(|finding| is_in_none(&finding.kind)).count())
+}
+
+/// The number in the name of a removed context's backup; `None` where somebody else gave that name.
+fn removed_at(name: &str) -> Option<i64> {
+    let (number, _) = name.strip_prefix(REMOVED)?.split_once('-')?;
+    number.parse().ok()
 }
 
 async fn sealed(path: &Path, store: &FileConversationStore) -> Result<Exporter> {

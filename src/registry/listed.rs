@@ -72,6 +72,12 @@ impl NamedContext {
         self.is_active() && !self.is_expired
     }
 
+    /// Whether it had been deleted or had expired by then, as it stands now.
+    pub(super) fn is_over_at(&self, moment: Timestamp) -> bool {
+        let over = self.character.deleted_at.unwrap_or(self.expires_at).min(self.expires_at);
+        over <= moment
+    }
+
     /// Whether it was not deleted.
     pub fn is_active(&self) -> bool {
         self.character.deleted_at.is_none()

@@ -31,7 +31,7 @@ impl ContextRegistry {
         Preset::find(self.presets().await?, id_or_name)
     }
 
-    /// Makes a preset, with a new id unless it brings the one of a preset that is built in and was not changed yet.
+    /// Makes a preset, with a new id.
     ///
     /// # Errors
     /// [`ContextFailure::Invalid`], [`ContextFailure::NameTaken`] and [`ContextFailure::TooManyPresets`].
@@ -40,7 +40,7 @@ impl ContextRegistry {
         preset.id = id::fresh("preset", now)?;
         preset.created_at = Some(now);
         preset.updated_at = Some(now);
-        self.put(preset).await
+        self.put(preset, |_| {}).await
     }
 
     /// Changes what is named of a preset. Of one that is built in, the change is kept beside it.
@@ -50,13 +50,22 @@ impl ContextRegistry {
     pub async fn update_preset(&self, id: &str, change: PresetChange) -> Result<Preset> {
         let mut preset = self.preset(id).await?;
         let now = self.now();
-        change.apply(&mut preset);
-        preset.created_at = preset.created_at.or(Some(now));
-        preset.updated_at = Some(now);
-        self.put(preset).await
+        let apply = move |preset: &mut Preset| {
+            change.apply(preset);
+            preset.created_at = preset.created_at.or(Some(now));
+            preset.updated_at = Some(now);
+        };
+        apply(&mut preset);
+        self.put(preset, apply).await
     }
 
-    async fn put(&self, preset: Preset) -> Result<Preset> {
+    /// Keeps a preset. Where there is one already, only the change is made to it: somebody else may have changed something
+    /// else of it since it was read.
+    async fn put(
+        &self,
+        preset: Preset,
+        change: impl FnOnce(&mut Preset) + Send + 'static,
+    ) -> Result<Preset> {
         preset.check()?;
         let (store, profile) = self.settings().await?;
         let name = preset.name.to_lowercase();
@@ -68,11 +77,15 @@ impl ContextRegistry {
             return Err(ContextFailure::TooManyPresets { limit: MOST_PRESETS }.into());
         }
         let kept = preset.clone();
-        let keep = move |profile: &mut Profile| {
-            profile.presets.insert(kept.id.clone(), kept);
+        let keep = move |profile: &mut Profile| match profile.presets.get_mut(&kept.id) {
+            Some(there) => change(there),
+            None => {
+                profile.presets.insert(kept.id.clone(), kept);
+            }
         };
-        store.change_profile(Box::new(keep)).await?;
-        Ok(preset)
+        let mut profile = store.change_profile(Box::new(keep)).await?;
+        let id = preset.id.clone();
+        Ok(profile.presets.remove(&id).map_or(preset, |kept| Preset { id, ..kept }))
     }
 
     /// Deletes a preset that somebody made, or takes back the changes of one that is built in.

@@ -1,5 +1,6 @@
 //! What is done from time to time: backups, and removing what is over.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use jiff::{SignedDuration, Timestamp};
@@ -44,17 +45,21 @@ impl ContextRegistry {
         let days = i64::from(self.0.limits.remove_after_days);
         let grace = SignedDuration::from_hours(24 * days);
         for context in self.list().await?.contexts {
-            let over_since = context.character.over_since;
-            if context.is_open() == over_since.is_none() {
-                if let Some(since) = over_since
-                    && now.timestamp().duration_since(since) >= grace
-                {
+            let (is_over, noted) = (!context.is_open(), context.character.over_since);
+            // What was noted before somebody took it back says nothing about this time.
+            match noted.filter(|since| is_over && context.is_over_at(*since)) {
+                Some(since) if now.timestamp().duration_since(since) >= grace => {
                     self.remove_in_upkeep(context.id, &mut done).await?;
                 }
-                continue;
+                None if is_over || noted.is_some() => {
+                    let since = is_over.then(|| now.timestamp());
+                    match self.note_over(&context.id, since).await {
+                        Err(error) if !is_anothers(&error) => return Err(error),
+                        _ => {}
+                    }
+                }
+                _ => {}
             }
-            let since = (!context.is_open()).then(|| now.timestamp());
-            self.note_over(&context.id, since).await?;
         }
         Ok(done)
     }
@@ -65,6 +70,7 @@ impl ContextRegistry {
             Err(Error::Context(ContextFailure::NotBackedUp { .. } | ContextFailure::InUse)) => {
                 done.kept.push(id);
             }
+            Err(error) if is_anothers(&error) => {}
             Err(error) => return Err(error),
         }
         Ok(())
@@ -105,5 +111,14 @@ impl ContextRegistry {
 
     pub(super) async fn default_store(&self) -> Result<FileConversationStore> {
         self.0.options.clone().scope(Scope::Default).open(&self.0.root).await
+    }
+}
+
+/// Whether somebody else does the same at this moment, and was faster.
+pub(super) fn is_anothers(error: &Error) -> bool {
+    match error {
+        Error::FolderReplaced { .. } | Error::Context(ContextFailure::NoSuchContext { .. }) => true,
+        Error::Io { source, .. } => source.kind() == ErrorKind::AlreadyExists,
+        _ => false,
     }
 }

@@ -131,14 +131,17 @@ async fn talk(
     if given.message.trim().is_empty() {
         return Ok(Err(Fault::new("message has no words")));
     }
-    let (target, conversation) = match begin(hub, &given).await {
+    let samples = hub.config.mcp.prefer_sampling && offers_sampling(request);
+    let is_said = samples && sampling::brings_answer(&round, request);
+    let (target, conversation) = match begin(hub, &given, is_said).await {
         Ok(begun) => begun,
         Err(fault) => return Ok(Err(fault)),
     };
-    let turn = if hub.config.mcp.prefer_sampling && offers_sampling(request) {
-        // The retry of a client must be of the very same call.
-        let call = serde_json::to_string(&given).unwrap_or_default();
-        let asked = Asked { call: &call, words: &given.message, conversation: &conversation };
+    let turn = if samples {
+        // The retry of a client must be of the very same call, and what it calls so may be another context meanwhile.
+        let call = serde_json::to_string(&(&target.id, &given)).unwrap_or_default();
+        let (words, scope) = (given.message.as_str(), &target.scope);
+        let asked = Asked { call: &call, scope, words, conversation: &conversation };
         match sampling::ask(hub, asked, round, request).await? {
             Sampled::Answered(turn) => *turn,
             Sampled::Round(needed) => return Ok(Ok(needed.into())),
@@ -162,9 +165,13 @@ async fn talk(
     Ok(json(&output).map(|output| answer(&output).into()))
 }
 
-async fn begin(hub: &Hub, given: &Arguments) -> Result<(Target, Conversation), Fault> {
+async fn begin(
+    hub: &Hub,
+    given: &Arguments,
+    is_said: bool,
+) -> Result<(Target, Conversation), Fault> {
     let target = hub.target(&given.context_id).await?;
-    let conversation = hub.conversation(&target).await?;
+    let conversation = hub.conversation(&target, is_said).await?;
     Ok((
         target,
         match given.maintain_personality {
@@ -183,7 +190,7 @@ async fn ask(
 ) -> Result<Turn, Fault> {
     let mut answer = tokio::select! {
         answer = conversation.ask(words) => answer?,
-        () = hub.given_up(request) => return Err(Fault::new("cancelled before it was said")),
+        () = hub.given_up(request) => return Err(Fault::new("cancelled while it was being said")),
     };
     let utterance = answer.utterance().cloned();
     // One wait for the whole answer: each piece would begin the last moment anew.

@@ -8,8 +8,8 @@ use rmcp::RoleServer;
 use rmcp::model::RequestStateCodec;
 use rmcp::service::RequestContext;
 use sottovoce::{
-    Clock, Config, ContextRegistry, Conversation, ConversationStore, EncryptionKey, Error,
-    FileConversationStore, NamedContext, Result, Scope,
+    Clock, Config, ContextFailure, ContextRegistry, Conversation, ConversationStore, EncryptionKey,
+    Error, FileConversationStore, NamedContext, Result, Scope,
 };
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
@@ -17,6 +17,7 @@ use zeroize::Zeroizing;
 
 use crate::access::Access;
 use crate::fault::Fault;
+use crate::sampling::Answered;
 
 /// How many changes a client may be behind before it is only told that there were some.
 const BEHIND: usize = 256;
@@ -34,6 +35,7 @@ pub struct Hub {
     pub(crate) changes: broadcast::Sender<Change>,
     pub(crate) codec: RequestStateCodec,
     pub(crate) stop: CancellationToken,
+    pub(crate) answered: Arc<tokio::sync::Mutex<Answered>>,
     keys: Vec<Arc<EncryptionKey>>,
     ready: Mutex<HashMap<Scope, Conversation>>,
 }
@@ -81,6 +83,7 @@ impl Hub {
             changes: broadcast::Sender::new(BEHIND),
             codec,
             stop: CancellationToken::new(),
+            answered: Arc::default(),
             keys,
             ready: Mutex::default(),
         }))
@@ -183,9 +186,18 @@ impl Hub {
         self.config.open_store_with(self.keys.clone(), scope, clock).await
     }
 
-    /// The conversation of a target, the same one for every client, so that turns wait for each other.
-    pub(crate) async fn conversation(&self, target: &Target) -> Result<Conversation> {
-        let store: Arc<dyn ConversationStore> = Arc::new(self.store_to_write(target).await?);
+    /// The conversation of a target, the same one for every client, so that turns wait for each other. What only has to
+    /// be answered is answered also where there is no room for more.
+    pub(crate) async fn conversation(
+        &self,
+        target: &Target,
+        is_said: bool,
+    ) -> Result<Conversation> {
+        let store = match self.store_to_write(target).await {
+            Err(Error::Context(ContextFailure::Full { .. })) if is_said => self.store(target).await,
+            store => store,
+        };
+        let store: Arc<dyn ConversationStore> = Arc::new(store?);
         let known = self.ready().get(&target.scope).cloned();
         if let Some(known) = known {
             // Its folder may have been taken away and brought back.

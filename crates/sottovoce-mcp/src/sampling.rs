@@ -1,8 +1,9 @@
 //! Asking the client's own model. Clients of the newest revision are told to ask and to call again with the answer; those
 //! before it are asked while the call goes on.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rmcp::model::{
     CancelledNotificationParam, ClientResult, CreateMessageRequest, CreateMessageRequestParams,
@@ -14,7 +15,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::{
-    ChatRole, Conversation, ModelOptions, OpenAiChatRenderer, Prompt, PromptRenderer, StoredMessage,
+    Conversation, ModelOptions, OpenAiChatRenderer, Prompt, PromptRenderer, Scope, StoredMessage,
 };
 
 use crate::chat::Turn;
@@ -36,8 +37,9 @@ pub(crate) struct Round {
 
 /// What is to be answered.
 pub(crate) struct Asked<'a> {
-    /// The whole call, so that no other call's answer is taken for this one's.
+    /// The whole call and the conversation that it means, so that no other call's answer is taken for this one's.
     pub(crate) call: &'a str,
+    pub(crate) scope: &'a Scope,
     pub(crate) words: &'a str,
     pub(crate) conversation: &'a Conversation,
 }
@@ -48,6 +50,9 @@ pub(crate) enum Sampled {
     Round(InputRequiredResult),
     Failed(Fault),
 }
+
+/// Which answers were kept lately: of an utterance in a conversation, when, and under which number.
+pub(crate) type Answered = HashMap<(Scope, u64), (Instant, u64)>;
 
 /// What is remembered between two calls, signed.
 #[derive(Serialize, Deserialize)]
@@ -67,6 +72,11 @@ pub(crate) fn offers_sampling(request: &RequestContext<RoleServer>) -> bool {
 /// Whether the client speaks the revision without a handshake.
 fn is_modern(request: &RequestContext<RoleServer>) -> bool {
     request.protocol_version().is_some_and(|version| !version.has_initialize())
+}
+
+/// Whether a client brings the answer of its model, to what was said in a call before this one.
+pub(crate) fn brings_answer(round: &Round, request: &RequestContext<RoleServer>) -> bool {
+    is_modern(request) && round.responses.as_ref().is_some_and(|known| known.contains_key(ANSWER))
 }
 
 pub(crate) async fn ask(
@@ -99,7 +109,7 @@ async fn in_rounds(
         .map_err(|_| invalid("requestState is of another call, too old, or was changed"))?;
     let answer: CreateMessageResult = serde_json::from_value(response.clone())
         .map_err(|_| invalid("the answer is no result of sampling/createMessage"))?;
-    Ok(second_round(asked.conversation, state.utterance, &answer).await)
+    Ok(second_round(hub, &asked, state.utterance, &answer).await)
 }
 
 async fn first_round(hub: &Hub, asked: &Asked<'_>) -> Result<Sampled, Fault> {
@@ -117,38 +127,51 @@ async fn first_round(hub: &Hub, asked: &Asked<'_>) -> Result<Sampled, Fault> {
 }
 
 async fn second_round(
-    conversation: &Conversation,
+    hub: &Hub,
+    asked: &Asked<'_>,
     utterance: u64,
     answer: &CreateMessageResult,
 ) -> Result<Sampled, Fault> {
     let words = words(answer)?;
-    let reading = conversation.store().read_seqs(utterance..=utterance).await?;
-    let Some(utterance) = reading.messages.into_iter().next() else {
+    let conversation = asked.conversation;
+    let Some(utterance) = stored(conversation, utterance).await? else {
         return Err(Fault::new("what was said is not there any more"));
     };
     let (_, receipt) = conversation.prompt(Arc::clone(&utterance)).await?;
-    // A client may send the same answer again, not knowing whether it came through.
-    let reply = match answered(conversation, utterance.seq, &words).await? {
-        Some(reply) => reply,
-        None => conversation.keep(words).await?,
-    };
+    let reply = keep_once(hub, asked, utterance.seq, words).await?;
     Ok(turn(utterance, reply, receipt, answer))
 }
 
-/// The answer to an utterance, if it is kept already.
-async fn answered(
-    conversation: &Conversation,
+/// Keeps the answer to an utterance, unless one is kept already: a client may send it again, not knowing whether it came
+/// through. In the background, so that nobody who breaks off in between leaves it kept and not remembered.
+async fn keep_once(
+    hub: &Hub,
+    asked: &Asked<'_>,
     utterance: u64,
-    words: &str,
+    words: String,
+) -> Result<Arc<StoredMessage>, Fault> {
+    let (answered, conversation) = (Arc::clone(&hub.answered), asked.conversation.clone());
+    let this = (asked.scope.clone(), utterance);
+    let kept = tokio::spawn(async move {
+        let mut answered = answered.lock().await;
+        // What is older can be sent no more.
+        answered.retain(|_, (at, _)| at.elapsed() <= PATIENCE);
+        if let Some((_, seq)) = answered.get(&this) {
+            let known = stored(&conversation, *seq).await?;
+            return known.ok_or_else(|| Fault::new("the answer was deleted since"));
+        }
+        let reply = conversation.keep(words).await?;
+        answered.insert(this, (Instant::now(), reply.seq));
+        Ok(reply)
+    });
+    kept.await.unwrap_or_else(|_| Err(Fault::new("the answer cannot be kept")))
+}
+
+async fn stored(
+    conversation: &Conversation,
+    seq: u64,
 ) -> Result<Option<Arc<StoredMessage>>, Fault> {
-    let last = conversation.store().read_tail(0).await?.last_seq;
-    if last <= utterance {
-        return Ok(None);
-    }
-    let since = conversation.store().read_seqs(utterance + 1..=last).await?.messages;
-    Ok(since.into_iter().find(|stored| {
-        stored.message.role == ChatRole::Assistant && stored.message.content == words
-    }))
+    Ok(conversation.store().read_seqs(seq..=seq).await?.messages.into_iter().next())
 }
 
 /// Asks a client that can be asked while its call goes on.

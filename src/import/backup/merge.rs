@@ -228,7 +228,9 @@ impl Merge {
         if self.is_exact() {
             return Ok(());
         }
-        runtime.block_on(adopt(store, head, self.cleared, self.is_same_line()))?;
+        // The same line has settings of its own, as long as they were not lost.
+        let (is_same, is_any_left) = (self.is_same_line(), report.already_there > 0);
+        runtime.block_on(adopt(store, head, self.cleared, (is_same, is_any_left)))?;
         let mut new = std::mem::replace(&mut self.new, Foreign::new(SYSTEM));
         new.messages.sort_by_key(|foreign| foreign.message.timestamp);
         let kept = runtime.block_on(new.import_into(store, |_| {}))?;
@@ -272,7 +274,7 @@ async fn adopt(
     store: &FileConversationStore,
     head: &Head,
     newest_cleared: Option<Timestamp>,
-    is_same: bool,
+    (is_same, is_any_left): (bool, bool),
 ) -> Result<()> {
     if let Some(cleared) = head.profile.cleared.filter(|_| !is_same) {
         clear(store, newest_cleared.map_or(cleared.at, |at| at.max(cleared.at))).await?;
@@ -286,7 +288,9 @@ async fn adopt(
         || (here.title.is_none() && title.is_some())
         || (here.tags.is_empty() && !tags.is_empty())
         || (here.metadata.is_empty() && !metadata.is_empty());
-    if !lacks || is_same {
+    // A context is one as long as any of its messages is left, unless a repair went on without its settings.
+    let are_lost = is_any_left && here.character.is_none() && character.is_some();
+    if !lacks || is_same && !are_lost {
         return Ok(());
     }
     let adopted = move |profile: &mut crate::store::Profile| {

@@ -23,14 +23,18 @@ fn kitchen(home: &Home, options: &[&str]) -> String {
 /// Makes one that expires after a week, so many hours ago.
 fn made_hours_ago(home: &Home, name: &str, hours: i64) -> String {
     assert_eq!(code(&home.run(&["init"])), 0);
+    let new = NewContext::new(name, Persona::new(PROMPT));
+    hours_ago(home, hours, async |contexts| contexts.create(new).await.unwrap().id)
+}
+
+/// Does something with the contexts as if it were so many hours ago.
+fn hours_ago<T>(home: &Home, hours: i64, work: impl AsyncFnOnce(ContextRegistry) -> T) -> T {
     let key = Arc::new(EncryptionKey::read_file(&home.key()).unwrap().unwrap());
     let now = SystemClock.now().timestamp();
     let clock = ManualClock::at_utc(now - SignedDuration::from_hours(hours));
-    let registry =
-        ContextRegistry::new(home.store(), StoreOptions::new(key).clock(Arc::new(clock)));
+    let options = StoreOptions::new(key).clock(Arc::new(clock));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let new = NewContext::new(name, Persona::new(PROMPT));
-    runtime.block_on(registry.create(new)).unwrap().id
+    runtime.block_on(work(ContextRegistry::new(home.store(), options)))
 }
 
 fn list(home: &Home, options: &[&str]) -> Vec<Value> {
@@ -316,20 +320,16 @@ fn one_conversation_is_named_once() {
 fn cleanup_backs_contexts_up_once_a_day_and_removes_what_is_long_over() {
     let home = Home::new();
     let gone = made_hours_ago(&home, "Old", 30 * 24);
-    let kept = made_hours_ago(&home, "Newer", 6 * 24);
-    // What is found over for the first time stays, however long it has been.
+    let found = hours_ago(&home, 10 * 24, async |contexts| contexts.maintain().await.unwrap());
+    assert!(found.removed.is_empty());
+    let kept = made_hours_ago(&home, "Newer", 8 * 24);
     let cleaned = rows(&home.run(&["cleanup", "--json"]));
     let done = &cleaned[0]["contexts"];
     assert!(Path::new(done["backup"].as_str().unwrap()).is_file());
-    assert_eq!((&done["unread"], &done["removed"]), (&0.into(), &serde_json::json!([])));
-    assert_eq!(cleaned[1]["scope"], "default");
-    assert_eq!(list(&home, &["--all"]).len(), 2);
-    let mut soon = home.command(&["cleanup", "--json"]);
-    let cleaned = rows(&soon.env("SOTTOVOCE__PERSONAS__REMOVEAFTERDAYS", "0").output().unwrap());
-    let done = &cleaned[0]["contexts"];
     assert_eq!(done["removed"][0]["id"], *gone);
     assert!(Path::new(done["removed"][0]["backup"].as_str().unwrap()).is_file());
-    assert_eq!((&done["backup"], &done["kept"]), (&Value::Null, &serde_json::json!([])));
+    assert_eq!((&done["unread"], &done["kept"]), (&0.into(), &serde_json::json!([])));
+    assert_eq!(cleaned[1]["scope"], "default");
     let left: Vec<Value> = list(&home, &["--all"]).iter().map(|row| row["id"].clone()).collect();
     assert_eq!(left, [Value::from(kept)]);
     let again = home.run(&["cleanup", "--all", "--json"]);
@@ -356,4 +356,20 @@ fn what_is_said_about_contexts_repeats_none_of_their_words() {
         let said = err(&talk.run(arguments));
         assert!(!said.contains("canary"), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn a_clients_configuration_is_printed_beside_variables_that_are_no_text_and_shows_no_secret() {
+    use std::os::unix::ffi::OsStrExt;
+    let home = Home::new();
+    let odd = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    let printed = home
+        .command(&["mcp", "--print-config"])
+        .envs([("LESS", odd), ("SOTTOVOCE__MCP__TOKEN", "open sesame".as_ref())])
+        .env("SOTTOVOCE__MCP__SCOPES", "default")
+        .output()
+        .unwrap();
+    assert_eq!(code(&printed), 0, "{}", err(&printed));
+    let printed = out(&printed);
+    assert!(printed.contains("SOTTOVOCE__MCP__SCOPES") && !printed.contains("sesame"), "{printed}");
 }

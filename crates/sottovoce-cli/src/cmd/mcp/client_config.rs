@@ -33,7 +33,9 @@ fn started(file: Option<&Path>) -> Result<Value, Failure> {
         name.starts_with("SOTTOVOCE__")
             && !["ENCRYPTIONKEY", "PASSPHRASE", "TOKEN", "KEYFD"].iter().any(|s| name.ends_with(s))
     };
-    let environment: serde_json::Map<String, Value> = std::env::vars()
+    // Whoever starts this may have variables that are no text; none of them is meant.
+    let environment: serde_json::Map<String, Value> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| is_told(name))
         .map(|(name, value)| (name, Value::String(value)))
         .collect();

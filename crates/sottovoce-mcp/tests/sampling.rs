@@ -1,0 +1,206 @@
+//! Clients of the newest revision that ask their own model and call again with its answer.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::ServiceExt;
+use serde_json::{Value, json};
+use sottovoce::{
+    Backup, Clock, Config, ContextChange, ContextRegistry, EncryptionKey, ManualClock, OpenStore,
+    StoreOptions,
+};
+use sottovoce_mcp::{Hub, Server};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+
+fn hub(root: &Path, settings: &[(&str, &str)]) -> Arc<Hub> {
+    let mut environment = vec![
+        ("SOTTOVOCE__CONTEXT__STORAGEROOT", root.to_str().unwrap()),
+        ("SOTTOVOCE__MCP__PREFERSAMPLING", "true"),
+    ];
+    environment.extend_from_slice(settings);
+    let environment = environment.into_iter().map(|(name, value)| (name.into(), value.into()));
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/none.json");
+    let config = Config::load_with(Some(&file), environment).unwrap();
+    let key = EncryptionKey::from_secret("a long secret that only this house knows").unwrap();
+    let now = "2025-08-24T05:31:01.123Z".parse().unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(ManualClock::at_utc(now));
+    Hub::new(config, vec![Arc::new(key)], clock).unwrap()
+}
+
+/// A client that sends lines and has no library that would call again by itself.
+struct Client {
+    lines: BufReader<DuplexStream>,
+    id: u64,
+}
+
+impl Client {
+    fn connect(hub: Arc<Hub>) -> Self {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        tokio::spawn(async move {
+            let server = Server::new(hub).serve(ours).await.unwrap();
+            drop(server.waiting().await);
+        });
+        Self { lines: BufReader::new(theirs), id: 0 }
+    }
+
+    async fn send(&mut self, tool: &str, arguments: &Value, with: Value) -> Value {
+        self.id += 1;
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": { "sampling": {} },
+            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        });
+        let mut params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+        let Value::Object(with) = with else { panic!("no object") };
+        params.as_object_mut().unwrap().extend(with);
+        let line = json!({
+            "jsonrpc": "2.0", "id": self.id, "method": "tools/call", "params": params,
+        });
+        self.lines.get_mut().write_all(format!("{line}\n").as_bytes()).await.unwrap();
+        loop {
+            let mut line = String::new();
+            let read = self.lines.read_line(&mut line);
+            tokio::time::timeout(Duration::from_secs(30), read).await.unwrap().unwrap();
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            if answer["id"] == self.id {
+                return answer;
+            }
+        }
+    }
+
+    async fn done(&mut self, tool: &str, arguments: Value) -> Value {
+        let answer = self.send(tool, &arguments, json!({})).await;
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        answer["result"]["structuredContent"].clone()
+    }
+
+    async fn create(&mut self, name: &str) -> String {
+        let made = json!({ "action": "create", "name": name, "systemPrompt": "You are Mira." });
+        let made = self.done("context-manage", made).await;
+        made["contextId"].as_str().unwrap().to_owned()
+    }
+
+    /// Says something, and gets the state with which to go on.
+    async fn say(&mut self, say: &Value) -> Value {
+        let round = self.send("context-chat", say, json!({})).await;
+        let state = round["result"]["requestState"].clone();
+        assert!(state.is_string(), "{round}");
+        state
+    }
+
+    async fn answer(&mut self, say: &Value, state: &Value, words: &str) -> Value {
+        let answer = json!({
+            "role": "assistant", "content": { "type": "text", "text": words }, "model": "m",
+        });
+        let with = json!({ "requestState": state, "inputResponses": { "answer": answer } });
+        self.send("context-chat", say, with).await
+    }
+
+    async fn kept(&mut self, id: &str) -> Vec<String> {
+        let list = json!({ "action": "list", "contextId": id, "reverse": false });
+        let listed = self.done("conversation-manage", list).await;
+        let words = |said: &Value| said["content"].as_str().unwrap().to_owned();
+        listed["conversations"].as_array().unwrap().iter().map(words).collect()
+    }
+}
+
+#[tokio::test]
+async fn an_answer_stays_in_its_context_also_where_another_has_the_name_meanwhile() {
+    let root = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(hub(root.path(), &[]));
+    let (one, other) = (client.create("Mira").await, client.create("Other").await);
+    let keep = json!({ "contextId": other, "content": "Elsewhere" });
+    client.done("context-remember", keep).await;
+    let say = json!({ "contextId": "Mira", "message": "A secret?" });
+    let state = client.say(&say).await;
+    for (id, name) in [(&one, "Before"), (&other, "Mira")] {
+        let rename = json!({ "action": "update", "contextId": id, "name": name });
+        client.done("context-manage", rename).await;
+    }
+    let refused = client.answer(&say, &state, "The secret.").await;
+    assert!(refused["error"]["message"].as_str().unwrap().contains("requestState"), "{refused}");
+    assert_eq!(client.kept(&other).await, ["Elsewhere"]);
+    assert_eq!(client.kept(&one).await, ["A secret?"]);
+}
+
+#[tokio::test]
+async fn each_utterance_gets_one_answer_however_often_and_alike_they_come() {
+    let root = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(hub(root.path(), &[]));
+    client.create("Mira").await;
+    let one = json!({ "contextId": "Mira", "message": "One?" });
+    let two = json!({ "contextId": "Mira", "message": "Two?" });
+    let (first, second) = (client.say(&one).await, client.say(&two).await);
+    client.answer(&two, &second, "Yes.").await;
+    client.answer(&one, &first, "Yes.").await;
+    let expected = ["One?", "Two?", "Yes.", "Yes."];
+    assert_eq!(client.kept("Mira").await, expected);
+    for words in ["Yes.", "No."] {
+        let again = client.answer(&one, &first, words).await;
+        assert_eq!(again["result"]["structuredContent"]["assistantResponse"]["id"], "conv-4");
+    }
+    assert_eq!(client.kept("Mira").await, expected);
+    // The state of one call is none of another's.
+    let refused = client.answer(&two, &first, "No.").await;
+    assert!(refused["error"].is_object(), "{refused}");
+    let clear = json!({ "action": "clear", "contextId": "Mira" });
+    client.done("conversation-manage", clear).await;
+    let gone = client.answer(&one, &first, "Yes.").await;
+    assert_eq!(gone["result"]["isError"], true, "{gone}");
+    assert!(client.kept("Mira").await.is_empty());
+}
+
+#[tokio::test]
+async fn the_last_utterance_that_a_context_has_room_for_is_answered() {
+    let root = tempfile::tempdir().unwrap();
+    let two = [("SOTTOVOCE__PERSONAS__MAXMESSAGES", "2")];
+    let mut client = Client::connect(hub(root.path(), &two));
+    client.create("Mira").await;
+    let say = json!({ "contextId": "Mira", "message": "One?" });
+    let state = client.say(&say).await;
+    for _ in 0..2 {
+        let answered = client.answer(&say, &state, "Yes.").await;
+        assert_eq!(answered["result"]["isError"], false, "{answered}");
+    }
+    assert_eq!(client.kept("Mira").await, ["One?", "Yes."]);
+    let more = client.send("context-chat", &say, json!({})).await;
+    assert_eq!(more["result"]["isError"], true, "{more}");
+    let forged = client.answer(&say, &json!("forged"), "No.").await;
+    assert!(forged["error"].is_object(), "{forged}");
+    assert_eq!(client.kept("Mira").await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_context_that_another_process_removed_and_brought_back_is_talked_to_as_before() {
+    let root = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(hub(root.path(), &[]));
+    let id = client.create("Mira").await;
+    let say = json!({ "contextId": "Mira", "message": "One?" });
+    let state = client.say(&say).await;
+    client.answer(&say, &state, "Yes.").await;
+    let options = || {
+        let key = EncryptionKey::from_secret("a long secret that only this house knows").unwrap();
+        let now = "2025-08-24T05:31:02Z".parse().unwrap();
+        StoreOptions::new(key).clock(Arc::new(ManualClock::at_utc(now)))
+    };
+    let other = ContextRegistry::new(root.path(), options());
+    let backup = other.remove(&id).await.unwrap();
+    let gone = client.send("context-chat", &say, json!({})).await;
+    assert_eq!(gone["result"]["isError"], true, "{gone}");
+    let path = root.path().to_owned();
+    let open: OpenStore = Box::new(move |scope| {
+        let (path, options) = (path.clone(), options());
+        Box::pin(async move { options.scope(scope).open(path).await })
+    });
+    let key = EncryptionKey::from_secret("a long secret that only this house knows").unwrap();
+    Backup::new(backup).key(Arc::new(key)).import(open, |_| {}, |_| {}).await.unwrap();
+    let back = ContextChange { is_active: Some(true), ..ContextChange::default() };
+    other.update(&id, back).await.unwrap();
+    let say = json!({ "contextId": "Mira", "message": "Two?" });
+    let state = client.say(&say).await;
+    client.answer(&say, &state, "Yes.").await;
+    assert_eq!(client.kept("Mira").await, ["One?", "Yes.", "Two?", "Yes."]);
+}

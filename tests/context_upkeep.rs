@@ -1,0 +1,201 @@
+//! What upkeep of contexts deletes, and what it never does.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use sottovoce::{
+    Backup, ChatMessage, ChatRole, Clock, ContextFailure, ContextLimits, ContextRegistry,
+    ConversationStore, EncryptionKey, Error, ManualClock, NewContext, OpenStore, Persona,
+    RepairOptions, Scope, StoreOptions,
+};
+
+const SECRET: &str = "a long secret that only this house knows";
+
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::at_utc("2025-08-24T05:31:01.123Z".parse().unwrap()))
+}
+
+fn registry(root: &Path, clock: &Arc<ManualClock>) -> ContextRegistry {
+    let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
+    let key = EncryptionKey::from_secret(SECRET).unwrap();
+    ContextRegistry::new(root, StoreOptions::new(key).clock(clock))
+}
+
+fn days(days: i64) -> SignedDuration {
+    SignedDuration::from_hours(24 * days)
+}
+
+async fn make(registry: &ContextRegistry, clock: &ManualClock) -> String {
+    let mira = NewContext::new("Mira", Persona::new("You are Mira."));
+    let id = registry.create(mira).await.unwrap().id;
+    say(registry, &id, clock).await;
+    id
+}
+
+async fn say(registry: &ContextRegistry, id: &str, clock: &ManualClock) {
+    let said = ChatMessage::new(ChatRole::User, "Remember the eggs", &clock.now());
+    registry.open(id).await.unwrap().append_message(said).await.unwrap();
+}
+
+fn fill(folder: &Path, names: impl Iterator<Item = String>) {
+    std::fs::create_dir(folder).unwrap();
+    names.for_each(|name| std::fs::write(folder.join(name), b"x").unwrap());
+}
+
+#[tokio::test]
+async fn a_backup_just_made_stays_also_where_the_clock_was_set_back() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let (one, other) = (make(&registry, &clock).await, make(&registry, &clock).await);
+    let later = (0..100).map(|n| format!("removed-1999999999{n:03}-x.sottovoce"));
+    let later = later.chain((1..8).map(|n| format!("daily-2033-05-1{n}.sottovoce")));
+    fill(registry.backup_folder(), later);
+    let backup = registry.remove(&one).await.unwrap();
+    let next = registry.remove(&other).await.unwrap();
+    assert!(backup.exists() && next.exists() && backup < next);
+    make(&registry, &clock).await;
+    assert!(registry.maintain().await.unwrap().backup.unwrap().exists());
+}
+
+#[tokio::test]
+async fn however_many_contexts_go_at_once_the_backup_of_each_stays_for_a_month() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let old = (0..100).map(|n| format!("removed-1740000000{n:03}-x.sottovoce"));
+    let own = "removed-mine.sottovoce".to_owned();
+    fill(registry.backup_folder(), old.chain([own.clone()]));
+    for _ in 0..103 {
+        make(&registry, &clock).await;
+    }
+    clock.advance(days(8));
+    registry.maintain().await.unwrap();
+    clock.advance(days(7));
+    let done = registry.maintain().await.unwrap();
+    assert_eq!(done.removed.len(), 103);
+    assert!(done.removed.iter().all(|(_, backup)| backup.exists()));
+    let left = std::fs::read_dir(registry.backup_folder()).unwrap();
+    let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let left: Vec<_> = left.filter(|name| name.starts_with("removed-")).collect();
+    assert!(left.contains(&own));
+    assert_eq!(left.len(), 104, "those of months ago are gone");
+}
+
+#[tokio::test]
+async fn backups_from_before_a_contexts_settings_were_damaged_stay() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let mut limits = ContextLimits::default();
+    limits.daily_backups = 2;
+    let whole = registry(root.path(), &clock).limits(limits);
+    let (damaged, _) = (make(&whole, &clock).await, make(&whole, &clock).await);
+    let first = whole.maintain().await.unwrap().backup.unwrap();
+    let settings = root.path().join("conversations").join(damaged).join("profile");
+    std::fs::write(settings, b"damaged").unwrap();
+    let registry = registry(root.path(), &clock).limits(limits);
+    for _ in 0..4 {
+        clock.advance(days(1));
+        assert_eq!(registry.maintain().await.unwrap().unread, 1);
+    }
+    assert!(first.exists());
+}
+
+#[tokio::test]
+async fn what_a_repair_set_aside_is_never_removed_with_its_context() {
+    for place in ["", "packs", "snapshots", "artifacts"] {
+        for beside in ["quarantine", "a folder of mine"] {
+            let root = tempfile::tempdir().unwrap();
+            let clock = clock();
+            let registry = registry(root.path(), &clock);
+            let id = make(&registry, &clock).await;
+            let folder = root.path().join("conversations").join(&id).join(place).join(beside);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("a"), b"not to be opened").unwrap();
+            let error = registry.remove(&id).await.unwrap_err();
+            let expected = ContextFailure::NotBackedUp { unread: 1 };
+            assert!(matches!(error, Error::Context(told) if told == expected), "{place} {beside}");
+            assert!(folder.join("a").exists());
+            assert_eq!(std::fs::read_dir(registry.backup_folder()).unwrap().count(), 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_last_days_are_counted_anew_after_a_context_was_taken_back() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let id = make(&registry, &clock).await;
+    clock.advance(days(8));
+    registry.maintain().await.unwrap();
+    registry.extend(&id, Some(1)).await.unwrap();
+    // Nobody looks after it while it is talked to.
+    for _ in 0..30 {
+        say(&registry, &id, &clock).await;
+        clock.advance(days(1));
+    }
+    clock.advance(days(7));
+    assert!(registry.get(&id).await.unwrap().is_expired);
+    assert_eq!(registry.maintain().await.unwrap().removed, []);
+    clock.advance(days(6));
+    assert_eq!(registry.maintain().await.unwrap().removed, []);
+    clock.advance(days(1));
+    assert_eq!(registry.maintain().await.unwrap().removed.len(), 1);
+}
+
+#[tokio::test]
+async fn two_that_look_after_contexts_at_once_do_not_stop_each_other() {
+    for _ in 0..10 {
+        let root = tempfile::tempdir().unwrap();
+        let clock = clock();
+        let (one, other) = (registry(root.path(), &clock), registry(root.path(), &clock));
+        let mut ids = Vec::new();
+        for _ in 0..4 {
+            ids.push(make(&one, &clock).await);
+        }
+        clock.advance(days(8));
+        one.maintain().await.unwrap();
+        clock.advance(days(7));
+        let (here, there) = tokio::join!(one.maintain(), other.maintain());
+        let removed = [here.unwrap().removed, there.unwrap().removed].concat();
+        assert!(removed.iter().all(|(_, backup)| backup.exists()));
+        for id in ids {
+            let is_left = one.get(&id).await.is_ok();
+            assert_eq!(
+                removed.iter().filter(|(gone, _)| *gone == id).count(),
+                usize::from(!is_left)
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_context_that_lost_its_settings_is_one_again_once_a_backup_is_imported() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let whole = registry(root.path(), &clock);
+    let id = make(&whole, &clock).await;
+    let backup = whole.maintain().await.unwrap().backup.unwrap();
+    say(&whole, &id, &clock).await;
+    std::fs::write(root.path().join("conversations").join(&id).join("profile"), b"?").unwrap();
+    let (path, time): (_, Arc<dyn Clock>) = (root.path().to_owned(), clock.clone());
+    let opened = move |scope| {
+        let (path, time) = (path.clone(), Arc::clone(&time));
+        let key = EncryptionKey::from_secret(SECRET).unwrap();
+        async move { StoreOptions::new(key).clock(time).scope(scope).open(path).await }
+    };
+    let store = opened(Scope::Named { id: id.clone() }).await.unwrap();
+    store.repair(RepairOptions::default(), |_| {}).await.unwrap();
+    let registry = registry(root.path(), &clock);
+    assert!(registry.get(&id).await.is_err());
+    let open: OpenStore = Box::new(move |scope| Box::pin(opened(scope)));
+    let key = Arc::new(EncryptionKey::from_secret(SECRET).unwrap());
+    Backup::new(backup).key(key).import(open, |_| {}, |_| {}).await.unwrap();
+    let back = registry.get(&id).await.unwrap();
+    assert_eq!(back.character.persona.system_prompt, "You are Mira.");
+    assert_eq!((back.name.as_str(), back.messages), ("Mira", 2));
+}
