@@ -199,3 +199,26 @@ async fn a_context_that_lost_its_settings_is_one_again_once_a_backup_is_imported
     assert_eq!(back.character.persona.system_prompt, "You are Mira.");
     assert_eq!((back.name.as_str(), back.messages), ("Mira", 2));
 }
+
+#[tokio::test]
+async fn a_context_that_was_forgotten_whole_comes_back_with_no_backup() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let id = make(&registry, &clock).await;
+    let backup = registry.maintain().await.unwrap().backup.unwrap();
+    let store = registry.store(&id).await.unwrap();
+    store.forget(&[1..=1]).await.unwrap();
+    store.change_profile(Box::new(sottovoce::Profile::undescribe)).await.unwrap();
+    let (path, time): (_, Arc<dyn Clock>) = (root.path().to_owned(), clock.clone());
+    let open: OpenStore = Box::new(move |scope| {
+        let (path, time) = (path.clone(), Arc::clone(&time));
+        let key = EncryptionKey::from_secret(SECRET).unwrap();
+        Box::pin(async move { StoreOptions::new(key).clock(time).scope(scope).open(path).await })
+    });
+    let key = Arc::new(EncryptionKey::from_secret(SECRET).unwrap());
+    let reports = Backup::new(backup).key(key).import(open, |_| {}, |_| {}).await.unwrap();
+    assert_eq!((reports[0].messages.forgotten, reports[0].messages.taken), (1, 0));
+    assert!(registry.get(&id).await.is_err());
+    assert!(store.profile().await.unwrap().title.is_none());
+}

@@ -216,6 +216,11 @@ impl Hub {
         Ok(conversation)
     }
 
+    /// The conversation of a target, if anybody has talked in it here.
+    pub(crate) fn ready_conversation(&self, target: &Target) -> Option<Conversation> {
+        self.ready().get(&target.scope).cloned()
+    }
+
     fn ready(&self) -> std::sync::MutexGuard<'_, HashMap<Scope, Conversation>> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -20,7 +20,7 @@ use crate::store::name::RecordName;
 use crate::store::origin::Origin;
 use crate::store::reader::Wanted;
 use crate::store::tail::Tail;
-use crate::store::{ConversationStore, FileConversationStore, Snapshot, StoredMessage};
+use crate::store::{ConversationStore, FileConversationStore, Profile, Snapshot, StoredMessage};
 
 /// How many numbers are read at a time.
 const STRETCH: u64 = 4096;
@@ -229,8 +229,14 @@ impl Merge {
             return Ok(());
         }
         // The same line has settings of its own, as long as they were not lost.
-        let (is_same, is_any_left) = (self.is_same_line(), report.already_there > 0);
-        runtime.block_on(adopt(store, head, self.cleared, (is_same, is_any_left)))?;
+        let state = State {
+            is_same: self.is_same_line(),
+            is_any_left: report.already_there > 0,
+            is_forgotten: report.forgotten > 0
+                && report.already_there == 0
+                && self.new.messages.is_empty(),
+        };
+        runtime.block_on(adopt(store, head, self.cleared, state))?;
         let mut new = std::mem::replace(&mut self.new, Foreign::new(SYSTEM));
         new.messages.sort_by_key(|foreign| foreign.message.timestamp);
         let kept = runtime.block_on(new.import_into(store, |_| {}))?;
@@ -269,17 +275,30 @@ impl Merge {
     }
 }
 
+/// What is left here of what an export tells.
+#[derive(Clone, Copy)]
+struct State {
+    is_same: bool,
+    is_any_left: bool,
+    /// Whether all of it was forgotten.
+    is_forgotten: bool,
+}
+
 /// Takes over of the settings what is not said here: what the conversation is called, and up to when it was cleared.
 async fn adopt(
     store: &FileConversationStore,
     head: &Head,
     newest_cleared: Option<Timestamp>,
-    (is_same, is_any_left): (bool, bool),
+    State { is_same, is_any_left, is_forgotten }: State,
 ) -> Result<()> {
     if let Some(cleared) = head.profile.cleared.filter(|_| !is_same) {
         clear(store, newest_cleared.map_or(cleared.at, |at| at.max(cleared.at))).await?;
     }
-    let (here, there) = (store.profile().await?, &head.profile);
+    let (here, mut there) = (store.profile().await?, Profile::clone(&head.profile));
+    if is_forgotten {
+        // What it was called and who spoke in it was forgotten with it.
+        there.undescribe();
+    }
     let (title, tags) = (there.title.clone(), there.tags.clone());
     let metadata = there.metadata.clone();
     let (character, presets) = (there.character.clone(), there.presets.clone());
@@ -293,7 +312,7 @@ async fn adopt(
     if !lacks || is_same && !are_lost {
         return Ok(());
     }
-    let adopted = move |profile: &mut crate::store::Profile| {
+    let adopted = move |profile: &mut Profile| {
         profile.title = profile.title.take().or(title);
         if profile.tags.is_empty() {
             profile.tags = tags;

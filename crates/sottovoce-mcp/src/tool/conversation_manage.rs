@@ -10,7 +10,7 @@ use sottovoce::{ConversationStore, Document, FileConversationStore};
 
 use super::{arguments, define, json};
 use crate::fault::Fault;
-use crate::hub::{Change, Hub};
+use crate::hub::{Change, Hub, Target};
 use crate::page::Page;
 use crate::resources;
 use crate::shape::{MessageShape, message_seq};
@@ -120,15 +120,19 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         Action::List => list(&store, &target.id, &given).await?,
         Action::Delete => {
             let seqs = named(&store, &given).await?;
-            let count = store.forget(&seqs).await?.removed.len();
+            let count = forget(hub, &target, &store, &seqs).await?;
             let message = format!("{count} messages are deleted for ever");
             let deleted = Some(Deleted { count, status: "deleted" });
             Output { deleted, deleted_count: Some(count), ..done(message) }
         }
         Action::Clear => {
+            if let Some(conversation) = hub.ready_conversation(&target) {
+                // An answer that is being made would be kept behind what is deleted.
+                conversation.close().await?;
+            }
             let last = store.read_tail(0).await?.last_seq;
             let all = (last > 0).then_some(1..=last);
-            let count = store.forget(all.as_slice()).await?.removed.len();
+            let count = forget(hub, &target, &store, all.as_slice()).await?;
             if count > 0 {
                 // How long its texts were tells which languages were spoken.
                 store.write_document(Document::Calibration, b"{}").await?;
@@ -143,6 +147,20 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         hub.tell(Change::Updated(resources::context_uri(&target.id)));
     }
     json(&output)
+}
+
+/// Deletes messages for ever; how many. Whatever a turn here remembers of them goes with them.
+async fn forget(
+    hub: &Hub,
+    target: &Target,
+    store: &FileConversationStore,
+    seqs: &[RangeInclusive<u64>],
+) -> Result<usize, Fault> {
+    let forgotten = match hub.ready_conversation(target) {
+        Some(conversation) => conversation.forget(seqs).await?,
+        None => store.forget(seqs).await?,
+    };
+    Ok(forgotten.removed.len())
 }
 
 async fn list(store: &FileConversationStore, id: &str, given: &Arguments) -> Result<Output, Fault> {
