@@ -179,11 +179,8 @@ impl ContextRegistry {
     /// # Errors
     /// What keeps the store from being read. A context that cannot be read by itself is told of in the answer.
     pub async fn list(&self) -> Result<Contexts> {
-        let root = self.0.root.clone();
-        let found = blocking(move || scopes(&root)).await?;
         let mut contexts = Contexts::default();
-        for scope in found {
-            let Scope::Named { id } = scope else { continue };
+        for id in self.ids().await? {
             match self.look(&id).await {
                 Ok(context) => contexts.contexts.extend(context),
                 Err(Error::Damaged { .. } | Error::FolderReplaced { .. }) => {
@@ -258,11 +255,7 @@ impl ContextRegistry {
     pub async fn create(&self, new: NewContext) -> Result<NamedContext> {
         new.check()?;
         let NewContext { name, persona, preset } = new;
-        let limit = self.0.limits.contexts;
-        let living = self.list().await?.contexts.iter().filter(|c| c.is_open()).count();
-        if living >= limit {
-            return Err(ContextFailure::TooManyContexts { limit }.into());
-        }
+        self.check_room().await?;
         let now = self.now();
         let id = id::fresh("context", now)?;
         let character = Character { preset, ..Character::new(persona, now) };
@@ -272,6 +265,31 @@ impl ContextRegistry {
             profile.character = Some(character);
         };
         self.change(&id, make).await
+    }
+
+    /// Refuses where there are as many contexts as there may be.
+    async fn check_room(&self) -> Result<()> {
+        let limit = self.0.limits.contexts;
+        // As long as there are fewer conversations, nobody need look into them.
+        if self.ids().await?.len() < limit {
+            return Ok(());
+        }
+        let living = self.list().await?.contexts.iter().filter(|c| c.is_open()).count();
+        match living < limit {
+            true => Ok(()),
+            false => Err(ContextFailure::TooManyContexts { limit }.into()),
+        }
+    }
+
+    /// Ids of all named conversations, be they contexts or not.
+    async fn ids(&self) -> Result<Vec<String>> {
+        let root = self.0.root.clone();
+        let scopes = blocking(move || scopes(&root)).await?;
+        let id = |scope| match scope {
+            Scope::Named { id } => Some(id),
+            _ => None,
+        };
+        Ok(scopes.into_iter().filter_map(id).collect())
     }
 
     /// Changes what is named of a context; that counts as an interaction. Setting it active takes a deleted one back.
