@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use sottovoce::ChorusDatabase;
 
 use super::conversations::{self, Wishes};
-use crate::exit::{Exit, Outcome};
-use crate::interrupt::Interrupt;
-use crate::output;
+use crate::exit::Outcome;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -37,21 +35,7 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
-    conversations::check(session)?;
-    let database = ChorusDatabase::new(args.path);
-    let bar = output::progress(Some(0), "reading");
-    let shown = bar.clone();
-    let mut interrupt = Interrupt::listen()?;
-    // Listening, so that a signal does not end the process before the private copy is gone.
-    let found = tokio::select! {
-        found = database.read(move |progress| super::advance(&shown, progress)) => Some(found),
-        _ = interrupt.heard() => None,
-    };
-    bar.finish_and_clear();
-    let Some(found) = found else {
-        output::note("interrupted; nothing was taken yet");
-        return Ok(Exit::Interrupted);
-    };
+    let source = ChorusDatabase::new(args.path);
     let wishes = Wishes { dry_run: args.dry_run, skip_expired: false };
-    conversations::keep(session, found?, wishes).await
+    conversations::take_over(session, wishes, |progress| source.read(progress)).await
 }

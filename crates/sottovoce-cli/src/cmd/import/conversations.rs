@@ -3,7 +3,7 @@
 use serde::Serialize;
 use sottovoce::{
     ConversationReport, ForeignConversation, ForeignConversations, ForeignPresets, PresetReport,
-    Refusal, Scope,
+    Progress, Refusal, Scope,
 };
 
 use super::{advance, list, row};
@@ -27,6 +27,32 @@ pub(super) fn check(session: &Session) -> Result<(), Failure> {
 pub(super) struct Wishes {
     pub(super) dry_run: bool,
     pub(super) skip_expired: bool,
+}
+
+/// Reads all that a source has, and keeps it.
+pub(super) async fn take_over<R>(
+    session: &Session,
+    wishes: Wishes,
+    read: impl FnOnce(Box<dyn Fn(Progress) + Send>) -> R,
+) -> Outcome
+where
+    R: Future<Output = sottovoce::Result<ForeignConversations>>,
+{
+    check(session)?;
+    let bar = output::progress(Some(0), "reading");
+    let shown = bar.clone();
+    let mut interrupt = Interrupt::listen()?;
+    // Listening, so that a signal does not end the process before a private copy of the source is gone.
+    let found = tokio::select! {
+        found = read(Box::new(move |progress| advance(&shown, progress))) => Some(found),
+        _ = interrupt.heard() => None,
+    };
+    bar.finish_and_clear();
+    let Some(found) = found else {
+        output::note("interrupted; nothing was taken yet");
+        return Ok(Exit::Interrupted);
+    };
+    keep(session, found?, wishes).await
 }
 
 #[derive(Serialize)]
@@ -64,11 +90,7 @@ pub(super) struct Total {
 }
 
 /// Puts each conversation into its scope, and tells what came of it.
-pub(super) async fn keep(
-    session: &Session,
-    mut found: ForeignConversations,
-    wishes: Wishes,
-) -> Outcome {
+async fn keep(session: &Session, mut found: ForeignConversations, wishes: Wishes) -> Outcome {
     let Wishes { dry_run, skip_expired } = wishes;
     let config = session.config()?;
     let is_empty = found.conversations.is_empty() && found.presets.presets.is_empty();

@@ -6,7 +6,6 @@ use sottovoce::DiscordFolder;
 
 use super::conversations::{self, Wishes};
 use crate::exit::Outcome;
-use crate::output;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -40,12 +39,7 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
-    conversations::check(session)?;
-    let folder = DiscordFolder::new(args.dir, session.clock().now().timestamp());
-    let bar = output::progress(Some(0), "reading");
-    let shown = bar.clone();
-    let found = folder.read(move |progress| super::advance(&shown, progress)).await;
-    bar.finish_and_clear();
+    let source = DiscordFolder::new(args.dir, session.clock().now().timestamp());
     let wishes = Wishes { dry_run: args.dry_run, skip_expired: args.skip_expired };
-    conversations::keep(session, found?, wishes).await
+    conversations::take_over(session, wishes, |progress| source.read(progress)).await
 }

@@ -6,7 +6,6 @@ use sottovoce::MimirFolder;
 
 use super::conversations::{self, Wishes};
 use crate::exit::Outcome;
-use crate::output;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -37,12 +36,7 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
-    conversations::check(session)?;
-    let folder = MimirFolder::new(args.dir);
-    let bar = output::progress(Some(0), "reading");
-    let shown = bar.clone();
-    let found = folder.read(move |progress| super::advance(&shown, progress)).await;
-    bar.finish_and_clear();
+    let source = MimirFolder::new(args.dir);
     let wishes = Wishes { dry_run: args.dry_run, skip_expired: false };
-    conversations::keep(session, found?, wishes).await
+    conversations::take_over(session, wishes, |progress| source.read(progress)).await
 }

@@ -6,7 +6,6 @@ use sottovoce::OpenAiExport;
 
 use super::conversations::{self, Wishes};
 use crate::exit::Outcome;
-use crate::output;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -39,12 +38,7 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
-    conversations::check(session)?;
-    let export = OpenAiExport::new(args.path);
-    let bar = output::progress(Some(0), "reading");
-    let shown = bar.clone();
-    let found = export.read(move |progress| super::advance(&shown, progress)).await;
-    bar.finish_and_clear();
+    let source = OpenAiExport::new(args.path);
     let wishes = Wishes { dry_run: args.dry_run, skip_expired: false };
-    conversations::keep(session, found?, wishes).await
+    conversations::take_over(session, wishes, |progress| source.read(progress)).await
 }
