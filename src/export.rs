@@ -20,7 +20,7 @@ use crate::blob::fs::new_file::NewFile;
 use crate::error::{Error, Result};
 use crate::store::backup::Part;
 use crate::store::file::{Stop, blocking};
-use crate::store::{FileConversationStore, Finding, Progress, stats};
+use crate::store::{FileConversationStore, Finding, Progress, Stats, stats};
 use sealed::SealedWriter;
 
 /// The form of an export.
@@ -193,14 +193,21 @@ fn write(
     to: &mut Attended<'_>,
     progress: &dyn Fn(Progress),
 ) -> Result<Exported> {
+    remove_hidden(store)?;
     let reader = store.reader();
-    if stats::stats(reader)?.hidden > 0 {
-        store.writer().blocking_lock().cleanup()?;
-    }
     match form {
         ExportForm::Json => json::conversation(reader, part, to, is_first, progress),
         ExportForm::Markdown => markdown::conversation(reader, part, to, progress),
     }
+}
+
+/// Removes what has expired, since it is to be nowhere; how much there is.
+fn remove_hidden(store: &FileConversationStore) -> Result<Stats> {
+    let stats = stats::stats(store.reader())?;
+    if stats.hidden > 0 {
+        store.writer().blocking_lock().cleanup()?;
+    }
+    Ok(stats)
 }
 
 /// What the matter is with where an export goes.

@@ -8,14 +8,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::{ExportRange, Exported};
+use super::{ExportRange, Exported, remove_hidden};
 use crate::blob::{Blobs, fs::FsBlobs};
 use crate::crypto::{ForeignKey, PLACEHOLDER_KEY};
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
 use crate::store::backup::{self, Body, Record};
 use crate::store::file::blocking;
-use crate::store::{FileConversationStore, Progress, stats};
+use crate::store::{FileConversationStore, Progress};
 
 /// The highest counter: beyond it, Elara would sort its names otherwise than it means them.
 const HIGHEST: u64 = 9999;
@@ -68,10 +68,7 @@ fn write(
         return Err(Error::NotPlain { path: path.into(), found: "a folder that holds something" });
     }
     let reader = store.reader();
-    let stats = stats::stats(reader)?;
-    if stats.hidden > 0 {
-        store.writer().blocking_lock().cleanup()?;
-    }
+    let stats = remove_hidden(store)?;
     let total = usize::try_from(stats.message_count).unwrap_or(usize::MAX);
     let tail = reader.load(0)?;
     let mut done = Exported { conversations: 1, ..Exported::default() };

@@ -11,12 +11,11 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::blob::fs::FsBlobs;
-use crate::blob::{Blobs, Source};
+use crate::blob::{Source, SourceReader};
 use crate::crypto::{EncryptionKey, HEADER, StreamOpener};
 use crate::error::{Error, Result};
 use crate::export::sealed::PLACE;
-use crate::import::ConversationReport;
+use crate::import::{ConversationReport, given};
 use crate::scope::Scope;
 use crate::store::artifact::contents::Text;
 use crate::store::file::Stop;
@@ -94,22 +93,16 @@ impl Backup {
     fn open(&self) -> Result<Box<dyn Read>> {
         let wrong = |reason| Error::Foreign { path: self.path.clone(), reason };
         let failed = |error| Error::io("open the file", &self.path, error);
-        let path = self.path.canonicalize().map_err(failed)?;
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(wrong("it is no file"));
-        };
-        let name = name.to_str().ok_or_else(|| wrong("its name is not text"))?;
-        let source = FsBlobs::new(folder, &[])?.open(name)?;
-        let source = source.ok_or_else(|| wrong("there is no such file"))?;
+        let source = given::open(&self.path)?;
         let mut line = vec![0; LONGEST_LINE];
         let read = source.read_at(0, &mut line).map_err(failed)?;
         line.truncate(read);
         if !line.starts_with(br#"{"v":"#) {
-            return Ok(Box::new(Reading { source, position: 0 }));
+            return Ok(Box::new(SourceReader::new(source)));
         }
         let end = line.iter().position(|byte| *byte == b'\n').map_or(line.len(), |end| end + 1);
         line.truncate(end);
-        let entries = entry::parse(&line, &path)?;
+        let entries = entry::parse(&line, &self.path)?;
         let [entry] = entries.as_slice() else {
             return Err(wrong("it is no sealed export"));
         };
@@ -134,21 +127,6 @@ async fn alone<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'sta
     });
     spawned.map_err(|error| Error::io("start a thread", "import", error))?;
     waiting.await.unwrap_or(Err(Error::ShuttingDown))
-}
-
-/// A source from its beginning to its end.
-#[derive(Debug)]
-struct Reading {
-    source: Box<dyn Source>,
-    position: u64,
-}
-
-impl Read for Reading {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.source.read_at(self.position, into)?;
-        self.position += read as u64;
-        Ok(read)
-    }
 }
 
 /// What lies behind the first bytes of a source.
