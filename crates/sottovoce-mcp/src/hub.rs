@@ -198,12 +198,11 @@ impl Hub {
             store => store,
         };
         let store: Arc<dyn ConversationStore> = Arc::new(store?);
-        let known = self.ready().get(&target.scope).cloned();
-        if let Some(known) = known {
+        if let Some(known) = self.ready_conversation(target) {
             // Its folder may have been taken away and brought back.
             match known.store().profile().await {
                 Ok(_) => return Ok(known),
-                Err(Error::FolderReplaced { .. }) => {}
+                Err(Error::FolderReplaced { .. }) => drop(self.ready().remove(&target.scope)),
                 Err(error) => return Err(error),
             }
         }
@@ -212,8 +211,8 @@ impl Hub {
         if ready.len() >= READY {
             ready.clear();
         }
-        ready.insert(target.scope.clone(), conversation.clone());
-        Ok(conversation)
+        // Another call may have been faster.
+        Ok(ready.entry(target.scope.clone()).or_insert(conversation).clone())
     }
 
     /// The conversation of a target, if anybody has talked in it here.
