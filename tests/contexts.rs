@@ -422,6 +422,23 @@ fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[tokio::test]
+async fn of_two_presets_of_one_name_made_at_once_one_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    registry(root.path(), &clock).create(mira()).await.unwrap();
+    for number in 0..10 {
+        let (one, other) = (registry(root.path(), &clock), registry(root.path(), &clock));
+        let preset = || Preset::new(format!("DJ {number}"), Persona::new("x"));
+        let made = tokio::join!(one.create_preset(preset()), other.create_preset(preset()));
+        let made = [made.0, made.1];
+        assert_eq!(made.iter().filter(|made| made.is_ok()).count(), 1);
+        let refused = made.into_iter().find_map(Result::err).unwrap();
+        assert_eq!(failure(refused), ContextFailure::NameTaken);
+    }
+    assert_eq!(registry(root.path(), &clock).presets().await.unwrap().len(), 16);
+}
+
+#[tokio::test]
 async fn two_registries_that_change_presets_at_once_lose_none() {
     let root = tempfile::tempdir().unwrap();
     let clock = clock();

@@ -1,7 +1,7 @@
 //! The presets of a store: those that are built in, and those that people make, sealed in the default conversation's
 //! settings.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{ContextRegistry, PresetChange, id};
 use crate::error::{ContextFailure, Result};
@@ -67,23 +67,24 @@ impl ContextRegistry {
         change: impl FnOnce(&mut Preset) + Send + 'static,
     ) -> Result<Preset> {
         preset.check()?;
-        let (store, profile) = self.settings().await?;
-        let name = preset.name.to_lowercase();
-        let mut others = persona::in_force(&profile.presets).into_iter();
-        if others.any(|other| other.id != preset.id && other.name.to_lowercase() == name) {
-            return Err(ContextFailure::NameTaken.into());
-        }
-        if profile.presets.len() >= MOST_PRESETS && !profile.presets.contains_key(&preset.id) {
-            return Err(ContextFailure::TooManyPresets { limit: MOST_PRESETS }.into());
-        }
-        let kept = preset.clone();
-        let keep = move |profile: &mut Profile| match profile.presets.get_mut(&kept.id) {
-            Some(there) => change(there),
-            None => {
-                profile.presets.insert(kept.id.clone(), kept);
+        let (store, _) = self.settings().await?;
+        let (kept, refused) = (preset.clone(), Arc::new(OnceLock::new()));
+        let refusing = Arc::clone(&refused);
+        let keep = move |profile: &mut Profile| {
+            // Nobody else changes anything while this is looked at.
+            if let Some(failure) = refusal(profile, &kept) {
+                drop(refusing.set(failure));
+                return;
+            }
+            match profile.presets.get_mut(&kept.id) {
+                Some(there) => change(there),
+                None => drop(profile.presets.insert(kept.id.clone(), kept)),
             }
         };
         let mut profile = store.change_profile(Box::new(keep)).await?;
+        if let Some(failure) = refused.get() {
+            return Err(failure.clone().into());
+        }
         let id = preset.id.clone();
         Ok(profile.presets.remove(&id).map_or(preset, |kept| Preset { id, ..kept }))
     }
@@ -105,4 +106,16 @@ impl ContextRegistry {
         store.change_profile(Box::new(remove)).await?;
         Ok(preset)
     }
+}
+
+/// Why a preset cannot be among those that there are.
+fn refusal(profile: &Profile, preset: &Preset) -> Option<ContextFailure> {
+    let name = preset.name.to_lowercase();
+    let mut others = persona::in_force(&profile.presets).into_iter();
+    if others.any(|other| other.id != preset.id && other.name.to_lowercase() == name) {
+        return Some(ContextFailure::NameTaken);
+    }
+    let is_new = !profile.presets.contains_key(&preset.id);
+    (is_new && profile.presets.len() >= MOST_PRESETS)
+        .then_some(ContextFailure::TooManyPresets { limit: MOST_PRESETS })
 }
