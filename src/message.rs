@@ -120,8 +120,8 @@ pub struct ChatMessage {
     /// The host's own notes. `speaker` is shown to the model, `confidence` (0 to 1) can keep a doubtful transcript out
     /// of later prompts, `cutOff` marks part of an answer, `tool` names the function of a result, `importedFrom` says
     /// which record of which system it was, `restoredFrom` which message of which snapshot, which was `saidAt` then and
-    /// `saidIn` that thread; past what `expiresAt` says it is no context; `artifact` names
-    /// the artifact that a long result was moved to, `promptTokens` and `answerTokens` what an answer took. `device`, `lang` and `discordMessageId` are the
+    /// `saidIn` that thread; past what `expiresAt` says it is no context; `artifact` names the artifact that a long result
+    /// was moved to, `promptTokens` and `answerTokens` what an answer took. `device`, `lang` and `discordMessageId` are the
     /// customary others.
     #[serde(serialize_with = "write_metadata", deserialize_with = "read_metadata", default)]
     pub metadata: BTreeMap<String, String>,

@@ -112,6 +112,17 @@ pub(crate) enum Command {
     Completions(cmd::completions::Args),
 }
 
+impl Command {
+    /// Whether it reads standard input until somebody closes it.
+    pub(crate) fn serves(&self) -> bool {
+        #[cfg(feature = "mcp")]
+        let serves = matches!(self, Self::Mcp(_));
+        #[cfg(not(feature = "mcp"))]
+        let serves = false;
+        serves
+    }
+}
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Yellow.on_default().bold())
     .usage(AnsiColor::Yellow.on_default().bold())

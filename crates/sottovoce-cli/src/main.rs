@@ -24,7 +24,7 @@ use cli::{Cli, Command};
 use exit::{Failure, Outcome};
 use session::Session;
 
-/// How long work on files that goes on behind a command may take to end.
+/// How long work on files that goes on behind a server may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
@@ -46,9 +46,12 @@ fn main() -> ExitCode {
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let outcome = match runtime {
         Ok(runtime) => {
+            let serves = cli.command.serves();
             let outcome = runtime.block_on(run(cli));
-            // Reading a terminal cannot be broken off.
-            runtime.shutdown_timeout(PATIENCE);
+            if serves {
+                // Reading a terminal cannot be broken off. Anything else is waited for: it may have a copy to remove.
+                runtime.shutdown_timeout(PATIENCE);
+            }
             outcome
         }
         Err(error) => Err(error.into()),

@@ -120,8 +120,8 @@ pub async fn listen(
     Ok(Listening { listener, address, admission })
 }
 
-/// Serves until `stop` is cancelled; what is being answered then has two seconds, a model's answer one. `server` makes one for each client, or
-/// each request of those that have no sessions.
+/// Serves until `stop` is cancelled; what is being answered then has two seconds, a model's answer one. `server` makes one
+/// for each client, or each request of those that have no sessions.
 pub async fn serve<S: ServerHandler>(
     listening: Listening,
     server: impl Fn() -> S + Send + Sync + 'static,
