@@ -25,7 +25,7 @@ use exit::{Failure, Outcome};
 use session::Session;
 
 /// How long work on files that goes on behind a server may take to end.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
