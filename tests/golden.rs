@@ -92,6 +92,43 @@ async fn settings_and_snapshots_of_version_1_say_what_they_said() {
 }
 
 #[tokio::test]
+async fn contexts_and_presets_of_version_1_are_what_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&fixtures().join("store-v1-contexts"), folder.path());
+    let key = EncryptionKey::from_secret("test key, not secret").unwrap();
+    let clock = Arc::new(ManualClock::at_utc("2026-12-01T00:00:00Z".parse().unwrap()));
+    let contexts = ContextRegistry::new(folder.path(), StoreOptions::new(key).clock(clock));
+    let listed = contexts.list().await.unwrap().contexts;
+    let names: Vec<_> = listed.iter().map(|context| context.name.as_str()).collect();
+    assert_eq!(names, ["Mira", "Küche 🎹"]);
+    assert!(!listed[0].is_active() && listed[1].is_open());
+    let kitchen = &listed[1];
+    assert_eq!(
+        (kitchen.messages, kitchen.expires_at.to_string()),
+        (2, "2026-12-19T04:40:37.051Z".to_owned())
+    );
+    let persona = &kitchen.character.persona;
+    assert_eq!(
+        persona.told(true),
+        "You play music in the kitchen.\n\nPersonality: Cheerful, but calm"
+    );
+    assert_eq!((persona.temperature, persona.max_tokens), (0.9, 1000));
+    assert_eq!((persona.max_history_tokens, persona.expiry_days), (2000, 7));
+    let presets = contexts.presets().await.unwrap();
+    assert_eq!(presets.len(), 7);
+    assert_eq!(presets[0].description, "Ruhig & sachlich");
+    assert_eq!(
+        (presets[6].name.as_str(), &presets[6].metadata["lang"]),
+        ("Kitchen DJ", &"de-CH".into())
+    );
+    assert_eq!(kitchen.character.preset.as_deref(), Some(presets[6].id.as_str()));
+    let store = contexts.open(&kitchen.id).await.unwrap();
+    let report = store.verify(|_| {}).await.unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert_eq!(store.read_tail(9).await.unwrap().messages[1].message.content, "Playing it.");
+}
+
+#[tokio::test]
 async fn what_model_servers_taught_in_version_1_is_still_known() {
     let (_folder, store) = opened("store-v1-packs").await;
     let known = store.read_document(Document::Calibration).await.unwrap().unwrap();
