@@ -114,7 +114,7 @@ impl<'a> Bench<'a> {
         let (at, image) = (self.path("at"), self.path("running"));
         let mounted = match end.cut() {
             Some(kind) => {
-                fs::write(&image, self.disk(kind)?)?;
+                disk::renew(&image, self.disk(kind)?)?;
                 Some(Mounted::new(&image, kind, &at)?)
             }
             None => {

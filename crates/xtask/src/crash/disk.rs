@@ -124,6 +124,14 @@ impl Change {
                 place.copy_from_slice(block);
             }
         }
-        Ok(fs::write(image, bytes)?)
+        renew(image, &bytes)
     }
+}
+
+/// Writes an image anew, as another file: a disk that is still being unmounted writes to the one before.
+pub(crate) fn renew(image: &Path, bytes: &[u8]) -> Result<()> {
+    if image.exists() {
+        fs::remove_file(image)?;
+    }
+    Ok(fs::write(image, bytes)?)
 }
