@@ -57,60 +57,45 @@ impl Default for ContextLimits {
 /// refused to whoever would talk to it, and can be taken back until [`maintain`](Self::maintain) removes it, which it
 /// does only after a sealed backup.
 #[derive(Clone)]
-pub struct ContextRegistry(Arc<Inner>);
-
-struct Inner {
+pub struct ContextRegistry {
     root: PathBuf,
     options: StoreOptions,
-    clock: Arc<dyn Clock>,
     limits: ContextLimits,
     backups: PathBuf,
-    open: Mutex<HashMap<String, FileConversationStore>>,
+    open: Arc<Mutex<HashMap<String, FileConversationStore>>>,
 }
 
 impl ContextRegistry {
     /// The contexts of the store below a root. Backups go to its folder `backups`.
     pub fn new(root: impl Into<PathBuf>, options: StoreOptions) -> Self {
         let root = root.into();
-        let (clock, backups) = (options.time(), root.join(BACKUPS));
-        let (limits, open) = (ContextLimits::default(), Mutex::default());
-        Self(Arc::new(Inner { root, options, clock, limits, backups, open }))
+        let backups = root.join(BACKUPS);
+        Self { root, options, limits: ContextLimits::default(), backups, open: Arc::default() }
     }
 
     /// The same within other limits.
     #[must_use]
     pub fn limits(self, limits: ContextLimits) -> Self {
-        self.with(|inner| inner.limits = limits)
+        Self { limits, ..self }
     }
 
     /// The same with backups in another folder.
     #[must_use]
     pub fn backups(self, folder: impl Into<PathBuf>) -> Self {
-        let folder = folder.into();
-        self.with(|inner| inner.backups = folder)
-    }
-
-    fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
-        let Inner { root, options, clock, limits, backups, .. } = &*self.0;
-        let mut inner = Inner {
-            root: root.clone(),
-            options: options.clone(),
-            clock: Arc::clone(clock),
-            limits: *limits,
-            backups: backups.clone(),
-            open: Mutex::default(),
-        };
-        change(&mut inner);
-        Self(Arc::new(inner))
+        Self { backups: folder.into(), ..self }
     }
 
     /// The folder that backups go to.
     pub fn backup_folder(&self) -> &Path {
-        &self.0.backups
+        &self.backups
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.options.time()
     }
 
     fn now(&self) -> Timestamp {
-        self.0.clock.now().timestamp()
+        self.clock().now().timestamp()
     }
 
     /// The store of a context, whether or not anybody may talk to it.
@@ -135,7 +120,7 @@ impl ContextRegistry {
         if context.is_expired {
             return Err(ContextFailure::Expired { at: context.expires_at }.into());
         }
-        let limit = self.0.limits.messages;
+        let limit = self.limits.messages;
         // The utterance and its answer.
         if context.messages.saturating_add(2) > limit {
             return Err(ContextFailure::Full { limit }.into());
@@ -148,7 +133,7 @@ impl ContextRegistry {
             return Ok(store.clone());
         }
         let scope = Scope::Named { id: id.to_owned() };
-        let store = self.0.options.clone().scope(scope).open(&self.0.root).await?;
+        let store = self.options.clone().scope(scope).open(&self.root).await?;
         let mut held = self.held();
         if held.len() >= OPEN {
             held.clear();
@@ -158,7 +143,7 @@ impl ContextRegistry {
     }
 
     fn held(&self) -> std::sync::MutexGuard<'_, HashMap<String, FileConversationStore>> {
-        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where a conversation stands; `None` where its folder has gone since it was opened.
@@ -269,7 +254,7 @@ impl ContextRegistry {
 
     /// Refuses where there are as many contexts as there may be.
     async fn check_room(&self) -> Result<()> {
-        let limit = self.0.limits.contexts;
+        let limit = self.limits.contexts;
         // As long as there are fewer conversations, nobody need look into them.
         if self.ids().await?.len() < limit {
             return Ok(());
@@ -283,7 +268,7 @@ impl ContextRegistry {
 
     /// Ids of all named conversations, be they contexts or not.
     async fn ids(&self) -> Result<Vec<String>> {
-        let root = self.0.root.clone();
+        let root = self.root.clone();
         let scopes = blocking(move || scopes(&root)).await?;
         let id = |scope| match scope {
             Scope::Named { id } => Some(id),
@@ -377,8 +362,8 @@ impl ContextRegistry {
 impl std::fmt::Debug for ContextRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ContextRegistry")
-            .field("root", &self.0.root)
-            .field("limits", &self.0.limits)
+            .field("root", &self.root)
+            .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
 }

@@ -60,8 +60,11 @@ pub enum ContextFailure {
     /// Another preset has that name already.
     #[error("another preset has that name")]
     NameTaken,
-    /// Something of the context could not be read, so that no backup would be whole. Nothing was removed.
-    #[error("{unread} files of the context cannot be read, so that it cannot be backed up")]
+    /// Something of the context could not be read, or was set aside by a repair, so that no backup would be whole. Nothing
+    /// was removed.
+    #[error(
+        "{unread} files of the context cannot be read or are set aside, so that it cannot be backed up"
+    )]
     NotBackedUp {
         /// How many.
         unread: usize,

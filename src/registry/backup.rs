@@ -28,7 +28,7 @@ impl ContextRegistry {
     /// Backs up all contexts and presets, unless that was done today. The file's name, and how many files could not be
     /// read; `None` where nothing had to be done.
     pub(super) async fn back_up_daily(&self, now: &Zoned) -> Result<Option<(String, usize)>> {
-        let keep = self.0.limits.daily_backups;
+        let keep = self.limits.daily_backups;
         if keep == 0 {
             return Ok(None);
         }
@@ -107,7 +107,7 @@ impl ContextRegistry {
         let folder = self.folder()?;
         // Makes the folder, private to its owner.
         blocking(move || folder.sync()).await?;
-        let path = self.0.backups.join(name);
+        let path = self.backups.join(name);
         let Some((first, _)) = stores.first() else { return Ok(0) };
         let mut exporter = sealed(&path, first).await?;
         for (store, range) in stores {
@@ -117,7 +117,7 @@ impl ContextRegistry {
     }
 
     fn folder(&self) -> Result<FsBlobs> {
-        FsBlobs::new(&self.0.backups, &[])
+        FsBlobs::new(&self.backups, &[])
     }
 
     /// The names of backups of one kind, the oldest first.

@@ -34,15 +34,15 @@ impl ContextRegistry {
     /// # Errors
     /// What keeps the store from being read, or backups from being written. What was not backed up is not removed.
     pub async fn maintain(&self) -> Result<Upkeep> {
-        let root = self.0.root.clone();
+        let root = self.root.clone();
         blocking(move || purge_all(&FsBlobs::new(&root, &[])?)).await?;
-        let now = self.0.clock.now();
+        let now = self.clock().now();
         let mut done = Upkeep::default();
         if let Some((name, unread)) = self.back_up_daily(&now).await? {
-            done.backup = Some(self.0.backups.join(name));
+            done.backup = Some(self.backups.join(name));
             done.unread = unread;
         }
-        let days = i64::from(self.0.limits.remove_after_days);
+        let days = i64::from(self.limits.remove_after_days);
         let grace = SignedDuration::from_hours(24 * days);
         for context in self.list().await?.contexts {
             let (is_over, noted) = (!context.is_open(), context.character.over_since);
@@ -100,17 +100,17 @@ impl ContextRegistry {
         // Or else the backup would do it, which is a change.
         store.cleanup().await?;
         let before = store.standing().await?;
-        let name = self.back_up(id, &self.0.clock.now()).await?;
+        let name = self.back_up(id, &self.clock().now()).await?;
         if !store.remove(before.last_seq, before.profile.rev).await? {
             return Err(ContextFailure::InUse.into());
         }
         self.held().remove(id);
         tracing::info!("removed a context after backing it up");
-        Ok(self.0.backups.join(name))
+        Ok(self.backups.join(name))
     }
 
     pub(super) async fn default_store(&self) -> Result<FileConversationStore> {
-        self.0.options.clone().scope(Scope::Default).open(&self.0.root).await
+        self.options.clone().scope(Scope::Default).open(&self.root).await
     }
 }
 

@@ -9,14 +9,14 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sottovoce::{ChatRole, Conversation, NamedContext, Piece, Receipt, StoredMessage, TokenRates};
+use sottovoce::{Conversation, NamedContext, Piece, Receipt, StoredMessage, TokenRates};
 
-use crate::fault::Fault;
+use crate::fault::{Fault, Stop};
 use crate::hub::{Change, Hub, Target};
-use crate::sampling::{self, Asked, Sampled};
+use crate::resources;
+use crate::sampling::{self, Asked, Sampled, offers_sampling};
 use crate::shape::MessageShape;
 use crate::tool::{answer, arguments, define, json};
-use crate::{resources, sampling::offers_sampling};
 
 pub(crate) const NAME: &str = "context-chat";
 
@@ -112,10 +112,11 @@ pub(crate) async fn run(
     round: sampling::Round,
     request: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    Ok(match talk(hub, given, round, request).await? {
-        Ok(response) => response,
-        Err(fault) => CallToolResult::from(fault).into(),
-    })
+    match talk(hub, given, round, request).await {
+        Ok(response) => Ok(response),
+        Err(Stop::Told(fault)) => Ok(CallToolResult::from(fault).into()),
+        Err(Stop::Refused(error)) => Err(error),
+    }
 }
 
 async fn talk(
@@ -123,20 +124,14 @@ async fn talk(
     given: Option<JsonObject>,
     round: sampling::Round,
     request: &RequestContext<RoleServer>,
-) -> Result<Result<CallToolResponse, Fault>, ErrorData> {
-    let given: Arguments = match arguments(given) {
-        Ok(given) => given,
-        Err(fault) => return Ok(Err(fault)),
-    };
+) -> Result<CallToolResponse, Stop> {
+    let given: Arguments = arguments(given)?;
     if given.message.trim().is_empty() {
-        return Ok(Err(Fault::new("message has no words")));
+        return Err(Fault::new("message has no words").into());
     }
     let samples = hub.config.mcp.prefer_sampling && offers_sampling(request);
     let is_said = samples && sampling::brings_answer(&round, request);
-    let (target, conversation) = match begin(hub, &given, is_said).await {
-        Ok(begun) => begun,
-        Err(fault) => return Ok(Err(fault)),
-    };
+    let (target, conversation) = begin(hub, &given, is_said).await?;
     let turn = if samples {
         // The retry of a client must be of the very same call, and what it calls so may be another context meanwhile.
         let call = serde_json::to_string(&(&target.id, &given)).unwrap_or_default();
@@ -144,14 +139,10 @@ async fn talk(
         let asked = Asked { call: &call, scope, words, conversation: &conversation };
         match sampling::ask(hub, asked, round, request).await? {
             Sampled::Answered(turn) => *turn,
-            Sampled::Round(needed) => return Ok(Ok(needed.into())),
-            Sampled::Failed(fault) => return Ok(Err(fault)),
+            Sampled::Round(needed) => return Ok(needed.into()),
         }
     } else {
-        match ask(hub, &conversation, &given.message, request).await {
-            Ok(turn) => turn,
-            Err(fault) => return Ok(Err(fault)),
-        }
+        ask(hub, &conversation, &given.message, request).await?
     };
     hub.tell(Change::Updated(resources::CONTEXTS.to_owned()));
     hub.tell(Change::Updated(resources::context_uri(&target.id)));
@@ -162,7 +153,7 @@ async fn talk(
     };
     let personality = given.maintain_personality.unwrap_or(true);
     let output = output(&target, now.or(target.context.clone()), &turn, personality);
-    Ok(json(&output).map(|output| answer(&output).into()))
+    Ok(answer(&json(&output)?).into())
 }
 
 async fn begin(
@@ -262,7 +253,6 @@ fn output(
     if turn.cut {
         warnings.push("the answer was cut at its limit of tokens".to_owned());
     }
-    debug_assert_eq!(turn.utterance.message.role, ChatRole::User);
     let (history_tokens, truncated) = (receipt.history_tokens(), receipt.is_history_truncated());
     let told = context.as_ref().map(|context| context.character.persona.personality.clone());
     Output {

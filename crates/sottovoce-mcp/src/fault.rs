@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 
+use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
 use sottovoce::{ContextFailure, Error};
 
@@ -46,6 +47,20 @@ fn help(error: &Error) -> &'static str {
         }
         ContextFailure::TooManyContexts { .. } => "delete contexts that are not needed",
         _ => error.help(),
+    }
+}
+
+/// Why a call ends early.
+pub(crate) enum Stop {
+    /// The model that made it is told.
+    Told(Fault),
+    /// It is against the protocol.
+    Refused(ErrorData),
+}
+
+impl<F: Into<Fault>> From<F> for Stop {
+    fn from(fault: F) -> Self {
+        Self::Told(fault.into())
     }
 }
 

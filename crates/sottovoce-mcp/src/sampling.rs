@@ -19,7 +19,7 @@ use sottovoce::{
 };
 
 use crate::chat::Turn;
-use crate::fault::Fault;
+use crate::fault::{Fault, Stop};
 use crate::hub::Hub;
 
 /// What the answer is called in a round.
@@ -48,7 +48,6 @@ pub(crate) enum Sampled {
     Answered(Box<Turn>),
     /// The client is to ask, and to call again.
     Round(InputRequiredResult),
-    Failed(Fault),
 }
 
 /// Which answers were kept lately: of an utterance in a conversation, when, and under which number.
@@ -84,24 +83,19 @@ pub(crate) async fn ask(
     asked: Asked<'_>,
     round: Round,
     request: &RequestContext<RoleServer>,
-) -> Result<Sampled, ErrorData> {
-    let outcome = match is_modern(request) {
-        true => in_rounds(hub, asked, round).await?,
-        false => at_once(hub, asked, request).await,
-    };
-    Ok(outcome.unwrap_or_else(Sampled::Failed))
+) -> Result<Sampled, Stop> {
+    match is_modern(request) {
+        true => in_rounds(hub, asked, round).await,
+        false => Ok(at_once(hub, asked, request).await?),
+    }
 }
 
-async fn in_rounds(
-    hub: &Hub,
-    asked: Asked<'_>,
-    round: Round,
-) -> Result<Result<Sampled, Fault>, ErrorData> {
+async fn in_rounds(hub: &Hub, asked: Asked<'_>, round: Round) -> Result<Sampled, Stop> {
     let response = round.responses.as_ref().and_then(|responses| responses.get(ANSWER));
     let Some(response) = response else {
-        return Ok(first_round(hub, &asked).await);
+        return Ok(first_round(hub, &asked).await?);
     };
-    let invalid = |reason: &'static str| ErrorData::invalid_params(reason, None);
+    let invalid = |reason: &'static str| Stop::Refused(ErrorData::invalid_params(reason, None));
     let state = round.state.ok_or_else(|| invalid("requestState is missing"))?;
     let state: State = hub
         .codec
@@ -109,7 +103,7 @@ async fn in_rounds(
         .map_err(|_| invalid("requestState is of another call, too old, or was changed"))?;
     let answer: CreateMessageResult = serde_json::from_value(response.clone())
         .map_err(|_| invalid("the answer is no result of sampling/createMessage"))?;
-    Ok(second_round(hub, &asked, state.utterance, &answer).await)
+    Ok(second_round(hub, &asked, state.utterance, &answer).await?)
 }
 
 async fn first_round(hub: &Hub, asked: &Asked<'_>) -> Result<Sampled, Fault> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
+    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig,
     CreateMessageRequestParams, CreateMessageResult, Implementation, SamplingMessage,
 };
 use rmcp::service::{RequestContext, RunningService};
@@ -302,12 +302,4 @@ async fn resources_prompts_and_completions_are_there() {
     assert_eq!(offered, ["preset-calm-counselor"]);
     let names = talk.complete_prompt_simple("context-summary", "contextName", "context 9").await;
     assert_eq!(names.unwrap().len(), 11);
-}
-
-#[allow(
-    dead_code,
-    reason = "so that another kind of answer is noticed when the library is changed"
-)]
-fn is_complete(response: &CallToolResponse) -> bool {
-    matches!(response, CallToolResponse::Complete(_))
 }
