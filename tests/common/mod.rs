@@ -80,14 +80,20 @@ pub fn snapshot(folder: &Path) -> BTreeMap<PathBuf, (Vec<u8>, u32, i64, i64)> {
 }
 
 /// This test binary, about to run one of its own tests in a process of its own.
+#[track_caller]
 pub fn child(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(child_args(test)).env(CHILD, folder);
     command
 }
 
-pub fn child_args(test: &str) -> [&str; 5] {
-    ["--ignored", "--exact", "--nocapture", "--test-threads=1", test]
+/// The arguments with which this binary runs just that test, which is in the caller's file.
+#[track_caller]
+pub fn child_args(test: &str) -> [String; 5] {
+    let file = Path::new(std::panic::Location::caller().file());
+    let module = file.file_stem().unwrap().to_str().unwrap();
+    let test = format!("{module}::{test}");
+    ["--ignored", "--exact", "--nocapture", "--test-threads=1", &test].map(str::to_owned)
 }
 
 /// The folder of a test that runs in a process of its own; `None` where it was not started that way.

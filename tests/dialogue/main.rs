@@ -1,0 +1,20 @@
+//! Prompts, turns, contexts and settings, by behaviour.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/ollama.rs"]
+mod stub;
+
+mod appsettings;
+mod compaction;
+mod context_upkeep;
+mod contexts;
+mod gauge;
+mod golden;
+mod ollama;
+mod personas;
+mod pruning;
+mod summary_limits;
+mod tool_results;
+mod turn;
+mod window;

@@ -1,0 +1,378 @@
+//! The rolling window, the clear marker, threads and what else an agent is told.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
+
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::common::{block_on, key};
+use jiff::{SignedDuration, Timestamp};
+use sottovoce::{
+    Activity, ActivityContextProvider, ChatMessage, ChatRole, Clock, Conversation,
+    ConversationStore, DocumentsContextProvider, FileConversationStore, LastNContextProvider,
+    ManualClock, ModelOptions, OllamaChatRenderer, Placement, Prompt, PromptBuilder,
+    PromptRenderer, RollingWindowProvider, Scope, StoreOptions, SystemPromptProvider, ToolCall,
+};
+
+fn start() -> Timestamp {
+    "2026-02-12T14:30:00Z".parse().unwrap()
+}
+
+/// A store, a clock, and a conversation with a rolling window.
+struct Room {
+    root: tempfile::TempDir,
+    clock: Arc<ManualClock>,
+    store: Arc<FileConversationStore>,
+}
+
+async fn open(root: &Path, clock: &Arc<ManualClock>) -> Arc<FileConversationStore> {
+    let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
+    let scope = Scope::Named { id: "mira".into() };
+    Arc::new(StoreOptions::new(key()).scope(scope).clock(clock).open(root).await.unwrap())
+}
+
+impl Room {
+    async fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::at_utc(start()));
+        let store = open(root.path(), &clock).await;
+        Self { root, clock, store }
+    }
+
+    fn shared(&self) -> Arc<dyn ConversationStore> {
+        Arc::clone(&self.store) as _
+    }
+
+    fn window(&self) -> RollingWindowProvider {
+        RollingWindowProvider::new(self.shared())
+    }
+
+    fn builder(&self) -> PromptBuilder {
+        PromptBuilder::new(
+            SystemPromptProvider::new("You are Mira."),
+            Arc::clone(self.store.scope()),
+            Arc::<ManualClock>::clone(&self.clock),
+        )
+    }
+
+    fn conversation(&self, builder: PromptBuilder) -> Conversation {
+        Conversation::new(self.shared(), builder, Arc::<ManualClock>::clone(&self.clock), 99)
+    }
+
+    fn rolling(&self) -> Conversation {
+        self.conversation(self.builder().with(Arc::new(self.window())))
+    }
+
+    fn wait(&self, hours: i64) {
+        self.clock.advance(SignedDuration::from_hours(hours));
+    }
+
+    async fn exchange(&self, conversation: &Conversation, words: &str) {
+        conversation.hear(words).await.unwrap();
+        conversation.keep(format!("{words}!")).await.unwrap();
+    }
+}
+
+async fn recalled(conversation: &Conversation) -> Vec<String> {
+    let (prompt, receipt) = conversation.prompt("And now?").await.unwrap();
+    assert!(receipt.skipped.is_empty(), "{:?}", receipt.skipped);
+    history(&prompt)
+}
+
+fn history(prompt: &Prompt) -> Vec<String> {
+    prompt.placed(Placement::History).map(|message| message.content.clone()).collect()
+}
+
+#[test]
+fn a_window_holds_what_was_said_within_a_day_and_nothing_older() {
+    block_on(async {
+        let room = Room::new().await;
+        let talk = room.rolling();
+        room.exchange(&talk, "old").await;
+        room.wait(13);
+        room.exchange(&talk, "lately").await;
+        assert_eq!(recalled(&talk).await, ["old", "old!", "lately", "lately!"]);
+        room.wait(12);
+        assert_eq!(recalled(&talk).await, ["lately", "lately!"]);
+        room.wait(12);
+        assert!(recalled(&talk).await.is_empty());
+        let stored = room.store.read_tail(99).await.unwrap().messages;
+        assert_eq!(stored.len(), 4, "what is out of the window stays stored");
+        assert_eq!(stored[0].message.timestamp, start());
+        let agents = stored.iter().map(|stored| stored.scope.to_string());
+        assert!(agents.eq(std::iter::repeat_n("named/mira".to_owned(), 4)));
+    });
+}
+
+#[test]
+fn a_window_is_as_long_as_the_conversations_own_settings_say() {
+    block_on(async {
+        let room = Room::new().await;
+        let talk = room.conversation(
+            room.builder().with(Arc::new(room.window().window(Duration::from_secs(3600)))),
+        );
+        room.exchange(&talk, "old").await;
+        room.wait(2);
+        assert!(recalled(&talk).await.is_empty());
+        let three_hours = NonZeroU64::new(3 * 3600);
+        let change = move |profile: &mut sottovoce::Profile| profile.window_seconds = three_hours;
+        room.store.change_profile(Box::new(change)).await.unwrap();
+        assert_eq!(recalled(&talk).await, ["old", "old!"]);
+        let again = open(room.root.path(), &room.clock).await;
+        assert_eq!(again.profile().await.unwrap().window_seconds, three_hours);
+    });
+}
+
+#[test]
+fn clearing_hides_what_was_said_before_and_deletes_nothing() {
+    block_on(async {
+        let room = Room::new().await;
+        let talk = room.rolling();
+        room.exchange(&talk, "before").await;
+        room.wait(1);
+        let profile = talk.clear().await.unwrap();
+        assert_eq!(profile.cleared.unwrap().at, room.clock.now().timestamp());
+        assert!(recalled(&talk).await.is_empty());
+        room.exchange(&talk, "after").await;
+        assert_eq!(recalled(&talk).await, ["after", "after!"], "though the clock stood still");
+        assert_eq!(room.store.read_tail(99).await.unwrap().messages.len(), 4);
+        let by_number = room
+            .conversation(room.builder().with(Arc::new(LastNContextProvider::new(room.shared()))));
+        assert_eq!(recalled(&by_number).await, ["after", "after!"], "whatever gives the history");
+    });
+}
+
+#[test]
+fn of_several_clears_the_latest_counts_and_it_outlives_a_restart() {
+    block_on(async {
+        let room = Room::new().await;
+        let talk = room.rolling();
+        for words in ["one", "two", "three"] {
+            room.exchange(&talk, words).await;
+            if words != "three" {
+                talk.clear().await.unwrap();
+                room.wait(1);
+            }
+        }
+        assert_eq!(recalled(&talk).await, ["three", "three!"]);
+        // A clock that goes back moves the marker nowhere, and what is said then is no part of what was cleared.
+        room.wait(-48);
+        talk.clear().await.unwrap();
+        room.exchange(&talk, "four").await;
+        assert_eq!(recalled(&talk).await, ["four", "four!"]);
+        room.wait(48);
+        let again = Room { store: open(room.root.path(), &room.clock).await, ..room };
+        assert_eq!(recalled(&again.rolling()).await, ["four", "four!"]);
+        assert_eq!(again.store.read_tail(99).await.unwrap().messages.len(), 8, "nothing is lost");
+    });
+}
+
+#[test]
+fn another_process_sees_at_once_that_the_context_was_cleared() {
+    block_on(async {
+        let room = Room::new().await;
+        let talk = room.rolling();
+        room.exchange(&talk, "before").await;
+        assert_eq!(recalled(&talk).await.len(), 2);
+        open(room.root.path(), &room.clock).await.clear().await.unwrap();
+        assert!(recalled(&talk).await.is_empty());
+    });
+}
+
+#[test]
+fn an_exchange_with_tools_is_in_the_window_whole_or_not_at_all() {
+    block_on(async {
+        let room = Room::new().await;
+        let talk = room.rolling();
+        let call = ToolCall {
+            id: "c1".into(),
+            name: "light".into(),
+            arguments: serde_json::json!({"on": true}),
+        };
+        talk.hear("Light on").await.unwrap();
+        room.wait(1);
+        let mut asks = talk.message(ChatRole::Assistant, "");
+        asks.tool_calls = vec![call];
+        let mut result = talk.message(ChatRole::Tool, "done");
+        result.tool_call_id = Some("c1".into());
+        room.store.append_all(vec![asks, result]).await.unwrap();
+        talk.keep("It is on.").await.unwrap();
+        room.exchange(&talk, "Thanks").await;
+        assert_eq!(
+            recalled(&talk).await,
+            ["Light on", "", "done", "It is on.", "Thanks", "Thanks!"]
+        );
+        room.wait(23);
+        room.clock.advance(SignedDuration::from_mins(-30));
+        assert_eq!(recalled(&talk).await.len(), 6);
+        room.wait(1);
+        assert_eq!(
+            recalled(&talk).await,
+            ["Thanks", "Thanks!"],
+            "the question is out, and with it the rest"
+        );
+        let kept = room.store.read_seqs(2..=3).await.unwrap().messages;
+        assert_eq!(kept[0].message.tool_calls[0].name, "light");
+        assert_eq!(kept[1].message.tool_call_id.as_deref(), Some("c1"));
+    });
+}
+
+#[test]
+fn threads_hear_nothing_of_each_other_and_a_clear_is_for_all_of_them() {
+    block_on(async {
+        let room = Room::new().await;
+        let main = room.rolling();
+        let (one, two) = (main.clone().in_thread("1"), main.clone().in_thread("2"));
+        for (talk, words) in [(&main, "main"), (&one, "one"), (&two, "two"), (&one, "more")] {
+            room.exchange(talk, words).await;
+        }
+        assert_eq!(recalled(&main).await, ["main", "main!"]);
+        assert_eq!(recalled(&one).await, ["one", "one!", "more", "more!"]);
+        assert_eq!(recalled(&two).await, ["two", "two!"]);
+        let ids: Vec<_> = room
+            .store
+            .read_tail(99)
+            .await
+            .unwrap()
+            .messages
+            .iter()
+            .map(|m| m.message.thread_id.clone())
+            .collect();
+        assert_eq!(ids[2].as_deref(), Some("1"));
+        assert_eq!(one.last_exchange().await.unwrap().len(), 2);
+        assert_eq!(one.last_exchange().await.unwrap()[0].message.content, "more");
+        for provider in [
+            LastNContextProvider::new(room.shared()),
+            LastNContextProvider::in_blocks(room.shared()),
+        ] {
+            let talk = room.conversation(room.builder().with(Arc::new(provider))).in_thread("2");
+            assert_eq!(recalled(&talk).await, ["two", "two!"]);
+        }
+        two.clear().await.unwrap();
+        for talk in [&main, &one, &two] {
+            assert!(recalled(talk).await.is_empty());
+        }
+    });
+}
+
+#[test]
+fn a_thread_that_is_rarely_spoken_in_is_recalled_from_far_back() {
+    block_on(async {
+        let room = Room::new().await;
+        let main = room
+            .conversation(room.builder().with(Arc::new(LastNContextProvider::new(room.shared()))));
+        room.exchange(&main.clone().in_thread("rare"), "long ago").await;
+        let many = (0..700).map(|n| ChatMessage::at(ChatRole::User, n.to_string(), start()));
+        room.store.append_all(many.collect()).await.unwrap();
+        assert_eq!(recalled(&main.clone().in_thread("rare")).await, ["long ago", "long ago!"]);
+        assert_eq!(recalled(&main).await.len(), 99);
+    });
+}
+
+#[test]
+fn an_agent_is_told_its_documents_first_and_what_else_goes_on_last() {
+    block_on(async {
+        let room = Room::new().await;
+        let documents = DocumentsContextProvider::new()
+            .with("README.md", "The kitchen has two lights.\n")
+            .with("household.md", "Misaki is allergic to peanuts.");
+        let state = Arc::new(std::sync::Mutex::new("active"));
+        let source = Arc::clone(&state);
+        let activities = ActivityContextProvider::new(move || {
+            vec![
+                Activity::thread("1", "active", "Egg timer"),
+                Activity::thread("2", *source.lock().unwrap(), "Shopping list"),
+                Activity::process("4711", "running", "backup"),
+            ]
+        });
+        let talk = room.conversation(
+            room.builder()
+                .with(Arc::new(documents))
+                .with(Arc::new(activities))
+                .with(Arc::new(room.window())),
+        );
+        let thread = talk.in_thread("1");
+        room.exchange(&thread, "Set a timer").await;
+        let request =
+            |prompt: &Prompt| OllamaChatRenderer::new(ModelOptions::new("m")).render(prompt).body;
+        let (prompt, _) = thread.prompt("How long still?").await.unwrap();
+        let first = request(&prompt);
+        let at = |body: &str, words: &str| {
+            body.find(words).unwrap_or_else(|| panic!("{words} in {body}"))
+        };
+        let order = [
+            "You are Mira.",
+            "two lights",
+            "peanuts",
+            "Set a timer",
+            "thread 2 (active): Shopping list",
+            "process 4711 (running): backup",
+            "How long still?",
+        ];
+        let places: Vec<usize> = order.iter().map(|words| at(&first, words)).collect();
+        assert!(places.is_sorted(), "{places:?} in {first}");
+        assert!(!first.contains("Egg timer"), "its own thread is no other");
+        // What goes on changes from turn to turn, and the model need not read anything before it again.
+        *state.lock().unwrap() = "done";
+        let (prompt, _) = thread.prompt("How long still?").await.unwrap();
+        let second = request(&prompt);
+        let same = first.bytes().zip(second.bytes()).take_while(|(a, b)| a == b).count();
+        assert!(same > at(&first, "Set a timer!"), "{same}");
+    });
+}
+
+#[test]
+fn a_window_in_steps_keeps_the_head_of_prompts_for_hours() {
+    block_on(async {
+        let room = Room::new().await;
+        let talk = room.conversation(room.builder().with(Arc::new(room.window().in_steps())));
+        let mut heads = Vec::new();
+        for hour in 0..72 {
+            room.exchange(&talk, &format!("hour {hour}")).await;
+            let recalled = recalled(&talk).await;
+            if hour >= 30 {
+                assert!(
+                    (24..=31).contains(&(recalled.len() / 2)),
+                    "{} at hour {hour}",
+                    recalled.len()
+                );
+            }
+            heads.push(recalled[0].clone());
+            room.wait(1);
+        }
+        heads.dedup();
+        assert!(heads.len() <= 9, "{heads:?}");
+    });
+}
+
+#[test]
+fn the_same_inputs_give_the_same_bytes_and_a_gap_or_a_new_day_shows() {
+    block_on(async {
+        let room = Room::new().await;
+        let talk = room.rolling();
+        room.exchange(&talk, "Good evening").await;
+        room.wait(9);
+        room.exchange(&talk, "Still up").await;
+        room.wait(7);
+        let render =
+            |prompt: &Prompt| OllamaChatRenderer::new(ModelOptions::new("m")).render(prompt).body;
+        let (prompt, _) = talk.prompt("Good morning").await.unwrap();
+        let body = render(&prompt);
+        let (again, _) = talk.prompt("Good morning").await.unwrap();
+        assert_eq!(render(&again), body);
+        for shown in [
+            "[Thursday 12 February 2026 14:30 +00:00] Good evening",
+            "[Thursday 23:30, 9 hours later] Still up",
+            "[Friday 13 February 06:30, 7 hours later] Good morning",
+        ] {
+            assert!(body.contains(shown), "{shown} in {body}");
+        }
+        // As history it reads as it read when it was the newest turn.
+        talk.hear("Good morning").await.unwrap();
+        talk.keep("Good morning!").await.unwrap();
+        let (next, _) = talk.prompt("Coffee?").await.unwrap();
+        assert!(render(&next).contains("[Friday 13 February 06:30, 7 hours later] Good morning"));
+    });
+}

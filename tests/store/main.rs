@@ -1,0 +1,22 @@
+//! The encrypted store, by hazard.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod artifacts;
+mod beside;
+mod concurrency;
+mod crash;
+mod format;
+mod hostile;
+mod inventory;
+mod isolation;
+mod keys;
+mod memory;
+mod mishaps;
+mod packs;
+mod repair;
+mod retention;
+mod search;
+mod snapshots;
+mod walk;
