@@ -92,7 +92,8 @@ pub fn child(test: &str, folder: &Path) -> Command {
 pub fn child_args(test: &str) -> [String; 5] {
     let file = Path::new(std::panic::Location::caller().file());
     let module = file.file_stem().unwrap().to_str().unwrap();
-    let test = format!("{module}::{test}");
+    let is_binary = file.parent() == Some(Path::new("tests"));
+    let test = if is_binary { test.to_owned() } else { format!("{module}::{test}") };
     ["--ignored", "--exact", "--nocapture", "--test-threads=1", &test].map(str::to_owned)
 }
 
