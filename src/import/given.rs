@@ -11,7 +11,10 @@ pub(super) fn place(path: &Path) -> Result<(FsBlobs, String)> {
     let failed = |error| Error::io("open the file", path, error);
     let absent = || failed(io::ErrorKind::NotFound.into());
     let whole = path.canonicalize().map_err(failed)?;
-    let name = whole.file_name().and_then(|name| name.to_str()).ok_or_else(absent)?;
+    let name = whole.file_name().ok_or_else(absent)?.to_str().ok_or_else(|| {
+        let reason = "its name is not UTF-8: rename it";
+        failed(io::Error::new(io::ErrorKind::InvalidFilename, reason))
+    })?;
     let folder = FsBlobs::new(whole.parent().ok_or_else(absent)?, &[])?;
     Ok((folder, name.to_owned()))
 }

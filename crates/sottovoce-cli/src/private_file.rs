@@ -71,6 +71,21 @@ impl Drop for PrivateFile {
 
 /// Where a file is to be written, if it may be. Changes nothing.
 pub(crate) fn check(place: &Path, replaces: bool, config: &Config) -> Result<PathBuf, Failure> {
+    let folder = check_outside_store(place, config)?;
+    let Some(name) = place.file_name() else {
+        return Err(Failure::input(format!("{} names no file", place.display()), "name a file"));
+    };
+    let target = folder.join(name);
+    match target.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(target),
+        Err(error) => Err(unwritable(place, &error)),
+        Ok(there) if replaces && there.is_file() => Ok(target),
+        Ok(_) => Err(is_there(place, replaces)),
+    }
+}
+
+/// The folder that a file is to be written into, without any link on the way, unless it belongs to the store.
+pub(crate) fn check_outside_store(place: &Path, config: &Config) -> Result<PathBuf, Failure> {
     let folder = match place.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -82,16 +97,7 @@ pub(crate) fn check(place: &Path, replaces: bool, config: &Config) -> Result<Pat
             "name a file elsewhere",
         ));
     }
-    let Some(name) = place.file_name() else {
-        return Err(Failure::input(format!("{} names no file", place.display()), "name a file"));
-    };
-    let target = folder.join(name);
-    match target.symlink_metadata() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(target),
-        Err(error) => Err(unwritable(place, &error)),
-        Ok(there) if replaces && there.is_file() => Ok(target),
-        Ok(_) => Err(is_there(place, replaces)),
-    }
+    Ok(folder)
 }
 
 /// Gives a file a name that nothing has.

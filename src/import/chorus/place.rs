@@ -1,11 +1,11 @@
 //! Where chorus keeps what: its database, and the folders of its agents.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::error::{Error, Result};
+use crate::import::given;
 
 /// The database within its folder, unless it is named.
 const FILE: &str = "chorus.db";
@@ -25,10 +25,9 @@ impl Place {
         let failed = |error| Error::io("open the database", given, error);
         // People link their folders elsewhere; what is in them is not followed.
         let path = given.canonicalize().map_err(failed)?;
-        let absent = || failed(io::ErrorKind::NotFound.into());
         let (folder, file) = if !path.is_dir() {
-            let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(absent)?;
-            (path.parent().ok_or_else(absent)?.to_owned(), name.to_owned())
+            let (folder, name) = given::place(&path)?;
+            (folder.path().to_owned(), name)
         } else if path.join(FILE).is_file() {
             (path, FILE.to_owned())
         } else {

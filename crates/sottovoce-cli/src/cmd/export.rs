@@ -16,6 +16,7 @@ use crate::cmd::scopes;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::{self, BOLD};
+use crate::private_file;
 use crate::session::{Session, Stores};
 
 const AFTER_HELP: &str = "\
@@ -109,11 +110,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     if stores.is_empty() || scopes.is_empty() {
         return Err(Failure::Nothing { folder: config.storage_root()? });
     }
-    if args.file != Path::new("-") && args.file.symlink_metadata().is_ok() {
-        return Err(Failure::input(
-            format!("{} is there already", args.file.display()),
-            "name another one; nothing is written over",
-        ));
+    if args.file != Path::new("-") {
+        private_file::check(&args.file, false, &config)?;
     }
     let Some(keys) = args.keys.read()? else { return Ok(Exit::Interrupted) };
     let is_plain = !args.sealed && keys.is_empty();

@@ -85,3 +85,35 @@ fn an_export_for_elara_is_a_folder_that_comes_back() {
     assert_eq!(code(&taken), 0, "{}", err(&taken));
     assert_eq!(other.words(), home.words());
 }
+
+#[test]
+fn nothing_is_exported_into_the_stores_own_folder() {
+    let home = Home::new();
+    home.keep(&["canary"]);
+    let before = entries(&home.store());
+    for file in ["talk.json", "dms/talk.sottovoce"] {
+        let file = home.store().join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let file = file.to_str().unwrap();
+        for arguments in [
+            &["export", "--yes", file][..],
+            &["export", "--sealed", file],
+            &["export", "--yes", "--for", "elara", file],
+            &["key", "export", "--to", file],
+            &["rekey", "--to-key-file", file],
+        ] {
+            let refused = home.run(arguments);
+            assert_eq!(code(&refused), 2, "{arguments:?}: {}", err(&refused));
+            assert!(err(&refused).contains("the store's own folder"), "{}", err(&refused));
+        }
+    }
+    std::fs::remove_dir(home.store().join("dms")).unwrap();
+    assert_eq!(entries(&home.store()), before);
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    entries
+}

@@ -138,3 +138,18 @@ fn an_import_that_is_interrupted_is_gone_on_with() {
     assert_eq!(code(&home.run(&["import", "elara"])), 0);
     assert_eq!(home.words(), (0..1400).map(|n| format!("m{n}")).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_file_whose_name_is_not_utf_8_is_said_to_be_there() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let home = Home::new();
+    let name = OsStr::from_bytes(b"chat\xff.jsonl");
+    std::fs::write(home.path().join(name), user("hello")).unwrap();
+    for system in ["jsonl", "openai", "chorus", "mcp-llm-generator", "backup"] {
+        let refused = home.command(&["import", system]).arg(name).output().unwrap();
+        assert_ne!(code(&refused), 0);
+        let said = err(&refused);
+        assert!(said.contains("is not UTF-8"), "{system}: {said}");
+    }
+}

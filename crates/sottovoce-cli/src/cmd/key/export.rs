@@ -9,6 +9,7 @@ use sottovoce::{EncryptionKey, Error};
 use super::{of_store, wrong};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, BOLD};
+use crate::private_file;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -40,6 +41,9 @@ struct Exported<'a> {
 pub(super) fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
     let root = config.storage_root()?;
+    if let Some(file) = &args.to {
+        private_file::check(file, false, &config)?;
+    }
     let keys = match session.keys(&config) {
         Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => {
             return Err(Failure::Nothing { folder: root });

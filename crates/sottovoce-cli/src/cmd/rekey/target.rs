@@ -11,6 +11,7 @@ use crate::cmd::key::wrong;
 use crate::exit::Failure;
 use crate::output;
 use crate::passphrase;
+use crate::private_file;
 use crate::session::{Session, without_line_end};
 
 /// How many digits of an id are enough for a file's name.
@@ -42,6 +43,7 @@ impl Target {
         let mut from = session.keys(config)?;
         let (to, file, plan) = match args.to_key_file {
             Some(file) => {
+                private_file::check_outside_store(&file, config)?;
                 let file = std::path::absolute(file)?;
                 (made(&root, &from, &file)?, Some(file), Plan::GivenKeyFile)
             }
