@@ -65,7 +65,8 @@ async fn rates_outlive_the_process_and_are_sealed() {
     let sealed = std::fs::read_to_string(house.folder.path().join("calibration")).unwrap();
     assert!(sealed.starts_with(r#"{"v":1,"#) && !sealed.contains("scripted"));
 
-    let store: Arc<dyn ConversationStore> = Arc::new(crate::common::open(house.folder.path()).await);
+    let store: Arc<dyn ConversationStore> =
+        Arc::new(crate::common::open(house.folder.path()).await);
     let builder = PromptBuilder::new(
         SystemPromptProvider::new("You are a voice."),
         Arc::clone(store.scope()),

@@ -8,13 +8,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::stub::{Answer, Ask, OllamaStub};
 use serde_json::json;
 use sottovoce::{
     Embedder, Error, LanguageModel, ManualClock, ModelFailure, ModelOptions, ModelRequest, Ollama,
     OllamaChatRenderer, OllamaEmbedder, OllamaModel, OllamaPromptRenderer, PromptBuilder,
     PromptRenderer, Reply, ReplyPart, Result, Scope, SystemPromptProvider,
 };
-use crate::stub::{Answer, Ask, OllamaStub};
 
 /// Long enough for a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(20);

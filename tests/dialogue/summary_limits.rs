@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
 use crate::common::{block_on, options};
+use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use sottovoce::{
