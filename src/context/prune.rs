@@ -39,7 +39,8 @@ impl Score {
 
     /// All points together.
     pub fn total(&self) -> f64 {
-        self.0.iter().map(|(_, points)| points).sum()
+        // An empty sum is -0, which people and JSON would be shown.
+        self.0.iter().map(|(_, points)| points).fold(0.0, |sum, points| sum + points)
     }
 }
 

@@ -54,25 +54,36 @@ impl Failure {
 
     pub(crate) fn code(&self) -> Exit {
         match self {
+            _ if self.is_broken_pipe() => Exit::Done,
             Self::Library(error) => code(error),
             Self::Nothing { .. } => Exit::Done,
             Self::Input { .. } => Exit::Misused,
             Self::Interrupted => Exit::Interrupted,
-            Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
             Self::Io(_) => Exit::Failed,
         }
+    }
+
+    /// Whether it only means that the program which read the output has read enough, as `head` does.
+    fn is_broken_pipe(&self) -> bool {
+        let cause = match self {
+            Self::Library(error) => std::error::Error::source(error),
+            Self::Io(error) => return error.kind() == io::ErrorKind::BrokenPipe,
+            _ => None,
+        };
+        cause
+            .and_then(|cause| cause.downcast_ref::<io::Error>())
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
     /// Says on standard error, in one line each, what is wrong and what to do.
     pub(crate) fn report(&self) {
         match self {
+            _ if self.is_broken_pipe() => {}
             Self::Library(error) => output::error(&with_causes(error), error.help()),
             Self::Nothing { folder } => {
                 output::note(&format!("nothing is remembered yet in {}", folder.display()));
             }
             Self::Interrupted => {}
-            // Whoever read the output has had enough of it.
-            Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Self::Io(error) => output::error(&error.to_string(), "check the terminal or the pipe"),
             Self::Input { what, help } => output::error(what, help),
         }

@@ -117,3 +117,15 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.sort();
     entries
 }
+
+#[test]
+fn an_export_to_a_program_that_reads_only_its_beginning_is_no_error() {
+    let home = Home::new();
+    home.keep(&["canary ".repeat(20_000).as_str(), "another", "and another"]);
+    for form in ["json", "markdown"] {
+        let mut child = home.spawn(&["export", "-", "--yes", "--format", form]);
+        drop(child.stdout.take());
+        let done = ended(child);
+        assert_eq!((code(&done), err(&done).contains("error")), (0, false), "{}", err(&done));
+    }
+}

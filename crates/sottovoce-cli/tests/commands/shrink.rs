@@ -32,6 +32,19 @@ fn what_is_pruned_is_shown_first_when_asked_and_comes_back() {
 }
 
 #[test]
+fn what_is_worth_nothing_is_worth_zero() {
+    let home = Home::new();
+    let old = r#"{"role":"system","content":"canary","timestampUtc":"2020-01-01T00:00:00Z"}"#;
+    assert_eq!(code(&home.feed(&["append"], old)), 0);
+    home.keep(&["another"]);
+    let arguments = ["prune", "--max-tokens", "1", "--keep-recent", "1", "--dry-run"];
+    let told = out(&home.run(&arguments));
+    assert!(told.contains("worth    0") && !told.contains("-0"), "{told}");
+    let rows = rows(&home.run(&[&arguments[..], &["--json"]].concat()));
+    assert_eq!(rows[0]["worth"].to_string(), "0.0");
+}
+
+#[test]
 fn a_summary_is_shown_told_to_the_model_and_taken_back() {
     let talk = Talk::new();
     talk.home.keep(&["My sister is called Siobhán", "and my brother Øyvind", "That is all"]);
