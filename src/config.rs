@@ -132,6 +132,10 @@ impl Config {
             let setting = settings.iter().find(|setting| setting.key == key);
             setting.map(|setting| setting.origin.clone()).unwrap_or_default()
         };
+        if mcp.token.as_ref().is_some_and(|token| token.trim().is_empty()) {
+            let reason = "Mcp.Token is empty; give it a long secret, or null for none".to_owned();
+            return Err(Error::Config { place: origin("Mcp.Token"), reason });
+        }
         let key = Sources {
             secret: secret.flatten().map(|text| (text, origin("Context.EncryptionKey"))),
             passphrase: passphrase.flatten().map(|text| (text, origin("Context.Passphrase"))),

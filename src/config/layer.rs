@@ -123,7 +123,8 @@ impl Layer {
     fn from_variable(key: &Key, name: &str, text: Zeroizing<String>) -> Result<Self> {
         use serde_json::Value::{Null, String};
         let value = match key.kind {
-            _ if text.is_empty() && key.may_be_null() => Null,
+            // Whoever sets it to nothing has lost it on the way, and would be served without one.
+            _ if text.is_empty() && key.may_be_null() && key.path != "Mcp.Token" => Null,
             Kind::Secret => String((*text).clone()),
             Kind::Text | Kind::Path => String((*text).clone()),
             Kind::Flag => text.to_ascii_lowercase().parse::<bool>().map_or(Null, Into::into),

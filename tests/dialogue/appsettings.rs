@@ -417,3 +417,16 @@ async fn a_folder_that_only_looks_like_a_store_is_a_beginning() {
         config.conversation(store, clock).unwrap().hear("hello").await.unwrap();
     }
 }
+
+#[test]
+fn an_empty_token_is_an_error_and_not_none() {
+    let place = "SOTTOVOCE__MCP__TOKEN";
+    for empty in ["", "  "] {
+        let reason = refusal("{}", &[(place, empty)]);
+        assert!(reason.contains(place) && reason.contains("Mcp.Token is empty"), "{reason}");
+        let reason = refusal(&format!(r#"{{"Mcp":{{"Token":"{empty}"}}}}"#), &[]);
+        assert!(reason.contains("Mcp.Token is empty"), "{reason}");
+    }
+    assert!(load(r#"{"Mcp":{"Token":null}}"#, &[]).unwrap().mcp.token.is_none());
+    assert!(load("{}", &[(place, "long")]).unwrap().mcp.token.is_some());
+}

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::ResourceUpdatedNotificationParam;
+use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
 use rmcp::service::{Peer, ServiceError, SubscriptionContext};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -15,22 +15,27 @@ use crate::hub::{Change, Hub};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often it is looked whether a client is still there.
 const LOOK: Duration = Duration::from_secs(30);
-/// The most resources that a session may want to hear of.
+/// The most resources that a session may want to hear of: as many as there usually may be contexts.
 const MOST: usize = 1000;
+/// The most bytes of a resource's URI; those of ours are far shorter.
+const LONGEST_URI: usize = 512;
 
 /// The resources that a session wants to hear of.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted(Arc<Mutex<BTreeSet<String>>>);
 
 impl Wanted {
-    /// `false` where there are too many.
-    pub(crate) fn add(&self, uri: String) -> bool {
-        let mut wanted = self.uris();
-        let has_room = wanted.len() < MOST || wanted.contains(&uri);
-        if has_room {
-            wanted.insert(uri);
+    /// Or else why that cannot be.
+    pub(crate) fn add(&self, uri: String) -> Result<(), String> {
+        if uri.len() > LONGEST_URI {
+            return Err(format!("a resource's URI has at most {LONGEST_URI} bytes"));
         }
-        has_room
+        let mut wanted = self.uris();
+        if wanted.len() >= MOST && !wanted.contains(&uri) {
+            return Err(format!("a session may subscribe to {MOST} resources"));
+        }
+        wanted.insert(uri);
+        Ok(())
     }
 
     pub(crate) fn remove(&self, uri: &str) {
@@ -44,6 +49,15 @@ impl Wanted {
     fn uris(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// As much of what a client wants to hear of as it may.
+pub(crate) fn within_limits(mut wanted: SubscriptionFilter) -> SubscriptionFilter {
+    if let Some(uris) = &mut wanted.resource_subscriptions {
+        uris.retain(|uri| uri.len() <= LONGEST_URI);
+        uris.truncate(MOST);
+    }
+    wanted
 }
 
 /// Tells a client that listens, until it stops or the server does.
@@ -105,5 +119,28 @@ async fn tell(
         }
         Ok(Change::Updated(_)) => Ok(()),
         Ok(Change::Resources) | Err(_) => peer.notify_resource_list_changed().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_subscribes_to_so_many_resources_and_to_none_with_an_endless_uri() {
+        let wanted = Wanted::default();
+        for number in 0..MOST {
+            wanted.add(format!("context/{number}")).unwrap();
+        }
+        wanted.add("context/0".to_owned()).unwrap();
+        assert!(wanted.add("context/one more".to_owned()).unwrap_err().contains("1000"));
+        wanted.remove("context/0");
+        assert!(wanted.add("x".repeat(LONGEST_URI + 1)).unwrap_err().contains("512 bytes"));
+        wanted.add("x".repeat(LONGEST_URI)).unwrap();
+        let many = (0..2 * MOST).map(|number| number.to_string()).chain(["x".repeat(1 << 20)]);
+        let mut filter = SubscriptionFilter::new();
+        filter.resource_subscriptions = Some(many.rev().collect());
+        let uris = within_limits(filter).resource_subscriptions.unwrap();
+        assert!(uris.len() == MOST && uris.iter().all(|uri| uri.len() < 5));
     }
 }

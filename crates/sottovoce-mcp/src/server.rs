@@ -197,7 +197,7 @@ impl ServerHandler for Server {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        Some(requested.clone())
+        Some(notices::within_limits(requested.clone()))
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
@@ -214,13 +214,8 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        match self.wanted.add(request.uri) {
-            true => Ok(()),
-            false => {
-                let reason = "this session wants to hear of too many resources";
-                Err(ErrorData::new(ErrorCode::INVALID_REQUEST, reason, None))
-            }
-        }
+        let refused = |reason| ErrorData::new(ErrorCode::INVALID_REQUEST, reason, None);
+        self.wanted.add(request.uri).map_err(refused)
     }
 
     async fn unsubscribe(

@@ -24,6 +24,9 @@ pub enum TransportError {
         /// The address.
         address: std::net::SocketAddr,
     },
+    /// The token has nothing in it, so that everybody could show it.
+    #[error("the token is empty")]
+    EmptyToken,
     /// What came was not the protocol.
     #[error("the client does not speak the protocol: {0}")]
     Protocol(String),

@@ -96,7 +96,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 
 fn failure(error: &http::TransportError) -> Failure {
     let help = match error {
-        http::TransportError::NoToken { .. } => {
+        http::TransportError::NoToken { .. } | http::TransportError::EmptyToken => {
             "set Mcp.Token, or SOTTOVOCE__MCP__TOKEN, to a long secret that clients are given too"
         }
         http::TransportError::Listen { .. } => "choose another address or port",

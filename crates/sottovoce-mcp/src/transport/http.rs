@@ -3,88 +3,80 @@
 //! Only loopback addresses are served without a token. The names in `Host` and `Origin` are looked at, so that no web page
 //! gets at the server by having its own name lead to this machine.
 
+mod admission;
+mod places;
+mod sessions;
+
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
-use http::{HeaderMap, Method, Response, StatusCode};
+use http::header::{CONNECTION, HeaderValue, WWW_AUTHENTICATE};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use rmcp::ServerHandler;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use subtle::ConstantTimeEq;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
-use zeroize::Zeroizing;
+
+use places::{Place, Places};
+use sessions::Sessions;
 
 pub use super::TransportError;
+pub use admission::{Admission, Token};
 
 /// The path that is served.
 pub const PATH: &str = "/mcp";
 
-/// The most bytes of a request.
+/// The most bytes of a request's body, and of its head.
 const LONGEST_REQUEST: usize = 4 << 20;
-/// How long a session may be silent before it is given up. Long, since it counts while an answer is being made too.
-const SILENCE: Duration = Duration::from_secs(12 * 3600);
-/// How long a client may take for the head of a request.
-const SLOW: Duration = Duration::from_secs(10);
+const LONGEST_HEAD: usize = 64 << 10;
 /// How long what is being answered may take when the server stops, and how long closing connections may.
 const GRACE: Duration = Duration::from_secs(2);
 const CLOSING: Duration = Duration::from_secs(5);
-/// The most connections at once.
-const MOST: usize = 256;
 
 type Body = BoxBody<Bytes, Infallible>;
 
-/// How clients may connect.
-#[derive(Debug, Clone, Default)]
+/// How many may connect, and how long they may take.
+#[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub struct Admission {
-    /// What each request must show as `Authorization: Bearer …`. Needed for addresses that other machines reach.
-    pub token: Option<Token>,
-    /// Names by which clients may call this machine, besides those of loopback.
-    pub hosts: Vec<String>,
+pub struct Limits {
+    /// The most connections of clients, which have shown the token, or sent a request where none is needed: 256.
+    pub clients: usize,
+    /// The most connections that have not: 64. One more closes the one of them that has waited longest.
+    pub strangers: usize,
+    /// The most of these from one address, or one network of IPv6: 16.
+    pub strangers_from_one_address: usize,
+    /// How long the head of a request may take, and a connection may be silent between two: 10 seconds.
+    pub head: Duration,
+    /// How long the body of a request may take: 30 seconds.
+    pub body: Duration,
+    /// The most sessions: 256. One more ends the one that has been idle for longest.
+    pub sessions: usize,
+    /// How long a session may idle, with no request going on and no stream open: an hour.
+    pub idle: Duration,
 }
 
-impl Admission {
-    /// With a token, if there is one.
-    pub fn new(token: Option<Zeroizing<String>>) -> Self {
-        Self { token: token.map(|token| Token(Arc::new(token))), hosts: Vec::new() }
-    }
-
-    /// The same, where clients may call this machine by these names too.
-    #[must_use]
-    pub fn hosts(self, hosts: Vec<String>) -> Self {
-        Self { hosts, ..self }
-    }
-
-    fn admits(&self, headers: &HeaderMap) -> bool {
-        let Some(Token(token)) = &self.token else { return true };
-        let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let shown = shown.and_then(|value| value.split_once(' '));
-        shown.is_some_and(|(scheme, shown)| {
-            scheme.eq_ignore_ascii_case("bearer")
-                && bool::from(shown.trim().as_bytes().ct_eq(token.as_bytes()))
-        })
-    }
-}
-
-/// What clients must show. `Debug` does not show it.
-#[derive(Clone)]
-pub struct Token(Arc<Zeroizing<String>>);
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token(redacted)")
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            clients: 256,
+            strangers: 64,
+            strangers_from_one_address: 16,
+            head: Duration::from_secs(10),
+            body: Duration::from_secs(30),
+            sessions: 256,
+            idle: Duration::from_secs(3600),
+        }
     }
 }
 
@@ -94,9 +86,16 @@ pub struct Listening {
     listener: TcpListener,
     address: SocketAddr,
     admission: Admission,
+    limits: Limits,
 }
 
 impl Listening {
+    /// The same with other limits than usual.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
     /// Where it listens: with the port that the system chose, where 0 was asked for.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -106,18 +105,22 @@ impl Listening {
 /// Listens at an address.
 ///
 /// # Errors
-/// [`TransportError::NoToken`] for an address beyond loopback without a token, and [`TransportError::Listen`].
+/// [`TransportError::NoToken`] for an address beyond loopback without a token, [`TransportError::EmptyToken`], and
+/// [`TransportError::Listen`].
 pub async fn listen(
     address: SocketAddr,
     admission: Admission,
 ) -> Result<Listening, TransportError> {
+    if admission.has_empty_token() {
+        return Err(TransportError::EmptyToken);
+    }
     if !address.ip().is_loopback() && admission.token.is_none() {
         return Err(TransportError::NoToken { address });
     }
     let failed = |source| TransportError::Listen { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    Ok(Listening { listener, address, admission })
+    Ok(Listening { listener, address, admission, limits: Limits::default() })
 }
 
 /// Serves until `stop` is cancelled; what is being answered then has two seconds, a model's answer one. `server` makes one
@@ -127,32 +130,35 @@ pub async fn serve<S: ServerHandler>(
     server: impl Fn() -> S + Send + Sync + 'static,
     stop: CancellationToken,
 ) {
-    let Listening { listener, address, admission } = listening;
+    let Listening { listener, address, admission, limits } = listening;
     let cut = CancellationToken::new();
-    let mut sessions = LocalSessionManager::default();
-    sessions.session_config.keep_alive = Some(SILENCE);
+    let sessions = Arc::new(Sessions::new(limits));
     let config = config(address, &admission, cut.clone());
-    let service = StreamableHttpService::new(move || Ok(server()), Arc::new(sessions), config);
+    let service = StreamableHttpService::new(move || Ok(server()), Arc::clone(&sessions), config);
     let (graceful, admission) = (GracefulShutdown::new(), Arc::new(admission));
-    let places = Arc::new(tokio::sync::Semaphore::new(MOST));
+    let places = Places::new(limits);
+    let mut sweep = std::pin::pin!(sessions.sweep());
     loop {
-        let free = Arc::clone(&places);
-        let next = async { (free.acquire_owned().await, listener.accept().await) };
-        let (place, accepted) = tokio::select! {
-            next = next => next,
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut sweep => break,
             () = stop.cancelled() => break,
         };
-        let Ok((socket, _)) = accepted else {
+        let Ok((socket, peer)) = accepted else {
             // A connection that broke at once, or too many open files: others may come.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let connection = connection(socket, service.clone(), Arc::clone(&admission));
-        let connection = graceful.watch(connection);
+        let place = places.enter(peer.ip());
+        let closed = place.closed();
+        let door = Door { admission: Arc::clone(&admission), limits, place: Arc::new(place) };
+        let connection = graceful.watch(connection(socket, service.clone(), door));
         tokio::spawn(async move {
-            // Whoever breaks off has nothing to be told.
-            drop(connection.await);
-            drop(place);
+            tokio::select! {
+                // Whoever breaks off has nothing to be told.
+                _ = connection => {}
+                () = closed.cancelled() => {}
+            }
         });
     }
     drop(listener);
@@ -197,30 +203,61 @@ fn bracketed(host: &str) -> String {
 
 type Connection<F> = http1::Connection<TokioIo<TcpStream>, F>;
 
+/// What a connection has to get past.
+#[derive(Clone)]
+struct Door {
+    admission: Arc<Admission>,
+    limits: Limits,
+    place: Arc<Place>,
+}
+
+impl Door {
+    /// The whole request of somebody who may send one, or else what they are told.
+    async fn pass(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<Request<Full<Bytes>>, Response<Body>> {
+        if !self.admission.admits(request.headers()) {
+            let mut refused = last(StatusCode::UNAUTHORIZED, "a bearer token is needed\n");
+            refused.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            return Err(refused);
+        }
+        if !self.place.admit() {
+            return Err(last(StatusCode::SERVICE_UNAVAILABLE, "too many clients are connected\n"));
+        }
+        if request.uri().path() != PATH {
+            return Err(plain(StatusCode::NOT_FOUND, "the server is at /mcp\n"));
+        }
+        let (head, body) = request.into_parts();
+        let too_long = || last(StatusCode::PAYLOAD_TOO_LARGE, "a request may have 4 MiB\n");
+        if body.size_hint().lower() > LONGEST_REQUEST as u64 {
+            return Err(too_long());
+        }
+        let body = Limited::new(body, LONGEST_REQUEST).collect();
+        match tokio::time::timeout(self.limits.body, body).await {
+            Ok(Ok(body)) => Ok(Request::from_parts(head, Full::new(body.to_bytes()))),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long()),
+            Ok(Err(_)) => Err(last(StatusCode::BAD_REQUEST, "the request's body is not whole\n")),
+            Err(_) => Err(last(StatusCode::REQUEST_TIMEOUT, "the request's body took too long\n")),
+        }
+    }
+}
+
 fn connection<S: ServerHandler>(
     socket: TcpStream,
-    service: StreamableHttpService<S, LocalSessionManager>,
-    admission: Arc<Admission>,
+    service: StreamableHttpService<S, Sessions>,
+    door: Door,
 ) -> Connection<
-    impl hyper::service::HttpService<
-        hyper::body::Incoming,
-        ResBody = Body,
-        Error = Infallible,
-        Future: Send,
-    >,
+    impl hyper::service::HttpService<Incoming, ResBody = Body, Error = Infallible, Future: Send>,
 > {
-    let answer = move |request: http::Request<hyper::body::Incoming>| {
-        let (mut service, admission) = (service.clone(), Arc::clone(&admission));
+    let head = door.limits.head;
+    let answer = move |request: Request<Incoming>| {
+        let (mut service, door) = (service.clone(), door.clone());
         async move {
-            if !admission.admits(request.headers()) {
-                let mut refused = plain(StatusCode::UNAUTHORIZED, "a bearer token is needed\n");
-                let scheme = HeaderValue::from_static("Bearer");
-                refused.headers_mut().insert(WWW_AUTHENTICATE, scheme);
-                return Ok(refused);
-            }
-            if request.uri().path() != PATH {
-                return Ok(plain(StatusCode::NOT_FOUND, "the server is at /mcp\n"));
-            }
+            let request = match door.pass(request).await {
+                Ok(request) => request,
+                Err(refused) => return Ok(refused),
+            };
             let ends_session = request.method() == Method::DELETE;
             let mut response = service.call(request).await?;
             if ends_session && response.status() == StatusCode::ACCEPTED {
@@ -232,8 +269,16 @@ fn connection<S: ServerHandler>(
     };
     http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(SLOW)
+        .header_read_timeout(head)
+        .max_buf_size(LONGEST_HEAD)
         .serve_connection(TokioIo::new(socket), service_fn(answer))
+}
+
+/// What a connection is told last.
+fn last(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = plain(status, text);
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
@@ -244,26 +289,9 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use zeroize::Zeroizing;
 
-    #[test]
-    fn only_the_very_token_is_let_in_and_no_debug_output_shows_it() {
-        let admission = Admission::new(Some(Zeroizing::new("open sesame".to_owned())));
-        let shown = |value: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(AUTHORIZATION, HeaderValue::from_static(value));
-            admission.admits(&headers)
-        };
-        assert!(shown("Bearer open sesame") && shown("bearer open sesame"));
-        for wrong in
-            ["Bearer open sesam", "Bearer open sesame2", "Basic open sesame", "open sesame", ""]
-        {
-            assert!(!shown(wrong), "{wrong}");
-        }
-        assert!(!admission.admits(&HeaderMap::new()));
-        assert!(Admission::default().admits(&HeaderMap::new()));
-        assert!(!format!("{admission:?}").contains("sesame"));
-    }
+    use super::*;
 
     #[tokio::test]
     async fn an_address_that_others_reach_is_not_served_without_a_token() {
@@ -272,5 +300,16 @@ mod tests {
         assert!(matches!(refused, TransportError::NoToken { .. }));
         let admission = Admission::new(Some(Zeroizing::new("open sesame".to_owned())));
         listen(address, admission).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_empty_token_is_an_error() {
+        for empty in ["", " ", "\t\n"] {
+            let admission = Admission::new(Some(Zeroizing::new(empty.to_owned())));
+            for address in ["0.0.0.0:0", "127.0.0.1:0"] {
+                let refused = listen(address.parse().unwrap(), admission.clone()).await;
+                assert!(matches!(refused, Err(TransportError::EmptyToken)));
+            }
+        }
     }
 }

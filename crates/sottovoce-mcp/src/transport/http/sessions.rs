@@ -1,0 +1,212 @@
+//! The sessions of clients that begin with a handshake: only so many, and none that idles for ever.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::{Stream, StreamExt};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError, SessionTransport,
+};
+use rmcp::transport::streamable_http_server::session::{
+    ServerSseMessage, SessionId, SessionManager,
+};
+
+use super::Limits;
+
+/// How long a session may take to hear that it is over.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Sessions {
+    local: LocalSessionManager,
+    limits: Limits,
+    uses: Uses,
+    /// Held while one is made, so that they are not more than there may be.
+    making: tokio::sync::Mutex<()>,
+}
+
+type Uses = Arc<Mutex<HashMap<SessionId, Use>>>;
+
+/// How a session is used.
+#[derive(Debug, Clone, Copy)]
+struct Use {
+    last: Instant,
+    /// How many streams its client listens to.
+    streams: usize,
+    /// Whether it was ever asked for anything.
+    is_used: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SessionError {
+    #[error("too many sessions are open")]
+    TooMany,
+    #[error(transparent)]
+    Local(#[from] LocalSessionManagerError),
+}
+
+impl Sessions {
+    pub(super) fn new(limits: Limits) -> Self {
+        let mut local = LocalSessionManager::default();
+        // It would end sessions to which nothing was said for a while, also where their client listens.
+        local.session_config.keep_alive = None;
+        Self { local, limits, uses: Uses::default(), making: tokio::sync::Mutex::default() }
+    }
+
+    /// Ends sessions that nobody has used for as long as they may idle, until it is dropped.
+    pub(super) async fn sweep(&self) {
+        let pause =
+            (self.limits.idle / 8).clamp(Duration::from_millis(10), Duration::from_secs(60));
+        loop {
+            tokio::time::sleep(pause).await;
+            let is_over =
+                |known: &Use| known.streams == 0 && known.last.elapsed() >= self.limits.idle;
+            let over: Vec<_> = {
+                let uses = uses(&self.uses);
+                uses.iter().filter(|(_, known)| is_over(known)).map(|(id, _)| id.clone()).collect()
+            };
+            for id in over {
+                self.end(&id).await;
+            }
+        }
+    }
+
+    /// Ends the session that was idle for longest, if there are as many as there may be. Those that never were used go
+    /// first, so that a flood of new ones does not end the others.
+    async fn make_room(&self) -> Result<(), SessionError> {
+        let idlest = {
+            let uses = uses(&self.uses);
+            if uses.len() < self.limits.sessions {
+                return Ok(());
+            }
+            let idle = uses.iter().filter(|(_, known)| known.streams == 0);
+            let idlest = idle.min_by_key(|(_, known)| (known.is_used, known.last));
+            idlest.map(|(id, _)| id.clone())
+        };
+        self.end(&idlest.ok_or(SessionError::TooMany)?).await;
+        Ok(())
+    }
+
+    async fn end(&self, id: &SessionId) {
+        if tokio::time::timeout(PATIENCE, self.close_session(id)).await.is_err() {
+            tracing::warn!("a session does not hear that it is over");
+        }
+    }
+
+    /// Notes that a session is used now.
+    fn touch(&self, id: &SessionId, is_asked: bool) {
+        if let Some(known) = uses(&self.uses).get_mut(id) {
+            known.last = Instant::now();
+            known.is_used |= is_asked;
+        }
+    }
+
+    /// A stream during which its session is in use.
+    fn watched<S: Stream<Item = ServerSseMessage> + Send + Sync + 'static>(
+        &self,
+        id: &SessionId,
+        stream: S,
+    ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+        let listening = Listening::begin(Arc::clone(&self.uses), id.clone());
+        stream.map(move |message| {
+            let _ = &listening;
+            message
+        })
+    }
+}
+
+/// Lasts as long as a client listens.
+struct Listening {
+    uses: Uses,
+    id: SessionId,
+}
+
+impl Listening {
+    fn begin(known: Uses, id: SessionId) -> Self {
+        if let Some(known) = uses(&known).get_mut(&id) {
+            known.streams += 1;
+        }
+        Self { uses: known, id }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if let Some(known) = uses(&self.uses).get_mut(&self.id) {
+            known.streams = known.streams.saturating_sub(1);
+            known.last = Instant::now();
+        }
+    }
+}
+
+fn uses(known: &Uses) -> std::sync::MutexGuard<'_, HashMap<SessionId, Use>> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl SessionManager for Sessions {
+    type Error = SessionError;
+    type Transport = SessionTransport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        let _making = self.making.lock().await;
+        self.make_room().await?;
+        let (id, transport) = self.local.create_session().await?;
+        let begun = Use { last: Instant::now(), streams: 0, is_used: false };
+        uses(&self.uses).insert(id.clone(), begun);
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        Ok(self.local.initialize_session(id, message).await?)
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        Ok(self.local.has_session(id).await?)
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        uses(&self.uses).remove(id);
+        Ok(self.local.close_session(id).await?)
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.touch(id, true);
+        Ok(self.watched(id, self.local.create_stream(id, message).await?))
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), Self::Error> {
+        self.touch(id, false);
+        Ok(self.local.accept_message(id, message).await?)
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.touch(id, false);
+        Ok(self.watched(id, self.local.create_standalone_stream(id).await?))
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.touch(id, false);
+        Ok(self.watched(id, self.local.resume(id, last_event_id).await?))
+    }
+}

@@ -1,0 +1,278 @@
+//! The server over HTTP, met by clients and by strangers with sockets of their own.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::expect_used)]
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sottovoce::{Clock, Config, EncryptionKey, ManualClock};
+use sottovoce_mcp::{Hub, Server, http};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+
+const TOKEN: &str = "a-long-secret-for-tests";
+
+struct Served {
+    address: SocketAddr,
+    stop: CancellationToken,
+    _root: tempfile::TempDir,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+async fn serve(limits: impl FnOnce(&mut http::Limits)) -> Served {
+    let root = tempfile::tempdir().unwrap();
+    let environment =
+        [("SOTTOVOCE__CONTEXT__STORAGEROOT".into(), root.path().as_os_str().to_owned())];
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/none.json");
+    let config = Config::load_with(Some(&file), environment).unwrap();
+    let key = EncryptionKey::from_secret("a long secret that only this house knows").unwrap();
+    let now = "2025-08-24T05:31:01.123Z".parse().unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(ManualClock::at_utc(now));
+    let hub = Hub::new(config, vec![Arc::new(key)], clock).unwrap();
+    let admission = http::Admission::new(Some(TOKEN.to_owned().into()));
+    let listening = http::listen("127.0.0.1:0".parse().unwrap(), admission).await.unwrap();
+    let (address, stop) = (listening.address(), CancellationToken::new());
+    let mut those = http::Limits::default();
+    limits(&mut those);
+    let served =
+        http::serve(listening.limits(those), move || Server::new(hub.clone()), stop.clone());
+    tokio::spawn(served);
+    Served { address, stop, _root: root }
+}
+
+impl Served {
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// The head of a request, with which only the body's length is not said yet.
+    fn head(&self, more: &str) -> String {
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+Accept: application/json, text/event-stream\r\nAuthorization: Bearer {TOKEN}\r\n{more}",
+            self.address
+        )
+    }
+
+    /// A request of the newest revision, which needs no session.
+    fn list(&self) -> String {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let body = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": meta },
+        });
+        let more = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n";
+        whole(&self.head(more), &body)
+    }
+
+    fn in_session(&self, session: &str, body: &Value) -> String {
+        let more = format!("MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {session}\r\n");
+        whole(&self.head(&more), body)
+    }
+
+    /// Begins a session, and says which.
+    async fn session(&self) -> Option<String> {
+        let client = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "c", "version": "1" },
+        });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client });
+        let answer = self.answer(&whole(&self.head("Connection: close\r\n"), &body)).await;
+        let line = answer.lines().find(|line| line.starts_with("mcp-session-id: "))?;
+        let id = line.split_once(": ").unwrap().1.to_owned();
+        let begun = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        assert_eq!(self.status(&self.in_session(&id, &begun)).await, 202);
+        Some(id)
+    }
+
+    /// The status with which a session is asked for something.
+    async fn ask(&self, session: &str) -> u16 {
+        let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {} });
+        self.status(&self.in_session(session, &list)).await
+    }
+
+    async fn status(&self, request: &str) -> u16 {
+        let mut socket = self.connect().await;
+        socket.write_all(request.as_bytes()).await.unwrap();
+        status(&mut socket).await.expect("an answer")
+    }
+
+    /// All that comes until the server closes.
+    async fn answer(&self, request: &str) -> String {
+        let mut socket = self.connect().await;
+        socket.write_all(request.as_bytes()).await.unwrap();
+        rest(&mut socket, Duration::from_secs(10)).await.expect("closed")
+    }
+}
+
+fn whole(head: &str, body: &Value) -> String {
+    let body = body.to_string();
+    format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())
+}
+
+async fn status(socket: &mut TcpStream) -> Option<u16> {
+    let mut begin = [0; 12];
+    let read = socket.read_exact(&mut begin);
+    tokio::time::timeout(Duration::from_secs(10), read).await.ok()?.ok()?;
+    std::str::from_utf8(&begin[9..]).unwrap().parse().ok()
+}
+
+/// What comes until the other end closes, if it does within that time.
+async fn rest(socket: &mut TcpStream, within: Duration) -> Option<String> {
+    let mut all = Vec::new();
+    let read = async {
+        // Whether it closes or resets the connection is all one.
+        drop(socket.read_to_end(&mut all).await);
+    };
+    tokio::time::timeout(within, read).await.ok()?;
+    Some(String::from_utf8(all).unwrap())
+}
+
+#[tokio::test]
+async fn three_hundred_silent_strangers_keep_no_client_waiting() {
+    let served = serve(|_| {}).await;
+    let mut client = served.connect().await;
+    client.write_all(served.list().as_bytes()).await.unwrap();
+    assert_eq!(status(&mut client).await, Some(200));
+    let mut strangers = Vec::new();
+    for number in 0..300 {
+        let mut stranger = served.connect().await;
+        if number % 2 == 0 {
+            stranger.write_all(b"POST /mcp HTTP/1.1\r\nHost: local").await.unwrap();
+        }
+        strangers.push(stranger);
+    }
+    let begun = Instant::now();
+    for _ in 0..20 {
+        assert_eq!(served.status(&served.list()).await, 200);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    // Most strangers had to go, and the client's own connection stays.
+    let mut closed = 0;
+    for stranger in &mut strangers {
+        closed += usize::from(rest(stranger, Duration::from_millis(5)).await.is_some());
+    }
+    assert!(closed >= 300 - 16, "{closed} of 300 are closed");
+    drop(rest(&mut client, Duration::from_millis(50)).await);
+    client.write_all(served.list().as_bytes()).await.unwrap();
+    assert_eq!(status(&mut client).await, Some(200));
+}
+
+#[tokio::test]
+async fn who_shows_no_token_is_told_so_and_cut_off() {
+    let served = serve(|_| {}).await;
+    for shown in ["", "Authorization: Bearer \r\n", "Authorization: Bearer wrong\r\n"] {
+        let request =
+            format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{shown}Content-Length: 9\r\n\r\n");
+        let mut socket = served.connect().await;
+        socket.write_all(request.as_bytes()).await.unwrap();
+        let answer = rest(&mut socket, Duration::from_secs(5)).await.expect("closed");
+        assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+        assert!(answer.to_lowercase().contains("connection: close"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_is_never_whole_ends() {
+    let served = serve(|limits| limits.head = Duration::from_millis(300)).await;
+    let mut slow = served.connect().await;
+    let begun = Instant::now();
+    let head = served.head("");
+    for byte in head.bytes().cycle() {
+        if slow.write_all(&[byte]).await.is_err() || begun.elapsed() > Duration::from_secs(10) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert_eq!(served.status(&served.list()).await, 200);
+}
+
+#[tokio::test]
+async fn a_body_that_is_never_whole_ends() {
+    let served = serve(|limits| limits.body = Duration::from_millis(300)).await;
+    for length in
+        ["Content-Length: 4000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"jso\r\n"]
+    {
+        let mut slow = served.connect().await;
+        slow.write_all(served.head(length).as_bytes()).await.unwrap();
+        slow.write_all(b"1").await.unwrap();
+        assert_eq!(status(&mut slow).await, Some(408));
+        let rest = rest(&mut slow, Duration::from_secs(5)).await.expect("closed");
+        assert!(rest.contains("took too long"), "{rest}");
+    }
+    let mut long = served.connect().await;
+    let head = format!("Content-Length: {}\r\n\r\n", 5 << 20);
+    long.write_all(served.head(&head).as_bytes()).await.unwrap();
+    assert_eq!(status(&mut long).await, Some(413));
+}
+
+#[tokio::test]
+async fn clients_beyond_their_limit_are_told_so() {
+    let served = serve(|limits| limits.clients = 2).await;
+    let mut clients = Vec::new();
+    for expected in [200, 200, 503] {
+        let mut client = served.connect().await;
+        client.write_all(served.list().as_bytes()).await.unwrap();
+        assert_eq!(status(&mut client).await, Some(expected));
+        clients.push(client);
+    }
+    drop(clients);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(served.status(&served.list()).await, 200);
+}
+
+#[tokio::test]
+async fn a_flood_of_sessions_ends_its_own_and_not_those_in_use() {
+    let served = serve(|limits| limits.sessions = 8).await;
+    let used = served.session().await.unwrap();
+    assert_eq!(served.ask(&used).await, 200);
+    let listened = served.session().await.unwrap();
+    let mut stream = served.connect().await;
+    let listen = format!(
+        "GET /mcp HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\nAuthorization: Bearer {TOKEN}\r\n\
+MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {listened}\r\n\r\n",
+        served.address
+    );
+    stream.write_all(listen.as_bytes()).await.unwrap();
+    assert_eq!(status(&mut stream).await, Some(200));
+    let mut flood = Vec::new();
+    for _ in 0..40 {
+        flood.push(served.session().await.unwrap());
+    }
+    assert_eq!((served.ask(&used).await, served.ask(&listened).await), (200, 200));
+    assert_eq!(served.ask(&flood[0]).await, 404);
+    assert_eq!(served.ask(flood.last().unwrap()).await, 200);
+    let mut open = 0;
+    for id in &flood {
+        open += usize::from(served.ask(id).await == 200);
+    }
+    assert_eq!(open, 6);
+}
+
+#[tokio::test]
+async fn a_session_that_idles_ends_and_one_that_is_listened_to_does_not() {
+    let served = serve(|limits| limits.idle = Duration::from_millis(400)).await;
+    let (idle, busy) = (served.session().await.unwrap(), served.session().await.unwrap());
+    let mut stream = served.connect().await;
+    let listen = format!(
+        "GET /mcp HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\nAuthorization: Bearer {TOKEN}\r\n\
+MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {busy}\r\n\r\n",
+        served.address
+    );
+    stream.write_all(listen.as_bytes()).await.unwrap();
+    assert_eq!(status(&mut stream).await, Some(200));
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!((served.ask(&idle).await, served.ask(&busy).await), (404, 200));
+}
