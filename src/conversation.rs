@@ -7,6 +7,7 @@ mod build;
 mod compact;
 mod forget;
 mod gauge;
+mod keep;
 mod long_results;
 mod overview;
 mod prune;
@@ -38,12 +39,13 @@ use crate::prompt::{Prompt, PromptBuilder, Receipt, Turn};
 use crate::render::PromptRenderer;
 use crate::store::{ConversationStore, StoredMessage};
 use between::Between;
+use keep::LastHeard;
 
 /// One conversation, ready for utterances. Clones are the same conversation.
 ///
 /// With a model, [`ask`](Self::ask) does the whole turn: it seals the utterance, builds and sends the prompt, hands
 /// over the answer as it comes, and seals what was spoken of it. Without one, a host calls [`hear`](Self::hear), asks a
-/// model itself, and calls [`keep`](Self::keep).
+/// model itself, and calls [`keep`](Self::keep), or [`keep_cut_off`](Self::keep_cut_off) if not all of it was spoken.
 #[derive(Clone)]
 pub struct Conversation {
     store: Arc<dyn ConversationStore>,
@@ -65,6 +67,8 @@ pub struct Conversation {
     between: Arc<Mutex<Between>>,
     /// Whether the turn that goes on is about to end, whatever the model does.
     ending: Arc<AtomicBool>,
+    /// What a host with a model of its own has heard last and not kept an answer to.
+    heard: LastHeard,
 }
 
 /// Who answers, and in which form it is asked.
@@ -111,6 +115,7 @@ impl Conversation {
             turns: Arc::default(),
             between: Arc::default(),
             ending: Arc::default(),
+            heard: LastHeard::default(),
         }
     }
 
@@ -196,7 +201,13 @@ impl Conversation {
 
     /// With turns of its own.
     fn apart(self) -> Self {
-        Self { between: Arc::default(), ending: Arc::default(), turns: Arc::default(), ..self }
+        Self {
+            between: Arc::default(),
+            ending: Arc::default(),
+            turns: Arc::default(),
+            heard: LastHeard::default(),
+            ..self
+        }
     }
 
     /// Keeps what someone said just now, and builds the prompt for answering it. The utterance is durable before the
@@ -215,6 +226,7 @@ impl Conversation {
         self.keep_unfinished(&mut between).await?;
         between.off_record = false;
         let message = self.store.append_message(message).await?;
+        self.heard.set(Some(Arc::clone(&message)));
         drop(between);
         let (prompt, receipt) = self.prompt(Arc::clone(&message)).await?;
         Ok(Heard { message, prompt, receipt })
@@ -227,12 +239,6 @@ impl Conversation {
     /// Those of [`PromptBuilder::build`].
     pub async fn prompt(&self, utterance: impl Into<Turn>) -> Result<(Prompt, Receipt)> {
         self.builder.build(utterance, self.last_n).await
-    }
-
-    /// Keeps the model's whole reply.
-    pub async fn keep(&self, reply: impl Into<String>) -> Result<Arc<StoredMessage>> {
-        let reply = self.message(ChatRole::Assistant, reply);
-        self.store.append_message(reply).await
     }
 
     /// A message said now.
@@ -264,6 +270,7 @@ impl Conversation {
 
     /// Waits until no other turn goes on, and keeps others waiting.
     async fn turn(&self) -> Result<OwnedMutexGuard<Between>> {
+        self.heard.set(None);
         // Whatever the model does beside turns makes room for one.
         self.turns.send_modify(|turns| *turns += 1);
         let between = Arc::clone(&self.between);

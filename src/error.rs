@@ -280,6 +280,9 @@ pub enum Error {
     /// There is no utterance that still waits for its answer.
     #[error("no utterance waits for an answer")]
     NothingToRetry,
+    /// The message that was to be answered was forgotten meanwhile, or its whole conversation was. The answer was not kept.
+    #[error("what was said was forgotten meanwhile, so the answer to it is not kept")]
+    UtteranceForgotten,
     /// The results of tools do not fit the calls that the model made.
     #[error("the model called {called} tools, and {given} results were given")]
     ToolResults {
@@ -396,6 +399,7 @@ impl Error {
             Self::NoModel => "give it one with Conversation::with_model",
             Self::TurnInProgress => "wait for the answer, or interrupt it first",
             Self::NothingToRetry => "ask something",
+            Self::UtteranceForgotten => "ask again, if it is to be answered all the same",
             Self::ToolResults { .. } => "give one result for each call, in the calls' order",
             Self::ShuttingDown => "keep the runtime alive until pending calls have returned",
         }

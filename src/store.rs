@@ -128,6 +128,21 @@ pub trait ConversationStore: Send + Sync {
     /// [`Error::Partial`](crate::Error::Partial) says how many of the first were kept.
     async fn append_all(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>>;
 
+    /// Keeps what answers a stored message, in order and durably, if that message is still there at the moment of writing.
+    /// Every answer to an utterance is kept with this: nothing else keeps words whose utterance another process has
+    /// forgotten meanwhile. If the context was cleared since the utterance, the answers are kept outside of it as well
+    /// (see [`Profile::prune`]).
+    ///
+    /// # Errors
+    /// [`Error::UtteranceForgotten`](crate::Error::UtteranceForgotten) if the message was forgotten, removed with its
+    /// conversation, or has expired; [`Error::OtherScope`](crate::Error::OtherScope) if it is another conversation's.
+    /// Nothing is kept then. Otherwise those of [`append_all`](Self::append_all).
+    async fn append_answers(
+        &self,
+        answers: Vec<ChatMessage>,
+        answered: &StoredMessage,
+    ) -> Result<Vec<Arc<StoredMessage>>>;
+
     /// The newest `n` messages that open, oldest first; fewer only where there are fewer.
     async fn read_tail(&self, n: usize) -> Result<Reading>;
 

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{Conversation, Sentences, TurnReport};
 use crate::error::{Error, Result};
 use crate::message::ToolCall;
+use crate::prompt::Receipt;
 use crate::store::StoredMessage;
 
 /// A model's answer, piece by piece, ending in the message as it is kept.
@@ -28,6 +29,7 @@ pub struct Answer {
     conversation: Conversation,
     utterance: Option<Arc<StoredMessage>>,
     handed_out: usize,
+    report: Option<Box<TurnReport>>,
     end: Option<End>,
 }
 
@@ -76,6 +78,8 @@ pub struct Kept {
 
 /// What a turn sends to its answer.
 pub(super) enum Event {
+    /// What the turn took so far: once when the model is asked, and once more if the turn fails.
+    Report(Box<TurnReport>),
     Piece(Piece),
     /// All words have been sent; the turn waits for how many of them were spoken.
     Said,
@@ -104,13 +108,35 @@ impl Answer {
         let (sender, events) = mpsc::unbounded_channel();
         let (settle, settled) = oneshot::channel();
         let settle = Some(settle);
-        let answer = Self { events, settle, conversation, utterance, handed_out: 0, end: None };
+        let answer = Self {
+            events,
+            settle,
+            conversation,
+            utterance,
+            handed_out: 0,
+            report: None,
+            end: None,
+        };
         (answer, Wire { events: sender, settled })
     }
 
     /// The utterance being answered, as it is kept; `None` off the record.
     pub fn utterance(&self) -> Option<&Arc<StoredMessage>> {
         self.utterance.as_ref()
+    }
+
+    /// What went into the prompt, once the model was asked. It stays when the answer fails or is interrupted.
+    pub fn receipt(&self) -> Option<&Receipt> {
+        self.report().map(|report| &report.receipt)
+    }
+
+    /// The figures of the turn, as far as they are known: those of the prompt once the model was asked, and all of them at
+    /// the end.
+    pub fn report(&self) -> Option<&TurnReport> {
+        match &self.end {
+            Some(End::Kept(kept)) => Some(&kept.report),
+            _ => self.report.as_deref(),
+        }
     }
 
     /// The next piece; `None` behind the last, which is [`Piece::Done`] or an error.
@@ -184,6 +210,10 @@ impl Answer {
     /// What the host gets of an event; what it has got then tells the turn how much was spoken.
     pub(super) fn hand_out(&mut self, event: Event) -> Option<Result<Piece>> {
         match event {
+            Event::Report(report) => {
+                self.report = Some(report);
+                None
+            }
             Event::Said => {
                 self.settle(Settled::Whole);
                 None

@@ -12,7 +12,7 @@ use super::turn::Task;
 use super::{Conversation, Mind};
 use crate::context::ContextMessage;
 use crate::error::{Error, Result, joined};
-use crate::message::{ChatMessage, ChatRole, TOOL};
+use crate::message::{ARTIFACT, ChatMessage, ChatRole, TOOL};
 use crate::prompt::Turn;
 use crate::store::StoredMessage;
 
@@ -25,7 +25,8 @@ impl Conversation {
     /// # Errors
     /// Those of [`ConversationStore::append_message`](crate::ConversationStore::append_message), [`Error::NoModel`],
     /// [`Error::TurnInProgress`], and [`Error::InvalidMessage`] where there are no words; the utterance is not kept
-    /// then. What goes wrong later comes through the answer, and the utterance is kept.
+    /// then. What goes wrong later comes through the answer, and the utterance is kept. If it was forgotten before the
+    /// answer is at its end, the answer ends with [`Error::UtteranceForgotten`] and is not kept.
     pub async fn ask(&self, text: impl Into<String>) -> Result<Answer> {
         self.ask_message(self.message(ChatRole::User, text)).await
     }
@@ -78,7 +79,8 @@ impl Conversation {
     /// call in the calls' order, and has the model go on.
     ///
     /// # Errors
-    /// [`Error::ToolResults`] where there are more or fewer results than calls, none of which is kept then.
+    /// [`Error::ToolResults`] where there are more or fewer results than calls, and [`Error::UtteranceForgotten`] if the
+    /// utterance was forgotten meanwhile. None of them is kept then.
     pub async fn tool_results(&self, results: Vec<String>) -> Result<Answer> {
         let conversation = self.clone();
         detached(async move { conversation.go_on(results).await }).await
@@ -98,10 +100,7 @@ impl Conversation {
             brought.push(if is_stored { self.shortened(result).await? } else { result });
         }
         let kept: Vec<ContextMessage> = match is_stored {
-            true => {
-                let stored = self.store.append_all(brought).await?;
-                stored.into_iter().map(ContextMessage::from).collect()
-            }
+            true => self.keep_calls(&mut between, brought).await?,
             false => brought.into_iter().map(|said| self.builder.masked(said).into()).collect(),
         };
         let Some(Waiting { turn, mut since, .. }) = between.waiting.take() else {
@@ -109,6 +108,30 @@ impl Conversation {
         };
         since.extend(kept);
         self.answer(between, Waiting::new(turn, since))
+    }
+
+    /// Keeps the functions that were called with their results, unless the utterance was forgotten meanwhile.
+    async fn keep_calls(
+        &self,
+        between: &mut Between,
+        brought: Vec<ChatMessage>,
+    ) -> Result<Vec<ContextMessage>> {
+        let Some(Waiting { turn: Turn::Stored(utterance), .. }) = &between.waiting else {
+            return Err(Error::NothingToRetry);
+        };
+        let artifacts =
+            brought.iter().filter_map(|message| message.metadata.get(ARTIFACT).cloned());
+        let artifacts: Vec<String> = artifacts.collect();
+        match self.store.append_answers(brought, utterance).await {
+            Ok(stored) => Ok(stored.into_iter().map(ContextMessage::from).collect()),
+            Err(error @ Error::UtteranceForgotten) => {
+                between.waiting = None;
+                between.request = None;
+                self.store.delete_artifacts(&artifacts).await?;
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Has the model loaded, and everything read that the next prompt begins with: what a host calls when it hears its
@@ -168,15 +191,15 @@ impl Conversation {
 
     async fn replace_newest(&self, seq: u64, words: String) -> Result<Option<Arc<StoredMessage>>> {
         let _between = self.wait().await;
-        let newest = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages);
-        if newest.last().is_none_or(|newest| newest.seq != seq) {
+        let messages = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages);
+        let Some(newest) = messages.last().filter(|newest| newest.seq == seq) else {
             return Err(Error::InvalidMessage {
                 reason: "the conversation has gone on since that answer",
             });
-        }
+        };
         // The new one first: a crash in between leaves both, never none.
         let shorter = match Spoken::part(words, "interrupted").message(self) {
-            Some(shorter) => Some(self.store.append_message(shorter).await?),
+            Some(shorter) => Some(self.keep_answer(newest, shorter).await?),
             None => None,
         };
         let one: RangeInclusive<u64> = seq..=seq;
@@ -205,24 +228,23 @@ impl Conversation {
     /// what was spoken in answer goes with it.
     async fn drop_forgotten(&self, between: &mut Between) {
         let Some(Waiting { turn: Turn::Stored(stored), .. }) = &between.waiting else { return };
-        let reading = self.store.read_seqs(stored.seq..=stored.seq).await;
+        let Ok(reading) = self.store.read_seqs(stored.seq..=stored.seq).await else { return };
         // Only what is surely gone: a file that cannot be read for a moment is not.
-        if reading.is_ok_and(|reading| reading.messages.is_empty() && reading.skipped.is_empty()) {
+        let is_there = reading.messages.iter().any(|there| there.name == stored.name);
+        if !is_there && reading.skipped.is_empty() {
             between.waiting = None;
         }
     }
 
     /// Keeps what was spoken of an answer that was not asked for again, since another utterance comes.
     pub(super) async fn keep_unfinished(&self, between: &mut Between) -> Result<()> {
-        self.drop_forgotten(between).await;
         let Some(waiting) = between.waiting.take() else { return Ok(()) };
         between.off_record = !matches!(waiting.turn, Turn::Stored(_));
-        if between.off_record {
-            return Ok(());
-        }
+        let Turn::Stored(utterance) = &waiting.turn else { return Ok(()) };
         let Some(message) = waiting.unfinished.spoken().message(self) else { return Ok(()) };
-        match self.store.append_message(message).await {
-            Ok(_) => Ok(()),
+        match self.keep_answer(utterance, message).await {
+            // What was forgotten takes along what was spoken in answer to it.
+            Ok(_) | Err(Error::UtteranceForgotten) => Ok(()),
             // It never will be kept, and its turn has said so.
             Err(error @ (Error::TooLarge { .. } | Error::InvalidMessage { .. })) => {
                 tracing::warn!(%error, "what was spoken of an answer cannot be kept");

@@ -86,6 +86,7 @@ impl Task {
                 }
                 Ok(Err(error)) => {
                     tracing::warn!(%error, retries = self.report.retries, "the turn failed");
+                    let _ = wire.events.send(Event::Report(Box::new(self.report.clone())));
                     let _ = wire.events.send(Event::Failed(error));
                     let settled = wire.settled.await.unwrap_or(Settled::UpTo(0));
                     let spoken = self.spoken(settled, Some("failed"));
@@ -109,9 +110,21 @@ impl Task {
 
     /// Asks, and hands over what comes.
     async fn reply(&mut self, events: &Events) -> Result<Usage> {
-        let limits = self.mind.model.limits().await?;
-        self.report.window = limits.window;
         let model = self.mind.model.name().to_owned();
+        let limits = match self.mind.model.limits().await {
+            Ok(limits) => limits,
+            Err(error) => {
+                // The receipt says what would have been asked.
+                let Self { conversation, between, turn, since, .. } = self;
+                if let Ok((_, receipt)) =
+                    between.prompt(conversation, &model, None, (turn, since)).await
+                {
+                    self.report.receipt = receipt;
+                }
+                return Err(error);
+            }
+        };
+        self.report.window = limits.window;
         let Self { conversation, between, turn, since, .. } = self;
         let (mut prompt, mut receipt) =
             between.prompt(conversation, &model, limits.window, (turn, since)).await?;
@@ -119,6 +132,7 @@ impl Task {
             let request = self.mind.renderer.render(&prompt);
             self.compare(&request.body);
             self.report.receipt = receipt.clone();
+            let _ = events.send(Event::Report(Box::new(self.report.clone())));
             match self.mind.model.reply(&request).await {
                 Err(error) if is_too_long(&error) && self.report.retries == 0 => {
                     self.between.gauge.too_long(&model, &prompt.count(), limits.window);
@@ -221,12 +235,17 @@ impl Task {
         }
         let spoken = self.spoken_at_all(spoken);
         let mut message = None;
-        if let (Turn::Stored(_), Some(mut said)) =
+        if let (Turn::Stored(utterance), Some(mut said)) =
             (&self.turn, spoken.clone().message(&self.conversation))
         {
             note(&mut said, &report.usage);
-            match self.conversation.store.append_message(said).await {
+            match self.conversation.keep_answer(utterance, said).await {
                 Ok(stored) => message = Some(stored),
+                Err(error @ Error::UtteranceForgotten) => {
+                    self.between.waiting = None;
+                    self.between.request = None;
+                    return Event::Failed(error);
+                }
                 Err(error) => {
                     self.leave(Unfinished::Failed(spoken));
                     return Event::Failed(error);

@@ -501,6 +501,96 @@ async fn a_time_before_the_year_0_is_an_error_and_the_end_of_time_is_not() {
     .await;
 }
 
+fn answer(text: &str) -> Vec<ChatMessage> {
+    vec![ChatMessage::at(ChatRole::Assistant, text, time(START))]
+}
+
+#[tokio::test]
+async fn an_answer_is_kept_only_while_its_utterance_is_there() {
+    each(async |backend| {
+        let (one, other) = (backend.open().await, backend.open().await);
+        let utterances = one.append_all(numbered(1..=3)).await.unwrap();
+        let kept = one.append_answers(answer("to 1"), &utterances[0]).await.unwrap();
+        assert_eq!(kept[0].seq, 4);
+        other.forget(&[2..=2]).await.unwrap();
+        let refused = one.append_answers(answer("to 2"), &utterances[1]).await;
+        assert!(matches!(refused, Err(Error::UtteranceForgotten)), "{refused:?}");
+        // That one utterance is gone keeps no answer to another one away, however old that is.
+        one.append_all(numbered(5..=300)).await.unwrap();
+        backend.open().await.append_answers(answer("to 3"), &utterances[2]).await.unwrap();
+        let newest = other.read_tail(1).await.unwrap();
+        assert_eq!(texts(&newest), ["to 3"]);
+
+        let last = newest.last_seq;
+        other.forget(&[1..=last]).await.unwrap();
+        for utterance in &utterances {
+            let refused = one.append_answers(answer("to what is gone"), utterance).await;
+            assert!(matches!(refused, Err(Error::UtteranceForgotten)), "{refused:?}");
+        }
+        assert!(texts(&one.read_tail(9).await.unwrap()).is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_is_not_taken_for_that_to_another_message_of_the_same_number() {
+    each(async |backend| {
+        // As after the whole conversation was removed and begun again.
+        let removed = Backend::memory().open().await;
+        let utterance = removed.append_message(said("before")).await.unwrap();
+        let store = backend.open().await;
+        let now = said_at("after", "2025-08-24T17:00:00Z");
+        assert_eq!(store.append_message(now).await.unwrap().seq, utterance.seq);
+        let refused = store.append_answers(answer("to what was before"), &utterance).await;
+        assert!(matches!(refused, Err(Error::UtteranceForgotten)), "{refused:?}");
+        assert_eq!(texts(&store.read_tail(9).await.unwrap()), ["after"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_to_what_was_cleared_is_kept_and_no_context() {
+    each(async |backend| {
+        let (one, other) = (backend.open().await, backend.open().await);
+        let before = one.append_message(said("before")).await.unwrap();
+        other.clear().await.unwrap();
+        let after = other.append_message(said("after")).await.unwrap();
+        let late = one.append_answers(answer("late"), &before).await.unwrap();
+        let prompt = one.append_answers(answer("prompt"), &after).await.unwrap();
+        let profile = other.profile().await.unwrap();
+        assert!(profile.is_pruned(late[0].seq));
+        assert!(!profile.is_pruned(prompt[0].seq));
+        assert_eq!(
+            texts(&other.read_tail(9).await.unwrap()),
+            ["before", "after", "late", "prompt"]
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_to_an_expired_utterance_or_to_another_conversation_is_not_kept() {
+    each(async |backend| {
+        let expiring = crate::Retention::FOREVER.ttl_seconds(60);
+        let store = backend.open_with(|options| options.retention(expiring)).await;
+        let utterance = store.append_message(said("old")).await.unwrap();
+        backend.set_clock("2025-08-24T17:00:00Z");
+        let refused = store.append_answers(answer("late"), &utterance).await;
+        assert!(matches!(refused, Err(Error::UtteranceForgotten)), "{refused:?}");
+        assert!(texts(&store.read_tail(9).await.unwrap()).is_empty());
+    })
+    .await;
+    let backend = Backend::folder();
+    let store = backend.open().await;
+    store.append_message(said("here")).await.unwrap();
+    let elsewhere = crate::Scope::Dm { user: "42".into() };
+    let elsewhere = backend.open_with(|options| options.scope(elsewhere)).await;
+    let utterance = elsewhere.append_message(said("there")).await.unwrap();
+    let refused = store.append_answers(answer("here too"), &utterance).await;
+    assert!(matches!(refused, Err(Error::OtherScope)), "{refused:?}");
+    assert_eq!(texts(&store.read_tail(9).await.unwrap()), ["here"]);
+}
+
 #[tokio::test]
 async fn messages_of_the_same_millisecond_and_role_are_distinct_and_stay_in_order() {
     each(async |backend| {

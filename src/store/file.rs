@@ -275,6 +275,18 @@ impl ConversationStore for FileConversationStore {
         self.write(|writer| writer.append(messages, Dating::Newest)).await
     }
 
+    async fn append_answers(
+        &self,
+        answers: Vec<ChatMessage>,
+        answered: &StoredMessage,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        if *answered.scope != *self.reader.folder.scope {
+            return Err(Error::OtherScope);
+        }
+        let answered = answered.name;
+        self.write(move |writer| writer.append_answers(answers, answered)).await
+    }
+
     async fn read_tail(&self, n: usize) -> Result<Reading> {
         // Memory is asked on the caller's thread: it takes two system calls, a crossing to another thread far more.
         if let Some(reading) = self.reader.remembered(n)? {

@@ -1,5 +1,6 @@
 //! Writing: under the folder's lock, one writer at a time.
 
+mod answers;
 mod beside;
 pub(crate) mod removal;
 mod restore;

@@ -507,3 +507,124 @@ fn kept_is_shared_between_threads(kept: Kept, answer: Answer) {
     send(kept);
     send(answer);
 }
+
+/// Forgets as another process would: over a store of its own.
+async fn forget_elsewhere(house: &House, seqs: std::ops::RangeInclusive<u64>) {
+    open(house.folder.path()).await.forget(&[seqs]).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_to_what_another_process_has_forgotten_is_not_kept_and_that_is_told() {
+    let house = House::new().await;
+    let hand = house.model.hand();
+    let mut answer = house.conversation.ask("My pin is 1234").await.unwrap();
+    hand.send(said("1234, ")).unwrap();
+    next_text(&mut answer).await;
+    forget_elsewhere(&house, 1..=1).await;
+    hand.send(said("I see.")).unwrap();
+    hand.send(done()).unwrap();
+    let error = failed(answer).await;
+    assert!(matches!(error, Error::UtteranceForgotten), "{error}");
+    assert!(house.kept().await.is_empty());
+    let nothing = house.conversation.retry().await;
+    assert!(matches!(nothing, Err(Error::NothingToRetry)), "{nothing:?}");
+
+    // Interrupted: by dropping it, and by saying how much was heard.
+    for drops in [true, false] {
+        let hand = house.model.hand();
+        let mut answer = house.conversation.ask("My pin is 1234").await.unwrap();
+        hand.send(said("1234, ")).unwrap();
+        next_text(&mut answer).await;
+        forget_elsewhere(&house, 1..=99).await;
+        if drops {
+            drop(answer);
+        } else {
+            let error = soon(answer.spoken_up_to(4)).await.unwrap_err();
+            assert!(matches!(error, Error::UtteranceForgotten), "{error}");
+        }
+        soon(house.conversation.close()).await.unwrap();
+        assert!(house.kept().await.is_empty());
+    }
+
+    // Failed, and not kept before the next utterance either.
+    house.model.answers([said("1234, "), Err(broke_off())]);
+    failed(house.conversation.ask("My pin is 1234").await.unwrap()).await;
+    forget_elsewhere(&house, 1..=99).await;
+    house.model.says("Hello.");
+    soon(house.conversation.ask("Hi").await.unwrap().whole()).await.unwrap();
+    assert_eq!(house.kept().await, [user("Hi"), assistant("Hello.")]);
+
+    // Shortened afterwards, when the whole answer was forgotten.
+    house.model.says("1234, I see.");
+    let mut answer = house.conversation.ask("My pin is 1234").await.unwrap();
+    while soon(answer.next()).await.is_some() {}
+    forget_elsewhere(&house, 1..=99).await;
+    soon(answer.spoken_up_to(4)).await.unwrap_err();
+    assert!(house.kept().await.is_empty());
+}
+
+#[tokio::test]
+async fn results_of_tools_for_what_another_process_has_forgotten_are_not_kept() {
+    let house = House::with(|conversation| conversation.long_result(64), |builder| builder).await;
+    house.model.answers([calls(&["lookup"]), done()]);
+    let answer = house.conversation.ask("What is my pin?").await.unwrap();
+    soon(answer.whole()).await.unwrap();
+    forget_elsewhere(&house, 1..=99).await;
+    let results = vec!["The pin is 1234. ".repeat(9)];
+    let error = soon(house.conversation.tool_results(results)).await.unwrap_err();
+    assert!(matches!(error, Error::UtteranceForgotten), "{error}");
+    assert!(house.kept().await.is_empty());
+    assert!(house.store.artifacts().await.unwrap().0.is_empty(), "the result's words");
+    house.model.says("Hello.");
+    soon(house.conversation.ask("Hi").await.unwrap().whole()).await.unwrap();
+    assert_eq!(house.kept().await, [user("Hi"), assistant("Hello.")]);
+}
+
+#[tokio::test]
+async fn a_host_with_its_own_model_keeps_no_answer_to_what_was_forgotten() {
+    let house = House::new().await;
+    let conversation = &house.conversation;
+    for cut_off in [false, true] {
+        conversation.hear("My pin is 1234").await.unwrap();
+        forget_elsewhere(&house, 1..=99).await;
+        let error = match cut_off {
+            false => conversation.keep("1234, I see.").await.unwrap_err(),
+            true => conversation.keep_cut_off("1234, I").await.unwrap_err(),
+        };
+        assert!(matches!(error, Error::UtteranceForgotten), "{error}");
+    }
+    // An assistant may speak by itself, whatever was forgotten.
+    conversation.keep("It is ten o'clock.").await.unwrap();
+    assert_eq!(house.kept().await, [assistant("It is ten o'clock.")]);
+}
+
+#[tokio::test]
+async fn a_host_with_its_own_model_keeps_what_was_spoken_of_a_reply_that_was_cut_off() {
+    let house = House::new().await;
+    house.conversation.hear("Tell me a story").await.unwrap();
+    let kept = house.conversation.keep_cut_off("Once upon").await.unwrap().unwrap();
+    assert_eq!(kept.message.cut_off(), Some("interrupted"));
+    house.conversation.hear("Enough").await.unwrap();
+    assert!(house.conversation.keep_cut_off(" ").await.unwrap().is_none());
+    assert_eq!(
+        house.kept().await,
+        [user("Tell me a story"), cut("Once upon", "interrupted"), user("Enough")]
+    );
+}
+
+#[tokio::test]
+async fn the_receipt_is_there_while_an_answer_comes_and_after_it_failed() {
+    let house = House::new().await;
+    house.model.says("Hello.");
+    soon(house.conversation.ask("One").await.unwrap().whole()).await.unwrap();
+    let hand = house.model.hand();
+    let mut answer = house.conversation.ask("Two").await.unwrap();
+    assert!(answer.receipt().is_none(), "no prompt is built yet");
+    hand.send(said("It ")).unwrap();
+    next_text(&mut answer).await;
+    assert_eq!(answer.receipt().unwrap().included(), 2);
+    hand.send(Err(broke_off())).unwrap();
+    assert!(matches!(soon(answer.next()).await, Some(Err(Error::Model { .. }))));
+    assert_eq!(answer.receipt().unwrap().included(), 2);
+    assert!(answer.report().unwrap().whole_time.is_some());
+}

@@ -15,6 +15,8 @@ pub(crate) struct Reply {
     pub(crate) words: String,
     /// Whether the turn is kept, as opposed to off the record.
     pub(crate) kept: bool,
+    /// The figures of the turn, as far as it got. `None` if no prompt was built.
+    pub(crate) report: Option<TurnReport>,
     pub(crate) end: End,
 }
 
@@ -36,7 +38,14 @@ pub(crate) async fn read(
         let piece = tokio::select! {
             piece = answer.next() => piece,
             heard = interrupt.heard() => {
-                return Ok(Reply { words, kept, end: End::Interrupted(heard) });
+                let report = answer.report().cloned();
+                // Waits until what was shown is kept, and not for the model.
+                let end = match answer.spoken_up_to(words.chars().count()).await {
+                    Err(error @ Error::UtteranceForgotten) => End::Failed(error),
+                    // Closing the conversation tries again to keep it, and says why it cannot.
+                    Ok(_) | Err(_) => End::Interrupted(heard),
+                };
+                return Ok(Reply { words, kept, report, end });
             }
         };
         let end = match piece {
@@ -54,7 +63,7 @@ pub(crate) async fn read(
             Some(Err(error)) => End::Failed(error),
             None => End::Failed(Error::ShuttingDown),
         };
-        return Ok(Reply { words, kept, end });
+        return Ok(Reply { words, kept, report: answer.report().cloned(), end });
     }
 }
 
@@ -86,7 +95,9 @@ impl Reply {
     /// Says why there is no whole answer, and what to do.
     pub(crate) fn say_failed(&self, error: &Error, retry: &str) -> Exit {
         output::error(&with_causes(error), error.help());
-        output::note(&format!("{}{retry}", self.what_is_kept()));
+        if !matches!(error, Error::UtteranceForgotten) {
+            output::note(&format!("{}{retry}", self.what_is_kept()));
+        }
         exit::code(error)
     }
 

@@ -9,7 +9,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sottovoce::{Conversation, NamedContext, Piece, Receipt, StoredMessage, TokenRates};
+use sottovoce::{Conversation, Error, NamedContext, Piece, Receipt, StoredMessage, TokenRates};
 
 use crate::fault::{Fault, Stop};
 use crate::hub::{Change, Hub, Target};
@@ -206,6 +206,7 @@ async fn ask(
                     progress(request, pieces).await;
                 }
             }
+            Some(Err(error @ Error::UtteranceForgotten)) => return Err(error.into()),
             Some(Err(error)) => {
                 conversation.close().await?;
                 let fault = Fault::from(error);

@@ -15,7 +15,8 @@ use rmcp::{ErrorData, RoleServer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::{
-    Conversation, ModelOptions, OpenAiChatRenderer, Prompt, PromptRenderer, Scope, StoredMessage,
+    ChatRole, Conversation, Error, ModelOptions, OpenAiChatRenderer, Prompt, PromptRenderer, Scope,
+    StoredMessage,
 };
 
 use crate::chat::Turn;
@@ -50,14 +51,17 @@ pub(crate) enum Sampled {
     Round(InputRequiredResult),
 }
 
-/// Which answers were kept lately: of an utterance in a conversation, when, and under which number.
-pub(crate) type Answered = HashMap<(Scope, u64), (Instant, u64)>;
+/// Which answers were kept lately: to which utterance of a conversation, when, and under which number. The utterance's file
+/// name tells it from another one that gets its number after the conversation was removed.
+pub(crate) type Answered = HashMap<(Scope, String), (Instant, u64)>;
 
 /// What is remembered between two calls, signed.
 #[derive(Serialize, Deserialize)]
 struct State {
     /// The number of the utterance, which is kept already.
     utterance: u64,
+    /// Its file.
+    file: String,
 }
 
 /// Whether the client has a model that it lets servers ask.
@@ -103,13 +107,13 @@ async fn in_rounds(hub: &Hub, asked: Asked<'_>, round: Round) -> Result<Sampled,
         .map_err(|_| invalid("requestState is of another call, too old, or was changed"))?;
     let answer: CreateMessageResult = serde_json::from_value(response.clone())
         .map_err(|_| invalid("the answer is no result of sampling/createMessage"))?;
-    Ok(second_round(hub, &asked, state.utterance, &answer).await?)
+    Ok(second_round(hub, &asked, &state, &answer).await?)
 }
 
 async fn first_round(hub: &Hub, asked: &Asked<'_>) -> Result<Sampled, Fault> {
     let heard = asked.conversation.hear(asked.words).await?;
     let params = params(&heard.prompt)?;
-    let state = State { utterance: heard.message.seq };
+    let state = State { utterance: heard.message.seq, file: heard.message.file_name() };
     let options = SealOptions::new().associated_data(asked.call.as_bytes()).ttl(PATIENCE);
     let state = hub
         .codec
@@ -123,16 +127,17 @@ async fn first_round(hub: &Hub, asked: &Asked<'_>) -> Result<Sampled, Fault> {
 async fn second_round(
     hub: &Hub,
     asked: &Asked<'_>,
-    utterance: u64,
+    said: &State,
     answer: &CreateMessageResult,
 ) -> Result<Sampled, Fault> {
     let words = words(answer)?;
     let conversation = asked.conversation;
-    let Some(utterance) = stored(conversation, utterance).await? else {
-        return Err(Fault::new("what was said is not there any more"));
+    let there = stored(conversation, said.utterance).await?;
+    let Some(utterance) = there.filter(|there| there.file_name() == said.file) else {
+        return Err(Error::UtteranceForgotten.into());
     };
     let (_, receipt) = conversation.prompt(Arc::clone(&utterance)).await?;
-    let reply = keep_once(hub, asked, utterance.seq, words).await?;
+    let reply = keep_once(hub, asked, Arc::clone(&utterance), words).await?;
     Ok(turn(utterance, reply, receipt, answer))
 }
 
@@ -141,11 +146,11 @@ async fn second_round(
 async fn keep_once(
     hub: &Hub,
     asked: &Asked<'_>,
-    utterance: u64,
+    utterance: Arc<StoredMessage>,
     words: String,
 ) -> Result<Arc<StoredMessage>, Fault> {
     let (answered, conversation) = (Arc::clone(&hub.answered), asked.conversation.clone());
-    let this = (asked.scope.clone(), utterance);
+    let this = (asked.scope.clone(), utterance.file_name());
     let kept = tokio::spawn(async move {
         let mut answered = answered.lock().await;
         // What is older can be sent no more.
@@ -154,7 +159,8 @@ async fn keep_once(
             let known = stored(&conversation, *seq).await?;
             return known.ok_or_else(|| Fault::new("the answer was deleted since"));
         }
-        let reply = conversation.keep(words).await?;
+        let reply = conversation.message(ChatRole::Assistant, words);
+        let reply = conversation.keep_answer(&utterance, reply).await?;
         answered.insert(this, (Instant::now(), reply.seq));
         Ok(reply)
     });
@@ -202,7 +208,8 @@ async fn at_once(
         }
         Err(_) => return Err(said("the client has gone".to_owned())),
     };
-    let reply = asked.conversation.keep(words(&answer)?).await?;
+    let reply = asked.conversation.message(ChatRole::Assistant, words(&answer)?);
+    let reply = asked.conversation.keep_answer(&heard.message, reply).await?;
     Ok(turn(heard.message, reply, heard.receipt, &answer))
 }
 

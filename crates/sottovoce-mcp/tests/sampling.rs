@@ -204,3 +204,20 @@ async fn a_context_that_another_process_removed_and_brought_back_is_talked_to_as
     client.answer(&say, &state, "Yes.").await;
     assert_eq!(client.kept("Mira").await, ["One?", "Yes.", "Two?", "Yes."]);
 }
+
+#[tokio::test]
+async fn what_is_cleared_while_the_client_asks_its_model_gets_no_answer() {
+    let root = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(hub(root.path(), &[]));
+    client.create("Mira").await;
+    let say = json!({ "contextId": "Mira", "message": "My pin is 1234." });
+    let state = client.say(&say).await;
+    client.done("conversation-manage", json!({ "action": "clear", "contextId": "Mira" })).await;
+    for _ in 0..2 {
+        let refused = client.answer(&say, &state, "1234, I see.").await;
+        assert_eq!(refused["result"]["isError"], true, "{refused}");
+        let told = refused["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(told.contains("forgotten meanwhile"), "{told}");
+        assert!(client.kept("Mira").await.is_empty());
+    }
+}

@@ -28,7 +28,7 @@ Every line is an utterance. These are not:
   /retry         asks again what found no whole answer
   /off WORDS     asks WORDS and keeps neither them nor the answer
   /forget last   deletes the last exchange for ever (in a pipe: /forget last yes)
-  /explain       what the last prompt held, and why
+  /explain       what the last prompt held, and why; also of an answer that failed
   /context       what there is, and how full the prompt is
   /context messages [--role ROLE]   /context artifacts   /context stats   /context show [ID]
   /context add FILE   add-folder DIR   add-search WORDS   keeps large data beside the messages
@@ -236,9 +236,9 @@ impl Chat {
             }
         };
         reply.end_line()?;
+        self.last.clone_from(&reply.report);
         let exit = match &reply.end {
             End::Kept(kept) => {
-                self.last = Some(kept.report.clone());
                 let exit = reply.say_done(&kept.report);
                 self.warn_when_full(&kept.report.receipt);
                 exit
