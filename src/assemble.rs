@@ -13,7 +13,7 @@ use crate::conversation::Conversation;
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
 #[cfg(feature = "ollama")]
-use crate::llm::{Ollama, OllamaModel};
+use crate::llm::{AnswerLimits, Ollama, OllamaModel};
 use crate::prompt::{PromptBuilder, SystemPromptProvider};
 use crate::redact::{ContactRedactor, Redactor};
 use crate::registry::{ContextLimits, ContextRegistry};
@@ -248,7 +248,9 @@ impl Config {
         #[cfg(feature = "ollama")]
         {
             let renderer = self.renderer(RendererKind::OllamaChat).into();
-            conversation = conversation.with_model(Arc::new(self.model()?), renderer);
+            conversation = conversation
+                .with_model(Arc::new(self.model()?), renderer)
+                .answer_limits(self.answer_limits());
         }
         Ok(conversation)
     }
@@ -260,7 +262,8 @@ impl Config {
     #[cfg(feature = "ollama")]
     pub fn server(&self) -> Result<Ollama> {
         let silence = Duration::from_secs(self.language_model.timeout_seconds.max(1));
-        Ollama::new(&self.language_model.base_url, silence)
+        let server = Ollama::new(&self.language_model.base_url, silence)?;
+        Ok(server.answer_limits(self.answer_limits()))
     }
 
     /// The configured model on it.
@@ -271,6 +274,15 @@ impl Config {
     pub fn model(&self) -> Result<OllamaModel> {
         let allow_cloud = self.language_model.allow_cloud;
         Ok(OllamaModel::new(self.server()?, self.model_options()).allow_cloud(allow_cloud))
+    }
+
+    #[cfg(feature = "ollama")]
+    fn answer_limits(&self) -> AnswerLimits {
+        let mut limits = AnswerLimits::default();
+        limits.bytes = self.language_model.max_answer_bytes;
+        limits.calls = self.language_model.max_tool_calls;
+        limits.time = Duration::from_secs(self.language_model.max_answer_seconds);
+        limits
     }
 
     fn redactor(&self) -> Result<Option<Arc<dyn Redactor>>> {

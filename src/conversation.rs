@@ -33,7 +33,7 @@ pub use sentences::Sentences;
 use crate::clock::Clock;
 use crate::context::rolling_window::DAY;
 use crate::error::{Error, Result};
-use crate::llm::LanguageModel;
+use crate::llm::{AnswerLimits, LanguageModel};
 use crate::message::{ChatMessage, ChatRole, offset_minutes};
 use crate::prompt::{Prompt, PromptBuilder, Receipt, Turn};
 use crate::render::PromptRenderer;
@@ -76,6 +76,7 @@ pub struct Conversation {
 struct Mind {
     model: Arc<dyn LanguageModel>,
     renderer: Arc<dyn PromptRenderer>,
+    limits: AnswerLimits,
 }
 
 /// What comes of an utterance: its sealed record, and the prompt for the model.
@@ -126,7 +127,19 @@ impl Conversation {
         model: Arc<dyn LanguageModel>,
         renderer: Arc<dyn PromptRenderer>,
     ) -> Self {
-        self.mind = Some(Mind { model, renderer });
+        self.mind = Some(Mind { model, renderer, limits: AnswerLimits::default() });
+        self
+    }
+
+    /// How much one answer of the model may be, whoever serves it. It comes after [`with_model`](Self::with_model).
+    ///
+    /// Words past a limit are cut off, and the answer is kept as cut off at its greatest length. An answer without words,
+    /// or with calls of functions, fails instead.
+    #[must_use]
+    pub fn answer_limits(mut self, limits: AnswerLimits) -> Self {
+        if let Some(mind) = &mut self.mind {
+            mind.limits = limits;
+        }
         self
     }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 
 pub use context::ContextFailure;
-pub use model::ModelFailure;
+pub use model::{AnswerLimit, ModelFailure};
 
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

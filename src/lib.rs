@@ -101,7 +101,7 @@ pub use conversation::{
     Answer, Compacted, Conversation, Heard, Kept, Overview, Piece, Sentences, TurnReport,
 };
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
-pub use error::{ContextFailure, Error, ModelFailure, Result};
+pub use error::{AnswerLimit, ContextFailure, Error, ModelFailure, Result};
 pub use export::{ExportForm, ExportRange, Exported, Exporter, export_for_elara};
 pub use import::{
     Backup, ConversationReport, DiscordFolder, ElaraFolder, Foreign, ForeignArtifact,
@@ -111,10 +111,10 @@ pub use import::{
 };
 #[cfg(feature = "sqlite")]
 pub use import::{ChorusDatabase, LlmGeneratorDatabase};
-pub use llm::{LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
+pub use llm::{AnswerLimits, LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
 #[cfg(feature = "ollama")]
 pub use llm::{
-    ModelEntry, ModelInfo, Ollama, OllamaEmbedder, OllamaModel, OllamaReply, RunningModel,
+    HttpReply, ModelEntry, ModelInfo, Ollama, OllamaEmbedder, OllamaModel, RunningModel,
 };
 pub use message::{ChatMessage, ChatRole, ToolCall};
 pub use persona::{Character, Persona, Preset};

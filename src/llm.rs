@@ -1,6 +1,9 @@
 //! Models that answer rendered prompts.
 
 #[cfg(feature = "ollama")]
+mod http;
+mod limits;
+#[cfg(feature = "ollama")]
 mod ollama;
 mod thinking;
 
@@ -10,12 +13,14 @@ use async_trait::async_trait;
 use serde::Serialize;
 
 #[cfg(feature = "ollama")]
-pub use ollama::{
-    ModelEntry, ModelInfo, Ollama, OllamaEmbedder, OllamaModel, OllamaReply, RunningModel,
-};
+pub use http::HttpReply;
+pub use limits::AnswerLimits;
+pub(crate) use limits::Limited;
+#[cfg(feature = "ollama")]
+pub use ollama::{ModelEntry, ModelInfo, Ollama, OllamaEmbedder, OllamaModel, RunningModel};
 pub(crate) use thinking::Thoughts;
 
-use crate::error::Result;
+use crate::error::{AnswerLimit, Result};
 use crate::message::ToolCall;
 use crate::render::ModelRequest;
 
@@ -108,6 +113,8 @@ pub struct Usage {
     pub answer_time: Option<Duration>,
     /// Whether the answer was cut at its greatest length.
     pub cut: bool,
+    /// Which of [`AnswerLimits`] cut it, if it was not the model's own end.
+    pub cut_at: Option<AnswerLimit>,
 }
 
 /// A duration in milliseconds, to the microsecond.

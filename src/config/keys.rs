@@ -36,7 +36,7 @@ const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, 
 when read aloud. The time given with \
 the user's newest words is the current time.";
 
-pub(super) const KEYS: [Key; 36] = [
+pub(super) const KEYS: [Key; 39] = [
     key("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
     key("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
     key("Context.WindowSeconds", Kind::Count { most: LONGEST }, Default::Count(86_400)),
@@ -64,6 +64,9 @@ pub(super) const KEYS: [Key; 36] = [
     key("LanguageModel.Strict", Kind::Flag, Default::Flag(true)),
     key("LanguageModel.AllowCloud", Kind::Flag, Default::Flag(false)),
     key("LanguageModel.TimeoutSeconds", Kind::Count { most: 86_400 }, Default::Count(120)),
+    key("LanguageModel.MaxAnswerBytes", Kind::Count { most: 1 << 30 }, Default::Count(262_144)),
+    key("LanguageModel.MaxToolCalls", Kind::Count { most: 10_000 }, Default::Count(64)),
+    key("LanguageModel.MaxAnswerSeconds", Kind::Count { most: 86_400 }, Default::Count(600)),
     key("LanguageModel.RefuseWhenBusy", Kind::Flag, Default::Flag(false)),
     key("Personas.MaxContexts", Kind::Count { most: 100_000 }, Default::Count(1000)),
     key("Personas.MaxMessages", Kind::Count { most: 10_000_000 }, Default::Count(100_000)),

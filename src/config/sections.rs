@@ -69,6 +69,12 @@ pub struct LanguageModelConfig {
     pub allow_cloud: bool,
     /// The most seconds that the server may be silent.
     pub timeout_seconds: u64,
+    /// The most bytes of one answer: words, thoughts and tool calls together.
+    pub max_answer_bytes: usize,
+    /// The most tool calls of one answer.
+    pub max_tool_calls: usize,
+    /// The most seconds from the beginning of one answer to its end.
+    pub max_answer_seconds: u64,
     /// Whether an utterance is refused while another one is being answered, instead of waiting for its turn.
     pub refuse_when_busy: bool,
 }

@@ -140,7 +140,7 @@ impl Conversation {
     /// # Errors
     /// Those of the model.
     pub async fn prepare(&self) -> Result<()> {
-        let Mind { model, renderer } = self.mind()?;
+        let Mind { model, renderer, .. } = self.mind()?;
         let window = model.limits().await?.window;
         let request = {
             let between = Arc::clone(&self.between);

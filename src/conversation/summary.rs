@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use unicode_segmentation::UnicodeSegmentation;
 use zeroize::Zeroizing;
 
-use super::{Conversation, Mind};
+use super::Conversation;
 use crate::error::Result;
 use crate::llm::{ReplyPart, Thoughts};
 use crate::message::{ChatMessage, ChatRole};
@@ -48,8 +48,7 @@ impl Conversation {
             max_tokens: None,
             hints: BTreeMap::new(),
         };
-        let Mind { model, renderer } = mind;
-        let mut reply = model.reply(&renderer.render(&prompt)).await?;
+        let mut reply = mind.ask(&mind.renderer.render(&prompt)).await?;
         let (mut words, mut thoughts) = (Zeroizing::new(String::new()), Thoughts::default());
         while words.len() < task.longest * 4 {
             match reply.next().await? {

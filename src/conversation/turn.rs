@@ -14,14 +14,12 @@ use super::between::{Between, Spoken, Unfinished, Waiting};
 use super::{Conversation, Mind, TurnReport};
 use crate::context::ContextMessage;
 use crate::error::{Error, ModelFailure, Result};
-use crate::llm::{ReplyPart, Thoughts, Usage};
+use crate::llm::{Limited, ReplyPart, Thoughts, Usage};
 use crate::message::{ANSWER_TOKENS, ChatMessage, ChatRole, PROMPT_TOKENS, ToolCall};
 use crate::prompt::Turn;
+use crate::render::ModelRequest;
 
 type Events = UnboundedSender<Event>;
-
-/// Bytes of an answer after which it is cut: nobody listens that long, and a model may have lost its way.
-const LONGEST: usize = 256 << 10;
 
 /// A turn that is going on.
 pub(super) struct Task {
@@ -133,7 +131,7 @@ impl Task {
             self.compare(&request.body);
             self.report.receipt = receipt.clone();
             let _ = events.send(Event::Report(Box::new(self.report.clone())));
-            match self.mind.model.reply(&request).await {
+            match self.mind.ask(&request).await {
                 Err(error) if is_too_long(&error) && self.report.retries == 0 => {
                     self.between.gauge.too_long(&model, &prompt.count(), limits.window);
                     let included = receipt.included();
@@ -154,7 +152,16 @@ impl Task {
         drop(prompt);
         let mut thoughts = Thoughts::default();
         let mut usage = loop {
-            match reply.next().await? {
+            let part = match reply.next().await {
+                // Words are worth keeping; calls that are not all there are not.
+                Err(Error::Model { failure: ModelFailure::TooMuch { limit }, .. })
+                    if !self.text.trim().is_empty() && self.calls.is_empty() =>
+                {
+                    break Usage { cut: true, cut_at: Some(limit), ..Usage::default() };
+                }
+                part => part?,
+            };
+            match part {
                 ReplyPart::Text(text) => {
                     let thought = thoughts.is_thinking();
                     let words = thoughts.remove(&text);
@@ -162,9 +169,6 @@ impl Task {
                         let _ = events.send(Event::Piece(Piece::Thinking));
                     }
                     self.hand_over(words, events);
-                    if self.text.len() > LONGEST {
-                        break Usage { cut: true, ..Usage::default() };
-                    }
                 }
                 ReplyPart::Thinking => drop(events.send(Event::Piece(Piece::Thinking))),
                 ReplyPart::ToolCalls(calls) => self.calls.extend(calls),
@@ -296,6 +300,12 @@ impl Task {
 }
 
 impl Mind {
+    /// Sends a request; the answer is held to the limits.
+    pub(super) async fn ask(&self, request: &ModelRequest) -> Result<Limited> {
+        let reply = self.model.reply(request).await?;
+        Ok(Limited::new(reply, self.model.name(), self.limits))
+    }
+
     pub(super) fn said_nothing(&self) -> Error {
         self.failed(ModelFailure::Empty)
     }

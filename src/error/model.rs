@@ -1,5 +1,29 @@
 //! What can go wrong with a model server.
 
+/// A limit of one answer, and how much it allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnswerLimit {
+    /// So many bytes of words, thoughts and calls.
+    #[error("{0} bytes")]
+    Bytes(usize),
+    /// So many bytes that came over the network.
+    #[error("{0} bytes received")]
+    Received(usize),
+    /// So many tool calls.
+    #[error("{0} tool calls")]
+    Calls(usize),
+    /// So many seconds.
+    #[error("{0} s")]
+    Seconds(u64),
+}
+
+impl serde::Serialize for AnswerLimit {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
 /// Why a model gave no answer. The texts hold no words of the conversation.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -45,6 +69,12 @@ pub enum ModelFailure {
         /// What happened, without words of the conversation.
         reason: String,
     },
+    /// The answer went past a limit, and was cut off there.
+    #[error("the answer was cut off at {limit}")]
+    TooMuch {
+        /// The limit.
+        limit: AnswerLimit,
+    },
     /// The answer has no words.
     #[error("the model gave an empty answer")]
     Empty,
@@ -78,9 +108,18 @@ impl ModelFailure {
             Self::PromptTooLong => "say it in fewer words, or raise LanguageModel.NumCtx",
             Self::Refused { .. } => "see the server's log",
             Self::BrokeOff { .. } | Self::Empty => "ask again",
+            Self::TooMuch { limit: AnswerLimit::Calls(_) } => {
+                "ask again, choose another model, or raise LanguageModel.MaxToolCalls"
+            }
+            Self::TooMuch { limit: AnswerLimit::Seconds(_) } => {
+                "ask again, choose another model, or raise LanguageModel.MaxAnswerSeconds"
+            }
+            Self::TooMuch { .. } => {
+                "ask again, choose another model, or raise LanguageModel.MaxAnswerBytes"
+            }
             Self::TooShort => "choose a larger model; what was said stays as it is",
             Self::Unintelligible { .. } => {
-                "see that LanguageModel.BaseUrl is the address of an Ollama server"
+                "see that LanguageModel.BaseUrl is the address of a model server"
             }
         }
     }

@@ -1,15 +1,10 @@
 //! An Ollama server and what it runs.
 
-mod answer;
 mod body;
-mod buffer;
 mod chunk;
 mod embedder;
 mod facts;
 mod model;
-mod reason;
-mod reply;
-mod wire;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,11 +16,12 @@ use serde_json::json;
 pub use embedder::OllamaEmbedder;
 pub use facts::{ModelEntry, ModelInfo, RunningModel};
 pub use model::OllamaModel;
-pub use reply::OllamaReply;
 
+use super::http::{HttpReply, Wire};
+use super::limits::AnswerLimits;
 use crate::error::{ModelFailure, Result};
 use crate::render::{ModelOptions, ModelRequest};
-use wire::Wire;
+use chunk::Lines;
 
 /// An Ollama server. Clones share its connections.
 ///
@@ -70,6 +66,12 @@ impl Ollama {
     /// `tls` is not built in.
     pub fn new(base_url: &str, silence: Duration) -> Result<Self> {
         Ok(Self { wire: Arc::new(Wire::new(base_url, silence)?) })
+    }
+
+    /// How much one answer may be.
+    #[must_use]
+    pub fn answer_limits(self, limits: AnswerLimits) -> Self {
+        Self { wire: Arc::new(self.wire.with_limits(limits)) }
     }
 
     /// The server's version, such as `0.33.0`.
@@ -133,12 +135,12 @@ impl Ollama {
     /// Sends a request as it is. What comes back in pieces or whole is read the same way.
     ///
     /// Whether the model runs in a cloud is not asked before; [`OllamaModel`] does so.
-    pub async fn send(&self, request: &ModelRequest) -> Result<OllamaReply> {
+    pub async fn send(&self, request: &ModelRequest) -> Result<HttpReply> {
         self.send_body(request.path, request.body.clone()).await
     }
 
-    async fn send_body(&self, path: &'static str, body: String) -> Result<OllamaReply> {
-        Ok(OllamaReply::new(self.wire.post(path, body).await?))
+    async fn send_body(&self, path: &'static str, body: String) -> Result<HttpReply> {
+        Ok(HttpReply::new(self.wire.post(path, body).await?, Lines))
     }
 
     /// Refuses a model that would carry words to another machine.

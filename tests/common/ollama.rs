@@ -74,6 +74,7 @@ enum Step {
     Error(String),
     Line(Value),
     Raw(Vec<u8>),
+    Forever(Vec<u8>, Duration),
     Wait(Duration),
     Hold,
     Cut,
@@ -181,6 +182,11 @@ impl Answer {
     /// Bytes of one's own.
     pub fn raw(self, bytes: &[u8]) -> Self {
         self.step(Step::Raw(bytes.to_vec()))
+    }
+
+    /// Bytes of one's own again and again, until the client goes away.
+    pub fn forever(self, bytes: &[u8], pause: Duration) -> Self {
+        self.step(Step::Forever(bytes.to_vec(), pause))
     }
 
     /// Pauses.
@@ -555,6 +561,10 @@ impl Out<'_> {
         for step in &answer.steps {
             match step {
                 Step::Raw(bytes) => self.chunks(answer, bytes)?,
+                Step::Forever(bytes, pause) => loop {
+                    self.chunks(answer, bytes)?;
+                    self.pause(*pause)?;
+                },
                 Step::Wait(pause) => self.pause(*pause)?,
                 Step::Hold => self.hold()?,
                 Step::Silence => self.pause(Duration::MAX)?,

@@ -9,6 +9,7 @@ mod appsettings;
 mod compaction;
 mod context_upkeep;
 mod contexts;
+mod endless;
 mod gauge;
 mod golden;
 mod ollama;

@@ -238,7 +238,7 @@ async fn an_answer_that_does_not_come_to_its_end_is_no_answer() {
             [
                 "the connection was cut",
                 "it ended too early",
-                "the server met an error, which its log tells"
+                "the server met an error: out of memory"
             ]
             .contains(&&*reason),
             "{reason}"
@@ -384,6 +384,40 @@ async fn no_word_of_the_conversation_stands_in_any_error() {
         };
         let shown = shown(&error);
         assert!(!SECRET.iter().any(|word| shown.contains(word)), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn no_word_of_a_script_without_spaces_short_cut_or_decomposed_stands_in_any_error() {
+    for (prompt, quoted) in [
+        ("我的密码是龙凤", "cannot read 我的密码是龙凤"),
+        ("รหัสผ่านของฉันคือช้าง", "bad text ผ่านของฉัน here"),
+        ("my pin is o7x", "cannot read: pin o7x"),
+        ("Drosselbart", "cannot read: rosselb"),
+        ("Füchschen", "cannot read: Fu\u{308}chschen"),
+        ("龙凤", "cannot read: \\u9f99\\u51e4"),
+    ] {
+        let body = json!({ "model": "m", "messages": [{ "role": "user", "content": prompt }] });
+        let request = ModelRequest::json("/api/chat", &body);
+        for answer in [
+            Answer::refusal(400, quoted),
+            Answer::refusal(500, quoted),
+            Answer::body(500, &json!({ "error": { "message": quoted } }).to_string()),
+            Answer::saying(&[]).error(quoted),
+        ] {
+            let stub = OllamaStub::start();
+            stub.next(answer);
+            let error = match server(&stub).send(&request).await {
+                Ok(mut reply) => read(&mut reply).await.1.unwrap(),
+                Err(error) => error,
+            };
+            let said = format!("a reason of {} bytes, not shown", quoted.len());
+            assert!(error.to_string().contains(&said), "{error}");
+            let shown = shown(&error);
+            for word in [quoted, prompt, "o7x", "rosselb", "u9f99", "u{308}", "read", "text"] {
+                assert!(!shown.contains(word), "{word} in {shown}");
+            }
+        }
     }
 }
 

@@ -125,8 +125,10 @@ pub(crate) fn status(report: &TurnReport) -> String {
     if report.retries > 0 {
         parts.push("history dropped, since it was too long".to_owned());
     }
-    if report.usage.cut {
-        parts.push("cut at its greatest length".to_owned());
+    match &report.usage.cut_at {
+        Some(limit) => parts.push(format!("cut off at {limit}")),
+        None if report.usage.cut => parts.push("cut at its greatest length".to_owned()),
+        None => {}
     }
     parts.join(", ")
 }

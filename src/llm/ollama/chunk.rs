@@ -4,16 +4,33 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use zeroize::Zeroize;
 
-use crate::llm::{ReplyPart, Usage};
-use crate::message::ToolCall;
+use crate::llm::Usage;
+use crate::llm::http::{Protocol, RawCall, Said, words};
+
+/// The form of Ollama's answers: lines of JSON, or one line for a whole answer.
+pub(super) struct Lines;
+
+impl Protocol for Lines {
+    fn read(&mut self, line: &[u8], said: &mut Vec<Said>) -> Result<(), &'static str> {
+        let chunk = match line.trim_ascii() {
+            [] => return Ok(()),
+            // A list would be read as the fields in their order.
+            line @ [b'{', ..] => serde_json::from_slice::<Chunk>(line).ok(),
+            _ => None,
+        };
+        chunk.ok_or("a line of it is not the JSON that Ollama sends")?.add_to(said);
+        Ok(())
+    }
+}
 
 /// A line of `/api/chat` or `/api/generate`. Everything may be missing, as the last line of the one or an error
 /// leaves out most of it.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct Chunk {
+struct Chunk {
     error: Option<Value>,
     message: Option<Message>,
     response: Option<String>,
@@ -48,45 +65,48 @@ struct Call {
 #[derive(Deserialize)]
 struct Function {
     name: String,
-    #[serde(default)]
-    arguments: Value,
+    arguments: Option<Box<RawValue>>,
 }
 
-impl From<Call> for ToolCall {
+impl From<Call> for RawCall {
     fn from(call: Call) -> Self {
-        Self {
-            id: call.id.unwrap_or_default(),
-            name: call.function.name,
-            arguments: call.function.arguments,
-        }
+        let Function { name, arguments } = call.function;
+        let arguments = arguments.map_or_else(|| "null".into(), Box::<str>::from);
+        Self { id: call.id.unwrap_or_default(), name, arguments: arguments.into() }
     }
 }
 
 impl Chunk {
-    /// The server's complaint, where the line is one.
-    pub(super) fn complaint(&self) -> Option<&str> {
-        self.error.as_ref().map(|error| error.as_str().unwrap_or_default())
+    /// Adds what the line says, in order.
+    fn add_to(self, said: &mut Vec<Said>) {
+        if let Some(error) = &self.error {
+            return said.push(Said::Complaint(words(error).unwrap_or_default()));
+        }
+        if self.is_remote() {
+            said.push(Said::Remote);
+        }
+        let done = self.done.unwrap_or_default().then(|| Said::Done(self.usage()));
+        let message = self.message.unwrap_or_default();
+        let thoughts = [self.thinking, message.thinking].into_iter().flatten();
+        let thoughts: usize = thoughts.map(forgotten).sum();
+        if thoughts > 0 {
+            said.push(Said::Thought(thoughts));
+        }
+        let texts = [self.response, message.content].into_iter().flatten();
+        said.extend(texts.filter(|text| !text.is_empty()).map(Said::Text));
+        let calls = message.tool_calls.unwrap_or_default();
+        let calls: Vec<_> = calls.into_iter().map(RawCall::from).collect();
+        if !calls.is_empty() {
+            said.extend(calls.iter().map(|call| Said::Call(call.bytes())));
+            said.push(Said::Calls(calls));
+        }
+        said.extend(done);
     }
 
     /// Whether another machine wrote it.
-    pub(super) fn is_remote(&self) -> bool {
+    fn is_remote(&self) -> bool {
         let named = |name: &Option<String>| name.as_ref().is_some_and(|name| !name.is_empty());
         named(&self.remote_host) || named(&self.remote_model)
-    }
-
-    /// What it says, in order; [`ReplyPart::Thinking`] for any thought.
-    pub(super) fn into_parts(self) -> impl Iterator<Item = ReplyPart> {
-        let done = self.done.unwrap_or_default().then(|| ReplyPart::Done(self.usage()));
-        let message = self.message.unwrap_or_default();
-        let thoughts = [self.thinking, message.thinking].into_iter().flatten().map(thought);
-        let thinks =
-            thoughts.fold(false, |any, thought| any | thought).then_some(ReplyPart::Thinking);
-        let texts = [self.response, message.content].into_iter().flatten();
-        let texts = texts.filter(|text| !text.is_empty()).map(ReplyPart::Text);
-        let calls: Vec<ToolCall> =
-            message.tool_calls.unwrap_or_default().into_iter().map(ToolCall::from).collect();
-        let calls = (!calls.is_empty()).then_some(ReplyPart::ToolCalls(calls));
-        thinks.into_iter().chain(texts).chain(calls).chain(done)
     }
 
     fn usage(&self) -> Usage {
@@ -98,13 +118,14 @@ impl Chunk {
             prompt_time: self.prompt_eval_duration.map(Duration::from_nanos),
             answer_time: self.eval_duration.map(Duration::from_nanos),
             cut: self.done_reason.as_deref() == Some("length"),
+            cut_at: None,
         }
     }
 }
 
-/// Whether there is a thought; its words go no further.
-fn thought(mut words: String) -> bool {
-    let any = !words.is_empty();
+/// The length of a thought; its words go no further.
+fn forgotten(mut words: String) -> usize {
+    let bytes = words.len();
     words.zeroize();
-    any
+    bytes
 }

@@ -8,8 +8,9 @@ use serde_json::json;
 use tokio::sync::Mutex;
 
 use super::body::Edit;
-use super::{Ollama, OllamaReply};
+use super::Ollama;
 use crate::error::{Error, ModelFailure, Result};
+use crate::llm::http::HttpReply;
 use crate::llm::{LanguageModel, ModelLimits, Reply, ReplyPart};
 use crate::render::{ModelOptions, ModelRequest};
 
@@ -112,7 +113,7 @@ impl OllamaModel {
         edit.written().unwrap_or_else(|| body.to_owned())
     }
 
-    async fn send(&self, request: &ModelRequest, warm_up: bool) -> Result<OllamaReply> {
+    async fn send(&self, request: &ModelRequest, warm_up: bool) -> Result<HttpReply> {
         let body = self.fitted(&request.body, self.facts().await?, warm_up);
         tracing::debug!(model = self.options.model, bytes = body.len(), warm_up, "asking");
         let reply = self.server.send_body(request.path, body).await;
@@ -165,7 +166,7 @@ impl LanguageModel for OllamaModel {
 
 /// An answer whose end tells whether to look at the server anew.
 struct Watched {
-    reply: OllamaReply,
+    reply: HttpReply,
     stale: Arc<AtomicBool>,
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{Body, Request, Response};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
@@ -9,7 +10,8 @@ use tokio::time::timeout;
 use super::buffer::Buffer;
 use super::reason;
 use super::wire::Wire;
-use crate::error::{Error, ModelFailure, Result};
+use crate::error::{AnswerLimit, Error, ModelFailure, Result};
+use crate::llm::limits::Meter;
 
 /// The most bytes of an answer that is read as a whole.
 const WHOLE: usize = 64 << 20;
@@ -17,9 +19,9 @@ const WHOLE: usize = 64 << 20;
 const COMPLAINT: usize = 64 << 10;
 
 /// An answer whose head has come.
-pub(super) struct Answer {
+pub(crate) struct Answer {
     wire: Arc<Wire>,
-    /// Kept for what an error's reason must not repeat. Its bytes are those that were sent, not a copy.
+    /// Kept for the model that it names. Its bytes are those that were sent, not a copy.
     request: Request,
     response: Response,
 }
@@ -27,6 +29,11 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn new(wire: Arc<Wire>, request: Request, response: Response) -> Self {
         Self { wire, request, response }
+    }
+
+    /// Measures this answer, from now on.
+    pub(super) fn meter(&self) -> Meter {
+        Meter::new(self.wire.limits())
     }
 
     /// Waits for more bytes; `false` at the end.
@@ -43,48 +50,64 @@ impl Answer {
     }
 
     /// The whole of it.
-    pub(super) async fn json<T: DeserializeOwned>(mut self) -> Result<T> {
+    pub(crate) async fn json<T: DeserializeOwned>(mut self) -> Result<T> {
         let mut buffer = Buffer::default();
-        while self.more(&mut buffer).await? {
+        let meter = self.meter();
+        while meter.within(self.more(&mut buffer)).await.map_err(|limit| self.too_much(limit))?? {
             if buffer.len() > WHOLE {
                 return Err(self.unintelligible("it is longer than 64 MiB"));
             }
         }
         serde_json::from_slice(buffer.rest())
-            .map_err(|_| self.unintelligible("it is not the JSON that Ollama sends"))
+            .map_err(|_| self.unintelligible("it is not the JSON that was asked for"))
     }
 
     /// The error that a status other than success stands for.
     pub(super) async fn refusal(mut self) -> Error {
         let mut buffer = Buffer::default();
+        let meter = self.meter();
         // What was heard of the reason before the connection broke is enough.
-        while buffer.len() < COMPLAINT && matches!(self.more(&mut buffer).await, Ok(true)) {}
+        while buffer.len() < COMPLAINT
+            && matches!(meter.within(self.more(&mut buffer)).await, Ok(Ok(true)))
+        {}
         let complaint = reason::complaint(buffer.rest());
         let status = self.response.status();
         let text = complaint.as_deref().unwrap_or_default();
         self.fail(match status.as_u16() {
-            404 if text.contains("not found") => {
-                ModelFailure::NoSuchModel { model: reason::model(self.sent()) }
+            400 | 404 if reason::speaks_of_absence(text) => {
+                ModelFailure::NoSuchModel { model: self.model() }
             }
             404 | 405 if complaint.is_none() => {
-                ModelFailure::Unintelligible { reason: "it does not know Ollama's paths" }
+                ModelFailure::Unintelligible { reason: "it does not know the path of the request" }
             }
             400 if reason::speaks_of_length(text) => ModelFailure::PromptTooLong,
             status @ 300..=399 => {
                 let reason = "it points to another address, which is not followed".into();
                 ModelFailure::Refused { status, reason }
             }
-            status => ModelFailure::Refused { status, reason: reason::shown(text, self.sent()) },
+            status => ModelFailure::Refused { status, reason: reason::shown(text, &self.model()) },
         })
     }
 
     /// The error that a complaint in the middle of an answer stands for.
     pub(super) fn complaint(&self, text: &str) -> Error {
-        self.broke_off(reason::shown(text, self.sent()))
+        let shown = reason::shown(text, &self.model());
+        self.broke_off(format!("the server met an error: {shown}"))
     }
 
     pub(super) fn broke_off(&self, reason: impl Into<String>) -> Error {
         self.fail(ModelFailure::BrokeOff { reason: reason.into() })
+    }
+
+    /// A limit was passed.
+    pub(super) fn too_much(&self, limit: AnswerLimit) -> Error {
+        self.fail(ModelFailure::TooMuch { limit })
+    }
+
+    /// Whether it comes in lines, as opposed to one JSON text that may be set in lines.
+    pub(super) fn comes_in_lines(&self) -> bool {
+        let kind = self.response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        kind.is_none_or(|kind| !kind.starts_with("application/json"))
     }
 
     pub(super) fn unintelligible(&self, reason: &'static str) -> Error {
@@ -93,7 +116,7 @@ impl Answer {
 
     /// The model that was asked, runs elsewhere.
     pub(super) fn cloud(&self) -> Error {
-        self.fail(ModelFailure::Cloud { model: reason::model(self.sent()) })
+        self.fail(ModelFailure::Cloud { model: self.model() })
     }
 
     pub(super) fn address(&self) -> &str {
@@ -104,7 +127,8 @@ impl Answer {
         self.wire.fail(failure)
     }
 
-    fn sent(&self) -> &[u8] {
-        self.request.body().and_then(Body::as_bytes).unwrap_or_default()
+    /// The model that was asked.
+    fn model(&self) -> String {
+        reason::model(self.request.body().and_then(Body::as_bytes).unwrap_or_default())
     }
 }

@@ -9,6 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::answer::Answer;
 use crate::error::{Error, ModelFailure, Result};
+use crate::llm::AnswerLimits;
 
 /// The longest that a connection may take to come about.
 const CONNECTING: Duration = Duration::from_secs(5);
@@ -17,15 +18,17 @@ const BUSY: [Duration; 3] =
     [Duration::from_millis(250), Duration::from_millis(500), Duration::from_secs(1)];
 
 /// The way to a server.
-pub(super) struct Wire {
+#[derive(Clone)]
+pub(crate) struct Wire {
     client: Client,
     base: Url,
     shown: String,
     silence: Duration,
+    limits: AnswerLimits,
 }
 
 impl Wire {
-    pub(super) fn new(base_url: &str, silence: Duration) -> Result<Self> {
+    pub(crate) fn new(base_url: &str, silence: Duration) -> Result<Self> {
         let base = address(base_url)?;
         let client = Client::builder()
             .redirect(redirect::Policy::none())
@@ -36,19 +39,27 @@ impl Wire {
             .build()
             .map_err(|error| unusable(format!("cannot be spoken to: {}", error.without_url())))?;
         let shown = without_login(&base);
-        Ok(Self { client, base, shown, silence })
+        Ok(Self { client, base, shown, silence, limits: AnswerLimits::default() })
     }
 
     /// The address, without a name or password.
-    pub(super) fn shown(&self) -> &str {
+    pub(crate) fn shown(&self) -> &str {
         &self.shown
+    }
+
+    pub(crate) fn with_limits(&self, limits: AnswerLimits) -> Self {
+        Self { limits, ..self.clone() }
+    }
+
+    pub(super) fn limits(&self) -> AnswerLimits {
+        self.limits
     }
 
     pub(super) fn silence(&self) -> Duration {
         self.silence
     }
 
-    pub(super) fn fail(&self, failure: ModelFailure) -> Error {
+    pub(crate) fn fail(&self, failure: ModelFailure) -> Error {
         Error::Model { server: self.shown.clone(), failure }
     }
 
@@ -57,11 +68,11 @@ impl Wire {
         self.fail(ModelFailure::TimedOut { seconds: u64::try_from(seconds).unwrap_or(u64::MAX) })
     }
 
-    pub(super) async fn get(self: &Arc<Self>, path: &'static str) -> Result<Answer> {
+    pub(crate) async fn get(self: &Arc<Self>, path: &'static str) -> Result<Answer> {
         self.ask(Method::GET, path, None).await
     }
 
-    pub(super) async fn post(self: &Arc<Self>, path: &'static str, body: String) -> Result<Answer> {
+    pub(crate) async fn post(self: &Arc<Self>, path: &'static str, body: String) -> Result<Answer> {
         self.ask(Method::POST, path, Some(body)).await
     }
 

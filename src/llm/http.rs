@@ -1,0 +1,12 @@
+//! What all model servers have in common: how they are reached, and how an answer comes.
+
+mod answer;
+mod buffer;
+mod reason;
+mod reply;
+mod wire;
+
+pub use reply::HttpReply;
+pub(super) use reason::words;
+pub(super) use reply::{Protocol, RawCall, Said};
+pub(super) use wire::Wire;

@@ -1,0 +1,164 @@
+//! How much one answer may be.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::{Reply, ReplyPart};
+use crate::error::{AnswerLimit, Error, ModelFailure, Result};
+use crate::message::ToolCall;
+
+/// Limits of one answer. One that passes them is cut off: the connection is closed, and what was said until then is
+/// kept as cut off. A model that repeats itself, or a server that never ends, costs no more than this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AnswerLimits {
+    /// The most bytes of words, thoughts and tool calls together; 256 KiB unless set. What comes over the network may
+    /// be 512 times as much and 1 MiB, since each word is wrapped in a line of JSON.
+    pub bytes: usize,
+    /// The most tool calls; 64 unless set.
+    pub calls: usize,
+    /// The longest time from the beginning of the answer to its end; ten minutes unless set.
+    pub time: Duration,
+}
+
+impl Default for AnswerLimits {
+    fn default() -> Self {
+        Self { bytes: 256 << 10, calls: 64, time: Duration::from_secs(600) }
+    }
+}
+
+/// Measures one answer.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    limits: AnswerLimits,
+    received: usize,
+    bytes: usize,
+    calls: usize,
+    until: Option<Instant>,
+}
+
+impl Meter {
+    /// For an answer that begins now.
+    pub(crate) fn new(limits: AnswerLimits) -> Self {
+        let until = Instant::now().checked_add(limits.time);
+        Self { limits, received: 0, bytes: 0, calls: 0, until }
+    }
+
+    /// Waits for a part of the answer, as long as the answer may take.
+    pub(crate) async fn within<T>(&self, part: impl Future<Output = T>) -> Result<T, AnswerLimit> {
+        let Some(until) = self.until else { return Ok(part.await) };
+        let seconds = self.limits.time.as_millis().div_ceil(1000);
+        let limit = AnswerLimit::Seconds(u64::try_from(seconds).unwrap_or(u64::MAX));
+        timeout_at(until, part).await.map_err(|_| limit)
+    }
+
+    /// Counts bytes of words, thoughts or calls.
+    pub(crate) fn count(&mut self, bytes: usize) -> Result<(), AnswerLimit> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > self.limits.bytes {
+            return Err(AnswerLimit::Bytes(self.limits.bytes));
+        }
+        Ok(())
+    }
+
+    /// Counts words, and cuts them where they are too many.
+    pub(crate) fn text(&mut self, text: &mut String) -> Result<(), AnswerLimit> {
+        let mut room = self.limits.bytes.saturating_sub(self.bytes).min(text.len());
+        let counted = self.count(text.len());
+        while !text.is_char_boundary(room) {
+            room -= 1;
+        }
+        text.truncate(room);
+        counted
+    }
+
+    /// Counts a call with so many bytes of name and arguments.
+    pub(crate) fn call(&mut self, bytes: usize) -> Result<(), AnswerLimit> {
+        self.calls += 1;
+        if self.calls > self.limits.calls {
+            return Err(AnswerLimit::Calls(self.limits.calls));
+        }
+        self.count(bytes)
+    }
+
+    /// Counts bytes that came over the network, whatever they say.
+    #[cfg(feature = "ollama")]
+    pub(crate) fn receive(&mut self, bytes: usize) -> Result<(), AnswerLimit> {
+        self.received = self.received.saturating_add(bytes);
+        let most = self.limits.bytes.saturating_mul(512).saturating_add(1 << 20);
+        if self.received > most {
+            return Err(AnswerLimit::Received(most));
+        }
+        Ok(())
+    }
+
+    /// The most bytes of one line: a whole answer, as JSON writes it.
+    #[cfg(feature = "ollama")]
+    pub(crate) fn longest_line(&self) -> usize {
+        self.limits.bytes.saturating_mul(4).max(1 << 20)
+    }
+}
+
+/// An answer of any model, held to limits.
+pub(crate) struct Limited {
+    reply: Box<dyn Reply>,
+    model: String,
+    meter: Meter,
+    passed: Option<AnswerLimit>,
+}
+
+impl Limited {
+    pub(crate) fn new(reply: Box<dyn Reply>, model: &str, limits: AnswerLimits) -> Self {
+        Self { reply, model: model.to_owned(), meter: Meter::new(limits), passed: None }
+    }
+
+    /// The next part. Past a limit, what still fits comes first and [`ModelFailure::TooMuch`] after it.
+    pub(crate) async fn next(&mut self) -> Result<ReplyPart> {
+        if let Some(limit) = self.passed {
+            return Err(self.too_much(limit));
+        }
+        let mut part = match self.meter.within(self.reply.next()).await {
+            Ok(part) => part?,
+            Err(limit) => return Err(self.too_much(limit)),
+        };
+        let counted = match &mut part {
+            ReplyPart::Text(text) => {
+                self.passed = self.meter.text(text).err();
+                Ok(())
+            }
+            ReplyPart::Thinking => self.meter.count(1),
+            ReplyPart::ToolCalls(calls) => {
+                calls.iter().try_for_each(|call| self.meter.call(bytes(call)))
+            }
+            ReplyPart::Done(_) => Ok(()),
+        };
+        counted.map_err(|limit| self.too_much(limit))?;
+        Ok(part)
+    }
+
+    fn too_much(&self, limit: AnswerLimit) -> Error {
+        Error::Model { server: self.model.clone(), failure: ModelFailure::TooMuch { limit } }
+    }
+}
+
+fn bytes(call: &ToolCall) -> usize {
+    call.id.len() + call.name.len() + call.arguments.to_string().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_cut_between_characters_and_the_limit_stays_passed() {
+        let mut meter = Meter::new(AnswerLimits { bytes: 5, ..AnswerLimits::default() });
+        let mut text = "éé".to_owned();
+        assert_eq!(meter.text(&mut text), Ok(()));
+        assert_eq!(text, "éé");
+        let mut text = "éa".to_owned();
+        assert_eq!(meter.text(&mut text), Err(AnswerLimit::Bytes(5)));
+        assert_eq!(text, "");
+        assert_eq!(meter.count(0), Err(AnswerLimit::Bytes(5)));
+    }
+}
