@@ -6,7 +6,7 @@ mod reason;
 mod reply;
 mod wire;
 
-pub use reply::HttpReply;
 pub(super) use reason::words;
+pub use reply::HttpReply;
 pub(super) use reply::{Protocol, RawCall, Said};
 pub(super) use wire::Wire;

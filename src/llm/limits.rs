@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
+#[cfg(feature = "ollama")]
+use tokio::time::timeout_at;
 
 use super::{Reply, ReplyPart};
 use crate::error::{AnswerLimit, Error, ModelFailure, Result};
@@ -30,6 +32,7 @@ impl Default for AnswerLimits {
 
 /// Measures one answer.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "ollama"), allow(dead_code, reason = "only servers send bytes"))]
 pub(crate) struct Meter {
     limits: AnswerLimits,
     received: usize,
@@ -45,12 +48,24 @@ impl Meter {
         Self { limits, received: 0, bytes: 0, calls: 0, until }
     }
 
-    /// Waits for a part of the answer, as long as the answer may take.
+    /// Waits for a part of the answer, as long as the answer may take. It needs a runtime with timers.
+    #[cfg(feature = "ollama")]
     pub(crate) async fn within<T>(&self, part: impl Future<Output = T>) -> Result<T, AnswerLimit> {
         let Some(until) = self.until else { return Ok(part.await) };
+        timeout_at(until, part).await.map_err(|_| self.seconds())
+    }
+
+    /// Whether the time is up.
+    fn look_at_the_time(&self) -> Result<(), AnswerLimit> {
+        match self.until {
+            Some(until) if until <= Instant::now() => Err(self.seconds()),
+            _ => Ok(()),
+        }
+    }
+
+    fn seconds(&self) -> AnswerLimit {
         let seconds = self.limits.time.as_millis().div_ceil(1000);
-        let limit = AnswerLimit::Seconds(u64::try_from(seconds).unwrap_or(u64::MAX));
-        timeout_at(until, part).await.map_err(|_| limit)
+        AnswerLimit::Seconds(u64::try_from(seconds).unwrap_or(u64::MAX))
     }
 
     /// Counts bytes of words, thoughts or calls.
@@ -100,7 +115,7 @@ impl Meter {
     }
 }
 
-/// An answer of any model, held to limits.
+/// An answer of any model, held to limits. How long it may be silent is the model's own matter.
 pub(crate) struct Limited {
     reply: Box<dyn Reply>,
     model: String,
@@ -118,10 +133,8 @@ impl Limited {
         if let Some(limit) = self.passed {
             return Err(self.too_much(limit));
         }
-        let mut part = match self.meter.within(self.reply.next()).await {
-            Ok(part) => part?,
-            Err(limit) => return Err(self.too_much(limit)),
-        };
+        self.meter.look_at_the_time().map_err(|limit| self.too_much(limit))?;
+        let mut part = self.reply.next().await?;
         let counted = match &mut part {
             ReplyPart::Text(text) => {
                 self.passed = self.meter.text(text).err();

@@ -82,11 +82,9 @@ async fn an_answer_without_an_end_is_cut_off_whatever_it_consists_of() {
 #[tokio::test]
 async fn one_line_is_counted_before_its_calls_become_values() {
     let nested = vec![json!([]); 300_000];
-    let (_, limit) = against(
-        Answer::saying(&[]).raw(&calls(&nested.into())).silence(),
-        AnswerLimits::default(),
-    )
-    .await;
+    let (_, limit) =
+        against(Answer::saying(&[]).raw(&calls(&nested.into())).silence(), AnswerLimits::default())
+            .await;
     assert_eq!(limit, AnswerLimit::Bytes(256 << 10));
 }
 
@@ -139,12 +137,19 @@ async fn a_model_of_a_hosts_own_is_held_to_the_limits_too() {
 }
 
 #[tokio::test]
-async fn a_silent_model_of_a_hosts_own_is_not_waited_for_longer_than_an_answer_may_take() {
+async fn a_trickling_model_of_a_hosts_own_is_cut_off_in_time() {
     let soon = limits(100, 5, Duration::from_millis(200));
     let house = House::with(|c| c.answer_limits(soon), |b| b).await;
     let hand = house.model.hand();
     hand.send(said("It will ")).unwrap();
-    let (words, kept) = house.conversation.ask("Weather?").await.unwrap().whole().await.unwrap();
+    let trickle = async {
+        while hand.send(Ok(ReplyPart::Thinking)).is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let answer = house.conversation.ask("Weather?").await.unwrap();
+    let (answer, ()) = tokio::join!(answer.whole(), trickle);
+    let (words, kept) = answer.unwrap();
     assert_eq!(words, "It will ");
     assert_eq!(kept.report.usage.cut_at, Some(AnswerLimit::Seconds(1)));
 }

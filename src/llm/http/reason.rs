@@ -184,7 +184,8 @@ fn named(text: &str, model: &str) -> Option<usize> {
     let name = text.strip_prefix("registry.ollama.ai/").unwrap_or(text);
     let name = name.strip_prefix("library/").unwrap_or(name);
     let plain = model.split(':').next().unwrap_or_default();
-    let found = [model, plain].into_iter().find(|name_| !name_.is_empty() && name.starts_with(name_))?;
+    let found =
+        [model, plain].into_iter().find(|name_| !name_.is_empty() && name.starts_with(name_))?;
     let tag = name.get(found.len()..)?.starts_with(":latest").then_some(":latest".len());
     Some(text.len() - name.len() + found.len() + tag.unwrap_or(0))
 }
@@ -208,7 +209,10 @@ mod tests {
         ] {
             assert_eq!(shown(known, "m:1b"), known);
         }
-        assert_eq!(shown("\"m:latest\" does not support chat", "m"), "\"m:latest\" does not support chat");
+        assert_eq!(
+            shown("\"m:latest\" does not support chat", "m"),
+            "\"m:latest\" does not support chat"
+        );
     }
 
     #[test]
@@ -236,11 +240,13 @@ mod tests {
 
     /// Splits accents off their letters, as some servers write them.
     fn decomposed(text: &str) -> String {
-        text.chars().flat_map(|c| match c {
-            'é' => vec!['e', '\u{301}'],
-            'ä' => vec!['a', '\u{308}'],
-            c => vec![c],
-        }).collect()
+        text.chars()
+            .flat_map(|c| match c {
+                'é' => vec!['e', '\u{301}'],
+                'ä' => vec!['a', '\u{308}'],
+                c => vec![c],
+            })
+            .collect()
     }
 
     fn escaped(text: &str) -> String {

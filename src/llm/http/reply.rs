@@ -161,7 +161,8 @@ impl HttpReply {
             Said::Remote => return Err(self.answer.cloud()),
             Said::Calls(calls) => {
                 let parsed = calls.into_iter().map(RawCall::parsed).collect::<Option<_>>();
-                let odd = || self.answer.unintelligible("the arguments of a tool call are not JSON");
+                let odd =
+                    || self.answer.unintelligible("the arguments of a tool call are not JSON");
                 ReplyPart::ToolCalls(parsed.ok_or_else(odd)?)
             }
             Said::Done(usage) => ReplyPart::Done(usage),

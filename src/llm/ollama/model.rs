@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use serde_json::json;
 use tokio::sync::Mutex;
 
-use super::body::Edit;
 use super::Ollama;
+use super::body::Edit;
 use crate::error::{Error, ModelFailure, Result};
 use crate::llm::http::HttpReply;
 use crate::llm::{LanguageModel, ModelLimits, Reply, ReplyPart};
