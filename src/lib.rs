@@ -131,7 +131,7 @@ pub use render::{
     OpenAiChatRenderer, PromptRenderer,
 };
 pub use scope::Scope;
-pub use search::{Found, SEARCH_NOTE, SearchWords, search};
+pub use search::{Found, Hit, SEARCH_NOTE, SearchOptions, SearchWords, search};
 pub use store::{
     AddedArtifact, Artifact, ArtifactContents, ArtifactKind, ArtifactReferences, Cleaned, Cleared,
     Compaction, ConversationStore, Document, FileConversationStore, Finding, FindingKind,

@@ -1,14 +1,18 @@
 //! Looking for words in what a conversation has stored.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod rank;
+mod words;
+
+use std::fmt;
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::error::Result;
 use crate::store::{ConversationStore, Finding, StoredMessage};
+use rank::{Best, Match, Sample};
+pub use words::SearchWords;
+use words::fold;
 
 /// The metadata of a message that tells of a search. Its words are those that were looked for, so that no search finds
 /// it.
@@ -16,199 +20,205 @@ pub const SEARCH_NOTE: &str = "searchFor";
 
 /// How many numbers are looked through at once.
 const STEP: u64 = 4096;
-/// How many times its bytes a text may take once letter case is gone.
-const GROWTH: usize = 3;
+/// How many numbers away from a message its neighbours are looked for.
+const FARTHEST: u64 = 1024;
+
+/// What to look for, and how much of it to give.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct SearchOptions {
+    /// Only what was said in this thread.
+    pub thread: Option<String>,
+    /// The most hits to give.
+    pub limit: usize,
+    /// Whether one of the words is enough.
+    pub any: bool,
+    /// Whether words within longer ones do not count.
+    pub whole: bool,
+    /// How many messages before and after each hit to give with it, of its own thread.
+    pub around: usize,
+}
+
+impl SearchOptions {
+    /// The best `limit` of all messages that have all the words.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// Only what was said in a thread, if one is named.
+    #[must_use]
+    pub fn in_thread(mut self, thread: Option<&str>) -> Self {
+        self.thread = thread.map(str::to_owned);
+        self
+    }
+
+    /// Whether one of the words is enough. Then only words of three letters or more are looked for within longer ones.
+    #[must_use]
+    pub fn any(mut self, any: bool) -> Self {
+        self.any = any;
+        self
+    }
+
+    /// Whether words within longer ones do not count.
+    #[must_use]
+    pub fn whole(mut self, whole: bool) -> Self {
+        self.whole = whole;
+        self
+    }
+
+    /// How many messages before and after each hit to give with it.
+    #[must_use]
+    pub fn around(mut self, around: usize) -> Self {
+        self.around = around;
+        self
+    }
+}
+
+/// A message that has the words. `Debug` shows none.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Hit {
+    /// The message.
+    pub stored: Arc<StoredMessage>,
+    /// How well it fits, 0 to 1; hits of several conversations may be put in order by it.
+    pub score: f64,
+    /// For each word that stands in it only within longer ones, the first of these, without accents and in lower case.
+    pub longer_words: Vec<Zeroizing<String>>,
+    /// What was said before it.
+    pub before: Vec<Arc<StoredMessage>>,
+    /// What was said after it.
+    pub after: Vec<Arc<StoredMessage>>,
+}
+
+impl fmt::Debug for Hit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hit")
+            .field("stored", &self.stored)
+            .field("score", &self.score)
+            .finish_non_exhaustive()
+    }
+}
 
 /// What a search has found.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Found {
-    /// The messages, the newest first; no more than were asked for.
-    pub messages: Vec<Arc<StoredMessage>>,
+    /// The best hits, no more than were asked for; of equals the newest first.
+    pub hits: Vec<Hit>,
     /// How many there are in all.
     pub total: u64,
     /// What was passed over on the way.
     pub skipped: Vec<Finding>,
 }
 
-/// Words to look for. A text has them if each of them stands somewhere in it, in whatever letter case, even within a
-/// longer word.
-pub struct SearchWords(Zeroizing<Vec<String>>);
-
-impl SearchWords {
-    /// The words of a text, by the spaces between them.
-    pub fn new(words: &str) -> Self {
-        Self(Zeroizing::new(
-            words.split_whitespace().map(|word| folded(word).to_string()).collect(),
-        ))
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Whether all of them are in a text. Where there are none, none is in it.
-    pub fn are_in(&self, text: &str) -> bool {
-        self.are_in_with(text, &mut Zeroizing::default())
-    }
-
-    /// The same in memory that is used again.
-    fn are_in_with(&self, text: &str, memory: &mut Zeroizing<String>) -> bool {
-        fold(text, memory);
-        !self.is_empty() && self.0.iter().all(|word| memory.contains(word.as_str()))
+impl Found {
+    fn skip(&mut self, findings: Vec<Finding>) {
+        for finding in findings {
+            if !self.skipped.contains(&finding) {
+                self.skipped.push(finding);
+            }
+        }
     }
 }
 
-impl std::fmt::Debug for SearchWords {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("SearchWords").field(&self.0.len()).finish()
-    }
-}
-
-/// The text without letter case. Upwards first: only so are `ß` and `SS`, or the two small sigmas, one.
-fn fold(text: &str, into: &mut Zeroizing<String>) {
-    into.zeroize();
-    // It never grows: what it held would stay behind unwiped.
-    if into.capacity() < text.len() * GROWTH {
-        *into = Zeroizing::new(String::with_capacity(text.len() * GROWTH));
-    }
-    into.extend(text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase));
-}
-
-fn folded(text: &str) -> Zeroizing<String> {
-    let mut folded = Zeroizing::default();
-    fold(text, &mut folded);
-    folded
-}
-
-/// The messages that have all the words, the newest `limit` of them; of a thread, if one is named. What is hidden is not
-/// found, but what was cleared or taken out of the context is. Reads every message, some thousand at a time from the
-/// newest number back, and holds on to no more of them than that and the limit.
+/// The messages of a conversation that have the words, the best first. Those come first in which more of the words stand
+/// by themselves and not within longer ones. What the limits of the conversation hide is not found, but what was cleared or
+/// taken out of the context is. Reads every message, some thousand at a time from the newest number back, and holds on to
+/// no more of them than that and the limit.
 ///
 /// # Errors
 /// What keeps the conversation from being read.
 pub async fn search(
     store: &dyn ConversationStore,
     words: &str,
-    thread: Option<&str>,
-    limit: usize,
+    options: &SearchOptions,
+) -> Result<Found> {
+    search_in(store, words, options, |_| true).await
+}
+
+/// [`search`] among the messages that may be seen. How rare a word is, is judged by the newest some thousand messages.
+pub(crate) async fn search_in(
+    store: &dyn ConversationStore,
+    words: &str,
+    options: &SearchOptions,
+    may_see: impl Fn(&StoredMessage) -> bool + Send + Sync,
 ) -> Result<Found> {
     let words = SearchWords::new(words);
     let mut found = Found::default();
     if words.is_empty() {
         return Ok(found);
     }
-    let mut newest = Newest { limit, heap: BinaryHeap::new() };
+    let is_meant = |stored: &StoredMessage| {
+        let message = &stored.message;
+        (options.thread.is_none() || message.thread_id == options.thread)
+            && !message.metadata.contains_key(SEARCH_NOTE)
+            && may_see(stored)
+    };
+    let mut best = Best::new(options.limit);
     let mut memory = Zeroizing::default();
+    let mut sample: Option<Sample> = None;
     let mut end = store.read_tail(0).await?.last_seq;
     while end > 0 {
         let first = end.saturating_sub(STEP - 1).max(1);
-        let reading = store.read_seqs(first..=end).await?;
-        for finding in reading.skipped {
-            if !found.skipped.contains(&finding) {
-                found.skipped.push(finding);
+        let mut reading = store.read_seqs(first..=end).await?;
+        found.skip(reading.skipped);
+        reading.messages.retain(|stored| is_meant(stored));
+        let sample = sample.get_or_insert_with(|| {
+            let mut sample = Sample::new(&words);
+            for stored in &reading.messages {
+                fold(&stored.message.content, &mut memory);
+                sample.add(&words, &memory);
             }
-        }
+            sample
+        });
         for stored in reading.messages {
-            let message = &stored.message;
-            let is_meant = thread.is_none() || message.thread_id.as_deref() == thread;
-            let is_said = is_meant && !message.metadata.contains_key(SEARCH_NOTE);
-            if is_said && words.are_in_with(&message.content, &mut memory) {
+            fold(&stored.message.content, &mut memory);
+            if let Match::Yes(score) = sample.rank(&words, &memory, options.any, options.whole) {
                 found.total += 1;
-                newest.take(stored);
+                best.take(score, stored);
             }
         }
         end = first - 1;
     }
-    found.messages = newest.in_order();
+    for (score, stored) in best.in_order() {
+        let longer_words = words.longer(&stored.message.content);
+        let (before, after) = around(store, &stored, options.around, &may_see).await?;
+        found.hits.push(Hit { stored, score, longer_words, before, after });
+    }
     Ok(found)
 }
 
-/// The newest so many. Numbers do not go with time where messages were imported, so that the last of them may be found
-/// anywhere.
-struct Newest {
-    limit: usize,
-    heap: BinaryHeap<Reverse<Dated>>,
-}
+type Neighbours = (Vec<Arc<StoredMessage>>, Vec<Arc<StoredMessage>>);
 
-struct Dated(Arc<StoredMessage>);
-
-impl Dated {
-    fn place(&self) -> (Timestamp, u64) {
-        (self.0.ordered_at(), self.0.seq)
+/// What was said right before and after a message in its thread, as far as it may be seen and its number is near.
+async fn around(
+    store: &dyn ConversationStore,
+    hit: &StoredMessage,
+    n: usize,
+    may_see: impl Fn(&StoredMessage) -> bool,
+) -> Result<Neighbours> {
+    if n == 0 {
+        return Ok(Neighbours::default());
     }
-}
-
-impl PartialEq for Dated {
-    fn eq(&self, other: &Self) -> bool {
-        self.place() == other.place()
-    }
-}
-
-impl Eq for Dated {}
-
-impl PartialOrd for Dated {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Dated {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.place().cmp(&other.place())
-    }
-}
-
-impl Newest {
-    fn take(&mut self, stored: Arc<StoredMessage>) {
-        self.heap.push(Reverse(Dated(stored)));
-        if self.heap.len() > self.limit {
-            self.heap.pop();
+    let mut reach = (n as u64).saturating_mul(2).clamp(8, FARTHEST);
+    loop {
+        let first = hit.seq.saturating_sub(reach).max(1);
+        let reading = store.read_seqs(first..=hit.seq.saturating_add(reach)).await?;
+        let is_all = first == 1 && reading.last_seq <= hit.seq.saturating_add(reach);
+        let place = (hit.ordered_at(), hit.seq);
+        let beside = reading.messages.into_iter().filter(|stored| {
+            stored.seq != hit.seq
+                && stored.message.thread_id == hit.message.thread_id
+                && may_see(stored)
+        });
+        let (mut before, mut after): Neighbours =
+            beside.partition(|stored| (stored.ordered_at(), stored.seq) < place);
+        let is_enough = before.len() >= n && after.len() >= n;
+        if is_enough || is_all || reach >= FARTHEST {
+            before.drain(..before.len().saturating_sub(n));
+            after.truncate(n);
+            return Ok((before, after));
         }
-    }
-
-    fn in_order(self) -> Vec<Arc<StoredMessage>> {
-        self.heap.into_sorted_vec().into_iter().map(|Reverse(Dated(stored))| stored).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_found_in_any_letter_case_and_order_and_within_longer_ones() {
-        for (words, text) in [
-            ("milk bread", "Bread and MILK"),
-            ("STRASSE", "Die Straße"),
-            ("straße", "DIE STRASSE"),
-            ("ΟΔΟΣ", "οδοστρωμα"),
-            ("οδος", "ΟΔΟΣ"),
-            ("ÉCLAIR", "éclairs"),
-            ("天气", "明天的天气怎么样"),
-            ("ПОГОДА", "какая погода?"),
-            ("  milk\t", "buttermilk"),
-        ] {
-            assert!(SearchWords::new(words).are_in(text), "{words} in {text}");
-        }
-        for (words, text) in
-            [("milk tea", "milk and bread"), ("", "milk"), (" \n", ""), ("milks", "milk")]
-        {
-            assert!(!SearchWords::new(words).are_in(text), "{words} not in {text}");
-        }
-    }
-
-    #[test]
-    fn a_text_without_letter_case_never_outgrows_its_memory() {
-        for c in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {
-            let folded = folded(&c.to_string());
-            assert!(folded.len() <= c.len_utf8() * GROWTH, "{c:?}");
-        }
-    }
-
-    #[test]
-    fn words_that_are_looked_for_are_in_no_debug_output() {
-        assert_eq!(format!("{:?}", SearchWords::new("canary bird")), "SearchWords(2)");
+        reach = reach.saturating_mul(4).min(FARTHEST);
     }
 }

@@ -18,6 +18,7 @@ Start here:
   sottovoce ask \"What's the weather like tomorrow?\"   makes the key on first use
   sottovoce chat                                      a conversation, until Ctrl-D
   sottovoce tail                                      what was said last
+  sottovoce search leek soup                          who said what about it, and when
   sottovoce doctor                                    is everything set up well?
 
 Exit codes:
@@ -72,6 +73,7 @@ pub(crate) enum Command {
     Prompt(cmd::prompt::Args),
     Append(cmd::append::Args),
     Tail(cmd::tail::Args),
+    Search(cmd::search::Args),
     /// Clears the context: later prompts hold nothing that was said up to now
     ///
     /// Deletes nothing, and applies to all threads of the conversation. Only this command, and `/context clear` in a

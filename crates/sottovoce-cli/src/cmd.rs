@@ -27,6 +27,7 @@ pub(crate) mod prune;
 pub(crate) mod rekey;
 pub(crate) mod repair;
 pub(crate) mod scopes;
+pub(crate) mod search;
 pub(crate) mod settings;
 pub(crate) mod snapshot;
 pub(crate) mod stats;

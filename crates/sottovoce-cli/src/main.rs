@@ -5,6 +5,7 @@ mod cmd;
 mod exit;
 mod hidden;
 mod interrupt;
+mod mistyped;
 mod output;
 mod passphrase;
 mod private_file;
@@ -28,7 +29,7 @@ use session::Session;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| mistyped::told(error).exit());
     cli.color.write_global();
     if cli.verbose {
         let stderr = std::io::stderr();
@@ -87,6 +88,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Prompt(args) => cmd::prompt::run(&session, args).await,
         Command::Append(args) => cmd::append::run(&session, args).await,
         Command::Tail(args) => cmd::tail::run(&session, args).await,
+        Command::Search(args) => cmd::search::run(&session, args).await,
         Command::Clear => cmd::clear::run(&session).await,
         Command::Persona(args) => cmd::persona::run(&session, args).await,
         Command::Context(args) => cmd::context::run(&session, args).await,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use sottovoce::{NamedContext, Persona, Preset, StoredMessage, TokenRates};
+use sottovoce::{Hit, NamedContext, Persona, Preset, StoredMessage, TokenRates};
 
 /// How many characters of a message its preview has.
 const PREVIEW: usize = 50;
@@ -190,6 +190,12 @@ pub(crate) struct MessageShape {
     pub(crate) token_count: usize,
     /// When it was said.
     pub(crate) created_at: String,
+    /// How well it fits what was looked for, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
+    /// For each word that was looked for and stands in it only within longer ones, the first of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    longer_words: Vec<String>,
 }
 
 impl MessageShape {
@@ -207,6 +213,17 @@ impl MessageShape {
             preview,
             content,
             created_at: stored.message.timestamp.to_string(),
+            score: None,
+            longer_words: Vec::new(),
+        }
+    }
+
+    /// A message that a search has found.
+    pub(crate) fn found(context_id: &str, hit: &Hit) -> Self {
+        Self {
+            score: Some((hit.score * 1e4).round() / 1e4),
+            longer_words: hit.longer_words.iter().map(|word| word.to_string()).collect(),
+            ..Self::new(context_id, &hit.stored)
         }
     }
 }

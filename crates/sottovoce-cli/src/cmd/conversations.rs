@@ -27,14 +27,15 @@ Exit codes:
   2  the command was mistyped      6  no model answered
                                  130  interrupted";
 
-/// Lists the conversations by title and tags, or gives them to one
+/// Lists the conversations by title and tags, or gives titles and tags to one
 ///
-/// Without an action it lists those whose title, tags or scope have all words of QUERY, in any letter case. An action
-/// is on the conversation that --scope names. Title and tags are sealed as messages are.
+/// Without an action it lists those whose title, tags or scope have all words of QUERY, with or without accents, in any
+/// letter case. It does not look into what was said: `sottovoce search WORDS --all` does. An action is on the conversation
+/// that --scope names. Title and tags are sealed as messages are.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
-    /// Words to look for; several need no quotes
+    /// Words of titles, tags and scopes; several need no quotes
     query: Vec<String>,
 
     /// Only those with this tag; may be repeated

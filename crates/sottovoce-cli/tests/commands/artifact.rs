@@ -143,7 +143,7 @@ fn a_signal_while_a_pipe_is_read_leaves_nothing() {
 #[test]
 fn what_is_found_is_kept_with_number_time_role_and_words() {
     let home = Home::new();
-    home.keep(&["Buy MILK", "tea", "milk\nand bread"]);
+    home.keep(&["Buy MILK", "tea", "milk\nrye"]);
     home.run(&["--thread", "7", "append", "-r", "assistant", "oat milk"]);
     let found = said(&home, &["artifact", "add-search", "milk", "--limit", "2"]);
     assert_eq!(
@@ -161,11 +161,11 @@ fn what_is_found_is_kept_with_number_time_role_and_words() {
         "{text}"
     );
     assert!(lines[1].starts_with("3  20") && lines[1].ends_with("Z  user: milk"), "{text}");
-    assert_eq!(lines[2..], ["    and bread"]);
+    assert_eq!(lines[2..], ["    rye"]);
     assert_eq!(
         home.words()[4],
         format!(
-            "Search results: \"milk\": found 3 messages, the newest 2 of them: artifact://{}",
+            "Search results: \"milk\": found 3 messages, the best 2 of them: artifact://{}",
             id(&found)
         )
     );

@@ -32,6 +32,7 @@ mod pack;
 mod persona;
 mod repair;
 mod scopes;
+mod search;
 mod settings;
 mod shown;
 mod shrink;

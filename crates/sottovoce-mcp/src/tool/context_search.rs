@@ -4,7 +4,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::{Scope, search};
+use sottovoce::{Hit, Scope, SearchOptions, search};
 
 use super::{arguments, define, json};
 use crate::fault::Fault;
@@ -18,7 +18,7 @@ const MOST: usize = 100;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
-    /// Words that a message must have, all of them, in whatever letter case.
+    /// Words that a message must have, all of them, in any letter case, with or without accents.
     #[schemars(length(min = 1, max = 1000))]
     query: String,
     /// Only in this context, by its id or its name.
@@ -38,7 +38,7 @@ struct Output {
     success: bool,
     /// What was found, in words.
     message: String,
-    /// The newest messages that have the words.
+    /// The best messages that have the words; first those in which the words stand by themselves.
     matches: Vec<MessageShape>,
     /// How many there are in all.
     total_count: u64,
@@ -48,7 +48,7 @@ pub(super) fn tool() -> Tool {
     define::<Arguments, Output>(
         NAME,
         "Search what was said",
-        "Finds the messages that have all the words of a query, the newest first: in one context, or in all that this \
+        "Finds the messages that have all the words of a query, the best first: in one context, or in all that this \
 server may touch.",
         ToolAnnotations::new()
             .read_only(true)
@@ -74,19 +74,20 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     let (mut found, mut total) = (Vec::new(), 0);
     for target in targets {
         let store = hub.store(&target).await?;
-        let here = search(&store, &given.query, None, limit).await?;
+        let here = search(&store, &given.query, &SearchOptions::new(limit)).await?;
         total += here.total;
-        found.extend(here.messages.into_iter().map(|stored| (target.id.clone(), stored)));
+        found.extend(here.hits.into_iter().map(|hit| (target.id.clone(), hit)));
     }
     found.sort_by(|(a_id, a), (b_id, b)| {
-        let (a, b) = ((a.message.timestamp, a.seq), (b.message.timestamp, b.seq));
-        b.cmp(&a).then_with(|| a_id.cmp(b_id))
+        let place = |hit: &Hit| (hit.stored.message.timestamp, hit.stored.seq);
+        let newer = || place(b).cmp(&place(a));
+        b.score.total_cmp(&a.score).then_with(newer).then_with(|| a_id.cmp(b_id))
     });
     found.truncate(limit);
     json(&Output {
         success: true,
         message: format!("{total} messages have the words"),
-        matches: found.iter().map(|(id, stored)| MessageShape::new(id, stored)).collect(),
+        matches: found.iter().map(|(id, hit)| MessageShape::found(id, hit)).collect(),
         total_count: total,
     })
 }

@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use serde::Serialize;
 use sottovoce::{
-    Artifact, ArtifactKind, ConversationStore, Found, NewArtifact, SEARCH_NOTE, StoredMessage,
+    Artifact, ArtifactKind, ConversationStore, Found, Hit, NewArtifact, SEARCH_NOTE, SearchOptions,
     search,
 };
 use zeroize::Zeroizing;
@@ -30,8 +30,8 @@ Exit codes:
 
 /// Looks for words in what was said, and keeps what is found
 ///
-/// A message is found if it has all the words, in any letter case and order, even within longer words. What is over the
-/// limits of the conversation is not found; what was cleared is. With --thread, only what was said in that thread.
+/// What `sottovoce search` finds, the best matches first, becomes an artifact. With --thread, only what was said in that
+/// thread.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(required = true)]
     query: Vec<String>,
 
-    /// Keeps no more than the newest so many
+    /// Keeps no more than the best so many
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
 
@@ -68,11 +68,11 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let mut interrupt = Interrupt::listen()?;
     let store = session.store_or_empty(&config).await?;
     let bar = output::progress(None, "searching");
-    let thread = session.thread.as_deref();
+    let options = SearchOptions::new(args.limit as usize).in_thread(session.thread.as_deref());
     let found = tokio::select! {
         biased;
         _ = interrupt.heard() => None,
-        found = search(&*store, &query, thread, args.limit as usize) => Some(found),
+        found = search(&*store, &query, &options) => Some(found),
     };
     bar.finish_and_clear();
     let Some(found) = found.transpose()? else {
@@ -80,7 +80,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         return Ok(Exit::Interrupted);
     };
     output::skipped(&found.skipped);
-    let kept = found.messages.len();
+    let kept = found.hits.len();
     if kept == 0 {
         if session.json {
             let none = Row { found: 0, kept, artifact: None, was_there: false, message: None };
@@ -97,14 +97,14 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let message = match added.was_there || args.no_message {
         true => None,
         false => {
-            let newest = if found.total > kept as u64 {
-                format!(", the newest {kept} of them")
+            let best = if found.total > kept as u64 {
+                format!(", the best {kept} of them")
             } else {
                 String::new()
             };
             let messages = output::counted(found.total, "message");
             let reference = added.artifact.reference();
-            let text = format!("{name}: found {messages}{newest}: {reference}");
+            let text = format!("{name}: found {messages}{best}: {reference}");
             Some(tell(session, &store, text, Some((SEARCH_NOTE, &query))).await?)
         }
     };
@@ -125,12 +125,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What was found, the newest first: number, time, role and words.
+/// What was found, the best first: number, time, role and words.
 fn text(found: &Found) -> Wiped {
-    let length = |stored: &StoredMessage| stored.message.content.len() * 2 + 128;
-    let room = found.messages.iter().map(|stored| length(stored)).sum();
+    let length = |hit: &Hit| hit.stored.message.content.len() * 2 + 128;
+    let room = found.hits.iter().map(length).sum();
     let mut text = Zeroizing::new(String::with_capacity(room));
-    for stored in &found.messages {
+    for Hit { stored, .. } in &found.hits {
         let message = &stored.message;
         let (number, time, role) = (stored.seq, moment(message.said_at()), message.role.as_str());
         // Writing to a string cannot fail.

@@ -1,0 +1,87 @@
+//! Words are looked for in what was said, and a mistyped command is never answered with one that destroys.
+
+use super::*;
+
+fn found(home: &Home, arguments: &[&str]) -> Vec<Value> {
+    rows(&home.run(&[&["search", "--json"], arguments].concat()))
+}
+
+fn contents(rows: &[Value]) -> Vec<&str> {
+    rows.iter().map(|row| row["content"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn search_finds_whole_words_before_parts_with_what_was_said_around_them() {
+    let home = Home::new();
+    home.keep(&["good morning", "the team meets", "a Téa for me", "with milk", "bye"]);
+    let tea = found(&home, &["TEA", "-C", "1"]);
+    assert_eq!(contents(&tea), ["a Téa for me", "the team meets"]);
+    let first = &tea[0];
+    assert_eq!(
+        (&first["scope"], &first["seq"], &first["role"], &first["thread"]),
+        (&"default".into(), &3.into(), &"user".into(), &Value::Null)
+    );
+    assert!(first["time"].as_str().unwrap().starts_with("20"));
+    assert!(first["score"].as_f64() > tea[1]["score"].as_f64());
+    assert_eq!(contents(first["before"].as_array().unwrap()), ["the team meets"]);
+    assert_eq!(contents(first["after"].as_array().unwrap()), ["with milk"]);
+    assert_eq!(
+        (&first["longerWords"], &tea[1]["longerWords"][0]),
+        (&serde_json::json!([]), &"team".into())
+    );
+    let shown = home.run(&["search", "tea"]);
+    let text = out(&shown);
+    assert!(text.lines().next().unwrap().contains("user       a Téa for me"), "{text}");
+    assert!(text.contains("(only within: team)"), "{text}");
+    assert_eq!(contents(&found(&home, &["tea", "--whole"])), ["a Téa for me"]);
+    assert_eq!(contents(&found(&home, &["tea", "-n", "1"])), ["a Téa for me"]);
+}
+
+#[test]
+fn search_is_of_one_conversation_unless_all_are_asked_for_and_of_one_thread_if_it_is_named() {
+    let home = Home::new();
+    home.keep(&["leek soup"]);
+    for arguments in [
+        &["--scope", "named/kitchen", "append", "-r", "user", "leek pie"][..],
+        &["--thread", "7", "append", "-r", "user", "leek stew"],
+    ] {
+        assert_eq!(code(&home.run(arguments)), 0);
+    }
+    assert_eq!(found(&home, &["leek"]).len(), 2);
+    assert_eq!(contents(&found(&home, &["--thread", "7", "leek"])), ["leek stew"]);
+    assert_eq!(contents(&found(&home, &["--scope", "named/kitchen", "leek"])), ["leek pie"]);
+    let all = found(&home, &["leek", "--all"]);
+    let mut scopes: Vec<_> = all.iter().map(|row| row["scope"].as_str().unwrap()).collect();
+    scopes.sort_unstable();
+    assert_eq!(scopes, ["default", "default", "named/kitchen"]);
+    assert!(out(&home.run(&["search", "leek", "--all"])).contains("named/kitchen"));
+    let none = home.run(&["search", "leek", "bread"]);
+    assert_eq!(code(&none), 3);
+    assert!(err(&none).contains("--any"), "{}", err(&none));
+    assert_eq!(contents(&found(&home, &["leek", "pie", "--any", "--all"]))[0], "leek pie");
+    // The owner finds what was cleared, as `tail` shows it.
+    assert_eq!(code(&home.run(&["clear"])), 0);
+    assert_eq!(found(&home, &["leek"]).len(), 2);
+    let nothing = Home::new();
+    assert_eq!((code(&nothing.run(&["search", "x"])), nothing.key().exists()), (0, false));
+}
+
+#[test]
+fn a_mistyped_command_is_never_answered_with_one_that_destroys() {
+    let home = Home::new();
+    for (mistyped, told) in [
+        ("remove", "to delete messages for ever, see 'forget'"),
+        ("find", "'search WORDS' finds words in what was said"),
+        ("serch", "'search'"),
+    ] {
+        let refused = home.run(&[mistyped]);
+        assert_eq!(code(&refused), 2);
+        assert!(err(&refused).contains(told), "{}", err(&refused));
+        assert!(!err(&refused).contains("rekey"), "{}", err(&refused));
+    }
+    for destroys in ["clea", "forgt", "cleanp", "prun", "reky"] {
+        assert!(!err(&home.run(&[destroys])).contains("similar"), "{destroys}");
+    }
+    let help = out(&home.run(&["conversations", "--help"]));
+    assert!(help.contains("does not look into what was said"), "{help}");
+}
