@@ -56,8 +56,12 @@ pub(crate) fn told(mut error: Error) -> Error {
     for kind in
         [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::Suggested]
     {
-        if let Some(left) = error.remove(kind).and_then(harmless) {
+        let Some(proposed) = error.remove(kind) else { continue };
+        if let Some(left) = harmless(proposed) {
             error.insert(kind, left);
+        } else if kind == ContextKind::SuggestedArg {
+            // The usage holds the option that was taken for the one that was meant.
+            error.remove(ContextKind::Usage);
         }
     }
     let mistyped = match error.get(ContextKind::InvalidSubcommand) {
