@@ -8,6 +8,7 @@ mod backup;
 mod calls;
 #[cfg(feature = "sqlite")]
 mod chorus;
+mod cleared;
 mod conversations;
 mod discord;
 mod elara;
@@ -17,6 +18,7 @@ mod json;
 mod jsonl;
 mod keep;
 mod known;
+mod left_out;
 mod level;
 mod lines;
 #[cfg(feature = "sqlite")]
@@ -45,6 +47,7 @@ pub use discord::DiscordFolder;
 pub use elara::ElaraFolder;
 pub use facts::ForeignFacts;
 pub use jsonl::JsonLines;
+pub use left_out::{ForeignLimits, LeftOut, PassedOver};
 #[cfg(feature = "sqlite")]
 pub use llm_generator::LlmGeneratorDatabase;
 pub use mimir::MimirFolder;
@@ -66,8 +69,8 @@ pub struct Foreign {
     pub messages: Vec<ForeignMessage>,
     /// What cannot.
     pub refused: Vec<Refusal>,
-    /// How many entries lie beside the records that are none, and were not looked into.
-    pub passed_over: usize,
+    /// Entries that lie beside the records and are none, and were not looked into.
+    pub passed_over: PassedOver,
     /// Whether its messages are in the system's own order, which counts for more than their times.
     is_a_line: bool,
 }
@@ -75,7 +78,7 @@ pub struct Foreign {
 impl Foreign {
     pub(crate) fn new(system: &'static str) -> Self {
         let (messages, refused) = (Vec::new(), Vec::new());
-        Self { system, messages, refused, passed_over: 0, is_a_line: false }
+        Self { system, messages, refused, passed_over: PassedOver::default(), is_a_line: false }
     }
 }
 
@@ -157,8 +160,8 @@ pub struct ImportReport {
     pub forgotten: usize,
     /// What was not taken, sorted by name.
     pub refused: Vec<Refusal>,
-    /// How many entries beside the records were not looked into.
-    pub passed_over: usize,
+    /// Entries beside the records that were not looked into.
+    pub passed_over: PassedOver,
     /// How many messages could be read in each of the system's forms.
     pub forms: BTreeMap<&'static str, usize>,
 }

@@ -105,9 +105,9 @@ pub use error::{AnswerLimit, ContextFailure, Error, ModelFailure, Result};
 pub use export::{ExportForm, ExportRange, Exported, Exporter, export_for_elara};
 pub use import::{
     Backup, ConversationReport, DiscordFolder, ElaraFolder, Foreign, ForeignArtifact,
-    ForeignConversation, ForeignConversations, ForeignFacts, ForeignMessage, ForeignPreset,
-    ForeignPresets, ForeignSnapshot, ImportReport, JsonLines, MimirFolder, OpenAiExport, OpenStore,
-    PresetReport, Refusal, RefusalReason,
+    ForeignConversation, ForeignConversations, ForeignFacts, ForeignLimits, ForeignMessage,
+    ForeignPreset, ForeignPresets, ForeignSnapshot, ImportReport, JsonLines, LeftOut, MimirFolder,
+    OpenAiExport, OpenStore, PassedOver, PresetReport, Refusal, RefusalReason,
 };
 #[cfg(feature = "sqlite")]
 pub use import::{ChorusDatabase, LlmGeneratorDatabase};

@@ -5,6 +5,7 @@ mod artifacts;
 mod merge;
 mod parse;
 mod receive;
+mod settings;
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -39,18 +40,28 @@ pub type OpenStore = Box<
 pub struct Backup {
     path: PathBuf,
     keys: Vec<Arc<EncryptionKey>>,
+    with_limits: bool,
 }
 
 impl Backup {
     /// The file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), keys: Vec::new() }
+        Self { path: path.into(), keys: Vec::new(), with_limits: false }
     }
 
     /// A key that the file may be sealed under; a passphrase costs some tenths of a second.
     #[must_use]
     pub fn key(mut self, key: impl Into<Arc<EncryptionKey>>) -> Self {
         self.keys.push(key.into());
+        self
+    }
+
+    /// Sets the limits of the export's conversations here too: how much is kept, for how long, and how far back a rolling
+    /// window reaches. They may hide messages that are here, which are then removed with the next one. Otherwise only a
+    /// conversation that was never written to gets them.
+    #[must_use]
+    pub fn with_limits(mut self, with_limits: bool) -> Self {
+        self.with_limits = with_limits;
         self
     }
 
@@ -62,7 +73,8 @@ impl Backup {
     /// Puts every conversation of the file into the store that `open` gives for its scope, calling `progress` as records
     /// go in and `done` after each conversation. Into an empty one everything is put back as it was, to the number: its
     /// prompts are those of before, to the byte. Into any other, what is not there yet is added, and nothing that was
-    /// forgotten there since. An import that was interrupted, or whose future was dropped, is gone on with by importing
+    /// forgotten there since: nothing is removed, hidden or cleared there that the export does not hold itself, no limit
+    /// changes, and no persona comes into another conversation. The report says what was left out for that reason. An import that was interrupted, or whose future was dropped, is gone on with by importing
     /// again.
     ///
     /// # Errors
@@ -79,8 +91,8 @@ impl Backup {
         let stopped = stop.flag();
         let reports = alone(move || {
             let text = self.open()?;
-            let mut receiver =
-                Receiver::new(handle, open, stopped, Box::new(progress), Box::new(done));
+            let calls = (Box::new(progress) as _, Box::new(done) as _);
+            let mut receiver = Receiver::new(handle, open, stopped, calls, self.with_limits);
             parse::parse(BufReader::with_capacity(1 << 16, text), &self.path, &mut receiver)?;
             Ok(receiver.reports())
         })

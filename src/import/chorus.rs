@@ -1,5 +1,6 @@
 //! The database of chorus, and the sessions that its agents have saved.
 
+mod agent;
 mod database;
 mod place;
 mod row;
@@ -16,6 +17,7 @@ use self::place::Place;
 use self::row::Row;
 use crate::error::{Error, Result};
 use crate::import::RefusalReason::{self, Corrupt, Unstorable};
+use crate::import::level::Level;
 use crate::import::sqlite::or_refused;
 use crate::import::{
     ForeignConversation, ForeignConversations, ForeignMessage, ForeignSnapshot, Refusal,
@@ -31,8 +33,9 @@ const SYSTEM: &str = "chorus";
 /// from a private copy, which is gone as soon as it is open.
 ///
 /// Each agent's messages, whether or not there still is one, become the conversation [`Scope::Named`]. Its threads
-/// keep their numbers, tool calls and results are linked as they were, what was cleared stays out of prompts, and
-/// saved sessions become snapshots.
+/// keep their numbers, tool calls and results are linked as they were, what was cleared stays out of prompts, saved
+/// sessions become snapshots, also those that the database no longer names, `agents/{agent}/docs` become artifacts, and
+/// the system prompt in `agents/{agent}/agent.json` becomes the conversation's persona, which does not expire.
 #[derive(Debug)]
 pub struct ChorusDatabase {
     path: PathBuf,
@@ -100,39 +103,78 @@ impl ChorusDatabase {
         }
         found.passed_over = or_refused(database.others(), "other tables", &mut found.refused)?;
         let sessions = or_refused(database.sessions(), "sessions", &mut found.refused)?;
-        found.passed_over += others(&place, &sessions);
-        for saved in sessions {
+        let mut known = HashSet::new();
+        for saved in &sessions {
+            known.insert((saved.agent.clone(), session::file(&saved.id)));
             match agents.get_mut(&saved.agent) {
-                Some(agent) => agent.save(&place, &saved)?,
-                // Without a message that is here there is nothing to save.
-                None => found.passed_over += 1,
+                Some(agent) => agent.save(&place, saved)?,
+                None => found.refused.push(Refusal::new(
+                    session::place(saved),
+                    Unstorable("none of its agent's messages is there"),
+                )),
             }
         }
+        read_folders(&place, &known, &mut agents, &mut found)?;
+        agents.retain(|_, agent| !agent.is_empty());
         found.conversations = agents.into_values().map(Agent::end).collect();
         Ok(found.sorted())
     }
 }
 
-/// How many files are sessions of no row.
-fn others(place: &Place, sessions: &[Saved]) -> usize {
-    let known: HashSet<(&str, String)> =
-        sessions.iter().map(|saved| (saved.agent.as_str(), session::file(&saved.id))).collect();
-    place.others(&|agent, name| {
-        str::from_utf8(name).is_ok_and(|name| known.contains(&(agent, name.to_owned())))
-    })
+/// Reads what the agents' folders hold besides: who they are, their documents, and sessions of no row.
+fn read_folders(
+    place: &Place,
+    known: &HashSet<(String, String)>,
+    agents: &mut BTreeMap<String, Agent>,
+    found: &mut ForeignConversations,
+) -> Result<()> {
+    let all = place.level();
+    for name in all.folders(&mut found.refused, &mut found.passed_over)? {
+        let agent = match agent_of(&name, agents) {
+            Ok(agent) => agent,
+            Err(reason) => {
+                found.refused.push(Refusal::new(all.place(&name), reason));
+                continue;
+            }
+        };
+        let level = all.below(&name);
+        if !agent::read(&level, &name, &mut agent.conversation, &mut found.passed_over)? {
+            continue;
+        }
+        let sessions = level.below("sessions");
+        for (file, _) in sessions.list(&mut agent.conversation.foreign.refused)? {
+            let Some(id) = str::from_utf8(&file).ok().and_then(|file| file.strip_suffix(".json"))
+            else {
+                found.passed_over.add("other files beside sessions", 1);
+                continue;
+            };
+            if !known.contains(&(name.clone(), session::file(id))) {
+                agent.save_alone(&sessions, &name, id)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An agent's conversation, new if need be.
+fn agent_of<'a>(
+    name: &str,
+    agents: &'a mut BTreeMap<String, Agent>,
+) -> Result<&'a mut Agent, RefusalReason> {
+    let scope = Scope::Named { id: name.to_owned() };
+    if let Err(Error::InvalidScope { reason }) = scope.folder() {
+        return Err(Unstorable(reason));
+    }
+    Ok(agents.entry(name.to_owned()).or_insert_with(|| Agent {
+        conversation: ForeignConversation::new(scope, SYSTEM),
+        messages: Vec::new(),
+    }))
 }
 
 /// Puts a message where its agent's are; the name of one that cannot be taken, and why.
 fn take(row: Row, agents: &mut BTreeMap<String, Agent>) -> Result<(), (String, RefusalReason)> {
     let (id, name) = (row.id, row::name(row.id));
-    let scope = Scope::Named { id: row.agent.clone() };
-    if let Err(Error::InvalidScope { reason }) = scope.folder() {
-        return Err((name, Unstorable(reason)));
-    }
-    let agent = agents.entry(row.agent.clone()).or_insert_with(|| Agent {
-        conversation: ForeignConversation::new(scope, SYSTEM),
-        messages: Vec::new(),
-    });
+    let agent = agent_of(&row.agent, agents).map_err(|reason| (name.clone(), reason))?;
     match row.read() {
         Ok(message) => agent.messages.push((message.message.timestamp, id, message)),
         Err(reason) => agent.conversation.foreign.refused.push(Refusal::new(name, reason)),
@@ -143,13 +185,46 @@ fn take(row: Row, agents: &mut BTreeMap<String, Agent>) -> Result<(), (String, R
 impl Agent {
     /// Reads one of its sessions.
     fn save(&mut self, place: &Place, saved: &Saved) -> Result<()> {
-        let name = format!("agents/{}/sessions/{}", saved.agent, session::file(&saved.id));
+        let name = session::place(saved);
         let refused = &mut self.conversation.foreign.refused;
         match read_session(place, saved, &name, refused)? {
             Ok(snapshot) => self.conversation.snapshots.push(snapshot),
             Err(reason) => refused.push(Refusal::new(name, reason)),
         }
         Ok(())
+    }
+
+    /// Reads a session that the database knows nothing of.
+    fn save_alone(&mut self, folder: &Level, agent: &str, id: &str) -> Result<()> {
+        let name = folder.place(&session::file(id));
+        let refused = &mut self.conversation.foreign.refused;
+        let bytes = match folder.blobs.read(&session::file(id)) {
+            Ok(Some(bytes)) => Zeroizing::new(bytes),
+            // The bot may be running.
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                refused.push(Refusal::new(name, RefusalReason::unread(error)?));
+                return Ok(());
+            }
+        };
+        let read = session::about(agent, id, &bytes)
+            .and_then(|saved| session::begin(&saved))
+            .and_then(|snapshot| session::read(snapshot, &bytes, &name, refused));
+        match read {
+            Ok(snapshot) => self.conversation.snapshots.push(snapshot),
+            Err(reason) => refused.push(Refusal::new(name, reason)),
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is known of it.
+    fn is_empty(&self) -> bool {
+        let ForeignConversation { foreign, snapshots, artifacts, facts, .. } = &self.conversation;
+        self.messages.is_empty()
+            && foreign.refused.is_empty()
+            && snapshots.is_empty()
+            && artifacts.is_empty()
+            && facts.character.is_none()
     }
 
     fn end(self) -> ForeignConversation {

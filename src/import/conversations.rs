@@ -1,13 +1,20 @@
 //! Many conversations of another system, each of which goes into a scope of its own.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::import::artifact::{self, ForeignArtifact};
+use crate::import::cleared::ClearedMessages;
 use crate::import::snapshot::{self, ForeignSnapshot};
-use crate::import::{Foreign, ForeignFacts, ForeignPresets, ImportReport, Refusal};
+use crate::import::{
+    Foreign, ForeignFacts, ForeignLimits, ForeignPresets, ImportReport, LeftOut, PassedOver,
+    Refusal,
+};
 use crate::scope::Scope;
-use crate::store::{ConversationStore, FileConversationStore, Progress};
+use crate::store::file::blocking;
+use crate::store::{ConversationStore, FileConversationStore, Progress, Retention};
 
 /// What was read of a system that keeps several conversations.
 #[derive(Debug)]
@@ -21,8 +28,8 @@ pub struct ForeignConversations {
     pub presets: ForeignPresets,
     /// What belongs to no conversation that could be read.
     pub refused: Vec<Refusal>,
-    /// How many entries are no messages, and have no place in a store.
-    pub passed_over: usize,
+    /// Entries that are no messages, and have no place in a store.
+    pub passed_over: PassedOver,
 }
 
 impl ForeignConversations {
@@ -32,7 +39,7 @@ impl ForeignConversations {
             conversations: Vec::new(),
             presets: ForeignPresets::default(),
             refused: Vec::new(),
-            passed_over: 0,
+            passed_over: PassedOver::default(),
         }
     }
 
@@ -47,6 +54,22 @@ impl ForeignConversations {
         let before = self.conversations.len();
         self.conversations.retain(|conversation| !conversation.expired);
         before - self.conversations.len()
+    }
+
+    /// Has the conversations keep as much as the system did, and as long: what is over these limits is hidden as soon as
+    /// it is stored, and removed with the next message. Otherwise the limits here hold.
+    pub fn with_limits(&mut self) {
+        self.conversations.iter_mut().for_each(|conversation| conversation.with_limits = true);
+    }
+
+    /// The limits that the system has for its conversations.
+    pub fn limits(&self) -> ForeignLimits {
+        self.conversations.first().map_or_else(ForeignLimits::default, |first| first.limits)
+    }
+
+    /// How many messages are over these limits, at least.
+    pub fn over_limits(&self) -> usize {
+        self.conversations.iter().map(ForeignConversation::over_limits).sum()
     }
 }
 
@@ -70,6 +93,10 @@ pub struct ForeignConversation {
     pub artifacts: Vec<ForeignArtifact>,
     /// What is known of it otherwise.
     pub facts: ForeignFacts,
+    /// How much the system keeps of it, and for how long.
+    pub limits: ForeignLimits,
+    /// Whether these are to be the limits here.
+    with_limits: bool,
 }
 
 /// What the import of one conversation came to.
@@ -90,6 +117,12 @@ pub struct ConversationReport {
     pub snapshots: usize,
     /// How many artifacts were added.
     pub artifacts: usize,
+    /// What of its settings was not taken over.
+    pub left_out: Vec<LeftOut>,
+    /// How much is kept here and for how long.
+    pub limits: Retention,
+    /// How many messages these limits hide, to be removed with the next one.
+    pub hidden: u64,
 }
 
 impl ForeignConversation {
@@ -103,6 +136,18 @@ impl ForeignConversation {
             snapshots: Vec::new(),
             artifacts: Vec::new(),
             facts: ForeignFacts::default(),
+            limits: ForeignLimits::default(),
+            with_limits: false,
+        }
+    }
+
+    fn over_limits(&self) -> usize {
+        let (all, limits) = (self.foreign.messages.len(), self.limits.retention);
+        let most = limits.and_then(|limits| limits.max_messages);
+        match (self.expired, most) {
+            (true, _) if limits.is_some_and(|limits| limits.ttl_seconds.is_some()) => all,
+            (_, Some(most)) => all.saturating_sub(most.get() as usize),
+            _ => 0,
         }
     }
 
@@ -111,19 +156,37 @@ impl ForeignConversation {
     /// # Errors
     /// [`Error::OtherScope`] for a store of another scope; those of [`Foreign::preview`].
     pub async fn preview(self, store: &FileConversationStore) -> Result<ConversationReport> {
-        let Self { scope, thread, foreign, expired, snapshots, artifacts, .. } = of(self, store)?;
+        let (limits, with_limits) = (self.limits, self.with_limits);
+        let Self { scope, thread, foreign, expired, snapshots, artifacts, facts, .. } =
+            of(self, store)?;
+        let begun = Begun::with(store, limits, with_limits).await?;
         let (mut messages, known) = foreign.look(store).await?;
         let snapshots = snapshot::missing(store, snapshots).await?;
         let snapshots = snapshots.iter().filter(|snapshot| snapshot.has_any(&known)).count();
         let artifacts = artifact::look(store, artifacts, &mut messages.refused).await?;
+        let left_out = begun.left_out(&facts, &messages);
         let messages = messages.sorted();
-        Ok(ConversationReport { scope, thread, messages, expired, snapshots, artifacts })
+        let (limits, hidden) = begun.in_force(store).await?;
+        Ok(ConversationReport {
+            scope,
+            thread,
+            messages,
+            expired,
+            snapshots,
+            artifacts,
+            left_out,
+            limits,
+            hidden,
+        })
     }
 
     /// Stores what the store has not had yet, calling `progress` as the messages go in: first how far the context was
     /// cleared, which never moves back, then the messages as [`Foreign::import_into`] does, then the snapshots of those
     /// that are there, the artifacts, and what the settings do not say yet, unless all messages were forgotten. An import
     /// that was interrupted is gone on with by importing again.
+    ///
+    /// Nothing is removed, hidden or cleared that the source does not hold itself, and a persona comes only into a
+    /// conversation that was empty or has messages of that source.
     ///
     /// # Errors
     /// [`Error::OtherScope`] for a store of another scope; those of [`Foreign::import_into`], of
@@ -134,22 +197,86 @@ impl ForeignConversation {
         store: &FileConversationStore,
         progress: impl Fn(Progress) + Send,
     ) -> Result<ConversationReport> {
-        let Self { scope, thread, foreign, expired, cleared, snapshots, artifacts, facts } =
-            of(self, store)?;
-        if let Some(at) = cleared {
-            clear(store, at).await?;
-        }
+        let (limits, with_limits) = (self.limits, self.with_limits);
+        let Self {
+            scope, thread, foreign, expired, cleared, snapshots, artifacts, mut facts, ..
+        } = of(self, store)?;
+        let begun = Begun::with(store, limits, with_limits).await?;
+        let cleared = cleared.map(|at| ClearedMessages::until(at, &foreign.messages));
+        let cleared = cleared.unwrap_or_default().begin(store, &foreign.messages).await?;
         let mut messages = foreign.import_into(store, progress).await?;
+        cleared.end(store).await?;
         let snapshots = snapshot::missing(store, snapshots).await?;
         let snapshots = snapshot::keep(store, snapshots, &mut messages.refused).await?;
         let artifacts = artifact::keep(store, artifacts, &mut messages.refused).await?;
+        let left_out = begun.left_out(&facts, &messages);
+        if left_out.contains(&LeftOut::Persona) {
+            facts.character = None;
+        }
         // Whoever forgot everything that was said meant what was known of it too.
         let is_forgotten = messages.forgotten > 0 && messages.taken + messages.already_there == 0;
         if !is_forgotten {
             facts.keep(store, &mut messages.refused).await?;
         }
+        if with_limits {
+            limits.set(store).await?;
+        }
         let messages = messages.sorted();
-        Ok(ConversationReport { scope, thread, messages, expired, snapshots, artifacts })
+        let (limits, hidden) = begun.in_force(store).await?;
+        Ok(ConversationReport {
+            scope,
+            thread,
+            messages,
+            expired,
+            snapshots,
+            artifacts,
+            left_out,
+            limits,
+            hidden,
+        })
+    }
+}
+
+/// What a conversation was before the import.
+struct Begun {
+    was_empty: bool,
+    limits: ForeignLimits,
+    /// Whether the source's limits are not to be those here.
+    leaves_limits: bool,
+}
+
+impl Begun {
+    async fn with(
+        store: &FileConversationStore,
+        limits: ForeignLimits,
+        with_limits: bool,
+    ) -> Result<Self> {
+        let profile = store.profile().await?;
+        let reader = Arc::clone(store.reader());
+        Ok(Self {
+            was_empty: blocking(move || reader.newest()).await?.last_seq == 0,
+            limits,
+            leaves_limits: !with_limits && !limits.are_in(&profile),
+        })
+    }
+
+    fn left_out(&self, facts: &ForeignFacts, messages: &ImportReport) -> Vec<LeftOut> {
+        let mut left_out = Vec::new();
+        if self.leaves_limits {
+            left_out.push(LeftOut::Limits(self.limits));
+        }
+        let is_its_own = self.was_empty || messages.already_there + messages.forgotten > 0;
+        if facts.character.is_some() && !is_its_own {
+            left_out.push(LeftOut::Persona);
+        }
+        left_out
+    }
+
+    /// The limits here, and how many messages they hide.
+    async fn in_force(&self, store: &FileConversationStore) -> Result<(Retention, u64)> {
+        let stats = store.stats().await?;
+        let limits = self.limits.retention.filter(|_| !self.leaves_limits);
+        Ok((limits.unwrap_or(stats.retention), stats.hidden))
     }
 }
 
@@ -158,13 +285,4 @@ fn of(
     store: &FileConversationStore,
 ) -> Result<ForeignConversation> {
     if conversation.scope == **store.scope() { Ok(conversation) } else { Err(Error::OtherScope) }
-}
-
-/// Before the messages come, so that none of them is context in between.
-pub(super) async fn clear(store: &FileConversationStore, at: Timestamp) -> Result<()> {
-    let before = store.profile().await?.cleared;
-    if before.is_none_or(|before| before.at < at) {
-        store.change_profile(Box::new(move |profile| profile.clear(at, 0))).await?;
-    }
-    Ok(())
 }

@@ -14,18 +14,25 @@ use self::tree::Entry;
 use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::error::{Error, Result};
 use crate::import::{ForeignConversation, ForeignConversations, Refusal, RefusalReason};
-use crate::store::Progress;
 use crate::store::file::blocking;
+use crate::store::{Progress, Retention};
 
 /// How reports and records name the system.
 const SYSTEM: &str = "discord";
+
+/// The bot keeps this many messages of a conversation, until so long after the last one.
+const MOST: u32 = 15;
+const TTL_SECONDS: u64 = 24 * 3600;
 
 /// The folder of the Discord bot, which keeps its context in files: `guilds/{guild}/{channel}/{user}.json` and
 /// `dms/{user}.json`, and for a persona `{user}_{persona}.json` beside them. It is only read.
 ///
 /// A persona's conversation becomes a thread of that person's. The bot forgets a conversation a day after it was last
-/// added to: its messages say so in their metadata `expiresAt`, and are no context from then on. Those that an earlier
-/// import took keep what they said then.
+/// added to, and all but its newest 15 messages. Its messages say when it expired in their metadata `expiresAt`, and are
+/// no context from then on; all of them stay, unless the bot's limits are [asked for](ForeignConversations::with_limits).
+/// Those that an earlier import took keep what they said then.
+///
+/// Messages are in the order of the file, which counts for more than their times: a clock may have been set back.
 #[derive(Debug)]
 pub struct DiscordFolder {
     path: PathBuf,
@@ -110,6 +117,7 @@ impl DiscordFolder {
         };
         let mut conversation = ForeignConversation::new(entry.scope.clone(), SYSTEM);
         conversation.thread.clone_from(&entry.thread);
+        conversation.limits = Retention::FOREVER.max_messages(MOST).ttl_seconds(TTL_SECONDS).into();
         let foreign = &mut conversation.foreign;
         let read = file::read(&bytes, &entry.path, entry.thread.as_deref(), foreign);
         Ok(Some(read.map(|expiry| {

@@ -111,7 +111,7 @@ fn list(folder: &FsBlobs, foreign: &mut Foreign) -> Result<Vec<String>> {
     let mut names = Vec::new();
     folder.list(&mut |name, kind| {
         if !name::is_record(name) {
-            foreign.passed_over += 1;
+            foreign.passed_over.add("entries of another kind", 1);
             return;
         }
         let refused = match (kind, str::from_utf8(name)) {

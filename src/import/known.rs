@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::origin::Origin;
 use crate::store::{ConversationStore, Document, FileConversationStore, Finding, imports};
 
@@ -35,14 +35,12 @@ impl Known {
                 break;
             }
         }
-        // Only now: what is forgotten meanwhile is noted first, so that it is in one of the two at least.
-        self.forgotten = match store.read_document(Document::Imports).await? {
-            None => BTreeSet::new(),
-            Some(bytes) => imports::parse(&bytes).ok_or_else(|| Error::Damaged {
-                place: Document::Imports.file_name().to_owned(),
-                reason: "it is not a list of forgotten imports",
-            })?,
-        };
+        // Only now: what is forgotten meanwhile is noted first, so that it is in one of the two at least. The settings
+        // tell of a list that is there before.
+        let profile = store.profile().await?;
+        let bytes = store.read_document(Document::Imports).await?;
+        let bytes = bytes.as_ref().map(|bytes| bytes.as_slice());
+        self.forgotten = imports::current(&store.reader().folder, &profile, bytes)?;
         Ok(())
     }
 

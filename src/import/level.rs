@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::blob::{Blobs, EntryKind};
 use crate::error::Result;
-use crate::import::{Refusal, RefusalReason};
+use crate::import::{PassedOver, Refusal, RefusalReason};
 
 /// A folder on the way, and its path below the folder of all.
 pub(super) struct Level {
@@ -15,6 +15,10 @@ pub(super) struct Level {
 impl Level {
     pub(super) fn top(root: &dyn Blobs, name: &str) -> Self {
         Self { blobs: root.folder(name), path: name.to_owned() }
+    }
+
+    pub(super) fn of(blobs: Arc<dyn Blobs>, name: &str) -> Self {
+        Self { blobs, path: name.to_owned() }
     }
 
     pub(super) fn below(&self, name: &str) -> Self {
@@ -42,13 +46,13 @@ impl Level {
     pub(super) fn folders(
         &self,
         refused: &mut Vec<Refusal>,
-        passed_over: &mut usize,
+        passed_over: &mut PassedOver,
     ) -> Result<Vec<String>> {
         let mut folders = Vec::new();
         for (name, kind) in self.list(refused)? {
             match (kind, str::from_utf8(&name)) {
                 (EntryKind::Folder, Ok(name)) => folders.push(name.to_owned()),
-                (EntryKind::File, _) => *passed_over += 1,
+                (EntryKind::File, _) => passed_over.add("files beside folders", 1),
                 (kind, _) => refused.push(self.refusal(&name, misnamed(kind))),
             }
         }

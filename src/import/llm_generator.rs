@@ -116,7 +116,8 @@ impl LlmGeneratorDatabase {
             }
         })?;
         refused.append(&mut refusals);
-        found.passed_over = or_refused(database.others(), "other tables", refused)?;
+        let others = or_refused(database.others(), "other tables", refused)?;
+        found.passed_over.add("rows of other tables", others);
         found.conversations = contexts.end();
         Ok(found.sorted())
     }

@@ -72,7 +72,7 @@ impl MimirFolder {
             }
             match conversation::read(&all.below(id), scope, id)? {
                 Some(conversation) => found.conversations.push(conversation),
-                None => found.passed_over += 1,
+                None => found.passed_over.add("folders without a conversation", 1),
             }
         }
         progress(Progress { done: ids.len(), total: ids.len() });

@@ -1,6 +1,6 @@
 //! Templates for personalities that another system keeps.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::error::{Error, Result};
 use crate::import::{Refusal, RefusalReason};
@@ -37,6 +37,8 @@ pub struct PresetReport {
     pub already_there: usize,
     /// How many an earlier import had brought and were deleted since; they stay deleted.
     pub forgotten: usize,
+    /// The ids of those that were added and are built in here: contexts made from them get the imported text.
+    pub replaced: Vec<String>,
     /// What was not taken.
     pub refused: Vec<Refusal>,
 }
@@ -77,11 +79,13 @@ impl ForeignPresets {
         for foreign in self.presets {
             let verdict = judge(&profile, &foreign.preset);
             let Some(preset) = report.note(verdict, foreign.file.clone()) else { continue };
+            let taken = preset.id.clone();
             match store.change_profile(Box::new(move |profile| add(profile, preset))).await {
                 Ok(changed) => profile = changed,
                 Err(error) => match RefusalReason::of(&error) {
                     Some(reason) => {
                         report.taken -= 1;
+                        report.replaced.retain(|id| *id != taken);
                         report.refused.push(Refusal::new(foreign.file, reason));
                     }
                     None => return Err(error),
@@ -109,6 +113,9 @@ impl PresetReport {
         match verdict {
             Verdict::Take(preset) => {
                 self.taken += 1;
+                if preset.is_changed() {
+                    self.replaced.push(preset.id.clone());
+                }
                 return Some(preset);
             }
             Verdict::AlreadyThere => self.already_there += 1,
@@ -137,6 +144,26 @@ fn judge(profile: &Profile, preset: &Preset) -> Verdict {
         .collect();
     let name = unlike(&preset.name, &taken);
     Verdict::Take(Preset { name, ..preset.clone() })
+}
+
+/// Adds presets of an export, but for those of which there is another one already, made here or built in; the ids of the
+/// ones that are left out.
+pub(super) fn merge(profile: &mut Profile, presets: BTreeMap<String, Preset>) -> Vec<String> {
+    let mut left_out = Vec::new();
+    for (id, preset) in presets {
+        let preset = Preset { id: id.clone(), ..preset };
+        let in_force = persona::in_force(&profile.presets).into_iter().find(|own| own.id == id);
+        if in_force.as_ref() == Some(&preset) {
+            continue;
+        }
+        match judge(profile, &preset) {
+            Verdict::Take(preset) if in_force.is_none() => {
+                profile.presets.insert(id, preset);
+            }
+            _ => left_out.push(id),
+        }
+    }
+    left_out
 }
 
 /// The name, with a number behind it if it is another's.

@@ -38,6 +38,24 @@ impl Character {
         Self { persona, preset, updated_at: now, extended_to, deleted_at, over_since }
     }
 
+    /// The same as one that nobody has deleted, and that upkeep has not found over.
+    pub(crate) fn in_force(self) -> Self {
+        Self { deleted_at: None, over_since: None, ..self }
+    }
+
+    /// A later state of it, which neither deletes it nor lets it expire earlier.
+    pub(crate) fn taking_over(self, mut later: Self) -> Self {
+        let days = self.persona.expiry_days.max(later.persona.expiry_days);
+        later.persona.expiry_days = days;
+        Self {
+            extended_to: self.extended_to.max(later.extended_to),
+            deleted_at: self.deleted_at,
+            over_since: self.over_since,
+            updated_at: self.updated_at.max(later.updated_at),
+            ..later
+        }
+    }
+
     /// When it expires, if the last interaction was then.
     pub(crate) fn expires_at(&self, last: Timestamp) -> Timestamp {
         let days = SignedDuration::from_hours(i64::from(self.persona.expiry_days) * 24);

@@ -96,6 +96,11 @@ impl Preset {
         BUILT_IN.iter().any(|built_in| built_in.id == self.id)
     }
 
+    /// Whether one of that id is built in and tells a model something else.
+    pub(crate) fn is_changed(&self) -> bool {
+        built_in(&self.id).is_some_and(|built_in| built_in.persona != self.persona)
+    }
+
     /// Whether everything is within its limits.
     ///
     /// # Errors

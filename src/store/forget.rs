@@ -78,7 +78,7 @@ pub(crate) fn erase(
         imported.extend(Origin::of(&stored.message));
         moved.extend(stored.message.moved_to().map(str::to_owned));
     })?;
-    imports::note(pen, &imported)?;
+    imports::note(pen, tail, &imported)?;
     // Their words are the messages'.
     cabinet::delete(pen, tail, moved.iter().map(String::as_str))?;
     let name = pen.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;

@@ -5,9 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::faults::{Call, Faulty, no_files, no_space, not_durable, said};
-use super::imports;
+use super::imports::{self, Forgotten};
 use super::origin::Origin;
-use super::{ConversationStore, Document, FileConversationStore, StoreOptions};
+use super::{
+    ConversationStore, Document, FileConversationStore, FindingKind, RepairOptions, StoreOptions,
+    document,
+};
 use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::{ChatMessage, EncryptionKey, Error};
 
@@ -36,7 +39,7 @@ async fn there(store: &FileConversationStore) -> Vec<Origin> {
 
 async fn noted(store: &FileConversationStore) -> BTreeSet<Origin> {
     let list = store.read_document(Document::Imports).await.unwrap();
-    list.map_or_else(BTreeSet::new, |bytes| imports::parse(&bytes).unwrap())
+    list.map_or_else(BTreeSet::new, |bytes| Forgotten::parse(&bytes).unwrap().origins)
 }
 
 #[tokio::test]
@@ -120,10 +123,53 @@ async fn a_list_that_is_damaged_keeps_nothing_from_being_forgotten() {
 #[test]
 fn only_a_sorted_list_of_whole_origins_is_one() {
     let origins: BTreeSet<_> = (0u8..5).map(|n| Origin::from_bytes([n; 16])).collect();
-    let bytes = imports::write(&origins);
-    assert_eq!(imports::parse(&bytes), Some(origins));
-    assert_eq!(imports::parse(&[]), Some(BTreeSet::new()));
-    assert_eq!(imports::parse(&bytes[..79]), None);
-    assert_eq!(imports::parse(&[&bytes[16..], &bytes[..16]].concat()), None);
-    assert_eq!(imports::parse(&[&bytes[..16], &bytes[..16]].concat()), None);
+    for rev in [0, 7] {
+        let list = Forgotten { rev, origins: origins.clone() };
+        let bytes = list.to_bytes();
+        assert_eq!(bytes.len(), if rev == 0 { 80 } else { 88 });
+        assert_eq!(Forgotten::parse(&bytes), Some(list));
+        let (rev, bytes) = bytes.split_at(bytes.len() - 80);
+        let whole = |parts: &[&[u8]]| Forgotten::parse(&[rev, &parts.concat()].concat());
+        assert_eq!(whole(&[&bytes[..79]]), None);
+        assert_eq!(whole(&[&bytes[16..], &bytes[..16]]), None);
+        assert_eq!(whole(&[&bytes[..16], &bytes[..16]]), None);
+    }
+    assert_eq!(Forgotten::parse(&[]), Some(Forgotten::default()));
+    assert_eq!(Forgotten::parse(&[0; 8]), None);
+}
+
+#[tokio::test]
+async fn an_older_list_that_is_put_back_is_a_finding_and_no_import_goes_by_it() {
+    for gone in [false, true] {
+        let blobs = Arc::new(MemoryBlobs::default());
+        let store = open(&blobs).await;
+        store.import_after(0, foreign()).await.unwrap();
+        store.forget(&[1..=1]).await.unwrap();
+        let older = blobs.read("imports").unwrap().unwrap();
+        store.forget(&[2..=3]).await.unwrap();
+        assert!(store.verify(|_| {}).await.unwrap().is_sound());
+        match gone {
+            true => blobs.remove("imports").unwrap(),
+            false => blobs.replace("imports", &older).unwrap(),
+        }
+        let store = open(&blobs).await;
+        let report = store.verify(|_| {}).await.unwrap();
+        let kind = if gone { FindingKind::Absent } else { FindingKind::Outdated };
+        assert_eq!(report.findings, [kind.in_file("imports")]);
+        let reader = store.reader().clone();
+        let current = || {
+            let profile = reader.settings().unwrap();
+            let bytes = document::read(&reader.folder, Document::Imports).unwrap();
+            imports::current(&reader.folder, &profile, bytes.as_ref().map(|bytes| &bytes[..]))
+        };
+        assert!(matches!(current(), Err(Error::Damaged { .. })));
+        // Forgetting goes on, and hides nothing of it.
+        store.forget(&[4..=4]).await.unwrap();
+        assert!(matches!(current(), Err(Error::Damaged { .. })));
+        assert_eq!(noted(&store).await.len(), if gone { 1 } else { 2 });
+        // Somebody has seen it.
+        store.repair(RepairOptions::default(), |_| {}).await.unwrap();
+        assert!(store.verify(|_| {}).await.unwrap().is_sound());
+        assert_eq!(current().unwrap().len(), if gone { 1 } else { 2 });
+    }
 }

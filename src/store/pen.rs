@@ -149,7 +149,8 @@ impl Pen<'_> {
             let name = Document::Profile.file_name().as_bytes();
             self.folder.blobs.set_aside(name, quarantine::FOLDER)?;
         }
-        let mut profile = Profile { is_unknown: false, ..Profile::clone(&tail.profile) };
+        let mut profile =
+            Profile { is_unknown: false, were_lost: true, ..Profile::clone(&tail.profile) };
         change(&mut profile);
         self.put_profile(tail, profile)
     }

@@ -85,6 +85,17 @@ pub struct Profile {
     /// Likewise the ids of those that imports have brought, so that none that was deleted since comes back.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) brought_presets: BTreeSet<String>,
+    /// The revision of the list of imported messages that were forgotten.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) imports: u64,
+    /// Whether a repair went on without the settings that were there, so that a backup may bring the persona back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) were_lost: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What a conversation has cost.
@@ -229,8 +240,8 @@ impl Profile {
     }
 
     /// Takes over what a later state of the same conversation says, but for what was done here: nothing that was cleared,
-    /// taken out or forgotten here is context again, and nothing that was added here is given up. What the other lists
-    /// is listed once it is there.
+    /// taken out or forgotten here is context again, nothing that was added here is given up, and no limit changes. What
+    /// the other lists is listed once it is there.
     pub(crate) fn take_over(&mut self, mut later: Self, erased: &Erased) {
         let here = std::mem::take(self);
         let cleared = match (here.cleared, later.cleared) {
@@ -251,13 +262,38 @@ impl Profile {
         later.snapshots.extend(here.snapshots.clone());
         later.artifacts.retain(|_, sha256| sha256.is_empty());
         later.artifacts.extend(here.artifacts.clone());
-        later.character = later.character.or(here.character);
+        later.character = match (here.character, later.character) {
+            (Some(here), Some(later)) => Some(here.taking_over(later)),
+            (here, later) => here.or_else(|| later.map(Character::in_force)),
+        };
         for (id, preset) in here.presets {
             later.presets.entry(id).or_insert(preset);
         }
         later.brought_presets.extend(here.brought_presets);
-        *self =
-            Self { rev: here.rev, cleared, retention: here.retention.or(later.retention), ..later };
+        *self = Self {
+            rev: here.rev,
+            cleared,
+            retention: here.retention,
+            window_seconds: here.window_seconds,
+            imports: here.imports,
+            were_lost: here.were_lost && later.character.is_none(),
+            ..later
+        };
+    }
+
+    /// The same without what would hide messages that come after the number `last`, or after the moment `newest`.
+    pub(crate) fn within(&self, last: u64, newest: Timestamp, now: Timestamp) -> Self {
+        let mut profile = self.clone();
+        if let Some(cleared) = &mut profile.cleared {
+            cleared.seq = cleared.seq.min(last);
+            cleared.at = cleared.at.min(newest.max(now));
+        }
+        if let Some(next) = last.checked_add(1) {
+            let to_come: Erased = std::iter::once(next..=u64::MAX).collect();
+            profile.pruned = profile.pruned.without(&to_come);
+        }
+        profile.compacted.retain(|made| made.of().highest() <= last && made.until <= newest);
+        profile
     }
 
     /// Calls the conversation by a name that the user chose, which stays whatever is forgotten; `None` takes it away.

@@ -8,6 +8,7 @@ use crate::store::census::Census;
 use crate::store::document;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, HeadState};
+use crate::store::imports;
 use crate::store::name::RecordName;
 use crate::store::pack::{OpenedPack, Pack, PackName};
 use crate::store::profile;
@@ -105,6 +106,7 @@ fn beside(folder: &Folder) -> Result<Vec<Finding>> {
         let mut findings: Vec<Finding> = unsettled.into_iter().collect();
         findings.append(&mut shelf::verify(folder, &profile)?);
         findings.append(&mut cabinet::verify(folder, &profile)?);
+        findings.extend(imports::verify(folder, &profile)?);
         Ok(findings)
     };
     let findings = look()?;

@@ -124,7 +124,7 @@ impl Writer {
                 return Ok(None);
             }
             cleanup::expire(&reader, pen, tail)?;
-            imports::begin(pen)?;
+            imports::begin(pen, &tail.profile)?;
             let kept = batch.publish(pen, tail, Dating::Own)?;
             packer.tidy(pen);
             Ok(Some(kept))

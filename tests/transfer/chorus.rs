@@ -160,8 +160,8 @@ async fn every_conversation_is_what_chorus_had() {
     let root = tempfile::tempdir().unwrap();
     let found = read(&fixtures()).await;
     assert_eq!((found.system, found.refused.len()), ("chorus", 0));
-    // Twelve branches, a step, two agent.json and three documents.
-    assert_eq!(found.passed_over, 18);
+    let passed_over: Vec<_> = found.passed_over.kinds().collect();
+    assert_eq!(passed_over, [("names and states of threads", 12), ("steps of threads", 1)]);
     let reports = import(&fixtures(), root.path()).await;
     assert_eq!(reports.keys().collect::<Vec<_>>(), ["kitchen-2", "mira"]);
     assert_eq!(taken(&reports), 43);
@@ -196,6 +196,76 @@ async fn every_conversation_is_what_chorus_had() {
         assert_eq!(recalled, in_context);
     }
     assert_eq!(snapshot(&fixtures()), source);
+}
+
+#[tokio::test]
+async fn an_agents_prompt_is_the_persona_and_its_documents_are_artifacts() {
+    let folder = copy();
+    let docs = folder.path().join("agents/mira/docs");
+    std::fs::create_dir(docs.join("house")).unwrap();
+    std::fs::write(docs.join("house/garden.txt"), "the leeks").unwrap();
+    std::fs::create_dir_all(folder.path().join("agents/new")).unwrap();
+    let new = r#"{"name":"new","system_prompt":"You are new.","created_at":"nonsense"}"#;
+    std::fs::write(folder.path().join("agents/new/agent.json"), new).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let reports = import(folder.path(), root.path()).await;
+    assert_eq!((reports["mira"].artifacts, reports["kitchen-2"].artifacts), (3, 1));
+    let mira = store(root.path(), "mira").await;
+    let character = mira.profile().await.unwrap().character.clone().unwrap();
+    assert!(character.persona.system_prompt.starts_with("You are Mira, the voice of the house"));
+    assert_eq!(character.persona.expiry_days, 36_500);
+    let names: BTreeSet<String> = mira
+        .artifacts()
+        .await
+        .unwrap()
+        .0
+        .into_iter()
+        .map(|artifact| artifact.name.clone())
+        .collect();
+    let expected = ["README.md", "house/garden.txt", "household.md"].map(String::from);
+    assert_eq!(names, BTreeSet::from(expected));
+    // Nobody has spoken with it yet.
+    assert_eq!(reports["new"].messages.taken, 0);
+    let new = store(root.path(), "new").await.profile().await.unwrap();
+    assert_eq!(new.character.as_ref().unwrap().persona.system_prompt, "You are new.");
+    // What was deleted here stays so, and nothing is doubled.
+    let ids: Vec<_> =
+        mira.artifacts().await.unwrap().0.into_iter().map(|artifact| artifact.id.clone()).collect();
+    mira.delete_artifacts(&ids[..1]).await.unwrap();
+    let again = import(folder.path(), root.path()).await;
+    assert_eq!((taken(&again), again["mira"].artifacts), (0, 0));
+}
+
+#[tokio::test]
+async fn a_session_that_no_row_names_is_a_snapshot_if_it_is_whole() {
+    let folder = changed("DELETE FROM sessions");
+    let sessions = folder.path().join("agents/mira/sessions");
+    let whole = std::fs::read_to_string(sessions.join(format!("{SESSION}.json"))).unwrap();
+    let other = "7513270e-269e-4d37-b2a7-4de452e6b438";
+    let cut = whole.replace(SESSION, other);
+    std::fs::write(sessions.join(format!("{other}.json")), &cut[..cut.len() / 2]).unwrap();
+    let renamed = "8513270e-269e-4d37-b2a7-4de452e6b438";
+    std::fs::write(sessions.join(format!("{renamed}.json")), &whole).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let reports = import(folder.path(), root.path()).await;
+    assert_eq!(reports["mira"].snapshots, 1);
+    let refused: Vec<_> =
+        reports["mira"].messages.refused.iter().map(|refusal| refusal.file.clone()).collect();
+    assert_eq!(refused, [other, renamed].map(|id| format!("agents/mira/sessions/{id}.json")));
+    let snapshots = store(root.path(), "mira").await.snapshots().await.unwrap().0;
+    assert_eq!((snapshots[0].id.as_str(), snapshots[0].messages.len()), (SESSION, 15));
+    assert_eq!(snapshots[0].description.as_deref(), Some("Before dinner – Zürich"));
+}
+
+#[tokio::test]
+async fn a_conversation_that_another_one_has_here_gets_no_agents_prompt() {
+    let root = tempfile::tempdir().unwrap();
+    let mine = store(root.path(), "mira").await;
+    mine.append_message(crate::common::said("mine")).await.unwrap();
+    let reports = import(&fixtures(), root.path()).await;
+    assert_eq!(reports["mira"].left_out, [sottovoce::LeftOut::Persona]);
+    assert!(mine.profile().await.unwrap().character.is_none());
+    assert_eq!(words(root.path(), "mira").await.len(), 30);
 }
 
 #[tokio::test]

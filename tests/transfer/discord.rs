@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sottovoce::{
     ChatMessage, ContextProvider, ContextRequest, ConversationReport, ConversationStore,
-    DiscordFolder, Error, FileConversationStore, ForeignConversations, LastNContextProvider, Scope,
-    StoredMessage,
+    DiscordFolder, Error, FileConversationStore, ForeignConversations, LastNContextProvider,
+    LeftOut, Retention, Scope, StoredMessage,
 };
 
 fn fixtures() -> PathBuf {
@@ -130,7 +130,7 @@ async fn every_conversation_is_what_the_bot_had() {
     let (expected, source) = (expected(), snapshot(&fixtures()));
     let root = tempfile::tempdir().unwrap();
     let found = read(&fixtures()).await;
-    assert_eq!((found.system, found.passed_over, found.refused.len()), ("discord", 0, 0));
+    assert_eq!((found.system, found.passed_over.total(), found.refused.len()), ("discord", 0, 0));
     let conversations = expected["conversations"].as_array().unwrap();
     assert_eq!(found.conversations.len(), conversations.len());
     for conversation in conversations {
@@ -317,7 +317,7 @@ async fn what_is_wrong_with_one_message_is_refused_alone() {
     let reports = import(folder.path(), root.path()).await;
     let messages = &reports.values().next().unwrap().messages;
     assert_eq!(messages.taken, 2);
-    assert_eq!(words(root.path(), &dm("1")).await, ["also good", "good"]);
+    assert_eq!(words(root.path(), &dm("1")).await, ["good", "also good"]);
     let refused: Vec<_> =
         messages.refused.iter().map(|r| (r.file.as_str(), r.reason.code())).collect();
     let mut expected: Vec<_> = (2..=14)
@@ -384,8 +384,9 @@ fn hostile_files_are_refused_one_by_one_and_the_rest_is_taken() {
     let (found, taken) = within(Duration::from_secs(60), move || {
         block_on(async { (read(&place).await, taken(&import(&place, &into).await)) })
     });
-    assert_eq!(taken, 2);
-    assert_eq!(found.passed_over, 4);
+    assert_eq!(taken, 3);
+    let passed_over: Vec<_> = found.passed_over.kinds().collect();
+    assert_eq!(passed_over, [("files beside folders", 2), ("files of another kind", 1)]);
     let refused: BTreeMap<_, _> =
         found.refused.iter().map(|r| (r.file.as_str(), r.reason.code())).collect();
     let expected = BTreeMap::from([
@@ -414,6 +415,84 @@ fn hostile_files_are_refused_one_by_one_and_the_rest_is_taken() {
     ]);
     assert_eq!(refused, expected);
     assert_eq!(snapshot(folder.path()), source);
+}
+
+#[tokio::test]
+async fn answers_stay_behind_their_questions_where_the_clock_was_set_back() {
+    let rows = [
+        ("user", "a?", 9000),
+        ("assistant", "a!", 2000),
+        ("user", "b?", 2000),
+        ("assistant", "b!", 1000),
+    ]
+    .map(|(role, words, at)| json!({"role": role, "content": words, "timestamp": at}));
+    let folder = folder_of(&[("dms/1.json", &json!({"messages": rows}).to_string())]);
+    let root = tempfile::tempdir().unwrap();
+    import(folder.path(), root.path()).await;
+    let stored = all(root.path(), &dm("1")).await;
+    let order: Vec<_> = stored.iter().map(|stored| stored.message.content.as_str()).collect();
+    assert_eq!(order, ["a?", "a!", "b?", "b!"]);
+    // Each keeps the time that the bot has for it.
+    let times: Vec<_> =
+        stored.iter().map(|stored| stored.message.timestamp.as_millisecond()).collect();
+    assert_eq!(times, [9000, 2000, 2000, 1000]);
+    let again = import(folder.path(), root.path()).await;
+    assert_eq!((taken(&again), words(root.path(), &dm("1")).await.len()), (0, 4));
+}
+
+#[tokio::test]
+async fn a_users_id_with_a_slash_is_a_folder_of_the_bot_and_one_scope_here() {
+    let folder = folder_of(&[
+        ("dms/team/anna.json", &file(&["one"], 5)),
+        ("dms/a/b/c.json", &file(&["two"], 5)),
+        ("guilds/1/2/team/anna.json", &file(&["three"], 5)),
+        ("dms/12/34_emma.json", &file(&["four"], 5)),
+        ("dms/12_emma/x.json", &file(&["five"], 5)),
+    ]);
+    let root = tempfile::tempdir().unwrap();
+    let reports = import(folder.path(), root.path()).await;
+    let places: Vec<_> =
+        reports.keys().map(|(scope, thread)| (scope.as_str(), thread.as_deref())).collect();
+    assert_eq!(
+        places,
+        [
+            ("dm/12", Some("emma/x")),
+            ("dm/12%2f34_emma", None),
+            ("dm/a%2fb%2fc", None),
+            ("dm/team%2fanna", None),
+            ("guild/1/2/team%2fanna", None),
+        ]
+    );
+    assert_eq!(words(root.path(), &dm("team/anna")).await, ["one"]);
+}
+
+#[tokio::test]
+async fn every_word_is_kept_unless_the_bots_limits_are_asked_for() {
+    let said: Vec<String> = (0..20).map(|n| format!("words {n}")).collect();
+    let said: Vec<&str> = said.iter().map(String::as_str).collect();
+    let folder = folder_of(&[("dms/1.json", &file(&said, 99_000))]);
+    let (root, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let reports = import(folder.path(), root.path()).await;
+    let report = reports.values().next().unwrap();
+    assert_eq!((report.messages.taken, report.hidden), (20, 0));
+    assert_eq!(words(root.path(), &dm("1")).await.len(), 20);
+    let store_here = store(root.path(), &dm("1")).await;
+    assert_eq!(store_here.profile().await.unwrap().retention, None);
+    let limits = Retention::FOREVER.max_messages(15).ttl_seconds(86_400);
+    assert_eq!(report.left_out, [LeftOut::Limits(limits.into())]);
+
+    // With its limits, a conversation forgets as the bot does. Read back while it is in force.
+    let at: Timestamp = "1970-01-01T00:01:00Z".parse().unwrap();
+    let mut found = DiscordFolder::new(folder.path(), at).read(|_| {}).await.unwrap();
+    assert_eq!(found.over_limits(), 5);
+    found.with_limits();
+    let clock = std::sync::Arc::new(sottovoce::ManualClock::at_utc(at));
+    let there = options().clock(clock).scope(dm("1")).open(other.path()).await.unwrap();
+    let report = found.conversations.remove(0).import_into(&there, |_| {}).await.unwrap();
+    assert_eq!((report.messages.taken, report.hidden, report.limits), (20, 5, limits));
+    assert!(report.left_out.is_empty());
+    assert_eq!(there.profile().await.unwrap().retention, Some(limits));
+    assert_eq!(there.read_tail(99).await.unwrap().messages.len(), 15);
 }
 
 #[tokio::test]

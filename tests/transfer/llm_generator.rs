@@ -92,7 +92,12 @@ async fn import(path: &Path, root: &Path) -> Outcome {
     assert_eq!(presets, preview);
     refused.extend(presets.refused.clone());
     let refused = refused.into_iter().map(|refusal| (refusal.file, refusal.reason.code()));
-    Outcome { contexts, presets, refused: refused.collect(), passed_over: found.passed_over }
+    Outcome {
+        contexts,
+        presets,
+        refused: refused.collect(),
+        passed_over: found.passed_over.total(),
+    }
 }
 
 async fn all(root: &Path, id: &str) -> Vec<Arc<StoredMessage>> {

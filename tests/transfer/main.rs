@@ -5,6 +5,7 @@ mod common;
 
 mod backup_hostile;
 mod backup_merge;
+mod backup_settings;
 mod chorus;
 mod discord;
 mod elara;

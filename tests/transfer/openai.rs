@@ -94,7 +94,7 @@ async fn an_export_gives_the_branch_that_is_shown_in_its_own_order() {
     assert_eq!(taken(&reports), [(BREAD, 6), (VOICE, 2), (EMPTY, 0)]);
     assert!(reports.values().all(|report| report.messages.refused.is_empty()));
     // Two that are hidden, another answer, thoughts, and a picture.
-    let passed_over = |id: &str| reports[id].messages.passed_over;
+    let passed_over = |id: &str| reports[id].messages.passed_over.total();
     assert_eq!((passed_over(BREAD), passed_over(VOICE), passed_over(EMPTY)), (5, 2, 1));
     let stored = all(root.path(), BREAD).await;
     let own = |words: &str| words.to_owned();
@@ -214,7 +214,7 @@ async fn completions_are_named_after_their_file_and_said_when_it_was_changed() {
     let path = file(folder.path(), "training.jsonl", &text, 1_700_000_000);
     let reports = import(&path, root.path()).await;
     assert_eq!(taken(&reports), [("training", 5), ("training-2", 3)]);
-    assert_eq!(reports["training-2"].messages.passed_over, 2);
+    assert_eq!(reports["training-2"].messages.passed_over.total(), 2);
     let stored = all(root.path(), "training").await;
     let roles: Vec<_> = stored.iter().map(|stored| stored.message.role.as_str()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant"]);
@@ -282,7 +282,7 @@ async fn what_is_wrong_with_one_line_or_message_is_refused_alone() {
         refused,
         ["x.jsonl#1/2", "x.jsonl#1/3", "x.jsonl#1/4", "x.jsonl#1/5", "x.jsonl#1/6"]
     );
-    assert_eq!(reports["x"].messages.passed_over, 3);
+    assert_eq!(reports["x"].messages.passed_over.total(), 3);
 }
 
 #[tokio::test]

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use tokio::runtime::Handle;
 
 use super::SYSTEM;
 use super::parse::Head;
-use crate::error::Result;
-use crate::import::conversations::clear;
+use super::settings::{self, Line};
+use crate::error::{Error, Result};
+use crate::import::cleared::ClearedMessages;
 use crate::import::snapshot::{self, ForeignSnapshot};
-use crate::import::{Foreign, ForeignMessage, ImportReport, Refusal, RefusalReason};
+use crate::import::{Foreign, ForeignMessage, ImportReport, LeftOut, Refusal, RefusalReason};
 use crate::message::ChatMessage;
 use crate::store::backup::{Body, Record};
 use crate::store::erased::Erased;
@@ -20,7 +20,7 @@ use crate::store::name::RecordName;
 use crate::store::origin::Origin;
 use crate::store::reader::Wanted;
 use crate::store::tail::Tail;
-use crate::store::{ConversationStore, FileConversationStore, Profile, Snapshot, StoredMessage};
+use crate::store::{Cleared, FileConversationStore, Snapshot, StoredMessage};
 
 /// How many numbers are read at a time.
 const STRETCH: u64 = 4096;
@@ -45,8 +45,11 @@ pub(super) struct Merge {
     partial: bool,
     /// The highest number that the conversation had.
     last: u64,
-    /// Whether something was said here since that the export does not have.
+    /// Whether the export has something else than the conversation under some number.
     diverged: bool,
+    /// The numbers of what is here, without those that the export has too.
+    not_held: Erased,
+    held: Vec<u64>,
     /// What was forgotten here, and the records that tell of it.
     erased: Erased,
     forgets: Vec<RecordName>,
@@ -55,9 +58,9 @@ pub(super) struct Merge {
     read_to: u64,
     /// Messages that are missing here, until it is known whether they were forgotten.
     missing: Vec<(RecordName, ChatMessage)>,
-    /// The latest moment at which a message was said that the export's settings have cleared.
-    cleared: Option<Timestamp>,
-    cleared_to: u64,
+    /// What the export's settings have cleared, and which of the new messages that is.
+    cleared: Option<Cleared>,
+    out_of_context: ClearedMessages,
     new: Foreign,
     snapshots: Vec<Snapshot>,
 }
@@ -74,10 +77,14 @@ impl Merge {
             partial: head.partial,
             last: here.last_seq,
             diverged: false,
+            not_held: std::iter::once(1..=here.last_seq)
+                .collect::<Erased>()
+                .without(&here.vacant()),
+            held: Vec::new(),
             erased: here.erased.clone(),
             forgets: here.forgets.clone(),
-            cleared: None,
-            cleared_to: head.profile.cleared.map_or(0, |cleared| cleared.seq),
+            cleared: head.profile.cleared,
+            out_of_context: ClearedMessages::default(),
             near: HashMap::new(),
             read_to: 0,
             missing: Vec::new(),
@@ -94,9 +101,22 @@ impl Merge {
         self.kinship == Kinship::Same
     }
 
-    /// Whether the export is another state of this very conversation, with nothing said here that it does not have.
-    pub(super) fn is_same_line(&self) -> bool {
-        self.is_same() && !self.diverged && !self.partial
+    /// Whether the export is a later state of this very conversation: it has everything that is here. So whatever its
+    /// settings hide, it holds itself.
+    pub(super) fn is_later(&mut self) -> bool {
+        if !self.held.is_empty() {
+            let held = std::mem::take(&mut self.held).into_iter().map(|seq| seq..=seq).collect();
+            self.not_held = self.not_held.without(&held);
+        }
+        self.line() == Line::Same && self.not_held.is_empty()
+    }
+
+    /// Whether both are states of one conversation, as far as the export goes.
+    fn line(&self) -> Line {
+        match self.kinship {
+            Kinship::Same if !self.diverged && !self.partial => Line::Same,
+            _ => Line::Another,
+        }
     }
 
     /// The record, if it is to be put back under its own number; any other is taken care of.
@@ -112,14 +132,14 @@ impl Merge {
         let seq = record.name.seq;
         if seq > self.last {
             if let Body::Forget(erased) = &record.body
-                && self.is_same_line()
+                && self.is_later()
                 && self.is_any_here(store, erased)?
             {
                 // No export takes away what is here, whether or not it is the same.
                 self.diverged = true;
             }
             return match record.body {
-                _ if self.is_same_line() => Ok(Some(record)),
+                _ if self.is_later() => Ok(Some(record)),
                 Body::Message(message) => self.add(seq, message, report).map(|()| None),
                 Body::Forget(_) => Ok(None),
             };
@@ -135,6 +155,7 @@ impl Merge {
         match self.there(store, seq)? {
             Some(there) if there.message == message && there.name == record.name => {
                 self.kinship = Kinship::Same;
+                self.held.push(seq);
                 report.already_there += 1;
             }
             Some(_) => {
@@ -146,6 +167,7 @@ impl Merge {
             }
             // What was forgotten here has left its number; any other was lost, or told that something was forgotten.
             None if !self.erased.contains(seq) => {
+                self.held.push(seq);
                 self.diverged |= self.forgets.iter().any(|forget| forget.seq == seq);
                 self.add(seq, message, report)?;
             }
@@ -186,12 +208,17 @@ impl Merge {
     }
 
     fn add(&mut self, seq: u64, message: ChatMessage, report: &mut ImportReport) -> Result<()> {
-        // Under another number only its time can tell that it was cleared, and a clock may have been wrong.
-        if seq <= self.cleared_to {
-            self.cleared = self.cleared.max(Some(message.timestamp));
-        }
+        let hides = |cleared: Cleared| {
+            seq <= cleared.seq || message.is_imported() && message.timestamp <= cleared.at
+        };
+        let is_cleared = self.cleared.is_some_and(hides);
         match self.foreign(seq, message) {
-            Ok(foreign) => self.new.messages.push(foreign),
+            Ok(foreign) => {
+                if is_cleared {
+                    self.out_of_context.add(&foreign);
+                }
+                self.new.messages.push(foreign);
+            }
             Err(reason) => {
                 report.refused.push(Refusal::new(format!("{}#{seq}", self.scope), reason))
             }
@@ -208,14 +235,14 @@ impl Merge {
         }
     }
 
-    /// Keeps what is new, once all records are known.
+    /// Keeps what is new, once all records are known; what of the settings is left out.
     pub(super) fn end_records(
         &mut self,
         runtime: &Handle,
         store: &FileConversationStore,
         head: &Head,
         report: &mut ImportReport,
-    ) -> Result<()> {
+    ) -> Result<Vec<LeftOut>> {
         // Of a conversation that has nothing in common with this one, only what was said before may have been forgotten.
         let newest = self.forgets.iter().map(|forget| forget.time).max();
         for (name, message) in std::mem::take(&mut self.missing) {
@@ -226,25 +253,30 @@ impl Merge {
             }
         }
         if self.is_exact() {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        // The same line has settings of its own, as long as they were not lost.
-        let state = State {
-            is_same: self.is_same_line(),
-            is_any_left: report.already_there > 0,
-            is_forgotten: report.forgotten > 0
-                && report.already_there == 0
-                && self.new.messages.is_empty(),
+        let is_any_left = report.already_there > 0 || !self.new.messages.is_empty();
+        let adoption = settings::Adoption {
+            line: if self.last == 0 { Line::Empty } else { self.line() },
+            is_later: self.is_later(),
+            // Whoever forgot everything that was said meant what was known of it too.
+            is_forgotten: report.forgotten > 0 && !is_any_left,
         };
-        runtime.block_on(adopt(store, head, self.cleared, state))?;
+        let left_out = runtime.block_on(settings::adopt(store, head, adoption))?;
         let mut new = std::mem::replace(&mut self.new, Foreign::new(SYSTEM));
         new.messages.sort_by_key(|foreign| foreign.message.timestamp);
-        let kept = runtime.block_on(new.import_into(store, |_| {}))?;
+        let cleared = std::mem::take(&mut self.out_of_context);
+        let kept = runtime.block_on(async {
+            let cleared = cleared.begin(store, &new.messages).await?;
+            let kept = new.import_into(store, |_| {}).await?;
+            cleared.end(store).await?;
+            Result::<_, Error>::Ok(kept)
+        })?;
         report.taken += kept.taken;
         report.already_there += kept.already_there;
         report.forgotten += kept.forgotten;
         report.refused.extend(kept.refused);
-        Ok(())
+        Ok(left_out)
     }
 
     /// Keeps a snapshot until its messages are there under other numbers.
@@ -273,58 +305,4 @@ impl Merge {
         let foreign: Vec<_> = foreign.collect();
         runtime.block_on(snapshot::keep(store, foreign, &mut report.refused))
     }
-}
-
-/// What is left here of what an export tells.
-#[derive(Clone, Copy)]
-struct State {
-    is_same: bool,
-    is_any_left: bool,
-    /// Whether all of it was forgotten.
-    is_forgotten: bool,
-}
-
-/// Takes over of the settings what is not said here: what the conversation is called, and up to when it was cleared.
-async fn adopt(
-    store: &FileConversationStore,
-    head: &Head,
-    newest_cleared: Option<Timestamp>,
-    State { is_same, is_any_left, is_forgotten }: State,
-) -> Result<()> {
-    if let Some(cleared) = head.profile.cleared.filter(|_| !is_same) {
-        clear(store, newest_cleared.map_or(cleared.at, |at| at.max(cleared.at))).await?;
-    }
-    let (here, mut there) = (store.profile().await?, Profile::clone(&head.profile));
-    if is_forgotten {
-        // What it was called and who spoke in it was forgotten with it.
-        there.undescribe();
-    }
-    let (title, tags) = (there.title.clone(), there.tags.clone());
-    let metadata = there.metadata.clone();
-    let (character, presets) = (there.character.clone(), there.presets.clone());
-    let lacks = (here.character.is_none() && character.is_some())
-        || presets.keys().any(|id| !here.presets.contains_key(id))
-        || (here.title.is_none() && title.is_some())
-        || (here.tags.is_empty() && !tags.is_empty())
-        || (here.metadata.is_empty() && !metadata.is_empty());
-    // A context is one as long as any of its messages is left, unless a repair went on without its settings.
-    let are_lost = is_any_left && here.character.is_none() && character.is_some();
-    if !lacks || is_same && !are_lost {
-        return Ok(());
-    }
-    let adopted = move |profile: &mut Profile| {
-        profile.title = profile.title.take().or(title);
-        if profile.tags.is_empty() {
-            profile.tags = tags;
-        }
-        if profile.metadata.is_empty() {
-            profile.metadata = metadata;
-        }
-        profile.character = profile.character.take().or(character);
-        for (id, preset) in presets {
-            profile.presets.entry(id).or_insert(preset);
-        }
-    };
-    store.change_profile(Box::new(adopted)).await?;
-    Ok(())
 }

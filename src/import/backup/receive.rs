@@ -9,11 +9,13 @@ use tokio::runtime::Handle;
 use super::OpenStore;
 use super::merge::Merge;
 use super::parse::{Elements, Head};
+use super::settings;
 use crate::error::{Error, Result};
-use crate::import::{ConversationReport, ImportReport};
+use crate::import::{ConversationReport, ImportReport, LeftOut};
 use crate::scope::Scope;
 use crate::store::artifact::{self, NewArtifact, add, cabinet, contents};
 use crate::store::backup::{Body, Record};
+use crate::store::imports::Forgotten;
 use crate::store::{
     Artifact, ConversationStore, Document, FileConversationStore, Profile, Progress, Snapshot,
     quarantine, snapshot,
@@ -27,6 +29,7 @@ const HIGHEST: u64 = u32::MAX as u64;
 const TOGETHER: usize = 32_768;
 const TOGETHER_BYTES: usize = 16 << 20;
 
+type Shown = Box<dyn Fn(Progress) + Send>;
 type Done = Box<dyn FnMut(&ConversationReport) + Send>;
 
 /// Takes elements in. It runs on a thread that may block.
@@ -34,8 +37,9 @@ pub(super) struct Receiver {
     runtime: Handle,
     open: OpenStore,
     stopped: Arc<AtomicBool>,
-    progress: Box<dyn Fn(Progress) + Send>,
+    progress: Shown,
     done: Done,
+    with_limits: bool,
     current: Option<Current>,
     reports: Vec<ConversationReport>,
 }
@@ -52,6 +56,7 @@ struct Current {
     seen: u64,
     settled: bool,
     report: ImportReport,
+    left_out: Vec<LeftOut>,
     snapshots: usize,
     artifacts: usize,
     read: usize,
@@ -62,10 +67,11 @@ impl Receiver {
         runtime: Handle,
         open: OpenStore,
         stopped: Arc<AtomicBool>,
-        progress: Box<dyn Fn(Progress) + Send>,
-        done: Done,
+        (progress, done): (Shown, Done),
+        with_limits: bool,
     ) -> Self {
-        Self { runtime, open, stopped, progress, done, current: None, reports: Vec::new() }
+        let reports = Vec::new();
+        Self { runtime, open, stopped, progress, done, with_limits, current: None, reports }
     }
 
     pub(super) fn reports(self) -> Vec<ConversationReport> {
@@ -83,7 +89,7 @@ impl Receiver {
 impl Elements for Receiver {
     fn begin(&mut self, head: Head) -> Result<()> {
         let scope: Scope = head.scope.parse()?;
-        head.check()?;
+        let head = head.checked()?;
         let store = self.runtime.block_on((self.open)(scope))?;
         if head.scope != store.scope().to_string() {
             return Err(Error::OtherScope);
@@ -104,6 +110,7 @@ impl Elements for Receiver {
             seen: tail.last_seq,
             settled: false,
             report: ImportReport::default(),
+            left_out: Vec::new(),
             snapshots: 0,
             artifacts: 0,
             read: 0,
@@ -195,14 +202,20 @@ impl Elements for Receiver {
         self.current()?.settle(&runtime)?;
         let Some(mut current) = self.current.take() else { return Ok(()) };
         let saved = current.merge.save_snapshots(&runtime, &current.store, &mut current.report)?;
-        let expired = current.store.reader().has_expired()?;
+        if self.with_limits {
+            current.set_limits(&runtime)?;
+        }
+        let stats = runtime.block_on(current.store.stats())?;
         let report = ConversationReport {
             scope: Scope::clone(current.store.scope()),
             thread: None,
             messages: current.report.sorted(),
-            expired,
+            expired: current.store.reader().has_expired()?,
             snapshots: current.snapshots + saved,
             artifacts: current.artifacts,
+            left_out: current.left_out,
+            limits: stats.retention,
+            hidden: stats.hidden,
         };
         (self.done)(&report);
         self.reports.push(report);
@@ -212,19 +225,23 @@ impl Elements for Receiver {
 
 impl Head {
     /// Refuses settings that no store has written: their ids become the names of files, and their numbers go on rising.
-    fn check(&self) -> Result<()> {
-        let profile = &self.profile;
+    fn checked(mut self) -> Result<Self> {
+        let profile = &mut self.profile;
+        let imports = self.imports.as_deref().map(Forgotten::parse);
+        let imports = imports.unwrap_or_else(|| Some(Forgotten::default()));
+        profile.imports = imports.as_ref().map_or(0, |list| list.rev);
         let ids_are_ids = profile.snapshots.keys().all(|id| snapshot::is_id(id))
             && profile.artifacts.keys().all(|id| artifact::is_id(id));
         let cleared = profile.cleared.map_or(0, |cleared| cleared.seq);
         let numbers = profile.snapshots.values().copied().chain([
             profile.rev,
+            profile.imports,
             cleared,
             profile.pruned.highest(),
             profile.restored.highest(),
         ]);
-        match ids_are_ids && numbers.max() <= Some(HIGHEST) {
-            true => Ok(()),
+        match ids_are_ids && imports.is_some() && numbers.max() <= Some(HIGHEST) {
+            true => Ok(self),
             false => Err(Error::InvalidMessage { reason: "the settings of the export are none" }),
         }
     }
@@ -253,13 +270,22 @@ impl Current {
             return Ok(());
         }
         self.put_back()?;
-        self.merge.end_records(runtime, &self.store, &self.head, &mut self.report)?;
-        if self.merge.is_same_line() {
-            let later = Profile::clone(&self.head.profile);
-            self.store.writer().blocking_lock().take_over_profile(later)?;
-            restore_documents(runtime, &self.store, &self.head)?;
+        let (store, head) = (&self.store, &self.head);
+        self.left_out = self.merge.end_records(runtime, store, head, &mut self.report)?;
+        if self.merge.is_exact() {
+            store.writer().blocking_lock().confine_profile()?;
+        } else if self.merge.is_later() {
+            store.writer().blocking_lock().take_over_profile(&head.profile)?;
+            restore_documents(runtime, store, head)?;
         }
         Ok(())
+    }
+
+    /// Has the conversation keep as much as the export's does, and no more.
+    fn set_limits(&mut self, runtime: &Handle) -> Result<()> {
+        let limits = settings::limits(&self.head.profile);
+        self.left_out.retain(|left_out| !matches!(left_out, LeftOut::Limits(_)));
+        runtime.block_on(limits.set(&self.store))
     }
 }
 

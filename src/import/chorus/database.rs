@@ -3,11 +3,18 @@
 use super::row::{self, Row};
 use crate::blob::Blobs;
 use crate::error::Result;
+use crate::import::PassedOver;
 use crate::import::RefusalReason::{self, Corrupt};
 use crate::import::sqlite::{self, Sqlite, number, text};
 
 /// Rows of these have no place in a store.
-const OTHERS: [&str; 5] = ["branches", "audit_log", "thread_steps", "processes", "settings"];
+const OTHERS: [(&str, &str); 5] = [
+    ("branches", "names and states of threads"),
+    ("audit_log", "rows of the audit log"),
+    ("thread_steps", "steps of threads"),
+    ("processes", "processes"),
+    ("settings", "settings of the bot"),
+];
 
 #[derive(Debug)]
 pub(super) struct Database(Sqlite);
@@ -31,15 +38,15 @@ impl Database {
         Ok(Self(database))
     }
 
-    /// How many rows of other tables there are.
-    pub(super) fn others(&self) -> Result<usize> {
-        let mut rows = 0;
-        for table in OTHERS {
+    /// The rows of other tables.
+    pub(super) fn others(&self) -> Result<PassedOver> {
+        let mut others = PassedOver::default();
+        for (table, kind) in OTHERS {
             if self.0.has(table)? {
-                rows += self.0.count(table)?;
+                others.add(kind, self.0.count(table)?);
             }
         }
-        Ok(rows)
+        Ok(others)
     }
 
     /// Hands over every message, or the name of one that is none and why, in the order of their ids. Where the database

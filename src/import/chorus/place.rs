@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
+use crate::blob::{Blobs, fs::FsBlobs};
 use crate::error::{Error, Result};
 use crate::import::given;
+use crate::import::level::Level;
 
 /// The database within its folder, unless it is named.
 const FILE: &str = "chorus.db";
@@ -46,36 +47,8 @@ impl Place {
         (!leads_away).then(|| self.agents.folder(agent).folder("sessions"))
     }
 
-    /// How many files of agents are no sessions that the database knows. What cannot be looked into counts as one.
-    pub(super) fn others(&self, is_known: &dyn Fn(&str, &[u8]) -> bool) -> usize {
-        let mut others = 0;
-        for (agent, kind) in list(&*self.agents, &mut others) {
-            let (EntryKind::Folder, Ok(agent)) = (kind, String::from_utf8(agent)) else {
-                others += 1;
-                continue;
-            };
-            let folder = self.agents.folder(&agent);
-            for (name, kind) in list(&*folder, &mut others) {
-                match (kind, name.as_slice()) {
-                    (EntryKind::Folder, b"docs") => {
-                        others += list(&*folder.folder("docs"), &mut 0).len();
-                    }
-                    (EntryKind::Folder, b"sessions") => {
-                        let files = list(&*folder.folder("sessions"), &mut others);
-                        others += files.iter().filter(|(name, _)| !is_known(&agent, name)).count();
-                    }
-                    _ => others += 1,
-                }
-            }
-        }
-        others
+    /// The folder that those of all agents are in.
+    pub(super) fn level(&self) -> Level {
+        Level::of(Arc::clone(&self.agents), "agents")
     }
-}
-
-fn list(folder: &dyn Blobs, others: &mut usize) -> Vec<(Vec<u8>, EntryKind)> {
-    let mut entries = Vec::new();
-    if folder.list(&mut |name, kind| entries.push((name.to_vec(), kind))).is_err() {
-        *others += 1;
-    }
-    entries
 }

@@ -23,6 +23,11 @@ pub(super) fn file(id: &str) -> String {
     format!("{id}.json")
 }
 
+/// Where the file of a session is, below the folder of chorus.
+pub(super) fn place(saved: &Saved) -> String {
+    format!("agents/{}/sessions/{}", saved.agent, file(&saved.id))
+}
+
 /// A session without its messages; its id is surely no path.
 pub(super) fn begin(saved: &Saved) -> Result<Snapshot, RefusalReason> {
     let time = |text: &Option<String>, reason| {
@@ -46,6 +51,33 @@ pub(super) fn begin(saved: &Saved) -> Result<Snapshot, RefusalReason> {
         snapshot.summary.clone_from(summary);
     }
     Ok(snapshot)
+}
+
+/// What the file of a session says of itself, as its row would.
+#[derive(Deserialize)]
+struct About {
+    session_id: String,
+    timestamp: Option<String>,
+    description: Option<String>,
+    summary: Option<String>,
+    window_start: Option<String>,
+    window_end: Option<String>,
+}
+
+/// The session that a file by itself tells of, if it is the one that the file's name says.
+pub(super) fn about(agent: &str, id: &str, bytes: &[u8]) -> Result<Saved, RefusalReason> {
+    let about: About = json::object(json::text(bytes)?, "its fields are not those of a session")?;
+    if about.session_id != id {
+        return Err(Corrupt("its session_id is not what its name says"));
+    }
+    Ok(Saved {
+        id: id.to_owned(),
+        agent: agent.to_owned(),
+        description: about.description,
+        summary: about.summary,
+        saved_at: about.timestamp,
+        window: [about.window_start, about.window_end],
+    })
 }
 
 /// The session with which messages it holds. A message that is none is refused alone.

@@ -61,8 +61,7 @@ pub(super) fn read(
             Err(reason) => foreign.refused.push(Refusal::new(place, reason)),
         }
     }
-    // Stable: what was said in the same millisecond stays in the file's order.
-    foreign.messages.sort_by_key(|foreign| foreign.message.timestamp);
+    foreign.is_a_line = true;
     Ok(expiry)
 }
 

@@ -45,7 +45,7 @@ pub(super) fn read(
             continue;
         }
         let Some(id) = name.strip_suffix(CONTENTS.as_bytes()) else {
-            foreign.passed_over += 1;
+            foreign.passed_over.add("files of another kind", 1);
             continue;
         };
         let (EntryKind::File, Ok(id)) = (kind, str::from_utf8(id)) else {

@@ -36,7 +36,7 @@ pub(super) fn read(level: &Level, scope: Scope, id: &str) -> Result<Option<Forei
             {
                 foreign.refused.push(level.refusal(name, misnamed(kind)));
             }
-            _ => foreign.passed_over += 1,
+            _ => foreign.passed_over.add("other entries of conversations", 1),
         }
     }
     if !is_one && foreign.refused.is_empty() {

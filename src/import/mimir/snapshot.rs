@@ -48,7 +48,7 @@ pub(super) fn read(
         let id = match (kind, str::from_utf8(&name)) {
             (EntryKind::Folder, Ok(id)) => id,
             (EntryKind::File, _) => {
-                foreign.passed_over += usize::from(name != INDEX);
+                foreign.passed_over.add("files beside folders", usize::from(name != INDEX));
                 continue;
             }
             (kind, _) => {
@@ -59,7 +59,8 @@ pub(super) fn read(
         let below = level.below(id);
         let entries = below.list(&mut foreign.refused)?;
         let is_ours = |name: &[u8]| name == METADATA.as_bytes() || name == STATE.as_bytes();
-        foreign.passed_over += entries.iter().filter(|(name, _)| !is_ours(name)).count();
+        let others = entries.iter().filter(|(name, _)| !is_ours(name)).count();
+        foreign.passed_over.add("other entries of snapshots", others);
         let place = level.place(id);
         match one(&below, conversation, id, lines, &foreign.messages)? {
             Ok((snapshot, origins)) => {

@@ -43,7 +43,7 @@ pub(super) fn read(
         let said = modified.checked_add(SignedDuration::from_millis(at)).unwrap_or(modified);
         match message(row.get(), id, &mut twins) {
             Ok((message, others)) => {
-                foreign.passed_over += others;
+                foreign.passed_over.add("parts that are no text", others);
                 let message = message.map(|message| message.said_at(said).found_in(place));
                 foreign.messages.extend(message);
             }

@@ -86,7 +86,7 @@ pub(super) fn read(item: &Item<'_>) -> Result<ForeignConversation, RefusalReason
     let foreign = &mut conversation.foreign;
     foreign.is_a_line = true;
     let all = fields.mapping.values().filter(|node| node.message.is_some()).count();
-    foreign.passed_over = all.saturating_sub(path.len());
+    foreign.passed_over.add("messages of other branches", all.saturating_sub(path.len()));
     let mut before = created_at;
     for (node, json) in path {
         take(id, node, json, &format!("{}/{node}", item.place), &mut before, foreign);
@@ -133,10 +133,12 @@ fn take(
 ) {
     match message(conversation, node, json, before) {
         Ok(Read { message: Some(message), others }) => {
-            foreign.passed_over += others;
+            foreign.passed_over.add("parts that are no text", others);
             foreign.messages.push(message.found_in(place.to_owned()));
         }
-        Ok(Read { message: None, .. }) => foreign.passed_over += 1,
+        Ok(Read { message: None, .. }) => {
+            foreign.passed_over.add("messages without words", 1);
+        }
         Err(reason) => foreign.refused.push(Refusal::new(place, reason)),
     }
 }

@@ -9,6 +9,7 @@ use crate::store::artifact::cabinet;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, unreadable};
+use crate::store::imports;
 use crate::store::pen::Pen;
 use crate::store::profile::Profile;
 use crate::store::quarantine;
@@ -162,13 +163,16 @@ pub(crate) fn accept(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
     }
     let last = tail.last_seq;
     let artifacts = cabinet::there(pen.folder, tail)?;
+    let imports = imports::revision(pen.folder)?;
     if is_known {
         return pen.change_profile(tail, |profile| {
             (profile.snapshots, profile.artifacts) = (there, artifacts);
+            profile.imports = imports;
         });
     }
     pen.renew_profile(tail, |profile| {
         (profile.snapshots, profile.artifacts) = (there, artifacts);
+        profile.imports = imports;
         profile.restored.extend(std::iter::once(1..=last));
     })
 }

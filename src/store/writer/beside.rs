@@ -28,8 +28,9 @@ impl Writer {
             }
             pen.change_profile(tail, |kept| {
                 // What is not for a host to say stays as it is.
-                let Profile { rev, snapshots, restored, artifacts, .. } = std::mem::take(kept);
-                *kept = Profile { rev, snapshots, restored, artifacts, ..profile };
+                let own = std::mem::take(kept);
+                let Profile { rev, snapshots, restored, artifacts, imports, .. } = own;
+                *kept = Profile { rev, snapshots, restored, artifacts, imports, ..profile };
             })?;
             Ok(Profile::clone(&tail.profile))
         })

@@ -1,13 +1,12 @@
 //! Putting back what a conversation held, under the numbers that it had.
 
-use std::sync::Arc;
+use jiff::Timestamp;
 
 use super::Writer;
 use crate::error::{Error, Result};
 use crate::store::artifact::{Artifact, cabinet};
 use crate::store::backup::{Body, Record};
 use crate::store::bulk::Batch;
-use crate::store::cleanup;
 use crate::store::draft::Draft;
 use crate::store::name::{RecordKind, RecordName};
 use crate::store::pen::Pen;
@@ -27,18 +26,26 @@ impl Writer {
     }
 
     /// Takes over the settings of a later state of the same conversation.
-    pub(crate) fn take_over_profile(&mut self, later: Profile) -> Result<()> {
-        let reader = Arc::clone(&self.reader);
+    pub(crate) fn take_over_profile(&mut self, later: &Profile) -> Result<()> {
+        let now = self.limits.clock.now().timestamp();
         self.locked(|pen, tail, _| {
             pen.check_settings(tail)?;
             if tail.profile.rev >= later.rev {
                 return Ok(());
             }
-            if tail.profile.retention.is_none() && later.retention.is_some() {
-                cleanup::before_widening(&reader, pen, tail)?;
-            }
+            let later = confined(later, tail, now);
             let erased = tail.erased.clone();
             pen.change_profile(tail, |profile| profile.take_over(later, &erased))
+        })
+    }
+
+    /// Has the settings hide nothing that is yet to be said.
+    pub(crate) fn confine_profile(&mut self) -> Result<()> {
+        let now = self.limits.clock.now().timestamp();
+        self.locked(|pen, tail, _| {
+            pen.check_settings(tail)?;
+            let confined = confined(&tail.profile, tail, now);
+            pen.change_profile(tail, |profile| *profile = confined)
         })
     }
 
@@ -99,6 +106,12 @@ impl Writer {
     pub(crate) fn restore_artifact(&mut self, artifact: &Artifact) -> Result<()> {
         self.locked(|pen, _, _| cabinet::put_meta(pen, artifact))
     }
+}
+
+/// Settings that hide no more than is there.
+fn confined(profile: &Profile, tail: &Tail, now: Timestamp) -> Profile {
+    let newest = tail.newest.timestamp().unwrap_or(Timestamp::MIN);
+    profile.within(tail.last_seq, newest, now)
 }
 
 fn publish(pen: &Pen<'_>, tail: &mut Tail, records: Vec<(RecordName, Draft)>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use serde::Serialize;
-use sottovoce::{Foreign, ImportReport, Progress, Refusal};
+use sottovoce::{Foreign, ImportReport, PassedOver, Progress, Refusal};
 
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
@@ -16,6 +16,7 @@ mod discord;
 mod elara;
 mod jsonl;
 pub(crate) mod keys;
+mod limits;
 mod llm_generator;
 mod mimir;
 mod openai;
@@ -76,6 +77,7 @@ struct Summary<'a> {
     forgotten: usize,
     refused: usize,
     passed_over: usize,
+    passed_over_kinds: &'a PassedOver,
     forms: &'a std::collections::BTreeMap<&'static str, usize>,
 }
 
@@ -123,7 +125,8 @@ fn tell(session: &Session, system: &'static str, report: &ImportReport, dry_run:
             already_there: report.already_there,
             forgotten: report.forgotten,
             refused: refused.len(),
-            passed_over: report.passed_over,
+            passed_over: report.passed_over.total(),
+            passed_over_kinds: &report.passed_over,
             forms: &report.forms,
         })?;
     } else {
@@ -146,6 +149,15 @@ fn list(refused: &[Refusal]) -> std::io::Result<()> {
     }
 }
 
+/// What was passed over, by what it is.
+fn passed_over(others: &PassedOver) -> String {
+    let kinds: Vec<_> = others.kinds().map(|(kind, number)| format!("{number} {kind}")).collect();
+    match kinds.is_empty() {
+        true => String::new(),
+        false => format!("; passed over: {}", kinds.join(", ")),
+    }
+}
+
 fn row(refusal: &Refusal) -> RefusedRow<'_> {
     let (reason, why) = (refusal.reason.code(), refusal.reason.to_string());
     RefusedRow { refused: &refusal.file, reason, why }
@@ -158,12 +170,12 @@ fn in_words(report: &ImportReport, dry_run: bool) -> String {
         (report.already_there, "already there"),
         (report.forgotten, "forgotten since they were taken"),
         (report.refused.len(), "refused"),
-        (report.passed_over, "other files passed over"),
     ] {
         if number > 0 {
             words.push_str(&format!(", {number} {what}"));
         }
     }
+    words.push_str(&passed_over(&report.passed_over));
     let forms: Vec<_> =
         report.forms.iter().map(|(form, number)| format!("{number} {form}")).collect();
     if !forms.is_empty() {

@@ -1,5 +1,6 @@
 //! `sottovoce persona`
 
+pub(crate) mod attach;
 mod create;
 mod delete;
 mod edit;
@@ -18,6 +19,7 @@ Examples:
   sottovoce persona edit \"Dive Instructor\" --expiry-days 30
   sottovoce persona delete \"Dive Instructor\"
   sottovoce context create --preset calm-counselor     and talk to one
+  sottovoce --scope dm/42 persona attach calm-counselor    for a conversation that is there
 
 Exit codes:
   0  done                          2  the command was mistyped, or a figure is not within its limits
@@ -51,6 +53,9 @@ enum Action {
     Create(create::Args),
     Edit(edit::Args),
     Delete(delete::Args),
+    Attach(attach::Args),
+    /// Takes the personality away from the conversation that --scope names; every message stays
+    Detach,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -70,6 +75,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         Action::Create(args) => return create::run(session, args).await,
         Action::Edit(args) => return edit::run(session, args).await,
         Action::Delete(args) => return delete::run(session, &args).await,
+        Action::Attach(args) => return attach::run(session, args).await,
+        Action::Detach => return attach::detach(session).await,
     }
     Ok(Exit::Done)
 }

@@ -54,7 +54,9 @@ fn the_discord_bots_conversations_go_into_scopes_of_their_own_once() {
         again[1],
         serde_json::json!({
             "conversation": "dm/1300000000000000001", "thread": "emma", "taken": 0, "alreadyThere": 4,
-            "forgotten": 0, "refused": 0, "expired": true, "snapshots": 0, "artifacts": 0,
+            "forgotten": 0, "refused": 0, "expired": true, "snapshots": 0, "artifacts": 0, "hidden": 0,
+            "leftOut": [{"setting": "limits", "retention": {"maxMessages": 15, "ttlSeconds": 86400}}],
+            "passedOver": 0, "passedOverKinds": {},
         })
     );
     assert_eq!((&again[7]["taken"], &again[7]["alreadyThere"]), (&0.into(), &55.into()));
@@ -63,6 +65,52 @@ fn the_discord_bots_conversations_go_into_scopes_of_their_own_once() {
         out(&skipped),
         "took 0 messages in 0 conversations, 7 left out because they expired\n"
     );
+}
+
+#[test]
+fn the_bots_limits_are_told_and_set_only_for_whoever_says_so() {
+    let home = Home::new();
+    let folder = fixtures("discord");
+    let refused = import(&home, &["import", "discord", &folder, "--with-limits"]);
+    assert_eq!(code(&refused), 2);
+    let said = err(&refused);
+    assert!(said.contains("at most 15 messages, for 1 d") && said.contains("--yes"), "{said}");
+    assert!(said.contains("hide at least 55"), "{said}");
+    let taken = import(&home, &["import", "discord", &folder]);
+    assert!(err(&taken).contains("--with-limits sets them"), "{}", err(&taken));
+    assert_eq!(tail(&home, "dm/1300000000000000001").len(), 16);
+    let limited = import(&home, &["import", "discord", &folder, "--with-limits", "--yes"]);
+    assert_eq!(code(&limited), 0, "{}", err(&limited));
+    let first = out(&limited).lines().next().unwrap().to_owned();
+    assert!(first.contains("16 messages hidden by the limits here"), "{first}");
+    assert!(tail(&home, "dm/1300000000000000001").is_empty());
+}
+
+#[test]
+fn any_conversation_can_be_given_a_personality_and_loses_no_word_by_it() {
+    let home = Home::new();
+    for scope in ["dm/42", "named/mira"] {
+        let kept = home.feed(&["--scope", scope, "append"], user("the words"));
+        assert_eq!(code(&kept), 0, "{}", err(&kept));
+    }
+    let attach = ["--scope", "dm/42", "persona", "attach", "calm-counselor"];
+    assert_eq!(code(&home.run(&attach)), 0);
+    let again = home.run(&attach);
+    assert_eq!(code(&again), 2);
+    assert!(err(&again).contains("persona detach"), "{}", err(&again));
+    let prompt = || out(&home.run(&["--scope", "dm/42", "prompt", "x", "--renderer", "text"]));
+    assert!(prompt().contains("counselor") && prompt().contains("the words"), "{}", prompt());
+    assert_eq!(code(&home.run(&["--scope", "dm/42", "persona", "detach"])), 0);
+    assert!(!prompt().contains("counselor") && prompt().contains("the words"), "{}", prompt());
+
+    let create = ["--scope", "named/mira", "context", "create", "--preset", "calm-counselor"];
+    let made = home.run(&create);
+    assert_eq!((code(&made), out(&made).trim()), (0, "mira"), "{}", err(&made));
+    let listed = rows(&home.run(&["context", "list", "--json"]));
+    assert_eq!((&listed[0]["id"], &listed[0]["messages"]), (&"mira".into(), &1.into()));
+    assert_eq!((&listed[0]["name"], &listed[0]["expiryDays"]), (&"mira".into(), &36_500.into()));
+    let other = home.run(&["--scope", "dm/42", "context", "create", "--preset", "calm-counselor"]);
+    assert_eq!(code(&other), 2);
 }
 
 #[test]
@@ -76,9 +124,10 @@ fn chorus_comes_with_its_snapshots_and_leaves_nothing_plain_behind() {
     assert_eq!(code(&taken), 0, "{}", err(&taken));
     assert_eq!(
         out(&taken),
-        "named/kitchen-2  took 14 messages\n\
-         named/mira  took 29 messages, 1 snapshot\n\
-         took 43 messages in 2 conversations, 1 snapshot, 18 other entries passed over\n"
+        "named/kitchen-2  took 14 messages, 1 artifact\n\
+         named/mira  took 29 messages, 1 snapshot, 2 artifacts\n\
+         took 43 messages in 2 conversations, 1 snapshot, 4 artifacts; passed over: \
+         12 names and states of threads, 1 steps of threads\n"
     );
     assert_eq!(out(&dry), out(&taken).replace("took", "would take"));
     let stored = tail(&home, "named/mira");
@@ -110,8 +159,8 @@ fn contexts_of_mcp_llm_generator_come_with_their_presets_once() {
         "named/context-mep92q9v-mkorf9  took 28 messages, expired\n\
          named/context-mepaalnu-gck64a  took 7 messages, expired\n\
          named/context-mepkttns-q515ad  took 4 messages, expired\n\
-         took 39 messages in 3 conversations, 6 presets, 3 of the conversations expired, \
-         16 other entries passed over\n"
+         took 39 messages in 3 conversations, 6 presets, 3 of the conversations expired; \
+         passed over: 16 rows of other tables\n"
     );
     assert_eq!(out(&dry), out(&taken).replace("took", "would take"));
     let scope = "named/context-mepaalnu-gck64a";
@@ -165,11 +214,7 @@ fn chatgpts_export_and_completions_come_under_their_own_names_once() {
     assert!(!home.key().exists() && !home.store().exists());
     let taken = import(&home, &["import", "openai", &folder]);
     assert_eq!(code(&taken), 0, "{}", err(&taken));
-    assert!(
-        out(&taken).ends_with("took 8 messages in 3 conversations, 8 other entries passed over\n"),
-        "{}",
-        out(&taken)
-    );
+    assert!(out(&taken).ends_with("took 8 messages in 3 conversations, XX\n"), "{}", out(&taken));
     let stored = tail(&home, "named/6f0a3c1e-1111-4aaa-8bbb-000000000001");
     assert_eq!(stored[3]["content"], "Four hours, at 24 °C.");
 

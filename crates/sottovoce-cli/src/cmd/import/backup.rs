@@ -7,6 +7,7 @@ use sottovoce::{Backup, ConversationReport, EncryptionKey, Error, OpenStore, Sco
 
 use super::conversations;
 use super::keys::Sources;
+use super::limits::Limits;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -28,8 +29,9 @@ Exit codes:
 /// Takes back what `sottovoce export` has written: JSON, or a sealed backup
 ///
 /// Each conversation goes where it was. Into an empty one it goes exactly as it was, to the number, with its settings,
-/// artifacts and snapshots. Into any other goes what is not there yet; nothing is doubled, and what was forgotten there
-/// since stays forgotten.
+/// artifacts, snapshots and limits. Into any other goes what is not there yet; nothing is doubled, and what was forgotten
+/// there since stays forgotten. Nothing that is there and not in the file is removed, hidden or cleared, limits stay as
+/// they are there, and a persona comes into no other conversation than its own: what is left out for that is told.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -38,12 +40,18 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     keys: Sources,
+
+    #[command(flatten)]
+    limits: Limits,
 }
 
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     conversations::check(session)?;
     let Some(others) = args.keys.read()? else { return Ok(Exit::Interrupted) };
-    let mut backup = Backup::new(args.file);
+    if args.limits.are_wanted && !args.limits.confirm_those_of("the backup")? {
+        return Ok(Exit::Interrupted);
+    }
+    let mut backup = Backup::new(args.file).with_limits(args.limits.are_wanted);
     for text in others {
         for key in readings(&text)? {
             backup = backup.key(key);

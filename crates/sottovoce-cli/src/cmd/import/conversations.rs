@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 use sottovoce::{
-    ConversationReport, ForeignConversation, ForeignConversations, ForeignPresets, PresetReport,
-    Progress, Refusal, Scope,
+    ConversationReport, ForeignConversation, ForeignConversations, ForeignLimits, ForeignPresets,
+    LeftOut, PassedOver, PresetReport, Progress, Refusal, Retention, Scope,
 };
 
+use super::limits::{self, Limits};
 use super::{advance, list, row};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -27,6 +28,8 @@ pub(super) fn check(session: &Session) -> Result<(), Failure> {
 pub(super) struct Wishes {
     pub(super) dry_run: bool,
     pub(super) skip_expired: bool,
+    /// Whether the limits of the source are to be set here, and whether that is confirmed already.
+    pub(super) limits: Limits,
 }
 
 /// Reads all that a source has, and keeps it.
@@ -67,6 +70,18 @@ struct ConversationRow<'a> {
     expired: bool,
     snapshots: usize,
     artifacts: usize,
+    hidden: u64,
+    #[serde(skip_serializing_if = "is_forever")]
+    limits: Retention,
+    #[serde(skip_serializing_if = "<[LeftOut]>::is_empty")]
+    left_out: &'a [LeftOut],
+    passed_over: usize,
+    passed_over_kinds: &'a PassedOver,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn is_forever(limits: &Retention) -> bool {
+    *limits == Retention::FOREVER
 }
 
 /// What all conversations came to.
@@ -86,12 +101,17 @@ pub(super) struct Total {
     artifacts: usize,
     presets: usize,
     presets_already_there: usize,
+    presets_replaced: Vec<String>,
+    hidden: u64,
     passed_over: usize,
+    passed_over_kinds: PassedOver,
+    #[serde(skip)]
+    limits: Option<ForeignLimits>,
 }
 
 /// Puts each conversation into its scope, and tells what came of it.
 async fn keep(session: &Session, mut found: ForeignConversations, wishes: Wishes) -> Outcome {
-    let Wishes { dry_run, skip_expired } = wishes;
+    let Wishes { dry_run, skip_expired, limits } = wishes;
     let config = session.config()?;
     let is_empty = found.conversations.is_empty() && found.presets.presets.is_empty();
     let stores = if dry_run || is_empty {
@@ -103,9 +123,16 @@ async fn keep(session: &Session, mut found: ForeignConversations, wishes: Wishes
         system: found.system,
         dry_run,
         skipped_expired: if skip_expired { found.skip_expired() } else { 0 },
-        passed_over: found.passed_over,
+        passed_over: found.passed_over.total(),
+        passed_over_kinds: found.passed_over.clone(),
         ..Total::default()
     };
+    if limits.are_wanted {
+        if !dry_run && !limits.confirm(found.limits(), found.over_limits())? {
+            return Ok(Exit::Interrupted);
+        }
+        found.with_limits();
+    }
     let mut refused = std::mem::take(&mut found.refused);
     let mut interrupt = Interrupt::listen()?;
     for conversation in found.conversations {
@@ -127,6 +154,7 @@ async fn keep(session: &Session, mut found: ForeignConversations, wishes: Wishes
         let report = take_presets(&stores, found.presets, dry_run).await?;
         total.presets = report.taken;
         total.presets_already_there = report.already_there;
+        total.presets_replaced = report.replaced;
         total.forgotten += report.forgotten;
         refused.extend(report.refused);
     }
@@ -178,7 +206,14 @@ impl Total {
         self.expired += usize::from(report.expired);
         self.snapshots += report.snapshots;
         self.artifacts += report.artifacts;
-        self.passed_over += messages.passed_over;
+        self.passed_over += messages.passed_over.total();
+        self.passed_over_kinds.extend(&messages.passed_over);
+        self.hidden += report.hidden;
+        let limits = report.left_out.iter().find_map(|left_out| match left_out {
+            LeftOut::Limits(limits) => Some(*limits),
+            _ => None,
+        });
+        self.limits = self.limits.or(limits);
     }
 }
 
@@ -201,6 +236,11 @@ pub(super) fn tell(
             expired: report.expired,
             snapshots: report.snapshots,
             artifacts: report.artifacts,
+            hidden: report.hidden,
+            limits: report.limits,
+            left_out: &report.left_out,
+            passed_over: messages.passed_over.total(),
+            passed_over_kinds: &messages.passed_over,
         });
     }
     let thread = thread.map(|thread| format!(" {DIM}thread{DIM:#} {}", output::printable(thread)));
@@ -222,6 +262,25 @@ pub(super) fn tell(
     add_counted(&mut words, report.artifacts, "artifact");
     if report.expired {
         words.push_str(&format!(", {WARN}expired{WARN:#}"));
+    }
+    if report.hidden > 0 {
+        let hidden = output::messages(usize::try_from(report.hidden).unwrap_or(usize::MAX));
+        let limits = limits::in_words(report.limits.into());
+        words.push_str(&format!("; {WARN}{hidden} hidden{WARN:#} by the limits here: {limits}"));
+    } else if !is_forever(&report.limits) {
+        words.push_str(&format!("; limits here: {}", limits::in_words(report.limits.into())));
+    }
+    for left_out in &report.left_out {
+        match left_out {
+            LeftOut::Persona => words.push_str(&format!(
+                "; {WARN}left out{WARN:#} its persona, since this is another conversation"
+            )),
+            LeftOut::Preset { id } => words.push_str(&format!(
+                "; {WARN}left out{WARN:#} the preset {}, since there is one of that id, or no room",
+                output::printable(id)
+            )),
+            _ => {}
+        }
     }
     output::line(words)
 }
@@ -250,10 +309,23 @@ fn end(session: &Session, total: &Total, refused: &[Refusal]) -> std::io::Result
             (total.refused, "refused"),
             (total.expired, "of the conversations expired"),
             (total.skipped_expired, "left out because they expired"),
-            (total.passed_over, "other entries passed over"),
         ],
     );
-    output::line(words)
+    words.push_str(&super::passed_over(&total.passed_over_kinds));
+    output::line(words)?;
+    for id in &total.presets_replaced {
+        output::note(&format!(
+            "the preset {} is built in; the imported text now stands in its place",
+            output::printable(id)
+        ));
+    }
+    if let Some(limits) = total.limits {
+        output::note(&format!(
+            "the limits there ({}) are not set here, so that every word is kept; --with-limits sets them",
+            limits::in_words(limits)
+        ));
+    }
+    Ok(())
 }
 
 fn verb(dry_run: bool) -> &'static str {

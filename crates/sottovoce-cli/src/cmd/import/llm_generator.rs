@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use sottovoce::LlmGeneratorDatabase;
 
 use super::conversations::{self, Wishes};
+use super::limits::Limits;
 use crate::exit::Outcome;
 use crate::session::Session;
 
@@ -38,6 +39,6 @@ pub(crate) struct Args {
 
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let source = LlmGeneratorDatabase::new(args.path, session.clock().now().timestamp());
-    let wishes = Wishes { dry_run: args.dry_run, skip_expired: false };
+    let wishes = Wishes { dry_run: args.dry_run, skip_expired: false, limits: Limits::default() };
     conversations::take_over(session, wishes, |progress| source.read(progress)).await
 }

@@ -1,8 +1,9 @@
 //! `sottovoce context create`
 
-use sottovoce::{NewContext, PersonaChange, Preset};
+use sottovoce::{NewContext, Persona, PersonaChange, Preset, Scope};
 
 use super::shown;
+use crate::cmd::persona::attach::attach;
 use crate::cmd::persona::traits::{self, Traits};
 use crate::cmd::prune::beginning;
 use crate::exit::{Exit, Failure, Outcome};
@@ -14,12 +15,14 @@ Examples:
   sottovoce context create --preset calm-counselor
   sottovoce context create --preset calm-counselor --name Evenings --expiry-days 30
   sottovoce context create --name Kitchen --system-prompt \"You are a sous chef.\" --temperature 0.3
-  sottovoce --context Kitchen chat                and talk to it";
+  sottovoce --context Kitchen chat                and talk to it
+  sottovoce --scope named/mira context create --preset calm-counselor    of a conversation that is there";
 
 /// Makes a context: a conversation in which the model plays a part
 ///
 /// The part is that of a preset, changed by what else is given, or one's own with --system-prompt. Prints its id.
-/// Without a word for so many days it expires; what has expired can be extended until it is removed.
+/// Without a word for so many days it expires; what has expired can be extended until it is removed. With --scope
+/// named/NAME the conversation of that name becomes one, with all its messages, and expires only if --expiry-days says so.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -38,12 +41,20 @@ pub(crate) struct Args {
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
     let change = args.traits.change()?;
+    if session.scope != Scope::Default {
+        return of_scope(session, args.preset, args.name, &change).await;
+    }
     let new = match &args.preset {
         Some(preset) => {
             let preset = Preset::find(session.presets(&config).await?, preset)?;
             NewContext::from_preset(&preset, args.name, change)
         }
-        None => own(args.name, &change)?,
+        None => {
+            let persona = own(&change)?;
+            let first = persona.system_prompt.trim().lines().next().unwrap_or_default();
+            let name = args.name.unwrap_or_else(|| beginning(first));
+            NewContext::new(name, persona)
+        }
     };
     // Before a key is made for it.
     new.check()?;
@@ -62,14 +73,42 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn own(name: Option<String>, change: &PersonaChange) -> Result<NewContext, Failure> {
-    let persona = traits::made(change).ok_or_else(|| {
+/// Makes a context of the conversation that --scope names.
+async fn of_scope(
+    session: &Session,
+    preset: Option<String>,
+    name: Option<String>,
+    change: &PersonaChange,
+) -> Outcome {
+    let Scope::Named { id } = &session.scope else {
+        return Err(Failure::input(
+            "a context is a conversation of a scope named/NAME",
+            "give any other conversation a personality with `sottovoce --scope … persona attach`",
+        ));
+    };
+    let config = session.config()?;
+    let name = name.unwrap_or_else(|| id.clone());
+    let (persona, preset) = match preset {
+        Some(preset) => {
+            let preset = Preset::find(session.presets(&config).await?, &preset)?;
+            (preset.persona, Some(preset.id))
+        }
+        None => (own(change)?, None),
+    };
+    attach(session, &config, (persona, preset), change, Some(name)).await?;
+    let made = session.contexts_or_make(&config)?.get(id).await?;
+    match session.json {
+        true => shown::show(session, &made)?,
+        false => output::line(&made.id)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn own(change: &PersonaChange) -> Result<Persona, Failure> {
+    traits::made(change).ok_or_else(|| {
         Failure::input(
             "a context needs a preset or a system prompt",
             "give --preset, --system-prompt or --system-prompt-file; `sottovoce persona list` shows the presets",
         )
-    })?;
-    let first = persona.system_prompt.trim().lines().next().unwrap_or_default();
-    let name = name.unwrap_or_else(|| beginning(first));
-    Ok(NewContext::new(name, persona))
+    })
 }

@@ -1,0 +1,96 @@
+//! What of an export's settings a conversation takes over that has settings of its own.
+
+use super::parse::Head;
+use crate::error::Result;
+use crate::import::{ForeignLimits, LeftOut, presets};
+use crate::persona::Character;
+use crate::store::{ConversationStore, FileConversationStore, Profile};
+
+/// How a conversation hangs together with an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Nothing was ever said in it.
+    Empty,
+    /// Both are states of one conversation.
+    Same,
+    /// It is another one, or has gone another way.
+    Another,
+}
+
+/// What is known of both when all records are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Adoption {
+    pub(super) line: Line,
+    /// Whether the export has everything that is here, so that its settings are taken over as a whole.
+    pub(super) is_later: bool,
+    /// Whether everything that the export holds was forgotten here.
+    pub(super) is_forgotten: bool,
+}
+
+/// Adds what the settings here do not say: what the conversation is called, presets, and the persona of a conversation that
+/// was empty or lost its own. What is left out.
+pub(super) async fn adopt(
+    store: &FileConversationStore,
+    head: &Head,
+    adoption: Adoption,
+) -> Result<Vec<LeftOut>> {
+    let Adoption { line, is_later, is_forgotten } = adoption;
+    let (here, mut there) = (store.profile().await?, Profile::clone(&head.profile));
+    let mut left_out = Vec::new();
+    let limits = limits(&there);
+    if !limits.are_in(&here) {
+        left_out.push(LeftOut::Limits(limits));
+    }
+    if is_forgotten {
+        there.undescribe();
+    }
+    let takes_settings = is_later && here.rev < there.rev;
+    let lost = line == Line::Same && here.were_lost;
+    if let Some(theirs) = there.character.take() {
+        let is_welcome = line == Line::Empty || lost || takes_settings;
+        let is_left_out = match &here.character {
+            Some(own) => line != Line::Same && own.persona != theirs.persona,
+            None => !is_welcome,
+        };
+        if is_left_out {
+            left_out.push(LeftOut::Persona);
+        }
+        there.character = Some(theirs).filter(|_| here.character.is_none() && is_welcome);
+    }
+    if takes_settings {
+        return Ok(left_out);
+    }
+    let presets = std::mem::take(&mut there.presets);
+    let mut after = Profile::clone(&here);
+    let others = presets::merge(&mut after, presets.clone());
+    left_out.extend(others.into_iter().map(|id| LeftOut::Preset { id }));
+    let adopted = move |profile: &mut Profile| {
+        if profile.title.is_none() {
+            profile.rename(there.title.take());
+        }
+        if profile.tags.is_empty() {
+            profile.tags.clone_from(&there.tags);
+        }
+        if profile.metadata.is_empty() {
+            profile.metadata.clone_from(&there.metadata);
+        }
+        if profile.character.is_none()
+            && let Some(character) = there.character.take()
+        {
+            profile.character = Some(Character::in_force(character));
+            profile.were_lost = false;
+        }
+        presets::merge(profile, presets);
+    };
+    adopted.clone()(&mut after);
+    // Nothing to say does not make a conversation.
+    if after != *here {
+        store.change_profile(Box::new(adopted)).await?;
+    }
+    Ok(left_out)
+}
+
+/// The limits that settings tell.
+pub(super) fn limits(profile: &Profile) -> ForeignLimits {
+    ForeignLimits { retention: profile.retention, window_seconds: profile.window_seconds }
+}
