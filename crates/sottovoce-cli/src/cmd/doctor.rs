@@ -10,7 +10,7 @@ use sottovoce::{Config, ConversationStore, EncryptionKey, Error, store_exists, s
 
 use crate::exit::{Exit, Failure, Outcome, with_causes};
 use crate::output::{self, BAD, DIM, GOOD, WARN};
-use crate::session::Session;
+use crate::session::{Session, left_out};
 
 mod folder;
 mod key;
@@ -67,7 +67,10 @@ pub(crate) async fn run(session: &Session) -> Outcome {
         Ok(config) => {
             match &config.file {
                 Some(file) => report.good("config", file.display().to_string()),
-                None => report.good("config", "no file; the defaults and the environment hold"),
+                None => report.good("config", "no file of your own; the defaults and the environment hold"),
+            }
+            if let Some(left_out) = left_out(&config) {
+                report.warn("config", left_out, "sottovoce config");
             }
             model::look(&mut report, &config).await;
             match (config.storage_root(), config.key_file()) {

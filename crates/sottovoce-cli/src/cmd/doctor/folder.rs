@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
-use sottovoce::{Config, config, store_exists};
+use sottovoce::{Config, store_exists};
 
 use super::Report;
 
@@ -135,12 +135,12 @@ pub(super) fn lasting(report: &mut Report, config: &Config, root: &Path) {
 /// How to name the lasting place in the configuration; as a remark, since it may be pasted with the command before.
 fn setting(configured: &Config) -> String {
     let place = serde_json::Value::from(lasting_place().display().to_string());
+    let file = configured.own_file().unwrap_or_default();
     match &configured.file {
-        Some(file) => {
+        Some(_) => {
             format!("# in {}, section \"Context\": \"StorageRoot\": {place}", file.display())
         }
         None => {
-            let file = config::config_folder().unwrap_or_default().join(config::FILE_NAME);
             format!("# in a new {}: {{\"Context\": {{\"StorageRoot\": {place}}}}}", file.display())
         }
     }
