@@ -30,7 +30,7 @@ pub(crate) fn scope(text: &str) -> Result<Scope, String> {
         }
         None => named(text).map_or("named/NAME".to_owned(), |scope| scope.to_string()),
     };
-    Err(format!("it is no scope; did you mean {meant}?"))
+    Err(format!("it is not a scope; did you mean {meant}?"))
 }
 
 /// The scope of somebody, somewhere, at home.
@@ -48,10 +48,10 @@ pub(crate) fn at_home(user: Option<String>, room: Option<String>) -> Result<Opti
 fn bare(word: &str) -> Result<Scope, String> {
     let lower = word.to_lowercase();
     if strsim::damerau_levenshtein(&lower, "default") <= SLIPS {
-        return Err("it is no scope; did you mean default?".to_owned());
+        return Err("it is not a scope; did you mean default?".to_owned());
     }
     match KINDS.iter().find(|(kind, _, others)| lower == *kind || others.contains(&&*lower)) {
-        Some((_, form, _)) => Err(format!("it is no scope; did you mean {form}?")),
+        Some((_, form, _)) => Err(format!("it is not a scope; did you mean {form}?")),
         None => named(word).ok_or_else(|| "a name is 1 to 200 bytes without line breaks".to_owned()),
     }
 }

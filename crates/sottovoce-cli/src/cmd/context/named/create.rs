@@ -52,8 +52,10 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
         None => {
             let persona = own(&change)?;
             let first = persona.system_prompt.trim().lines().next().unwrap_or_default();
-            let name = args.name.unwrap_or_else(|| beginning(first));
-            NewContext::new(name, persona)
+            match args.name {
+                Some(name) => NewContext::new(name, persona),
+                None => NewContext::new(beginning(first), persona).numbered(),
+            }
         }
     };
     // Before a key is made for it.
