@@ -206,7 +206,7 @@ impl Config {
     pub fn storage_root(&self) -> Result<PathBuf> {
         match &self.context.storage_root {
             Some(root) => Ok(root.clone()),
-            None => Ok(folders()?.cache_dir().join("Conversation")),
+            None => usual_storage_root(),
         }
     }
 
@@ -243,6 +243,14 @@ impl Config {
         folder.pop();
         Ok(folder)
     }
+}
+
+/// The folder of the store where none is configured: in the platform's cache folder.
+///
+/// # Errors
+/// [`Error::Config`] where the platform names no home folder.
+pub fn usual_storage_root() -> Result<PathBuf> {
+    Ok(folders()?.cache_dir().join("Conversation"))
 }
 
 /// The user's configuration folder for this program.

@@ -12,10 +12,6 @@ use crate::cmd;
 use crate::complete;
 use crate::whose;
 
-const DOCTOR_AFTER_HELP: &str = "\
-Exit codes:
-  0  nothing bad                   3  something bad was found";
-
 const AFTER_HELP: &str = "\
 Start here:
   sottovoce ask \"What's the weather like tomorrow?\"   makes the key on first use
@@ -122,9 +118,7 @@ pub(crate) enum Command {
     Init(cmd::init::Args),
     Key(cmd::key::Args),
     Rekey(cmd::rekey::Args),
-    /// Checks the set-up, and says for each thing that is wrong which command mends it
-    #[command(after_help = DOCTOR_AFTER_HELP)]
-    Doctor,
+    Doctor(cmd::doctor::Args),
     /// Shows every setting, its value and where it comes from
     Config,
     Completions(cmd::completions::Args),

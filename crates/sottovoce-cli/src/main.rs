@@ -10,6 +10,7 @@ mod interrupt;
 mod mistyped;
 mod no_model;
 mod output;
+mod own_settings;
 mod passphrase;
 mod private_file;
 mod reply;
@@ -126,7 +127,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Init(args) => cmd::init::run(&session, &args),
         Command::Key(args) => cmd::key::run(&session, args),
         Command::Rekey(args) => cmd::rekey::run(&session, args).await,
-        Command::Doctor => cmd::doctor::run(&session).await,
+        Command::Doctor(args) => cmd::doctor::run(&session, args).await,
         Command::Config => cmd::config::run(&session),
         Command::Completions(args) => cmd::completions::run(&args),
     }

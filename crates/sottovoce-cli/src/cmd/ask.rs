@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::{Error, ModelRequest, RendererKind, StoredMessage, Turn, TurnReport};
+use sottovoce::{ModelRequest, RendererKind, StoredMessage, Turn, TurnReport};
 
-use crate::exit::{Exit, Outcome, with_causes};
+use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
 use crate::no_model::NoModel;
 use crate::output::{self, piece};
@@ -60,7 +60,7 @@ struct Answered<'a> {
 struct Unanswered<'a> {
     id: Option<u64>,
     file: Option<String>,
-    reason: String,
+    reason: &'a str,
     /// The commands that change that.
     commands: &'a [String],
     #[serde(flatten)]
@@ -109,7 +109,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                 output::skipped(&receipt.skipped);
                 request = Some(config.renderer(RendererKind::OllamaChat).render(&prompt));
             }
-            return say_missing(session, kept.as_deref(), error, &missing, request);
+            return say_missing(session, kept.as_deref(), &missing, request);
         }
         _ if session.json => output::json(&answered(kept.as_ref(), &reply))?,
         _ => reply.end_line()?,
@@ -154,7 +154,6 @@ fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Ans
 fn say_missing(
     session: &Session,
     kept: Option<&StoredMessage>,
-    error: &Error,
     missing: &NoModel,
     request: Option<ModelRequest>,
 ) -> Outcome {
@@ -165,7 +164,7 @@ fn say_missing(
         output::json(&Unanswered {
             id: kept.map(|kept| kept.seq),
             file: kept.map(StoredMessage::file_name),
-            reason: with_causes(error),
+            reason: &missing.what,
             commands: &missing.commands,
             request: shown.map(|(request, body)| Request { path: request.path, request: body }),
         })?;

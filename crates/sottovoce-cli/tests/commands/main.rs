@@ -20,6 +20,7 @@ mod context;
 mod contexts;
 mod conversations;
 mod doctor;
+mod doctor_fix;
 mod forget;
 mod help;
 mod import;
