@@ -27,7 +27,7 @@ async fn made(root: &Path, each: u64) {
             store.append_message(said(number)).await.unwrap();
         }
         if store.scope().to_string() == "default" {
-            store.pack().await.unwrap();
+            store.pack(|_| ()).await.unwrap();
         }
     }
 }
