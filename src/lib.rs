@@ -135,10 +135,10 @@ pub use search::{Found, Hit, SEARCH_NOTE, SearchOptions, SearchWords, search};
 pub use store::{
     AddedArtifact, Artifact, ArtifactContents, ArtifactKind, ArtifactReferences, Cleaned, Cleared,
     Compaction, ConversationStore, Document, FileConversationStore, Finding, FindingKind,
-    Forgotten, Inventory, Mending, MovedStore, NewArtifact, Packed, Profile, ProfileChange, Progress, Reading,
-    Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report, Retention, SavedMessage, Snapshot,
-    Spent, Stats, StoreKey, StoreOptions, StoredMessage, artifact_references, keep_salt,
-    make_vault, move_store, scopes, store_exists, store_keys,
+    Forgotten, Inventory, Mending, MovedStore, NewArtifact, Packed, Profile, ProfileChange,
+    Progress, Reading, Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report, Retention,
+    SavedMessage, Snapshot, Spent, Stats, StoreKey, StoreOptions, StoredMessage,
+    artifact_references, keep_salt, make_vault, move_store, scopes, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

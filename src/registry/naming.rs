@@ -28,8 +28,11 @@ impl ContextRegistry {
         }
     }
 
-    /// Refuses a new name of a context, or taking one back, if another one that was not deleted has the name.
-    pub(super) async fn check_name_is_free(&self, name: &str, id: &str) -> Result<()> {
+    /// Refuses a name for a context, or taking it back, if another one that was not deleted has the name.
+    ///
+    /// # Errors
+    /// [`ContextFailure::ContextNameTaken`], and those of [`list`](Self::list).
+    pub async fn check_name_is_free(&self, name: &str, id: &str) -> Result<()> {
         match holder(&self.list().await?.contexts, name, Some(id)) {
             Some(other) => Err(other),
             None => Ok(()),

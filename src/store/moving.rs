@@ -79,7 +79,8 @@ pub fn move_store<E: From<Error>>(
     if switched.is_ok() && is_same {
         // A leftover of that name was copied whole before.
         let moved = remove(&gone).and_then(|()| rename(&from, &gone));
-        left = moved.and_then(|()| remove(&gone)).is_err().then_some(gone).filter(|gone| exists(gone));
+        left =
+            moved.and_then(|()| remove(&gone)).is_err().then_some(gone).filter(|gone| exists(gone));
         left = left.or_else(|| exists(&from).then_some(from));
     }
     locks.into_iter().for_each(|lock| lock.pass_on());
@@ -103,7 +104,11 @@ fn bring(from: &Path, to: &Path) -> Result<(Tree, u64)> {
     let tree = Tree::of(from)?;
     let copied = tree.mirror(from, &arriving)?;
     if Tree::of(from)? != tree {
-        return Err(Error::io("move the store, which is in use", from, ErrorKind::ResourceBusy.into()));
+        return Err(Error::io(
+            "move the store, which is in use",
+            from,
+            ErrorKind::ResourceBusy.into(),
+        ));
     }
     // Locks that nobody has given back make the next writer take stock of the folder.
     drop(lock_all(&arriving)?);

@@ -116,9 +116,7 @@ fn keys(config: &Config) -> Option<Vec<Arc<EncryptionKey>>> {
 }
 
 /// Does that, or gives nothing after a moment. What is still going on then ends with the program.
-fn within_a_moment<F>(
-    find: impl FnOnce(Config) -> F + Send + 'static,
-) -> Vec<CompletionCandidate>
+fn within_a_moment<F>(find: impl FnOnce(Config) -> F + Send + 'static) -> Vec<CompletionCandidate>
 where
     F: Future<Output = Option<Vec<CompletionCandidate>>>,
 {
@@ -136,7 +134,8 @@ where
 }
 
 fn variables() -> impl Iterator<Item = (OsString, OsString)> {
-    let is_fd = |name: &OsString| name.to_str().is_some_and(|name| name.eq_ignore_ascii_case(KEY_FD));
+    let is_fd =
+        |name: &OsString| name.to_str().is_some_and(|name| name.eq_ignore_ascii_case(KEY_FD));
     std::env::vars_os().filter(move |(name, _)| !is_fd(name))
 }
 

@@ -13,8 +13,16 @@ const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Remember",
         &[
-            "append", "tail", "search", "context", "persona", "conversations", "scopes", "stats",
-            "artifact", "snapshot",
+            "append",
+            "tail",
+            "search",
+            "context",
+            "persona",
+            "conversations",
+            "scopes",
+            "stats",
+            "artifact",
+            "snapshot",
         ],
     ),
     ("Forget", &["clear", "prune", "compact", "forget", "settings", "cleanup"]),

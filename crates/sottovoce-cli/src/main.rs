@@ -28,8 +28,8 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use cli::{Cli, Command};
 use exit::{Failure, Outcome};
-use sottovoce::Scope;
 use session::Session;
+use sottovoce::Scope;
 
 /// How long work on files that goes on behind a server may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -92,7 +92,8 @@ async fn run(cli: Cli) -> Outcome {
         (Some(scope), None, None) | (None, None, Some(scope)) => scope,
         (None, Some(name), None) => session.scope_of_context(name).await?,
         _ => {
-            let what = "--scope, --context and --user with --room each say whose conversation is meant";
+            let what =
+                "--scope, --context and --user with --room each say whose conversation is meant";
             return Err(Failure::input(what, "give one of them"));
         }
     };

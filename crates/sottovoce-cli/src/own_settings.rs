@@ -88,7 +88,9 @@ mod tests {
         let text = "{\n  // mine\n  \"Context\": {\n    \"LastN\": 3, // few\n  },\n  \"Logging\": {}\n}\n";
         let root = Value::from("/a \"b\"");
         let set = changed(text, "Context.StorageRoot", &root).unwrap();
-        for part in ["// mine", "\"LastN\": 3, // few", "\"Logging\": {}", r#""StorageRoot": "/a \"b\"""#] {
+        for part in
+            ["// mine", "\"LastN\": 3, // few", "\"Logging\": {}", r#""StorageRoot": "/a \"b\"""#]
+        {
             assert!(set.contains(part), "{part}: {set}");
         }
         let again = changed(&set, "Context.StorageRoot", &Value::Null).unwrap();

@@ -34,7 +34,10 @@ pub(crate) fn scope(text: &str) -> Result<Scope, String> {
 }
 
 /// The scope of somebody, somewhere, at home.
-pub(crate) fn at_home(user: Option<String>, room: Option<String>) -> Result<Option<Scope>, Failure> {
+pub(crate) fn at_home(
+    user: Option<String>,
+    room: Option<String>,
+) -> Result<Option<Scope>, Failure> {
     let scope = match (user, room) {
         (None, None) => return Ok(None),
         (Some(user), None) => Scope::Dm { user },
@@ -52,7 +55,9 @@ fn bare(word: &str) -> Result<Scope, String> {
     }
     match KINDS.iter().find(|(kind, _, others)| lower == *kind || others.contains(&&*lower)) {
         Some((_, form, _)) => Err(format!("it is not a scope; did you mean {form}?")),
-        None => named(word).ok_or_else(|| "a name is 1 to 200 bytes without line breaks".to_owned()),
+        None => {
+            named(word).ok_or_else(|| "a name is 1 to 200 bytes without line breaks".to_owned())
+        }
     }
 }
 

@@ -48,12 +48,14 @@ impl Tree {
                     continue;
                 }
                 let below = below.join(&name);
-                let found = fs::symlink_metadata(&path).map_err(failed("look at the file", &path))?;
+                let found =
+                    fs::symlink_metadata(&path).map_err(failed("look at the file", &path))?;
                 if found.is_dir() {
                     tree.folders.push(below.clone());
                     open.push(below);
                 } else if found.is_file() {
-                    let stamp = (found.dev(), found.ino(), found.len(), found.mtime(), found.mtime_nsec());
+                    let stamp =
+                        (found.dev(), found.ino(), found.len(), found.mtime(), found.mtime_nsec());
                     tree.files.insert(below, stamp);
                 } else {
                     return Err(Error::NotPlain { path, found: "not a plain file" });
@@ -102,8 +104,7 @@ fn copy(old: &Path, new: &Path) -> Result<()> {
     let writing = failed("write the file", new);
     let mut source = File::open(old).map_err(failed("read the file", old))?;
     let mut options = OpenOptions::new();
-    let mut copy =
-        options.write(true).create_new(true).mode(0o600).open(new).map_err(&writing)?;
+    let mut copy = options.write(true).create_new(true).mode(0o600).open(new).map_err(&writing)?;
     io::copy(&mut source, &mut copy).map_err(&writing)?;
     durable(&copy, new)?;
     // What the system still holds in memory says nothing of the disk.

@@ -125,7 +125,8 @@ async fn look(session: &Session) -> Report {
         Ok(config) => {
             match &config.file {
                 Some(file) => report.good("config", file.display().to_string()),
-                None => report.good("config", "no file of your own; the defaults and the environment hold"),
+                None => report
+                    .good("config", "no file of your own; the defaults and the environment hold"),
             }
             if let Some(left_out) = left_out(&config) {
                 let fix = Fix::by_hand("whether to trust that file is yours to say");
@@ -247,7 +248,9 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
                             true => ("sottovoce repair", Fix::Repair),
                             false => (
                                 "sottovoce verify",
-                                Fix::by_hand("it only tells what is wrong; a backup may bring it back"),
+                                Fix::by_hand(
+                                    "it only tells what is wrong; a backup may bring it back",
+                                ),
                             ),
                         };
                     let number = output::counted(newest.skipped.len() as u64, "finding");

@@ -34,7 +34,10 @@ fn with_nobody_to_ask_nothing_is_changed_without_a_yes() {
 fn what_others_may_look_into_is_made_private() {
     let home = Home::new();
     home.keep(&["one"]);
-    home.configure(format!("{{\"Context\": {{\"StorageRoot\": {:?}}}}}", home.path().join("store")));
+    home.configure(format!(
+        "{{\"Context\": {{\"StorageRoot\": {:?}}}}}",
+        home.path().join("store")
+    ));
     home.keep(&["one"]);
     let store = home.path().join("store");
     std::fs::remove_dir_all(home.store()).unwrap();
@@ -59,7 +62,9 @@ fn a_store_leaves_the_cache_folder_with_all_its_conversations_in_one_step() {
     home.configure("{\n  // mine\n  \"Context\": { \"LastN\": 3 },\n}\n");
     let held = || {
         let scopes = rows(&home.run(&["scopes", "--json"]));
-        let one = |row: &Value| (row["scope"].clone(), row["messageCount"].clone(), row["artifacts"].clone());
+        let one = |row: &Value| {
+            (row["scope"].clone(), row["messageCount"].clone(), row["artifacts"].clone())
+        };
         (home.words(), scopes.iter().map(one).collect::<Vec<_>>())
     };
     let before = held();
@@ -116,7 +121,8 @@ fn what_is_in_the_way_or_set_elsewhere_is_left_to_people_with_the_reason() {
 fn a_store_that_was_left_behind_is_told_of() {
     let home = Home::new();
     home.keep(&["one"]);
-    let copied = Command::new("cp").arg("-r").args([home.store(), home.path().join("copy")]).status();
+    let copied =
+        Command::new("cp").arg("-r").args([home.store(), home.path().join("copy")]).status();
     assert!(copied.unwrap().success());
     assert_eq!(code(&home.run(&["doctor", "--fix", "--yes"])), 0);
     // As if the power had failed before the old place went.

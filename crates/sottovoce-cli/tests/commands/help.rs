@@ -8,7 +8,8 @@ use talk::Talk;
 fn help_shows_the_commands_in_groups_and_global_options_apart() {
     let home = Home::new();
     let help = out(&home.run(&["--help"]));
-    let headings = ["Talk:", "Remember:", "Forget:", "Back up:", "Look after:", "Import:", "Serve:"];
+    let headings =
+        ["Talk:", "Remember:", "Forget:", "Back up:", "Look after:", "Import:", "Serve:"];
     let all = headings.into_iter().chain(["Global options:", "Exit codes:"]);
     let at = all.map(|heading| help.find(heading).unwrap_or_else(|| panic!("{heading}: {help}")));
     assert!(at.is_sorted(), "{help}");
@@ -20,7 +21,10 @@ fn help_shows_the_commands_in_groups_and_global_options_apart() {
     let (own, global) = ask.split_once("Global options:").unwrap();
     assert!(own.contains("--off-record") && !own.contains("--scope"), "{ask}");
     assert!(global.contains("--scope") && !global.contains("--off-record"), "{ask}");
-    assert_eq!(out(&home.run(&["--version"])), concat!("sottovoce ", env!("CARGO_PKG_VERSION"), "\n"));
+    assert_eq!(
+        out(&home.run(&["--version"])),
+        concat!("sottovoce ", env!("CARGO_PKG_VERSION"), "\n")
+    );
 }
 
 /// What a shell is told that a line can go on with.
@@ -51,7 +55,10 @@ fn a_shell_is_told_of_scopes_contexts_threads_and_models() {
     }
     let told = |words: &[&str]| candidates(&mut talk.command(&[]), words);
     let scopes = told(&["--scope", ""]);
-    assert!(scopes.contains(&"default".into()) && scopes.contains(&"named/kitchen".into()), "{scopes:?}");
+    assert!(
+        scopes.contains(&"default".into()) && scopes.contains(&"named/kitchen".into()),
+        "{scopes:?}"
+    );
     let contexts = told(&["tail", "--context", ""]);
     assert!(contexts.contains(&"Cellar".into()) && contexts.len() == 2, "{contexts:?}");
     assert!(!contexts.contains(&"Evening talk".into()), "it would need quotes: {contexts:?}");

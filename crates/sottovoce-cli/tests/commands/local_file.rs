@@ -40,17 +40,30 @@ fn a_strangers_file_in_the_current_folder_moves_neither_words_nor_keys() {
     let said = err(&asked);
     let note = said.lines().next().unwrap();
     for key in [
-        "Context.StorageRoot", "Context.KeyFile", "Context.MaxMessages", "Context.EncryptionKey",
-        "Context.Passphrase", "Context.KeyFd", "Context.KeyCredential", "Context.TtlSeconds",
-        "LanguageModel.AllowCloud", "Personas.BackupFolder", "Personas.RemoveAfterDays",
-        "Personas.DailyBackups", "Mcp.Scopes", "Mcp.Token",
+        "Context.StorageRoot",
+        "Context.KeyFile",
+        "Context.MaxMessages",
+        "Context.EncryptionKey",
+        "Context.Passphrase",
+        "Context.KeyFd",
+        "Context.KeyCredential",
+        "Context.TtlSeconds",
+        "LanguageModel.AllowCloud",
+        "Personas.BackupFolder",
+        "Personas.RemoveAfterDays",
+        "Personas.DailyBackups",
+        "Mcp.Scopes",
+        "Mcp.Token",
     ] {
         assert!(note.contains(key), "{key}: {note}");
     }
     assert!(note.contains("appsettings.json in this folder is not followed"), "{note}");
     assert!(note.contains(home.settings().to_str().unwrap()), "{note}");
     // The environment has its say on that one anyway, and this one does no harm.
-    assert!(!note.contains("BaseUrl") && !note.contains("LastN") && !said.contains("canary"), "{said}");
+    assert!(
+        !note.contains("BaseUrl") && !note.contains("LastN") && !said.contains("canary"),
+        "{said}"
+    );
     assert_eq!(said.matches("not followed").count(), 1, "{said}");
     assert!(!stranger.exists());
     assert_eq!(home.words(), ["one", "two"]);

@@ -230,7 +230,8 @@ fn a_chat_without_a_model_says_so_before_it_greets_and_keeps_what_is_said() {
     command.env("SOTTOVOCE__LANGUAGEMODEL__BASEURL", "http://127.0.0.1:1");
     let Some(mut chat) = Terminal::running(&command) else { return };
     let shown = chat.prompt();
-    let parts = ["no model is running at http://127.0.0.1:1", "ollama serve", "is kept", "/help tells"];
+    let parts =
+        ["no model is running at http://127.0.0.1:1", "ollama serve", "is kept", "/help tells"];
     let at = parts.map(|part| shown.find(part).unwrap_or_else(|| panic!("{part}: {shown}")));
     assert!(at.is_sorted(), "{shown}");
     chat.press("Hello\r");

@@ -14,7 +14,9 @@ fn a_bare_word_is_the_name_of_a_conversation() {
         assert_eq!(code(&home.run(&["--scope", scope, "append", "x"])), 0);
     }
     assert_eq!(scopes(&home), ["named/kitchen", "named/living%20room"]);
-    for (wrong, meant) in [("dms/42", "dm/42"), ("Guild/1/2", "guild/1/2/USER"), ("Default", "default")] {
+    for (wrong, meant) in
+        [("dms/42", "dm/42"), ("Guild/1/2", "guild/1/2/USER"), ("Default", "default")]
+    {
         let refused = home.run(&["--scope", wrong, "tail"]);
         assert_eq!(code(&refused), 2);
         assert!(err(&refused).contains(&format!("did you mean {meant}?")), "{}", err(&refused));

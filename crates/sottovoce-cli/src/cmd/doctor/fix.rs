@@ -63,7 +63,9 @@ impl Fix {
         let own = config.file.as_ref().map(|file| file.display().to_string());
         match origin == "default" || own.as_deref() == Some(origin) {
             true => Self::Set(key, value.into()),
-            false => Self::ByHand(format!("{key} is set by {origin}, which goes before your own file")),
+            false => {
+                Self::ByHand(format!("{key} is set by {origin}, which goes before your own file"))
+            }
         }
     }
 
@@ -135,13 +137,17 @@ impl Fix {
                 let files = output::counted(moved.files as u64, "file");
                 output::note(&format!("the store is in {} now, {files}", to.display()));
                 if let Some(left) = moved.left {
-                    output::warning(&format!("{} is still there; look at it before you delete it", left.display()));
+                    output::warning(&format!(
+                        "{} is still there; look at it before you delete it",
+                        left.display()
+                    ));
                 }
             }
             Self::Remove(path) => fs::remove_dir_all(path)?,
             Self::Pull(model) => {
                 let host = &config.language_model.base_url;
-                let pulled = Command::new("ollama").args(["pull", model]).env("OLLAMA_HOST", host).status();
+                let pulled =
+                    Command::new("ollama").args(["pull", model]).env("OLLAMA_HOST", host).status();
                 if !pulled.is_ok_and(|status| status.success()) {
                     let what = format!("`ollama pull {model}` did not succeed");
                     return Err(Failure::input(what, "run it on the server's machine"));
@@ -177,7 +183,9 @@ pub(super) async fn all(
     for (line, fix) in lines {
         let why = match fix {
             Fix::ByHand(why) => Some(why.clone()),
-            fix if !yes && !output::confirmed(&fix.question(config))? => Some("not wanted".to_owned()),
+            fix if !yes && !output::confirmed(&fix.question(config))? => {
+                Some("not wanted".to_owned())
+            }
             fix => match fix.apply(session, config).await {
                 Ok(()) => None,
                 Err(failure) => {

@@ -97,8 +97,7 @@ fn refusal(folder: &Path, found: &Metadata, rights: u8) -> Option<(String, Strin
     // The superuser is let in everywhere, but a folder that shuts its own user out was not meant so.
     if mine && found.is_dir() && mode & own != own {
         let why = format!("shuts out its own user (mode {mode:03o})");
-        let (change, mode) =
-            if rights == 0o7 { ("700", 0o700) } else { ("u+rwx", mode | 0o700) };
+        let (change, mode) = if rights == 0o7 { ("700", 0o700) } else { ("u+rwx", mode | 0o700) };
         let fix = Fix::Mode(folder.to_owned(), mode);
         return Some((why, format!("chmod {change} {command}"), fix));
     }
@@ -143,7 +142,9 @@ pub(super) fn lasting(report: &mut Report, config: &Config, root: &Path) {
     };
     let place = lasting_place();
     let fix = match Fix::set(config, STORAGE_ROOT, place.display().to_string()) {
-        Fix::Set(..) if stored && there => Fix::by_hand("which of the two is meant is yours to say"),
+        Fix::Set(..) if stored && there => {
+            Fix::by_hand("which of the two is meant is yours to say")
+        }
         Fix::Set(..) if stored => Fix::MoveStore(place),
         fix => fix,
     };

@@ -5,8 +5,8 @@ use std::path::Path;
 use sottovoce::config::ConfiguredKey;
 use sottovoce::{Config, StoreKey, store_keys};
 
-use super::{Fix, Report};
 use super::folder::quoted;
+use super::{Fix, Report};
 
 /// Whether the store's key is a passphrase.
 pub(super) fn asks(root: &Path) -> bool {

@@ -97,6 +97,9 @@ async fn of_scope(
         }
         None => (own(change)?, None),
     };
+    if let Some(contexts) = session.contexts(&config)? {
+        contexts.check_name_is_free(&name, id).await?;
+    }
     attach(session, &config, (persona, preset), change, Some(name)).await?;
     let made = session.contexts_or_make(&config)?.get(id).await?;
     match session.json {
