@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::config::{Config, ConfiguredKey};
+use crate::config::{Config, ConfiguredKey, ModelKind};
 use crate::context::{
     ContextProvider, LastNContextProvider, PersonaHistoryProvider, RollingWindowProvider,
 };
@@ -13,7 +13,9 @@ use crate::conversation::Conversation;
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
 #[cfg(feature = "ollama")]
-use crate::llm::{AnswerLimits, Ollama, OllamaModel};
+use crate::llm::{
+    AnswerLimits, LanguageModel, ModelServer, Ollama, OllamaModel, OpenAi, OpenAiModel,
+};
 use crate::prompt::{PromptBuilder, SystemPromptProvider};
 use crate::redact::{ContactRedactor, Redactor};
 use crate::registry::{ContextLimits, ContextRegistry};
@@ -247,9 +249,9 @@ impl Config {
         }
         #[cfg(feature = "ollama")]
         {
-            let renderer = self.renderer(RendererKind::OllamaChat).into();
+            let renderer = self.renderer(self.renderer_kind()).into();
             conversation = conversation
-                .with_model(Arc::new(self.model()?), renderer)
+                .with_model(self.model()?, renderer)
                 .answer_limits(self.answer_limits());
         }
         Ok(conversation)
@@ -258,12 +260,19 @@ impl Config {
     /// The configured model server.
     ///
     /// # Errors
-    /// [`Error::Config`] for an address that is none.
+    /// [`Error::Config`] for an address that is none, and those of [`api_key`](Self::api_key).
     #[cfg(feature = "ollama")]
-    pub fn server(&self) -> Result<Ollama> {
+    pub fn server(&self) -> Result<ModelServer> {
+        let (url, limits) = (&self.language_model.base_url, self.answer_limits());
         let silence = Duration::from_secs(self.language_model.timeout_seconds.max(1));
-        let server = Ollama::new(&self.language_model.base_url, silence)?;
-        Ok(server.answer_limits(self.answer_limits()))
+        if self.language_model.kind == ModelKind::Ollama {
+            return Ok(ModelServer::Ollama(Ollama::new(url, silence)?.answer_limits(limits)));
+        }
+        let server = OpenAi::new(url, silence)?.answer_limits(limits);
+        Ok(ModelServer::OpenAi(match self.api_key()? {
+            Some(key) => server.api_key(key)?,
+            None => server,
+        }))
     }
 
     /// The configured model on it.
@@ -271,9 +280,16 @@ impl Config {
     /// # Errors
     /// Those of [`server`](Self::server).
     #[cfg(feature = "ollama")]
-    pub fn model(&self) -> Result<OllamaModel> {
-        let allow_cloud = self.language_model.allow_cloud;
-        Ok(OllamaModel::new(self.server()?, self.model_options()).allow_cloud(allow_cloud))
+    pub fn model(&self) -> Result<Arc<dyn LanguageModel>> {
+        let (options, allow_cloud) = (self.model_options(), self.language_model.allow_cloud);
+        Ok(match self.server()? {
+            ModelServer::Ollama(server) => {
+                Arc::new(OllamaModel::new(server, options).allow_cloud(allow_cloud))
+            }
+            ModelServer::OpenAi(server) => {
+                Arc::new(OpenAiModel::new(server, options).allow_cloud(allow_cloud))
+            }
+        })
     }
 
     #[cfg(feature = "ollama")]
@@ -290,6 +306,14 @@ impl Config {
             true => Some(Arc::new(ContactRedactor::new()?)),
             false => None,
         })
+    }
+
+    /// The form of request that the configured model is asked in.
+    pub fn renderer_kind(&self) -> RendererKind {
+        match self.language_model.kind {
+            ModelKind::Ollama => RendererKind::OllamaChat,
+            ModelKind::OpenAi => RendererKind::OpenAiChat,
+        }
     }
 
     /// The renderer for the configured model.

@@ -46,7 +46,7 @@
 //! | prompts and why they say what they say | [`PromptBuilder`], [`Prompt`], [`Receipt`] |
 //! | requests for model servers | [`PromptRenderer`], [`OllamaChatRenderer`], [`OllamaPromptRenderer`], [`OpenAiChatRenderer`] |
 //! | whole turns | [`Conversation`], [`Answer`], [`Sentences`], [`TurnReport`] |
-//! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`] |
+//! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`], [`OpenAi`], [`OpenAiModel`] |
 //! | changing the key | [`Rekey`] |
 //! | what is wrong with a store | [`FileConversationStore::verify`], [`FileConversationStore::repair`], [`Finding`] |
 //! | conversations of other systems | [`ElaraFolder`], [`DiscordFolder`], [`MimirFolder`], [`OpenAiExport`], [`JsonLines`], `ChorusDatabase` and `LlmGeneratorDatabase` with the feature `sqlite`, [`ForeignConversations`], [`ForeignPresets`], [`ImportReport`] |
@@ -114,7 +114,8 @@ pub use import::{ChorusDatabase, LlmGeneratorDatabase};
 pub use llm::{AnswerLimits, LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
 #[cfg(feature = "ollama")]
 pub use llm::{
-    HttpReply, ModelEntry, ModelInfo, Ollama, OllamaEmbedder, OllamaModel, RunningModel,
+    HttpReply, ModelEntry, ModelInfo, ModelServer, Ollama, OllamaEmbedder, OllamaModel, OpenAi,
+    OpenAiModel, RunningModel,
 };
 pub use message::{ChatMessage, ChatRole, ToolCall};
 pub use persona::{Character, Persona, Preset};
@@ -135,10 +136,10 @@ pub use search::{Found, Hit, SEARCH_NOTE, SearchOptions, SearchWords, search};
 pub use store::{
     AddedArtifact, Artifact, ArtifactContents, ArtifactKind, ArtifactReferences, Cleaned, Cleared,
     Compaction, ConversationStore, Document, FileConversationStore, Finding, FindingKind,
-    Forgotten, Inventory, Mending, MovedStore, NewArtifact, Packed, Profile, ProfileChange,
-    Progress, Reading, Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report, Retention,
-    SavedMessage, Snapshot, Spent, Stats, StoreKey, StoreOptions, StoredMessage,
-    artifact_references, keep_salt, make_vault, move_store, scopes, store_exists, store_keys,
+    Forgotten, Inventory, Mending, NewArtifact, Packed, Profile, ProfileChange, Progress, Reading,
+    Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report, Retention, SavedMessage, Snapshot,
+    Spent, Stats, StoreKey, StoreOptions, StoredMessage, artifact_references, keep_salt,
+    make_vault, scopes, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

@@ -5,6 +5,10 @@ mod http;
 mod limits;
 #[cfg(feature = "ollama")]
 mod ollama;
+#[cfg(feature = "ollama")]
+mod openai;
+#[cfg(feature = "ollama")]
+mod server;
 mod thinking;
 
 use std::time::Duration;
@@ -17,7 +21,11 @@ pub use http::HttpReply;
 pub use limits::AnswerLimits;
 pub(crate) use limits::Limited;
 #[cfg(feature = "ollama")]
-pub use ollama::{ModelEntry, ModelInfo, Ollama, OllamaEmbedder, OllamaModel, RunningModel};
+pub use ollama::{Ollama, OllamaEmbedder, OllamaModel};
+#[cfg(feature = "ollama")]
+pub use openai::{OpenAi, OpenAiModel};
+#[cfg(feature = "ollama")]
+pub use server::{ModelEntry, ModelInfo, ModelServer, RunningModel};
 pub(crate) use thinking::Thoughts;
 
 use crate::error::{AnswerLimit, Result};

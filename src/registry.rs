@@ -4,7 +4,6 @@ mod backup;
 mod change;
 mod id;
 mod listed;
-mod naming;
 mod presets;
 mod upkeep;
 
@@ -64,8 +63,6 @@ pub struct ContextRegistry {
     limits: ContextLimits,
     backups: PathBuf,
     open: Arc<Mutex<HashMap<String, FileConversationStore>>>,
-    /// Held from looking whether a name is free until a context has it.
-    naming: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl ContextRegistry {
@@ -73,9 +70,7 @@ impl ContextRegistry {
     pub fn new(root: impl Into<PathBuf>, options: StoreOptions) -> Self {
         let root = root.into();
         let backups = root.join(BACKUPS);
-        let limits = ContextLimits::default();
-        let (open, naming) = (Arc::default(), Arc::default());
-        Self { root, options, limits, backups, open, naming }
+        Self { root, options, limits: ContextLimits::default(), backups, open: Arc::default() }
     }
 
     /// The same within other limits.
@@ -206,14 +201,23 @@ impl ContextRegistry {
     /// A context by its id, or by its name if no other has that, in whatever letter case.
     ///
     /// # Errors
-    /// [`ContextFailure::SeveralContexts`] if several have the name, and those of [`get`](Self::get).
+    /// Those of [`get`](Self::get).
     pub async fn find(&self, id_or_name: &str) -> Result<NamedContext> {
         if let Some(context) = self.by_id(id_or_name).await? {
             return Ok(context);
         }
         let listed = self.list().await?.contexts;
-        match Self::called(&listed, id_or_name)? {
-            Some(context) => Ok(context.clone()),
+        let name = id_or_name.trim().to_lowercase();
+        let called = |context: &&NamedContext| context.name.to_lowercase() == name;
+        let living = |context: &&NamedContext| called(context) && context.is_open();
+        let only = |found: Vec<&NamedContext>| match found.as_slice() {
+            [one] => Some((*one).clone()),
+            _ => None,
+        };
+        let found = only(listed.iter().filter(living).collect())
+            .or_else(|| only(listed.iter().filter(called).collect()));
+        match found {
+            Some(context) => Ok(context),
             None => Err(self.no_such(id_or_name).await?),
         }
     }
@@ -232,14 +236,11 @@ impl ContextRegistry {
     /// Makes a context.
     ///
     /// # Errors
-    /// [`ContextFailure::Invalid`], [`ContextFailure::TooManyContexts`], [`ContextFailure::ContextNameTaken`], and those
-    /// of opening the store.
+    /// [`ContextFailure::Invalid`], [`ContextFailure::TooManyContexts`], and those of opening the store.
     pub async fn create(&self, new: NewContext) -> Result<NamedContext> {
         new.check()?;
-        let NewContext { name, persona, preset, numbered } = new;
-        let _naming = self.naming.lock().await;
+        let NewContext { name, persona, preset } = new;
         self.check_room().await?;
-        let name = self.name_for_new(name, numbered).await?;
         let now = self.now();
         let id = id::fresh("context", now)?;
         let character = Character { preset, ..Character::new(persona, now) };
@@ -279,18 +280,11 @@ impl ContextRegistry {
     /// Changes what is named of a context; that counts as an interaction. Setting it active takes a deleted one back.
     ///
     /// # Errors
-    /// [`ContextFailure::Invalid`], [`ContextFailure::ContextNameTaken`], and those of [`get`](Self::get). Nothing is
-    /// changed then.
+    /// [`ContextFailure::Invalid`], and those of [`get`](Self::get). Nothing is changed then.
     pub async fn update(&self, id: &str, change: ContextChange) -> Result<NamedContext> {
-        let _naming = self.naming.lock().await;
         let context = self.get(id).await?;
         if let Some(name) = &change.name {
             check_name(name)?;
-        }
-        let is_taken_back = change.is_active == Some(true) && !context.is_active();
-        if change.name.is_some() || is_taken_back {
-            let name = change.name.as_ref().unwrap_or(&context.name);
-            self.check_name_is_free(name, id).await?;
         }
         let mut persona = context.character.persona;
         change.persona.apply(&mut persona);

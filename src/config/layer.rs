@@ -2,25 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use config::{Map, Source, Value, ValueKind};
 use zeroize::Zeroizing;
 
-use super::Setting;
-use super::comments::without_comments;
 use super::keys::{Default, KEYS, Key, Kind};
 use crate::error::{Error, Result};
 
 const PREFIX: &str = "SOTTOVOCE__";
-
-/// The largest file that is read, in bytes.
-const LARGEST: u64 = 1 << 20;
-
-/// How many letters a section's name may differ in to be taken for one of ours that is misspelt.
-const SLIPS: usize = 2;
 
 /// Checked settings of one origin. The key string is kept apart, so that it never enters the merged configuration.
 #[derive(Debug, Clone, Default)]
@@ -30,8 +20,8 @@ pub(super) struct Layer {
     secrets: BTreeMap<&'static str, Option<Secret>>,
 }
 
-#[derive(Clone, PartialEq)]
-struct Secret(Zeroizing<String>);
+#[derive(Clone)]
+pub(super) struct Secret(pub(super) Zeroizing<String>);
 
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -73,28 +63,19 @@ impl Layer {
     pub(super) fn from_file(path: &Path) -> Result<Self> {
         let place = path.display().to_string();
         let wrong = |reason: String| Error::Config { place: place.clone(), reason };
-        let mut bytes = Zeroizing::new(Vec::new());
-        File::open(path)
-            .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
+        let bytes = std::fs::read(path)
+            .map(Zeroizing::new)
             .map_err(|error| wrong(format!("could not be read: {error}")))?;
-        if bytes.len() as u64 > LARGEST {
-            return Err(wrong("is over 1 MiB, so it holds no settings".to_owned()));
-        }
         // Editors of other systems put a byte order mark there.
         let json = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-        let json = Zeroizing::new(without_comments(json));
         let parsed: serde_json::Value =
-            serde_json::from_slice(&json).map_err(|error| wrong(format!("not JSON: {error}")))?;
+            serde_json::from_slice(json).map_err(|error| wrong(format!("not JSON: {error}")))?;
         let base = std::path::absolute(path)
             .map_err(|error| wrong(format!("its folder is not known: {error}")))?;
         let mut layer = Self::default();
         for (section, fields) in object(parsed, || wrong("must be a JSON object".to_owned()))? {
             if !KEYS.iter().any(|key| key.section() == section) {
-                if is_misspelt(&section, &fields) {
-                    return Err(wrong(unknown(&section, KEYS.iter().map(Key::section))));
-                }
-                // Other programs keep their settings in the same file.
-                continue;
+                return Err(wrong(unknown(&section, KEYS.iter().map(Key::section))));
             }
             let not_a_section = || wrong(format!("{section} must be an object"));
             for (name, value) in object(fields, not_a_section)? {
@@ -103,41 +84,13 @@ impl Layer {
                     .iter()
                     .find(|key| key.path == path)
                     .ok_or_else(|| wrong(unknown(&path, KEYS.iter().map(|key| key.path))))?;
+                if matches!(key.kind, Kind::Token) && !value.is_null() {
+                    return Err(wrong(no_place_for_a_token(key)));
+                }
                 layer.put(key, value, &place, base.parent())?;
             }
         }
         Ok(layer)
-    }
-
-    /// The settings of a file that is in the current folder, which may be anybody's.
-    pub(super) fn from_local_file(path: &Path) -> Result<Self> {
-        // Reading a pipe would wait for whoever put it there.
-        if path.metadata().is_ok_and(|found| !found.is_file()) {
-            let reason = "is not a file".to_owned();
-            return Err(Error::Config { place: path.display().to_string(), reason });
-        }
-        Self::from_file(path)
-    }
-
-    /// Takes out what only trusted layers may set. Returns those settings that would have changed something: that differ
-    /// from the default and from the layers below, and that no layer above sets.
-    pub(super) fn leave_out(&mut self, below: &[Self], above: &[Self]) -> Vec<Setting> {
-        let mut left_out = Vec::new();
-        for key in KEYS.iter().filter(|key| !key.is_open) {
-            let (value, secret) = (self.values.remove(key.path), self.secrets.remove(key.path));
-            let Some(value) = value else { continue };
-            let set = |layer: &&Self| layer.values.contains_key(key.path);
-            let is_same = |layer: &Self| {
-                layer.values.get(key.path).map(|other| &other.kind) == Some(&value.kind)
-                    && layer.secrets.get(key.path) == secret.as_ref()
-            };
-            let is_default = below.first().is_some_and(is_same);
-            let is_set_below = below.iter().rev().find(set).is_some_and(is_same);
-            if !is_default && !is_set_below && !above.iter().any(|layer| set(&layer)) {
-                left_out.push(key.shown(Some(&value)));
-            }
-        }
-        left_out
     }
 
     /// One layer a variable, so that each setting knows its own.
@@ -175,8 +128,8 @@ impl Layer {
         let value = match key.kind {
             // Whoever sets it to nothing has lost it on the way, and would be served without one.
             _ if text.is_empty() && key.may_be_null() && key.path != "Mcp.Token" => Null,
-            Kind::Secret => String((*text).clone()),
-            Kind::Text | Kind::Path => String((*text).clone()),
+            Kind::Secret | Kind::Token => String((*text).clone()),
+            Kind::Text | Kind::Choice(_) | Kind::Path => String((*text).clone()),
             Kind::Flag => text.to_ascii_lowercase().parse::<bool>().map_or(Null, Into::into),
             Kind::Count { .. } => text.parse::<u64>().map_or(Null, Into::into),
             Kind::Number { .. } => text.parse::<f64>().map_or(Null, Into::into),
@@ -200,19 +153,24 @@ impl Layer {
         use serde_json::Value::{Bool, Null, Number, String};
         let whole = |number: &serde_json::Number| number.as_u64();
         let kind = match (key.kind, value) {
-            (Kind::Secret, String(secret)) => {
+            (Kind::Secret | Kind::Token, String(secret)) => {
                 self.secrets.insert(key.path, Some(Secret(Zeroizing::new(secret))));
                 // Shows where the key comes from, and nothing of it.
                 ValueKind::String("(redacted)".to_owned())
             }
             (kind, Null) if key.may_be_null() => {
-                if matches!(kind, Kind::Secret) {
+                if matches!(kind, Kind::Secret | Kind::Token) {
                     self.secrets.insert(key.path, None);
                 }
                 ValueKind::Nil
             }
             (Kind::Flag, Bool(flag)) => ValueKind::Boolean(flag),
             (Kind::Text, String(text)) => ValueKind::String(text),
+            (Kind::Choice(words), String(text)) => {
+                let chosen = words.iter().find(|word| word.eq_ignore_ascii_case(&text));
+                let chosen = chosen.ok_or_else(|| mismatch(key, place))?;
+                ValueKind::String((*chosen).to_owned())
+            }
             (Kind::Path, String(path)) if path.is_empty() || path.starts_with('~') => {
                 return Err(Error::Config {
                     place: place.to_owned(),
@@ -258,14 +216,13 @@ fn object(
     }
 }
 
-/// Whether a section of another name is meant to be one of ours: one that is spelt almost like it, and has a setting of it.
-fn is_misspelt(section: &str, fields: &serde_json::Value) -> bool {
-    let is_near = |key: &&Key| {
-        let (ours, given) = (key.section().to_lowercase(), section.to_lowercase());
-        ours == given || (ours.len() > 3 && strsim::damerau_levenshtein(&ours, &given) <= SLIPS)
-    };
-    let name = |key: &Key| key.path.split('.').nth(1).and_then(|name| fields.get(name)).is_some();
-    KEYS.iter().filter(is_near).any(name)
+fn no_place_for_a_token(key: &Key) -> String {
+    let variable = key.path.to_uppercase().replace('.', "__");
+    format!(
+        "{0} is not read from a settings file; put it into a file of its own and name that in {0}File, or into the \
+         environment variable {PREFIX}{variable}",
+        key.path
+    )
 }
 
 fn mismatch(key: &Key, place: &str) -> Error {
@@ -279,6 +236,11 @@ fn unknown(given: &str, known: impl Iterator<Item = &'static str>) -> String {
     let distance = |candidate: &str| {
         strsim::damerau_levenshtein(&candidate.to_lowercase(), &given.to_lowercase())
     };
-    let nearest = known.min_by_key(|candidate| distance(candidate)).unwrap_or_default();
+    // A part of a name, such as `Url`, may look more like a short name than like its own.
+    let part = given.rsplit('.').next().unwrap_or_default().to_lowercase();
+    let is_part = |candidate: &str| candidate.to_lowercase().ends_with(&part);
+    let nearest = known
+        .min_by_key(|candidate| (!is_part(candidate), distance(candidate)))
+        .unwrap_or_default();
     format!("there is no setting {given:?}; the nearest is {nearest:?}")
 }

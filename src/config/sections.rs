@@ -40,18 +40,34 @@ pub struct ContextConfig {
     pub min_confidence: Option<f64>,
 }
 
+/// The form in which a model server is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ModelKind {
+    /// Ollama's own.
+    Ollama,
+    /// OpenAI's chat completions, as llama.cpp's server, LM Studio, vLLM and LocalAI speak them too.
+    OpenAi,
+}
+
 /// The model that prompts are for.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct LanguageModelConfig {
+    /// The form in which the server is spoken to.
+    pub kind: ModelKind,
     /// The server's address.
     pub base_url: String,
+    /// The file with the key that an OpenAI server wants, read when the server is first needed.
+    pub api_key_file: Option<PathBuf>,
     /// The model's name on that server.
     pub model: String,
     /// The system prompt.
     pub system_prompt: String,
     /// The context window, in tokens, that every request asks for; the server's default, and no budget, where `None`.
+    /// An OpenAI server is not asked for a window: prompts keep to the smaller one of this and what the server tells.
     pub num_ctx: Option<u32>,
     /// The most tokens of an answer, which the prompt leaves free; a quarter of the window where `None`.
     pub num_predict: Option<u32>,

@@ -46,7 +46,7 @@ pub(super) fn one_line(text: &str) -> &str {
     text.strip_suffix('\r').unwrap_or(text)
 }
 
-fn read(path: &Path) -> Result<Zeroizing<String>, String> {
+pub(super) fn read(path: &Path) -> Result<Zeroizing<String>, String> {
     // All at once, so that no part of it stays where a growing buffer was.
     let mut bytes = Zeroizing::new(vec![0; LONGEST + 1]);
     let (mut file, mut length) = (File::open(path).map_err(unreadable)?, 0);

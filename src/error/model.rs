@@ -106,6 +106,9 @@ impl ModelFailure {
                 "choose a model that runs on this machine, or allow it with LanguageModel.AllowCloud"
             }
             Self::PromptTooLong => "say it in fewer words, or raise LanguageModel.NumCtx",
+            Self::Refused { status: 401 | 403, .. } => {
+                "put the server's key into a file and name it in LanguageModel.ApiKeyFile"
+            }
             Self::Refused { .. } => "see the server's log",
             Self::BrokeOff { .. } | Self::Empty => "ask again",
             Self::TooMuch { limit: AnswerLimit::Calls(_) } => {

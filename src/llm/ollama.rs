@@ -14,11 +14,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 pub use embedder::OllamaEmbedder;
-pub use facts::{ModelEntry, ModelInfo, RunningModel};
 pub use model::OllamaModel;
 
 use super::http::{HttpReply, Wire};
 use super::limits::AnswerLimits;
+use super::server::{ModelEntry, ModelInfo, RunningModel};
 use crate::error::{ModelFailure, Result};
 use crate::render::{ModelOptions, ModelRequest};
 use chunk::Lines;

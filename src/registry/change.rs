@@ -14,28 +14,20 @@ pub struct NewContext {
     pub(super) name: String,
     pub(super) persona: Persona,
     pub(super) preset: Option<String>,
-    pub(super) numbered: bool,
 }
 
 impl NewContext {
     /// A context of that name, one line of at most 200 bytes.
     pub fn new(name: impl Into<String>, persona: Persona) -> Self {
-        Self { name: name.into(), persona, preset: None, numbered: false }
+        Self { name: name.into(), persona, preset: None }
     }
 
-    /// One made from a preset, with its name unless another one is given; with a number behind that if it is taken.
+    /// One made from a preset, with its name unless another one is given.
     pub fn from_preset(preset: &Preset, name: Option<String>, change: PersonaChange) -> Self {
         let mut persona = preset.persona.clone();
         change.apply(&mut persona);
-        let numbered = name.is_none();
         let name = name.unwrap_or_else(|| preset.name.clone());
-        Self { name, persona, preset: Some(preset.id.clone()), numbered }
-    }
-
-    /// The same, with a number behind its name if another context has that.
-    #[must_use]
-    pub fn numbered(self) -> Self {
-        Self { numbered: true, ..self }
+        Self { name, persona, preset: Some(preset.id.clone()) }
     }
 
     /// Whether everything is within its limits.

@@ -8,7 +8,8 @@ use crate::prompt::Prompt;
 
 /// The same messages as [`OllamaChatRenderer`](super::OllamaChatRenderer), in the form of `/v1/chat/completions`.
 ///
-/// That form has no context window, loading time or thinking switch, so those settings are left out.
+/// That form has no context window or loading time, so those settings are left out. Whether to think is told the way
+/// llama.cpp's server and vLLM want it, where it is set. The counts of tokens are asked for with a streamed answer.
 #[derive(Debug, Clone)]
 pub struct OpenAiChatRenderer(ModelOptions);
 
@@ -20,9 +21,23 @@ struct Body<'a> {
     tools: &'a [serde_json::Value],
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chat_template_kwargs: Option<TemplateArguments>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct TemplateArguments {
+    enable_thinking: bool,
 }
 
 #[derive(Serialize)]
@@ -58,6 +73,11 @@ impl PromptRenderer for OpenAiChatRenderer {
             messages,
             tools: &self.0.tools,
             stream: self.0.stream,
+            stream_options: self.0.stream.then_some(StreamOptions { include_usage: true }),
+            chat_template_kwargs: self
+                .0
+                .think
+                .map(|enable_thinking| TemplateArguments { enable_thinking }),
             max_tokens: prompt.max_tokens.or(self.0.num_predict),
             temperature: prompt.temperature.or(self.0.temperature),
         };

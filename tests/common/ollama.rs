@@ -14,6 +14,9 @@
 //! assert_eq!(stub.seen(Ask::Reply).len(), 2);
 //! ```
 //!
+//! It speaks OpenAI's chat completions as well: the same script is then sent as events, and the one model is listed as
+//! llama.cpp's server lists it.
+//!
 //! Requests are told apart by what they want ([`Ask`]): a request without words only loads the model, and one for a
 //! single whole token only warms it up; neither uses up what is scripted for replies. Calls that wait
 //! (`wait_until_closed_early`, `wait_for`) block their thread: an async test that uses them needs the flavour
@@ -44,6 +47,12 @@ pub enum Ask {
     Tags,
     Version,
     Embed,
+    /// OpenAI's list of models.
+    Models,
+    /// What llama.cpp's server says of itself.
+    Props,
+    /// LM Studio's own list.
+    Listed,
     Other,
 }
 
@@ -448,6 +457,14 @@ fn ask(path: &str, body: &str) -> Ask {
         "/api/tags" => Ask::Tags,
         "/api/version" => Ask::Version,
         "/api/embed" => Ask::Embed,
+        "/v1/models" => Ask::Models,
+        "/props" => Ask::Props,
+        "/api/v0/models" => Ask::Listed,
+        "/v1/chat/completions" => {
+            let body: Value = serde_json::from_str(body).unwrap();
+            let one = body["stream"] == false && body["max_tokens"] == 1;
+            if one { Ask::WarmUp } else { Ask::Reply }
+        }
         "/api/chat" | "/api/generate" => {
             let body: Value = serde_json::from_str(body).unwrap();
             let messages = body["messages"].as_array().is_some_and(|all| !all.is_empty());
@@ -521,7 +538,13 @@ fn usual(state: &State, ask: Ask, body: &Value) -> Answer {
                 texts.iter().map(|text| json!([text.as_str().unwrap().len(), 1.0, 0.5])).collect();
             Answer::json(json!({ "embeddings": vectors }))
         }
-        Ask::Other => Answer::body(404, "404 page not found"),
+        Ask::Models => Answer::json(json!({ "object": "list", "data": [{
+            "id": "llama3.2", "aliases": [], "object": "model", "owned_by": "llamacpp",
+            "meta": { "n_ctx": 8192, "n_ctx_train": 131_072, "n_params": 3_212_749_888_u64, "size": 2_011_539_712_u64,
+                "ftype": "Q4_K_M" },
+        }] })),
+        Ask::Props => Answer::json(json!({ "default_generation_settings": { "n_ctx": 8192 } })),
+        Ask::Listed | Ask::Other => Answer::body(404, "404 page not found"),
     }
 }
 
@@ -551,13 +574,20 @@ impl Out<'_> {
         if let Some(fixed) = &answer.fixed {
             return self.whole(answer, answer.status, fixed);
         }
-        let form = Form { chat: path == "/api/chat", model: body["model"].clone(), answer };
+        let events = path == "/v1/chat/completions";
+        let form = Form {
+            chat: path == "/api/chat" || events,
+            events,
+            model: body["model"].clone(),
+            answer,
+        };
         if body["stream"] == false { self.at_once(&form) } else { self.in_pieces(&form) }
     }
 
     fn in_pieces(&mut self, form: &Form<'_>) -> Option<()> {
         let answer = form.answer;
-        self.head(answer, 200, "application/x-ndjson", "transfer-encoding: chunked")?;
+        let kind = if form.events { "text/event-stream" } else { "application/x-ndjson" };
+        self.head(answer, 200, kind, "transfer-encoding: chunked")?;
         for step in &answer.steps {
             match step {
                 Step::Raw(bytes) => self.chunks(answer, bytes)?,
@@ -569,11 +599,11 @@ impl Out<'_> {
                 Step::Hold => self.hold()?,
                 Step::Silence => self.pause(Duration::MAX)?,
                 Step::Cut => return None,
-                _ => self.chunks(answer, format!("{}\n", form.line(step)).as_bytes())?,
+                _ => self.chunks(answer, form.sent(&form.line(step)).as_bytes())?,
             }
         }
         if answer.ends {
-            self.chunks(answer, format!("{}\n", form.last()).as_bytes())?;
+            self.chunks(answer, form.sent(&form.last()).as_bytes())?;
         }
         self.send(b"0\r\n\r\n")
     }
@@ -597,6 +627,11 @@ impl Out<'_> {
             }
         }
         whole["done"] = json!(form.answer.ends);
+        if form.events {
+            // Set in lines, as LM Studio does.
+            let whole = serde_json::to_string_pretty(&form.completion(&whole)).unwrap();
+            return self.whole(form.answer, 200, &whole);
+        }
         self.whole(form.answer, 200, &whole.to_string())
     }
 
@@ -689,11 +724,67 @@ impl Out<'_> {
 /// How lines look.
 struct Form<'a> {
     chat: bool,
+    /// Whether lines are events of chat completions.
+    events: bool,
     model: Value,
     answer: &'a Answer,
 }
 
 impl Form<'_> {
+    /// A line as it goes over the network.
+    fn sent(&self, line: &Value) -> String {
+        if !self.events {
+            return format!("{line}\n");
+        }
+        // What a test has written itself, and errors, are sent as they are.
+        if line.get("done").is_none() {
+            return format!("data: {line}\n\n");
+        }
+        let mut chunk = self.completion(line);
+        let over = line["done"] == true;
+        let choice = &mut chunk["choices"][0];
+        choice["delta"] = choice["message"].take();
+        choice.as_object_mut().unwrap().remove("message");
+        if !over {
+            chunk.as_object_mut().unwrap().remove("usage");
+            chunk["choices"][0]["finish_reason"] = Value::Null;
+            return format!("data: {chunk}\n\n");
+        }
+        let mut counts = chunk.clone();
+        counts["choices"] = json!([]);
+        chunk.as_object_mut().unwrap().remove("usage");
+        format!(": still here\n\ndata: {chunk}\n\ndata: {counts}\n\ndata: [DONE]\n\n")
+    }
+
+    /// A line of Ollama's as a chat completion.
+    fn completion(&self, line: &Value) -> Value {
+        let from = &line["message"];
+        let mut message = json!({ "role": "assistant", "content": from["content"] });
+        if let Some(thought) = from["thinking"].as_str() {
+            message["reasoning_content"] = json!(thought);
+        }
+        if let Some(calls) = from["tool_calls"].as_array() {
+            let calls = calls.iter().enumerate().map(|(at, call)| {
+                let mut call = call.clone();
+                call["index"] = json!(at);
+                call["type"] = json!("function");
+                let arguments = call["function"]["arguments"].to_string();
+                call["function"]["arguments"] = json!(arguments);
+                call
+            });
+            message["tool_calls"] = calls.collect();
+        }
+        let reason = line["done_reason"].as_str().unwrap_or("stop");
+        json!({
+            "id": "chatcmpl-1", "object": "chat.completion", "model": self.model,
+            "choices": [{ "index": 0, "message": message, "finish_reason": reason }],
+            "usage": {
+                "prompt_tokens": line["prompt_eval_count"], "completion_tokens": line["eval_count"],
+                "prompt_tokens_details": { "cached_tokens": line["prompt_cached_count"] },
+            },
+        })
+    }
+
     fn line(&self, step: &Step) -> Value {
         let mut line = match step {
             Step::Text(text) if self.chat => {

@@ -82,8 +82,7 @@ fn an_unknown_key_is_named_with_its_file_and_the_nearest_known_one() {
     for (json, given, nearest) in [
         (r#"{"Context":{"LstN":3}}"#, "Context.LstN", "Context.LastN"),
         (r#"{"Context":{"lastN":3}}"#, "Context.lastN", "Context.LastN"),
-        (r#"{"Contxt":{"LastN":3}}"#, "Contxt", "Context"),
-        (r#"{"languageModel":{"Model":"x"}}"#, "languageModel", "LanguageModel"),
+        (r#"{"Contxt":{}}"#, "Contxt", "Context"),
         (r#"{"LanguageModel":{"Url":"x"}}"#, "LanguageModel.Url", "LanguageModel.BaseUrl"),
     ] {
         let message = refusal(json, &[]);
@@ -94,34 +93,6 @@ fn an_unknown_key_is_named_with_its_file_and_the_nearest_known_one() {
     let message = refusal("{}", &[("SOTTOVOCE__CONTEXT__LASTNN", "3")]);
     assert!(message.contains("SOTTOVOCE__CONTEXT__LASTNN"), "{message}");
     assert!(message.contains("Context.LastN"), "{message}");
-}
-
-#[test]
-fn sections_of_other_programs_are_ignored_and_comments_and_trailing_commas_read() {
-    let config = load(
-        r#"{
-            // as every .NET file has them
-            "Logging": { "LogLevel": { "Default": "Warning", }, },
-            "AllowedHosts": "*",
-            "Elara": { "Context": { "LastN": 1 } }, /* and its own */
-            "Content": { "Title": "x" },
-            "Context": { "LastN": 9, /* "TtlSeconds": 3, */ },
-        }"#,
-        &[],
-    )
-    .unwrap();
-    assert_eq!(config.context.last_n, 9);
-    assert_eq!(config.context.ttl_seconds, None);
-    let message = refusal("{\n  // \"a\n  \"Context\": { \"LastN\": ! } }", &[]);
-    assert!(message.contains("line 3 column 25"), "{message}");
-}
-
-#[test]
-fn a_file_without_an_end_or_too_large_for_settings_is_refused() {
-    let error = load_file(Path::new("/dev/zero"), &[]).unwrap_err();
-    assert!(error.to_string().contains("over 1 MiB"), "{error}");
-    let many = format!("{{\"Other\": \"{}\"}}", "x".repeat(2 << 20));
-    assert!(refusal(&many, &[]).contains("over 1 MiB"));
 }
 
 #[test]
@@ -458,4 +429,48 @@ fn an_empty_token_is_an_error_and_not_none() {
     }
     assert!(load(r#"{"Mcp":{"Token":null}}"#, &[]).unwrap().mcp.token.is_none());
     assert!(load("{}", &[(place, "long")]).unwrap().mcp.token.is_some());
+}
+
+#[test]
+fn an_api_key_comes_from_the_environment_or_a_file_and_never_from_the_settings() {
+    const VARIABLE: &str = "SOTTOVOCE__LANGUAGEMODEL__APIKEY";
+    let in_clear = r#"{"LanguageModel":{"ApiKey":"sk-Drosselbart"}}"#;
+    let said = refusal(in_clear, &[]);
+    assert!(said.contains("LanguageModel.ApiKeyFile") && said.contains(VARIABLE), "{said}");
+    assert!(!said.contains("Drosselbart"));
+    assert!(
+        load(r#"{"LanguageModel":{"ApiKey":null}}"#, &[]).unwrap().api_key().unwrap().is_none()
+    );
+
+    let config = load("{}", &[(VARIABLE, "sk-Drosselbart")]).unwrap();
+    assert_eq!(config.api_key().unwrap().unwrap().as_str(), "sk-Drosselbart");
+    assert!(!format!("{config:?}").contains("Drosselbart"));
+    let setting = config.settings().iter().find(|s| s.key == "LanguageModel.ApiKey").unwrap();
+    assert_eq!((&setting.value, setting.origin.as_str()), (&"(redacted)".into(), VARIABLE));
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key");
+    std::fs::write(&file, "sk-Drosselbart\n").unwrap();
+    let named = format!(r#"{{"LanguageModel":{{"ApiKeyFile":{file:?}}}}}"#);
+    assert_eq!(load(&named, &[]).unwrap().api_key().unwrap().unwrap().as_str(), "sk-Drosselbart");
+    let both = load(&named, &[(VARIABLE, "other")]).unwrap().api_key().unwrap_err();
+    assert!(both.to_string().contains("keep one of them"), "{both}");
+    std::fs::remove_file(&file).unwrap();
+    let gone = load(&named, &[]).unwrap().api_key().unwrap_err().to_string();
+    assert!(gone.contains("ApiKeyFile") && gone.contains("could not be read"), "{gone}");
+}
+
+#[test]
+fn the_kind_of_server_is_one_of_two_words() {
+    use sottovoce::config::ModelKind;
+    for (word, kind) in [
+        ("openai", ModelKind::OpenAi),
+        ("OpenAI", ModelKind::OpenAi),
+        ("ollama", ModelKind::Ollama),
+    ] {
+        let json = format!(r#"{{"LanguageModel":{{"Kind":"{word}"}}}}"#);
+        assert_eq!(load(&json, &[]).unwrap().language_model.kind, kind);
+    }
+    let said = refusal(r#"{"LanguageModel":{"Kind":"gemini"}}"#, &[]);
+    assert!(said.contains("one of ollama, openai"), "{said}");
 }

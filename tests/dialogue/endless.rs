@@ -12,9 +12,8 @@ use sottovoce::{
 };
 
 use crate::common::scripted::{House, said};
+use crate::ollama::PATIENCE;
 use crate::stub::{Answer, OllamaStub};
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 fn limits(bytes: usize, calls: usize, time: Duration) -> AnswerLimits {
     let mut limits = AnswerLimits::default();

@@ -13,6 +13,7 @@ mod endless;
 mod gauge;
 mod golden;
 mod ollama;
+mod openai;
 mod personas;
 mod pruning;
 mod summary_limits;

@@ -17,7 +17,7 @@ use sottovoce::{
 };
 
 /// Long enough for a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 const SYSTEM: &str = "Guard the Lebkuchenhaus.";
 const UTTERANCE: &str = "Open the Pfefferkuchentür with passphrase Drosselbart 4711";
 /// Words that no error may show.
@@ -47,7 +47,7 @@ async fn chat() -> ModelRequest {
 }
 
 /// What came, and the error where it did not end well.
-async fn read(reply: &mut dyn Reply) -> (Vec<ReplyPart>, Option<Error>) {
+pub(super) async fn read(reply: &mut dyn Reply) -> (Vec<ReplyPart>, Option<Error>) {
     let mut parts = Vec::new();
     loop {
         match reply.next().await {
@@ -61,7 +61,7 @@ async fn read(reply: &mut dyn Reply) -> (Vec<ReplyPart>, Option<Error>) {
     }
 }
 
-fn text(parts: &[ReplyPart]) -> String {
+pub(super) fn text(parts: &[ReplyPart]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
         ReplyPart::Text(text) => Some(text.as_str()),
         _ => None,
@@ -69,7 +69,7 @@ fn text(parts: &[ReplyPart]) -> String {
     texts.collect()
 }
 
-fn failure(error: Option<Error>) -> ModelFailure {
+pub(super) fn failure(error: Option<Error>) -> ModelFailure {
     match error.unwrap() {
         Error::Model { failure, .. } => failure,
         error => panic!("{error:?}"),

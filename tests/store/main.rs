@@ -14,7 +14,6 @@ mod isolation;
 mod keys;
 mod memory;
 mod mishaps;
-mod moving;
 mod packs;
 mod repair;
 mod retention;

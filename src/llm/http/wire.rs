@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Body, Client, Method, Request, StatusCode, Url, redirect, retry};
 use tokio::time::{sleep, timeout};
+use zeroize::Zeroizing;
 
 use super::answer::Answer;
+use super::near::is_near;
 use crate::error::{Error, ModelFailure, Result};
 use crate::llm::AnswerLimits;
 
@@ -25,6 +27,8 @@ pub(crate) struct Wire {
     shown: String,
     silence: Duration,
     limits: AnswerLimits,
+    /// Shown to the server with each request.
+    key: Option<Zeroizing<String>>,
 }
 
 impl Wire {
@@ -39,7 +43,7 @@ impl Wire {
             .build()
             .map_err(|error| unusable(format!("cannot be spoken to: {}", error.without_url())))?;
         let shown = without_login(&base);
-        Ok(Self { client, base, shown, silence, limits: AnswerLimits::default() })
+        Ok(Self { client, base, shown, silence, limits: AnswerLimits::default(), key: None })
     }
 
     /// The address, without a name or password.
@@ -49,6 +53,30 @@ impl Wire {
 
     pub(crate) fn with_limits(&self, limits: AnswerLimits) -> Self {
         Self { limits, ..self.clone() }
+    }
+
+    /// With a key that is sent as a bearer token.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a key that no header can hold, and where it would cross a public network in plain text.
+    pub(crate) fn with_key(mut self, key: Zeroizing<String>) -> Result<Self> {
+        let place = || "LanguageModel.ApiKey".to_owned();
+        if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let reason = "the key must be one word of printable ASCII".to_owned();
+            return Err(Error::Config { place: place(), reason });
+        }
+        if self.base.scheme() != "https" && !self.is_near() {
+            let reason =
+                format!("the key is not sent to {} without encryption; use https", self.shown);
+            return Err(Error::Config { place: place(), reason });
+        }
+        self.key = Some(key);
+        Ok(self)
+    }
+
+    /// Whether the server is on this machine or in the same house, by its address.
+    pub(crate) fn is_near(&self) -> bool {
+        is_near(&self.base)
     }
 
     pub(super) fn limits(&self) -> AnswerLimits {
@@ -125,6 +153,13 @@ impl Wire {
             .request(method, url)
             .build()
             .map_err(|error| unusable(format!("cannot be asked: {}", error.without_url())))?;
+        if let Some(key) = &self.key {
+            let bearer = Zeroizing::new(format!("Bearer {}", **key));
+            let mut bearer = HeaderValue::from_str(&bearer)
+                .map_err(|_| unusable("cannot be asked with this key".to_owned()))?;
+            bearer.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, bearer);
+        }
         if let Some(body) = body {
             request
                 .headers_mut()

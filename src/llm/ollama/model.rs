@@ -1,17 +1,12 @@
 //! A model on an Ollama server, looked at before it is told anything.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use async_trait::async_trait;
 use serde_json::json;
-use tokio::sync::Mutex;
 
 use super::Ollama;
-use super::body::Edit;
-use crate::error::{Error, ModelFailure, Result};
-use crate::llm::http::HttpReply;
-use crate::llm::{LanguageModel, ModelLimits, Reply, ReplyPart};
+use crate::error::Result;
+use crate::llm::http::{Edit, HttpReply, Learnt};
+use crate::llm::{LanguageModel, ModelLimits, Reply};
 use crate::render::{ModelOptions, ModelRequest};
 
 /// A model on an Ollama server.
@@ -27,10 +22,7 @@ pub struct OllamaModel {
     server: Ollama,
     options: ModelOptions,
     allow_cloud: bool,
-    /// What was learnt. The lock is held while learning, so that calls at the same time learn once.
-    facts: Mutex<Option<Facts>>,
-    /// Whether the server may have become another since.
-    stale: Arc<AtomicBool>,
+    facts: Learnt<Facts>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +34,7 @@ struct Facts {
 impl OllamaModel {
     /// A model with the options that its requests are rendered with.
     pub fn new(server: Ollama, options: ModelOptions) -> Self {
-        Self { server, options, allow_cloud: false, facts: Mutex::default(), stale: Arc::default() }
+        Self { server, options, allow_cloud: false, facts: Learnt::default() }
     }
 
     /// Whether the conversation may be sent on to another machine; it may not by default.
@@ -53,16 +45,7 @@ impl OllamaModel {
     }
 
     async fn facts(&self) -> Result<Facts> {
-        let mut known = self.facts.lock().await;
-        if self.stale.swap(false, Ordering::Relaxed) {
-            *known = None;
-        }
-        if let Some(facts) = *known {
-            return Ok(facts);
-        }
-        let facts = self.learn().await?;
-        *known = Some(facts);
-        Ok(facts)
+        self.facts.get(self.learn()).await
     }
 
     async fn learn(&self) -> Result<Facts> {
@@ -117,29 +100,8 @@ impl OllamaModel {
         let body = self.fitted(&request.body, self.facts().await?, warm_up);
         tracing::debug!(model = self.options.model, bytes = body.len(), warm_up, "asking");
         let reply = self.server.send_body(request.path, body).await;
-        self.watch(reply).map(|reply| reply.allow_cloud(self.allow_cloud))
+        self.facts.watch(reply).map(|reply| reply.allow_cloud(self.allow_cloud))
     }
-
-    fn watch<T>(&self, result: Result<T>) -> Result<T> {
-        watch(&self.stale, result)
-    }
-}
-
-/// Notes a failure after which the server may be another one.
-fn watch<T>(stale: &AtomicBool, result: Result<T>) -> Result<T> {
-    if let Err(Error::Model { failure, .. }) = &result
-        && matches!(
-            failure,
-            ModelFailure::Unreachable(_)
-                | ModelFailure::BrokeOff { .. }
-                | ModelFailure::TimedOut { .. }
-                | ModelFailure::NoSuchModel { .. }
-                | ModelFailure::Cloud { .. }
-        )
-    {
-        stale.store(true, Ordering::Relaxed);
-    }
-    result
 }
 
 #[async_trait]
@@ -153,27 +115,10 @@ impl LanguageModel for OllamaModel {
     }
 
     async fn reply(&self, request: &ModelRequest) -> Result<Box<dyn Reply>> {
-        let reply = self.send(request, false).await?;
-        Ok(Box::new(Watched { reply, stale: Arc::clone(&self.stale) }))
+        Ok(self.facts.watched(self.send(request, false).await?))
     }
 
     async fn warm_up(&self, request: &ModelRequest) -> Result<()> {
-        let mut reply = self.send(request, true).await?;
-        while !matches!(self.watch(reply.next().await)?, ReplyPart::Done(_)) {}
-        Ok(())
-    }
-}
-
-/// An answer whose end tells whether to look at the server anew.
-struct Watched {
-    reply: HttpReply,
-    stale: Arc<AtomicBool>,
-}
-
-#[async_trait]
-impl Reply for Watched {
-    async fn next(&mut self) -> Result<ReplyPart> {
-        let part = self.reply.next().await;
-        watch(&self.stale, part)
+        self.facts.finish(self.send(request, true).await?).await
     }
 }

@@ -44,7 +44,7 @@ Exit codes:
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Who speaks: user, assistant, system or tool; the user unless given
+    /// Who speaks: user, assistant, system or tool
     #[arg(long, short, value_name = "ROLE", requires = "text")]
     role: Option<ChatRole>,
 
@@ -57,6 +57,7 @@ pub(crate) struct Args {
     metadata: Vec<(String, String)>,
 
     /// What was said; several words need no quotes, and `-` reads standard input
+    #[arg(requires = "role")]
     text: Vec<String>,
 }
 
@@ -94,13 +95,12 @@ pub(crate) fn parse_note(text: &str) -> Result<(String, String), String> {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    if args.text.is_empty() {
+    let Some(role) = args.role else {
         let config = session.config()?;
         let store = session.store_or_make(&config).await?;
         session.check_open(&config, &store).await?;
         return many(session, &store).await;
-    }
-    let role = args.role.unwrap_or(ChatRole::User);
+    };
     let text = words(&args.text)?;
     let config = session.config()?;
     let store = session.store_or_make(&config).await?;

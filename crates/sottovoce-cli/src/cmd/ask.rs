@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::{ModelRequest, RendererKind, StoredMessage, Turn, TurnReport};
+use sottovoce::{Config, Error, ModelFailure, Prompt, StoredMessage, Turn, TurnReport};
 
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Outcome, with_causes};
 use crate::interrupt::Interrupt;
-use crate::no_model::NoModel;
 use crate::output::{self, piece};
 use crate::reply::{self, End, Reply};
 use crate::session::{Session, words};
@@ -16,7 +15,7 @@ use crate::session::{Session, words};
 /// Keeps an utterance and has the model answer it
 ///
 /// The utterance is sealed on disk first, then the answer is shown as it comes, and sealed as far as it was shown.
-/// Where no model can be reached, the utterance is kept all the same, and the exit code is 6.
+/// Where no model can be reached, the request that one would get is printed instead.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// What was said; several words need no quotes, and `-` reads standard input
@@ -34,9 +33,9 @@ pub(crate) struct Args {
     #[arg(long)]
     clean: bool,
 
-    /// Where no model can be reached, prints the request that one would get
+    /// Fails where no model can be reached, with exit code 6; the utterance is kept all the same
     #[arg(long)]
-    show_request: bool,
+    require_model: bool,
 }
 
 /// What machines read of an utterance that was answered, be it in part.
@@ -60,18 +59,9 @@ struct Answered<'a> {
 struct Unanswered<'a> {
     id: Option<u64>,
     file: Option<String>,
-    reason: &'a str,
-    /// The commands that change that.
-    commands: &'a [String],
-    #[serde(flatten)]
-    request: Option<Request<'a>>,
-}
-
-/// The request that a model would get.
-#[derive(Serialize)]
-struct Request<'a> {
     path: &'a str,
     request: &'a RawValue,
+    reason: String,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -99,17 +89,13 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let reply = reply?;
     match &reply.end {
         End::Failed(error) if reply.words.is_empty() => {
-            let Some(missing) = NoModel::of(&config, error) else {
-                return Ok(reply.say_failed(&config, error, ""));
-            };
-            let mut request = None;
-            if args.show_request {
-                let asked = kept.clone().map_or_else(|| utterance.into(), Turn::from);
-                let (prompt, receipt) = conversation.prompt(asked).await?;
-                output::skipped(&receipt.skipped);
-                request = Some(config.renderer(RendererKind::OllamaChat).render(&prompt));
+            if args.require_model || !is_missing(error) {
+                return Ok(reply.say_failed(error, ""));
             }
-            return say_missing(session, kept.as_deref(), &missing, request);
+            let asked = kept.clone().map_or_else(|| utterance.into(), Turn::from);
+            let (prompt, receipt) = conversation.prompt(asked).await?;
+            output::skipped(&receipt.skipped);
+            return show_request(session, &config, &prompt, kept.as_deref(), error);
         }
         _ if session.json => output::json(&answered(kept.as_ref(), &reply))?,
         _ => reply.end_line()?,
@@ -126,7 +112,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             reply.say_done(&done.report)
         }
         End::Interrupted(_) => reply.say_interrupted(),
-        End::Failed(error) => reply.say_failed(&config, error, ""),
+        End::Failed(error) => reply.say_failed(error, ""),
     })
 }
 
@@ -150,34 +136,37 @@ fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Ans
     }
 }
 
-/// Says that the utterance is kept, and what to do for an answer.
-fn say_missing(
+/// Whether there is no model to answer, as opposed to one that fails.
+fn is_missing(error: &Error) -> bool {
+    let Error::Model { failure, .. } = error else { return false };
+    matches!(failure, ModelFailure::Unreachable(_) | ModelFailure::NoSuchModel { .. })
+}
+
+fn show_request(
     session: &Session,
+    config: &Config,
+    prompt: &Prompt,
     kept: Option<&StoredMessage>,
-    missing: &NoModel,
-    request: Option<ModelRequest>,
+    error: &Error,
 ) -> Outcome {
+    let request = config.renderer(config.renderer_kind()).render(prompt);
     if session.json {
-        let body = request.as_ref().map(|request| output::raw_json(request.body.clone()));
-        let body = body.transpose()?;
-        let shown = request.as_ref().zip(body.as_deref());
+        let body = output::raw_json(request.body)?;
         output::json(&Unanswered {
             id: kept.map(|kept| kept.seq),
             file: kept.map(StoredMessage::file_name),
-            reason: &missing.what,
-            commands: &missing.commands,
-            request: shown.map(|(request, body)| Request { path: request.path, request: body }),
+            path: request.path,
+            request: &body,
+            reason: with_causes(error),
         })?;
-        return Ok(Exit::Model);
+        return Ok(Exit::Done);
     }
-    output::note(&match kept {
-        Some(kept) => format!("what you said is kept as number {}", kept.seq),
-        None => "nothing is kept".to_owned(),
-    });
-    missing.report();
-    if let Some(request) = request {
-        output::note(&format!("a model would get this request at {}:", request.path));
-        output::request(&request)?;
+    if let Some(kept) = kept {
+        let file = session.folder(config)?.join(kept.file_name());
+        output::note(&format!("sealed as number {}: {}", kept.seq, file.display()));
     }
-    Ok(Exit::Model)
+    output::warning(&with_causes(error));
+    output::note(&format!("{}; a model would get this request at {}:", error.help(), request.path));
+    output::request(&request)?;
+    Ok(Exit::Done)
 }

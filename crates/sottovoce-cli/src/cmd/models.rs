@@ -1,7 +1,7 @@
 //! `sottovoce models`
 
 use serde::Serialize;
-use sottovoce::{Error, ModelFailure, ModelInfo, Ollama};
+use sottovoce::ModelServer;
 
 use crate::exit::{Exit, Outcome};
 use crate::output::{self, BOLD, DIM, GOOD};
@@ -36,10 +36,13 @@ pub(crate) async fn run(session: &Session) -> Outcome {
         return Ok(Exit::Done);
     }
     if rows.is_empty() {
-        output::note(&format!(
-            "the server has no models yet; `ollama pull {}` fetches the configured one",
-            config.language_model.model
-        ));
+        output::note(&match server {
+            ModelServer::Ollama(_) => format!(
+                "the server has no models yet; `ollama pull {}` fetches the configured one",
+                config.language_model.model
+            ),
+            _ => "the server lists no models; load one there".to_owned(),
+        });
         return Ok(Exit::Done);
     }
     output::line(format!(
@@ -49,28 +52,24 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     for row in &rows {
         output::line(shown(row))?;
     }
-    if !rows.iter().any(|row| row.configured) {
-        output::warning(&format!(
-            "the configured model {:?} is not among them; `ollama pull {0}` fetches it",
-            config.language_model.model
-        ));
+    let model = &config.language_model.model;
+    // llama.cpp's server answers to any name with its only model.
+    let answers = matches!(server, ModelServer::OpenAi(_)) && server.show(model).await.is_ok();
+    if !answers && !rows.iter().any(|row| row.configured) {
+        let way = match server {
+            ModelServer::Ollama(_) => format!("`ollama pull {model}` fetches it"),
+            _ => "set LanguageModel.Model to one of them".to_owned(),
+        };
+        output::warning(&format!("the configured model {model:?} is not among them; {way}"));
     }
     Ok(Exit::Done)
 }
 
-async fn rows(server: &Ollama, configured: &str) -> sottovoce::Result<Vec<Row>> {
+async fn rows(server: &ModelServer, configured: &str) -> sottovoce::Result<Vec<Row>> {
     let models = server.models().await?;
     let running = server.running().await?;
     let mut rows = Vec::new();
-    for model in models {
-        let info = match server.show(&model.name).await {
-            // One that is broken or was deleted a moment ago does not hide the others.
-            Err(Error::Model {
-                failure: ModelFailure::NoSuchModel { .. } | ModelFailure::Refused { .. },
-                ..
-            }) => ModelInfo::default(),
-            info => info?,
-        };
+    for (model, info) in models {
         let loaded = running.iter().find(|running| running.is(&model.name));
         rows.push(Row {
             configured: model.is(configured),

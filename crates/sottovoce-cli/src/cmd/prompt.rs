@@ -16,9 +16,9 @@ pub(crate) struct Args {
     /// What would be said; several words need no quotes, and `-` reads standard input
     text: Vec<String>,
 
-    /// The form of the request
-    #[arg(long, value_enum, default_value_t = Renderer::OllamaChat)]
-    renderer: Renderer,
+    /// The form of the request; that of the configured server unless given
+    #[arg(long, value_enum)]
+    renderer: Option<Renderer>,
 
     /// Tells for each message whether it is in the prompt, why, and its tokens
     #[arg(long)]
@@ -62,9 +62,10 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let (prompt, receipt) = conversation.prompt(text.as_str()).await?;
     output::skipped(&receipt.skipped);
     let kind = match args.renderer {
-        Renderer::OllamaChat => RendererKind::OllamaChat,
-        Renderer::OllamaGenerate | Renderer::Text => RendererKind::OllamaGenerate,
-        Renderer::OpenaiChat => RendererKind::OpenAiChat,
+        None => config.renderer_kind(),
+        Some(Renderer::OllamaChat) => RendererKind::OllamaChat,
+        Some(Renderer::OllamaGenerate | Renderer::Text) => RendererKind::OllamaGenerate,
+        Some(Renderer::OpenaiChat) => RendererKind::OpenAiChat,
     };
     let request = config.renderer(kind).render(&prompt);
     if session.json && args.explain {
@@ -74,7 +75,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
     match args.renderer {
         _ if session.json => output::json_text(&request.body)?,
-        Renderer::Text => {
+        Some(Renderer::Text) => {
             output::line(output::printable(&OllamaPromptRenderer::render_text(&prompt)))?;
         }
         _ => output::request(&request)?,

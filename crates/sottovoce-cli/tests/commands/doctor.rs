@@ -1,5 +1,6 @@
 use std::os::unix::fs::PermissionsExt;
 
+use serde_json::json;
 use sottovoce::{Clock, SystemClock};
 
 use super::*;
@@ -19,7 +20,7 @@ fn about(home: &Home, matter: &str) -> Vec<Value> {
 }
 
 fn configure(home: &Home, settings: &Value) {
-    home.configure(settings.to_string());
+    std::fs::write(home.path().join("appsettings.json"), settings.to_string()).unwrap();
 }
 
 fn allow(path: &Path, mode: u32) {
@@ -210,6 +211,25 @@ fn a_model_that_is_there_and_fits_is_good() {
     assert_eq!(said.len(), 2);
     assert!(said.iter().all(|line| line["state"] == "good"), "{said:?}");
     assert!(talk.stub.seen(Ask::Load).is_empty(), "looking loads nothing");
+}
+
+#[test]
+fn a_server_of_chat_completions_is_looked_at_too() {
+    let talk = Talk::new();
+    let openai = |settings: &[(&str, &str)]| {
+        of_the_model(&talk, &[&[("KIND", "openai")], settings].concat())
+    };
+    let (said, code) = openai(&[]);
+    assert_eq!(code, 0);
+    assert!(said.iter().all(|line| line["state"] == "good"), "{said:?}");
+    assert!(said[1].to_string().contains("window of 8192"), "{said:?}");
+    let (said, _) = openai(&[("NUMCTX", "16384")]);
+    assert_eq!(said[1]["state"], "warn", "{said:?}");
+    let other = json!({ "data": [{ "id": "other" }] });
+    talk.stub.always_to(Ask::Models, Answer::json(other));
+    let (said, _) = openai(&[]);
+    assert_eq!((&said[1]["state"], &said[1]["mend"]), (&json!("bad"), &json!("sottovoce models")));
+    assert!(talk.stub.seen(Ask::Reply).is_empty(), "looking says nothing to it");
 }
 
 #[test]

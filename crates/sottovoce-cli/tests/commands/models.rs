@@ -82,3 +82,23 @@ fn without_a_server_there_is_no_list() {
         assert!(err(&shown).contains("`ollama serve`"), "{}", err(&shown));
     }
 }
+
+#[test]
+fn a_server_of_chat_completions_lists_its_models_too() {
+    let talk = Talk::new();
+    let listed = || {
+        let mut command = talk.command(&["models", "--json"]);
+        rows(&command.env("SOTTOVOCE__LANGUAGEMODEL__KIND", "openai").output().unwrap())
+    };
+    let expected = json!({
+        "name": "llama3.2", "configured": true, "bytes": 2_011_539_712_u64, "parameters": "3.2B",
+        "quantization": "Q4_K_M", "contextLength": 131_072, "loadedWindow": 8192, "cloud": false, "capabilities": [],
+    });
+    assert_eq!(listed()[0], expected);
+    let two = json!({ "data": [{ "id": "a" }, { "id": "b" }] });
+    talk.stub.always_to(Ask::Models, Answer::json(two));
+    let mut command = talk.command(&["models"]);
+    let shown = command.env("SOTTOVOCE__LANGUAGEMODEL__KIND", "openai").output().unwrap();
+    assert!(err(&shown).contains("set LanguageModel.Model to one of them"), "{}", err(&shown));
+    assert!(!err(&shown).contains("ollama pull"), "{}", err(&shown));
+}

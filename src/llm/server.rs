@@ -1,0 +1,133 @@
+//! A model server of either kind, and what it says of its models.
+
+use jiff::Timestamp;
+
+use super::{Ollama, OpenAi};
+use crate::error::{Error, ModelFailure, Result};
+
+/// A model server, by the form in which it is spoken to. Clones share its connections.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum ModelServer {
+    /// An Ollama server.
+    Ollama(Ollama),
+    /// One that speaks OpenAI's chat completions.
+    OpenAi(OpenAi),
+}
+
+impl ModelServer {
+    /// The server's version, if it tells one; the request also shows whether it is there.
+    ///
+    /// # Errors
+    /// [`Error::Model`](crate::Error::Model), as of all of these.
+    pub async fn version(&self) -> Result<Option<String>> {
+        match self {
+            Self::Ollama(server) => server.version().await.map(Some),
+            Self::OpenAi(server) => server.models().await.map(|_| None),
+        }
+    }
+
+    /// The models that the server has, and what each can do. One that is broken or was deleted a moment ago does not
+    /// hide the others.
+    pub async fn models(&self) -> Result<Vec<(ModelEntry, ModelInfo)>> {
+        let server = match self {
+            Self::Ollama(server) => server,
+            Self::OpenAi(server) => return server.models().await,
+        };
+        let mut models = Vec::new();
+        for model in server.models().await? {
+            let info = match server.show(&model.name).await {
+                Err(Error::Model {
+                    failure: ModelFailure::NoSuchModel { .. } | ModelFailure::Refused { .. },
+                    ..
+                }) => ModelInfo::default(),
+                info => info?,
+            };
+            models.push((model, info));
+        }
+        Ok(models)
+    }
+
+    /// What a model can do.
+    pub async fn show(&self, model: &str) -> Result<ModelInfo> {
+        match self {
+            Self::Ollama(server) => server.show(model).await,
+            Self::OpenAi(server) => server.show(model).await,
+        }
+    }
+
+    /// The models that are loaded.
+    pub async fn running(&self) -> Result<Vec<RunningModel>> {
+        match self {
+            Self::Ollama(server) => server.running().await,
+            Self::OpenAi(server) => server.running().await,
+        }
+    }
+}
+
+/// A model that a server has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModelEntry {
+    /// Its name, such as `llama3.2:latest`.
+    pub name: String,
+    /// Bytes on the server's disk.
+    pub size: Option<u64>,
+    /// When the server last got or changed it.
+    pub modified: Option<Timestamp>,
+    /// What it descends from, such as `llama`.
+    pub family: Option<String>,
+    /// How many weights it has, such as `3.2B`.
+    pub parameter_size: Option<String>,
+    /// How they are stored, such as `Q4_K_M`.
+    pub quantization: Option<String>,
+    /// Whether it runs on another machine.
+    pub remote: bool,
+}
+
+/// What a model can do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModelInfo {
+    /// Such as `completion`, `tools` and `thinking`; empty where the server does not say.
+    pub capabilities: Vec<String>,
+    /// The tokens that it was trained on at a time.
+    pub context_length: Option<u32>,
+    /// Whether it runs on another machine.
+    pub remote: bool,
+}
+
+impl ModelInfo {
+    /// Whether it has a capability, by the server's name for it.
+    pub fn can(&self, capability: &str) -> bool {
+        self.capabilities.iter().any(|has| has == capability)
+    }
+}
+
+/// A model that is loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunningModel {
+    /// Its name, such as `llama3.2:latest`.
+    pub name: String,
+    /// Tokens of prompt and answer together, as it was loaded.
+    pub context_length: Option<u32>,
+}
+
+impl RunningModel {
+    /// Whether a name means this model; without a tag it means the tag `latest`.
+    pub fn is(&self, name: &str) -> bool {
+        untagged(&self.name) == untagged(name)
+    }
+}
+
+impl ModelEntry {
+    /// Whether a name means this model; without a tag it means the tag `latest`.
+    pub fn is(&self, name: &str) -> bool {
+        untagged(&self.name) == untagged(name)
+    }
+}
+
+fn untagged(name: &str) -> String {
+    name.strip_suffix(":latest").unwrap_or(name).to_lowercase()
+}
