@@ -196,7 +196,12 @@ impl Config {
         let options = StoreOptions::new(keys.next().ok_or(Error::NoKey)?)
             .clock(clock)
             .retention(self.retention());
-        let options = keys.fold(options, StoreOptions::also_with);
+        let mut options = keys.fold(options, StoreOptions::also_with);
+        // Where the key is found that this one is changed to while the store is open.
+        if !matches!(self.key, ConfiguredKey::Secret { .. }) {
+            options = options.key_file(self.key_file()?);
+        }
+        let options = options.key_file(self.next_key_file()?);
         Ok(match self.redactor()? {
             Some(redactor) => options.redactor(redactor),
             None => options,

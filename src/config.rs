@@ -22,7 +22,9 @@ use keys::KEYS;
 use layer::{Layer, Secret};
 use source::Sources;
 
-pub use sections::{ContextConfig, LanguageModelConfig, McpConfig, ModelKind, PersonasConfig};
+pub use sections::{
+    ContextConfig, LanguageModelConfig, McpConfig, ModelKind, PersonasConfig, Sampling,
+};
 pub use source::{key_of_text, read_fd};
 
 /// The configuration file's name.

@@ -245,6 +245,20 @@ impl Conversation {
         Ok(Heard { message, prompt, receipt })
     }
 
+    /// [`hear`](Self::hear) for a client that may be trying again, as [`ask_once`](Self::ask_once) is.
+    ///
+    /// # Errors
+    /// Those of [`hear`](Self::hear).
+    pub async fn hear_once(&self, text: impl Into<String>, within: Duration) -> Result<Heard> {
+        let message = self.utterance(self.message(ChatRole::User, text))?;
+        let between = self.turn().await?;
+        let repeated = self.repeated(&message, within).await?;
+        drop(between);
+        let Some(message) = repeated else { return self.hear_message(message).await };
+        let (prompt, receipt) = self.prompt(Arc::clone(&message)).await?;
+        Ok(Heard { message, prompt, receipt })
+    }
+
     /// The prompt that an utterance would get, without keeping anything: one that is kept already, a message off the
     /// record, or just some words.
     ///

@@ -71,6 +71,12 @@ pub enum Error {
         /// Id of the key that the store was written under.
         found: String,
     },
+    /// The store's key was changed while the program had it open, to one that it cannot find.
+    #[error("{place}: the store's key was changed while this program was running")]
+    KeyChanged {
+        /// The vault.
+        place: String,
+    },
     /// Records exist, but the file that names their key is gone, so nothing may be written.
     #[error("{}: holds records, but its `vault` file is missing", path.display())]
     VaultMissing {
@@ -337,6 +343,9 @@ impl Error {
             }
             Self::WrongKey { .. } => {
                 "give the key that the store was made with; nothing was changed"
+            }
+            Self::KeyChanged { .. } => {
+                "start the program again with the new key; nothing was written under the old one"
             }
             Self::VaultMissing { .. } => {
                 "restore `vault` from a backup, for a passphrase its copy beside the key file; for other keys `sottovoce repair` makes one that fits the records"

@@ -5,6 +5,7 @@ mod change;
 mod id;
 mod listed;
 mod presets;
+mod seen;
 mod upkeep;
 
 use std::collections::HashMap;
@@ -22,7 +23,9 @@ use crate::error::{ContextFailure, Error, Result};
 use crate::persona::{Character, check_name};
 use crate::scope::{BACKUPS, Scope};
 use crate::store::file::blocking;
+use crate::store::scopes::heads;
 use crate::store::{ConversationStore, FileConversationStore, Profile, StoreOptions, scopes};
+use seen::Seen;
 
 /// How many conversations are kept open.
 const OPEN: usize = 256;
@@ -63,6 +66,7 @@ pub struct ContextRegistry {
     limits: ContextLimits,
     backups: PathBuf,
     open: Arc<Mutex<HashMap<String, FileConversationStore>>>,
+    seen: Arc<Seen>,
 }
 
 impl ContextRegistry {
@@ -70,7 +74,8 @@ impl ContextRegistry {
     pub fn new(root: impl Into<PathBuf>, options: StoreOptions) -> Self {
         let root = root.into();
         let backups = root.join(BACKUPS);
-        Self { root, options, limits: ContextLimits::default(), backups, open: Arc::default() }
+        let limits = ContextLimits::default();
+        Self { root, options, limits, backups, open: Arc::default(), seen: Arc::default() }
     }
 
     /// The same within other limits.
@@ -164,10 +169,27 @@ impl ContextRegistry {
     /// # Errors
     /// What keeps the store from being read. A context that cannot be read by itself is told of in the answer.
     pub async fn list(&self) -> Result<Contexts> {
-        let mut contexts = Contexts::default();
-        for id in self.ids().await? {
+        let (mut contexts, now) = (Contexts::default(), self.now());
+        let root = self.root.clone();
+        let heads = blocking(move || heads(&root)).await?;
+        let named = heads.into_iter().filter_map(|(scope, head)| match scope {
+            Scope::Named { id } => Some((id, head)),
+            _ => None,
+        });
+        let named: Vec<_> = named.collect();
+        self.seen.keep(&named.iter().map(|(id, _)| id.as_str()).collect());
+        for (id, head) in named {
+            if let Some(known) = head.as_ref().and_then(|head| self.seen.get(&id, head)) {
+                contexts.contexts.extend(known.map(|context| context.at(now)));
+                continue;
+            }
             match self.look(&id).await {
-                Ok(context) => contexts.contexts.extend(context),
+                Ok(context) => {
+                    contexts.contexts.extend(context.clone());
+                    if let Some(head) = head {
+                        self.seen.put(id, head, context);
+                    }
+                }
                 Err(Error::Damaged { .. } | Error::FolderReplaced { .. }) => {
                     contexts.unreadable.push(id);
                 }

@@ -85,9 +85,11 @@ pub(super) const KEYS: [Key; 42] = [
     key("Personas.DailyBackups", Kind::Count { most: 1000 }, Default::Count(7)),
     key("Personas.BackupFolder", Kind::Path, Default::Null),
     key("Mcp.Scopes", Kind::Text, Default::Text("contexts")),
-    key("Mcp.PreferSampling", Kind::Flag, Default::Flag(false)),
+    key("Mcp.PreferSampling", Kind::Choice(&SAMPLING), Default::Text("fallback")),
     key("Mcp.Token", Kind::Secret, Default::Null),
 ];
+
+const SAMPLING: [&str; 3] = ["never", "fallback", "always"];
 
 /// A hundred years, in seconds.
 const LONGEST: u64 = 100 * 365 * 86_400;

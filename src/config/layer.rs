@@ -166,11 +166,10 @@ impl Layer {
             }
             (Kind::Flag, Bool(flag)) => ValueKind::Boolean(flag),
             (Kind::Text, String(text)) => ValueKind::String(text),
-            (Kind::Choice(words), String(text)) => {
-                let chosen = words.iter().find(|word| word.eq_ignore_ascii_case(&text));
-                let chosen = chosen.ok_or_else(|| mismatch(key, place))?;
-                ValueKind::String((*chosen).to_owned())
-            }
+            (Kind::Choice(words), given) => match words.iter().find(|word| is_word(&given, word)) {
+                Some(word) => ValueKind::String((*word).to_owned()),
+                None => return Err(mismatch(key, place)),
+            },
             (Kind::Path, String(path)) if path.is_empty() || path.starts_with('~') => {
                 return Err(Error::Config {
                     place: place.to_owned(),
@@ -204,6 +203,24 @@ impl Key {
     fn section(&self) -> &'static str {
         self.path.split('.').next().unwrap_or_default()
     }
+}
+
+/// Whether a setting's value is that word. It was a flag once, so `true` is understood as `always`, and `false` as `never`.
+fn is_word(given: &serde_json::Value, word: &str) -> bool {
+    let given = match given {
+        serde_json::Value::Bool(flag) => {
+            if *flag {
+                "always"
+            } else {
+                "never"
+            }
+        }
+        serde_json::Value::String(text) if text.eq_ignore_ascii_case("true") => "always",
+        serde_json::Value::String(text) if text.eq_ignore_ascii_case("false") => "never",
+        serde_json::Value::String(text) => text.as_str(),
+        _ => return false,
+    };
+    given.eq_ignore_ascii_case(word)
 }
 
 fn object(

@@ -112,6 +112,19 @@ pub struct PersonasConfig {
     pub backup_folder: Option<PathBuf>,
 }
 
+/// When a client's own model is asked, where the client offers that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Sampling {
+    /// Never.
+    Never,
+    /// Where the configured model cannot be reached or is not there.
+    Fallback,
+    /// Instead of the configured model.
+    Always,
+}
+
 /// What the MCP server may do. `Debug` shows no token.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -119,8 +132,8 @@ pub struct PersonasConfig {
 pub struct McpConfig {
     /// Which conversations it may touch, by spaces or commas: `contexts`, and scopes such as `default` or `named/diary`.
     pub scopes: String,
-    /// Whether a client that offers to ask its own model is asked to, instead of the configured model.
-    pub prefer_sampling: bool,
+    /// When a client that offers to ask its own model is asked to.
+    pub prefer_sampling: Sampling,
     /// What a client must show over HTTP; needed for addresses that other machines reach.
     #[serde(skip)]
     pub token: Option<Zeroizing<String>>,

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
 
@@ -41,6 +42,48 @@ impl Conversation {
         self.keep_unfinished(&mut between).await?;
         let stored = self.store.append_message(message).await?;
         self.answer(between, Waiting::new(Turn::Stored(stored), Vec::new()))
+    }
+
+    /// [`ask`](Self::ask) for a client that may be trying again: if the newest message is this very utterance, said within
+    /// that time and without an answer, it is answered, and not kept twice.
+    ///
+    /// # Errors
+    /// Those of [`ask`](Self::ask).
+    pub async fn ask_once(&self, text: impl Into<String>, within: Duration) -> Result<Answer> {
+        let message = with_words(self.utterance(self.message(ChatRole::User, text))?)?;
+        let mut between = self.begin().await?;
+        let repeated = self.repeated(&message, within).await?;
+        let waits = |waiting: &mut Waiting, seq| matches!(&waiting.turn, Turn::Stored(stored) if stored.seq == seq);
+        if let Some(repeated) = &repeated
+            && let Some(waiting) = between.waiting.take_if(|waiting| waits(waiting, repeated.seq))
+        {
+            return self.answer(between, waiting);
+        }
+        self.keep_unfinished(&mut between).await?;
+        let stored = match repeated {
+            Some(stored) => stored,
+            None => self.store.append_message(message).await?,
+        };
+        self.answer(between, Waiting::new(Turn::Stored(stored), Vec::new()))
+    }
+
+    /// The newest message, if it is this very utterance, said within that time and without an answer.
+    pub(super) async fn repeated(
+        &self,
+        message: &ChatMessage,
+        within: Duration,
+    ) -> Result<Option<Arc<StoredMessage>>> {
+        let newest = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages).pop();
+        let masked = self.builder.masked(message.clone());
+        let is_same = |said: &ChatMessage| {
+            let age = message.timestamp.duration_since(said.timestamp).unsigned_abs();
+            let is_alike = said.content == message.content || said.content == masked.content;
+            said.role == ChatRole::User && is_alike && age <= within
+        };
+        match newest.filter(|newest| is_same(&newest.message)) {
+            Some(newest) if !self.is_over(&newest).await? => Ok(Some(newest)),
+            _ => Ok(None),
+        }
     }
 
     /// Has the model answer an utterance, and keeps neither of them.

@@ -52,19 +52,25 @@ impl NamedContext {
         let created_at = profile.created_at.unwrap_or(character.updated_at);
         let last_at = standing.last.max(Some(character.updated_at)).unwrap_or(created_at);
         let expires_at = character.expires_at(last_at);
-        let left = expires_at.duration_since(now);
-        let is_expired = left <= SignedDuration::ZERO;
-        Some(Self {
+        let context = Self {
             id: id.to_owned(),
             name: profile.title.clone().unwrap_or_else(|| id.to_owned()),
             created_at,
             last_at,
             expires_at,
-            is_expired,
-            expires_soon: !is_expired && left <= WARNING,
+            is_expired: false,
+            expires_soon: false,
             messages: standing.messages,
             character,
-        })
+        };
+        Some(context.at(now))
+    }
+
+    /// The same at another moment.
+    pub(super) fn at(self, now: Timestamp) -> Self {
+        let left = self.expires_at.duration_since(now);
+        let is_expired = left <= SignedDuration::ZERO;
+        Self { is_expired, expires_soon: !is_expired && left <= WARNING, ..self }
     }
 
     /// Whether it is neither deleted nor expired.

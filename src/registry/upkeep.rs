@@ -118,7 +118,10 @@ impl ContextRegistry {
 pub(super) fn is_anothers(error: &Error) -> bool {
     match error {
         Error::FolderReplaced { .. } | Error::Context(ContextFailure::NoSuchContext { .. }) => true,
-        Error::Io { source, .. } => source.kind() == ErrorKind::AlreadyExists,
+        // A backup of that name is there, or the conversation's folder is no more.
+        Error::Io { source, .. } => {
+            matches!(source.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound)
+        }
         _ => false,
     }
 }

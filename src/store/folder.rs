@@ -1,6 +1,7 @@
 //! One conversation's sealed files: listing, opening and sealing them. Remembers only the vault.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -122,6 +123,11 @@ impl Folder {
         Self { retention, ..self }
     }
 
+    /// The same, looking for a changed key in these files.
+    pub(crate) fn finding_keys_in(self, files: Vec<PathBuf>) -> Self {
+        Self { vault: self.vault.finding_keys_in(files), ..self }
+    }
+
     /// The same, read by so many threads.
     pub(crate) fn read_by(self, threads: Option<usize>) -> Self {
         Self { threads, ..self }
@@ -146,7 +152,7 @@ impl Folder {
     pub(crate) fn sealing_keys(&self) -> Result<&[SealingKey]> {
         let vault = match self.vault.look(&*self.root) {
             // What the others sealed can be read still.
-            Err(Error::WrongKey { .. }) => self.vault()?,
+            Err(Error::KeyChanged { .. }) => self.vault()?,
             vault => vault?,
         };
         Ok(vault.map(Vault::keys).unwrap_or_default())
@@ -184,7 +190,7 @@ impl Folder {
     /// that what the lock's holder seals under this key is not overlooked.
     ///
     /// # Errors
-    /// [`Error::WrongKey`] where the store's key was changed to one that is not at hand.
+    /// [`Error::KeyChanged`] where the store's key was changed to one that is not at hand.
     pub(crate) fn writing_key(&self) -> Result<&SealingKey> {
         self.vault.look(&*self.root)?.and_then(Vault::writer).ok_or(Error::NoKey)
     }

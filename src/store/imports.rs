@@ -126,7 +126,10 @@ pub(crate) fn note(pen: &Pen<'_>, tail: &mut Tail, origins: &BTreeSet<Origin>) -
         Ok(Some(bytes)) => Forgotten::parse(&bytes).unwrap_or_default(),
         Err(Error::Damaged { .. }) => Forgotten::default(),
         Err(
-            error @ (Error::WrongKey { .. } | Error::NewerFormat { .. } | Error::NotPlain { .. }),
+            error @ (Error::WrongKey { .. }
+            | Error::KeyChanged { .. }
+            | Error::NewerFormat { .. }
+            | Error::NotPlain { .. }),
         ) => {
             tracing::warn!(%error, "what is forgotten now would come back with another import");
             return Ok(());

@@ -1,6 +1,6 @@
 //! How a store is opened.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ use crate::store::writer::Writer;
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
     keys: Vec<Arc<EncryptionKey>>,
+    key_files: Vec<PathBuf>,
     scope: Scope,
     clock: Arc<dyn Clock>,
     lock_timeout: Duration,
@@ -38,6 +39,7 @@ impl StoreOptions {
     pub fn new(key: impl Into<Arc<EncryptionKey>>) -> Self {
         Self {
             keys: vec![key.into()],
+            key_files: Vec::new(),
             scope: Scope::Default,
             clock: Arc::new(SystemClock),
             lock_timeout: Duration::from_secs(5),
@@ -53,6 +55,14 @@ impl StoreOptions {
     #[must_use]
     pub fn also_with(mut self, key: impl Into<Arc<EncryptionKey>>) -> Self {
         self.keys.push(key.into());
+        self
+    }
+
+    /// A key file that is read anew when the store's key is another one, as after a change of keys while the store is
+    /// open. It need not exist.
+    #[must_use]
+    pub fn key_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.key_files.push(path.into());
         self
     }
 
@@ -168,6 +178,7 @@ impl StoreOptions {
         blobs: Arc<dyn Blobs>,
     ) -> (Arc<Reader>, Writer) {
         let folder = Folder::new(root, blobs, self.scope, self.keys)
+            .finding_keys_in(self.key_files)
             .read_by(self.threads)
             .keeping(self.retention);
         let reader = Arc::new(Reader::new(folder, Arc::clone(&self.clock)));

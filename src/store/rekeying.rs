@@ -227,7 +227,8 @@ async fn a_program_with_the_old_key_alone_writes_nothing_once_the_change_has_beg
 
         let before = files(&*root);
         let refused = behind.append_message(said(33)).await;
-        assert!(matches!(refused, Err(Error::WrongKey { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(Error::KeyChanged { .. })), "{refused:?}");
+        assert!(refused.unwrap_err().help().contains("start the program again"));
         assert!(files(&*root) == before);
         let kept = both.append_message(said(33)).await.unwrap();
         assert_eq!(kept.seq, 33);

@@ -29,6 +29,24 @@ pub fn scopes(root: &Path) -> Result<Vec<Scope>> {
     Ok(scopes)
 }
 
+/// The same, each with the bytes of its head. They are others after each change of what it holds; `None` where there are
+/// none to be had.
+pub(crate) fn heads(root: &Path) -> Result<Vec<(Scope, Option<Vec<u8>>)>> {
+    let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root, &[])?);
+    let mut heads = Vec::new();
+    for place in places(&root, &mut Vec::new())? {
+        // Who opens the conversation is told what is wrong with it.
+        let head = place.blobs.read(head::NAME).unwrap_or_default();
+        if head.is_some()
+            || place.blobs.links(head::NAME)? > 0
+            || holds_records_itself(&*place.blobs)?
+        {
+            heads.push((place.scope, head));
+        }
+    }
+    Ok(heads)
+}
+
 /// Whether a folder's own records have lost their head.
 fn holds_records_itself(blobs: &dyn Blobs) -> Result<bool> {
     let mut holds = false;

@@ -419,6 +419,29 @@ async fn a_folder_that_only_looks_like_a_store_is_a_beginning() {
 }
 
 #[test]
+fn when_a_client_samples_is_a_word_or_what_it_was_before() {
+    use sottovoce::config::Sampling::{Always, Fallback, Never};
+    assert_eq!(load("{}", &[]).unwrap().mcp.prefer_sampling, Fallback);
+    let expected = [
+        ("\"never\"", "never", Never),
+        ("\"fallback\"", "Fallback", Fallback),
+        ("\"always\"", "ALWAYS", Always),
+        ("true", "true", Always),
+        ("false", "False", Never),
+    ];
+    for (json, text, sampling) in expected {
+        let file = format!(r#"{{"Mcp":{{"PreferSampling":{json}}}}}"#);
+        assert_eq!(load(&file, &[]).unwrap().mcp.prefer_sampling, sampling, "{json}");
+        let environment = [("SOTTOVOCE__MCP__PREFERSAMPLING", text)];
+        assert_eq!(load("{}", &environment).unwrap().mcp.prefer_sampling, sampling, "{text}");
+    }
+    for wrong in ["sometimes", ""] {
+        let reason = refusal("{}", &[("SOTTOVOCE__MCP__PREFERSAMPLING", wrong)]);
+        assert!(reason.contains("one of never, fallback, always"), "{reason}");
+    }
+}
+
+#[test]
 fn an_empty_token_is_an_error_and_not_none() {
     let place = "SOTTOVOCE__MCP__TOKEN";
     for empty in ["", "  "] {

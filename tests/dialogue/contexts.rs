@@ -474,3 +474,43 @@ async fn two_changes_of_one_preset_at_once_are_both_kept() {
         assert!(now.description == "Music" && !now.is_active);
     }
 }
+
+#[tokio::test]
+async fn a_listing_opens_only_what_has_changed_since_the_last_one() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let one = registry(root.path(), &clock);
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        let id = one.create(mira()).await.unwrap().id;
+        one.delete(&id).await.unwrap();
+        ids.push(id);
+    }
+    let listed = one.list().await.unwrap();
+    // What nobody changed is not opened again, or this would be noticed.
+    let settings = root.path().join("conversations").join(&ids[0]).join("profile");
+    let sealed = std::fs::read(&settings).unwrap();
+    std::fs::write(&settings, b"damaged").unwrap();
+    assert_eq!(one.list().await.unwrap().contexts, listed.contexts);
+    assert_eq!(registry(root.path(), &clock).list().await.unwrap().unreadable, [ids[0].clone()]);
+    std::fs::write(&settings, sealed).unwrap();
+    // What another process changed is.
+    let other = registry(root.path(), &clock);
+    let back = ContextChange {
+        is_active: Some(true),
+        name: Some("Ada".to_owned()),
+        ..ContextChange::default()
+    };
+    other.update(&ids[1], back).await.unwrap();
+    say(&other, &ids[1], &clock, "Hello").await;
+    let found = one.find("ada").await.unwrap();
+    assert_eq!((found.id.as_str(), found.messages, found.is_open()), (ids[1].as_str(), 1, true));
+    // And time goes on without any change.
+    clock.advance(days(6) + SignedDuration::from_hours(1));
+    assert!(one.find("ada").await.unwrap().expires_soon);
+    clock.advance(days(1));
+    assert!(one.find("ada").await.unwrap().is_expired);
+    other.remove(&ids[2]).await.unwrap();
+    let left = one.list().await.unwrap().contexts;
+    assert!(left.len() == 3 && left.iter().all(|context| context.id != ids[2]), "{left:?}");
+}

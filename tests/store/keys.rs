@@ -292,3 +292,39 @@ fn a_process_killed_at_each_system_call_of_making_a_key_file_leaves_a_whole_key_
     }
     assert!(kills > 8, "only {kills} kills");
 }
+
+#[tokio::test]
+async fn a_store_that_is_open_goes_on_under_the_new_key_of_its_key_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [root, file, next] = ["store", "key", "key.new"].map(|name| folder.path().join(name));
+    EncryptionKey::generate().unwrap().write_file(&file).unwrap();
+    EncryptionKey::generate().unwrap().write_file(&next).unwrap();
+    let key = |path: &Path| EncryptionKey::read_file(path).unwrap().unwrap();
+    let options = || StoreOptions::new(key(&file)).key_file(&file).key_file(&next);
+    let (open, stale) = (options().open(&root).await.unwrap(), options());
+    let without = StoreOptions::new(key(&file)).open(&root).await.unwrap();
+    open.append_message(said("one")).await.unwrap();
+    without.read_tail(1).await.unwrap();
+    // As `rekey` goes: begun, with the new key in a file beside the old one, and then ended.
+    let rekey = Rekey::new(key(&file), key(&next));
+    rekey.run(root.clone(), |_| ControlFlow::Break(())).await.unwrap();
+    open.append_message(said("two")).await.unwrap();
+    let rekey = Rekey::new(key(&file), key(&next));
+    rekey.run(root.clone(), |_| ControlFlow::Continue(())).await.unwrap();
+    key(&next).replace_file(&file).unwrap();
+    EncryptionKey::remove_file(&next).unwrap();
+    open.append_message(said("three")).await.unwrap();
+    let words = |reading: sottovoce::Reading| -> Vec<String> {
+        assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
+        reading.messages.iter().map(|stored| stored.message.content.to_string()).collect()
+    };
+    assert_eq!(words(open.read_tail(9).await.unwrap()), ["one", "two", "three"]);
+    // What is opened anew as the program was told at its start.
+    let stale = stale.open(&root).await.unwrap();
+    assert_eq!(words(stale.read_tail(9).await.unwrap()), ["one", "two", "three"]);
+    stale.append_message(said("four")).await.unwrap();
+    // A program that got its key otherwise is told what to do.
+    let refused = without.append_message(said("five")).await.unwrap_err();
+    assert!(matches!(refused, Error::KeyChanged { .. }), "{refused:?}");
+    assert!(refused.help().contains("start the program again"), "{}", refused.help());
+}

@@ -93,7 +93,7 @@ impl Failure {
 /// The exit code of a command that an error ends.
 pub(crate) fn code(error: &sottovoce::Error) -> Exit {
     use sottovoce::Error::{
-        Config, Context, EmptyKey, EmptyPassphrase, KeyFile, KeyLost, Model, NoKey,
+        Config, Context, EmptyKey, EmptyPassphrase, KeyChanged, KeyFile, KeyLost, Model, NoKey,
         PassphraseNeeded, PlaceholderKey, WrongKey,
     };
     match error {
@@ -104,7 +104,8 @@ pub(crate) fn code(error: &sottovoce::Error) -> Exit {
         | KeyFile { .. }
         | KeyLost { .. }
         | PassphraseNeeded { .. }
-        | WrongKey { .. } => Exit::Key,
+        | WrongKey { .. }
+        | KeyChanged { .. } => Exit::Key,
         Config { .. } => Exit::Config,
         Model { .. } => Exit::Model,
         // A field that is not within its limits was mistyped, as an option would be.

@@ -1,5 +1,6 @@
 //! `context-chat`: saying something in a context, and having it answered.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rmcp::model::{
@@ -9,7 +10,10 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sottovoce::{Conversation, Error, NamedContext, Piece, Receipt, StoredMessage, TokenRates};
+use sottovoce::config::Sampling;
+use sottovoce::{
+    Conversation, Error, ModelFailure, NamedContext, Piece, Receipt, StoredMessage, TokenRates,
+};
 
 use crate::fault::{Fault, Stop};
 use crate::hub::{Change, Hub, Target};
@@ -98,8 +102,8 @@ what was said before. Both are stored.",
 
 /// A turn that was answered.
 pub(crate) struct Turn {
-    pub(crate) utterance: std::sync::Arc<StoredMessage>,
-    pub(crate) reply: std::sync::Arc<StoredMessage>,
+    pub(crate) utterance: Arc<StoredMessage>,
+    pub(crate) reply: Arc<StoredMessage>,
     pub(crate) receipt: Receipt,
     /// Tokens of prompt and answer, where somebody counted them.
     pub(crate) counted: Option<u64>,
@@ -129,20 +133,29 @@ async fn talk(
     if given.message.trim().is_empty() {
         return Err(Fault::new("message has no words").into());
     }
-    let samples = hub.config.mcp.prefer_sampling && offers_sampling(request);
-    let is_said = samples && sampling::brings_answer(&round, request);
+    let prefers = hub.config.mcp.prefer_sampling;
+    let offered = prefers != Sampling::Never && offers_sampling(request);
+    let is_said = offered && sampling::brings_answer(&round, request);
     let (target, conversation) = begin(hub, &given, is_said).await?;
-    let turn = if samples {
+    let mut said = None;
+    let mut answered = None;
+    if !is_said && !(offered && prefers == Sampling::Always) {
+        match ask(hub, &conversation, &given.message, request).await {
+            Err(NoTurn::NobodyAnswers(utterance, _)) if offered => said = utterance,
+            turn => answered = Some(turn?),
+        }
+    }
+    let turn = if let Some(turn) = answered {
+        turn
+    } else {
         // The retry of a client must be of the very same call, and what it calls so may be another context meanwhile.
         let call = serde_json::to_string(&(&target.id, &given)).unwrap_or_default();
         let (words, scope) = (given.message.as_str(), &target.scope);
-        let asked = Asked { call: &call, scope, words, conversation: &conversation };
+        let asked = Asked { call: &call, scope, words, said, conversation: &conversation };
         match sampling::ask(hub, asked, round, request).await? {
             Sampled::Answered(turn) => *turn,
             Sampled::Round(needed) => return Ok(needed.into()),
         }
-    } else {
-        ask(hub, &conversation, &given.message, request).await?
     };
     hub.tell(Change::Updated(resources::CONTEXTS.to_owned()));
     hub.tell(Change::Updated(resources::context_uri(&target.id)));
@@ -172,16 +185,40 @@ async fn begin(
     ))
 }
 
+/// Why the configured model has given no answer.
+enum NoTurn {
+    /// There is no server, or not that model on it; the utterance is kept.
+    NobodyAnswers(Option<Arc<StoredMessage>>, Fault),
+    Other(Fault),
+}
+
+impl<F: Into<Fault>> From<F> for NoTurn {
+    fn from(fault: F) -> Self {
+        Self::Other(fault.into())
+    }
+}
+
+impl From<NoTurn> for Stop {
+    fn from((NoTurn::NobodyAnswers(_, fault) | NoTurn::Other(fault)): NoTurn) -> Self {
+        Self::Told(fault)
+    }
+}
+
+fn is_nobody(error: &Error) -> bool {
+    let Error::Model { failure, .. } = error else { return false };
+    matches!(failure, ModelFailure::Unreachable(_) | ModelFailure::NoSuchModel { .. })
+}
+
 /// Has the configured model answer.
 async fn ask(
     hub: &Hub,
     conversation: &Conversation,
     words: &str,
     request: &RequestContext<RoleServer>,
-) -> Result<Turn, Fault> {
+) -> Result<Turn, NoTurn> {
     let mut answer = tokio::select! {
-        answer = conversation.ask(words) => answer?,
-        () = hub.given_up(request) => return Err(Fault::new("cancelled while it was being said")),
+        answer = conversation.ask_once(words, sampling::PATIENCE) => answer?,
+        () = hub.given_up(request) => return Err(Fault::new("cancelled while it was being said").into()),
     };
     let utterance = answer.utterance().cloned();
     // One wait for the whole answer: each piece would begin the last moment anew.
@@ -194,7 +231,7 @@ async fn ask(
                 drop(answer);
                 // What had come of the answer is kept before anybody hears that it is over.
                 conversation.close().await?;
-                return Err(Fault::new("cancelled; what was said is kept, and so is what had come of the answer"));
+                return Err(Fault::new("cancelled; what was said is kept, and so is what had come of the answer").into());
             }
         };
         match piece {
@@ -209,14 +246,19 @@ async fn ask(
             Some(Err(error @ Error::UtteranceForgotten)) => return Err(error.into()),
             Some(Err(error)) => {
                 conversation.close().await?;
+                let is_nobody = is_nobody(&error);
                 let fault = Fault::from(error);
-                return Err(Fault::new(format!("what was said is kept, but {}", fault.reason())));
+                let fault = Fault::new(format!("what was said is kept, but {}", fault.reason()));
+                return Err(match is_nobody {
+                    true => NoTurn::NobodyAnswers(utterance, fault),
+                    false => fault.into(),
+                });
             }
-            None => return Err(Fault::new("the answer ended before it was whole")),
+            None => return Err(Fault::new("the answer ended before it was whole").into()),
         }
     };
     let (Some(utterance), Some(reply)) = (utterance, kept.message) else {
-        return Err(Fault::new("the model called functions, which nobody here can run"));
+        return Err(Fault::new("the model called functions, which nobody here can run").into());
     };
     let usage = &kept.report.usage;
     let counted = match (usage.prompt_tokens, usage.answer_tokens) {

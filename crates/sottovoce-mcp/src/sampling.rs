@@ -15,8 +15,8 @@ use rmcp::{ErrorData, RoleServer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sottovoce::{
-    ChatRole, Conversation, Error, ModelOptions, OpenAiChatRenderer, Prompt, PromptRenderer, Scope,
-    StoredMessage,
+    ChatRole, Conversation, Error, ModelOptions, OpenAiChatRenderer, Prompt, PromptRenderer,
+    Receipt, Scope, StoredMessage,
 };
 
 use crate::chat::Turn;
@@ -27,8 +27,9 @@ use crate::hub::Hub;
 const ANSWER: &str = "answer";
 /// The most tokens of an answer, where the conversation has no limit of its own.
 const USUAL: u32 = 1000;
-/// How long a client may take to have its model asked, which may mean asking its user first.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// How long a client may take to have its model asked, which may mean asking its user first; and for how long it may try
+/// again to get what it said answered.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What a client brings when it calls again.
 pub(crate) struct Round {
@@ -42,6 +43,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) call: &'a str,
     pub(crate) scope: &'a Scope,
     pub(crate) words: &'a str,
+    /// The utterance, where it is kept already.
+    pub(crate) said: Option<Arc<StoredMessage>>,
     pub(crate) conversation: &'a Conversation,
 }
 
@@ -110,10 +113,20 @@ async fn in_rounds(hub: &Hub, asked: Asked<'_>, round: Round) -> Result<Sampled,
     Ok(second_round(hub, &asked, &state, &answer).await?)
 }
 
+/// The utterance, kept once, with its prompt.
+async fn hear(asked: &Asked<'_>) -> Result<(Arc<StoredMessage>, Prompt, Receipt), Fault> {
+    if let Some(said) = &asked.said {
+        let (prompt, receipt) = asked.conversation.prompt(Arc::clone(said)).await?;
+        return Ok((Arc::clone(said), prompt, receipt));
+    }
+    let heard = asked.conversation.hear_once(asked.words, PATIENCE).await?;
+    Ok((heard.message, heard.prompt, heard.receipt))
+}
+
 async fn first_round(hub: &Hub, asked: &Asked<'_>) -> Result<Sampled, Fault> {
-    let heard = asked.conversation.hear(asked.words).await?;
-    let params = params(&heard.prompt)?;
-    let state = State { utterance: heard.message.seq, file: heard.message.file_name() };
+    let (utterance, prompt, _) = hear(asked).await?;
+    let params = params(&prompt)?;
+    let state = State { utterance: utterance.seq, file: utterance.file_name() };
     let options = SealOptions::new().associated_data(asked.call.as_bytes()).ttl(PATIENCE);
     let state = hub
         .codec
@@ -180,8 +193,8 @@ async fn at_once(
     asked: Asked<'_>,
     request: &RequestContext<RoleServer>,
 ) -> Result<Sampled, Fault> {
-    let heard = asked.conversation.hear(asked.words).await?;
-    let wanted = CreateMessageRequest::new(params(&heard.prompt)?);
+    let (utterance, prompt, receipt) = hear(&asked).await?;
+    let wanted = CreateMessageRequest::new(params(&prompt)?);
     let wanted = ServerRequest::CreateMessageRequest(wanted);
     let patience = PeerRequestOptions::with_timeout(PATIENCE);
     let said = |reason: String| Fault::new(format!("what was said is kept, but {reason}"));
@@ -209,14 +222,14 @@ async fn at_once(
         Err(_) => return Err(said("the client has gone".to_owned())),
     };
     let reply = asked.conversation.message(ChatRole::Assistant, words(&answer)?);
-    let reply = asked.conversation.keep_answer(&heard.message, reply).await?;
-    Ok(turn(heard.message, reply, heard.receipt, &answer))
+    let reply = asked.conversation.keep_answer(&utterance, reply).await?;
+    Ok(turn(utterance, reply, receipt, &answer))
 }
 
 fn turn(
     utterance: Arc<StoredMessage>,
     reply: Arc<StoredMessage>,
-    receipt: sottovoce::Receipt,
+    receipt: Receipt,
     answer: &CreateMessageResult,
 ) -> Sampled {
     let cut = answer.stop_reason.as_deref() == Some("maxTokens");

@@ -16,17 +16,26 @@ use sottovoce_mcp::{Hub, Server};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
 fn hub(root: &Path, settings: &[(&str, &str)]) -> Arc<Hub> {
+    let now = "2025-08-24T05:31:01.123Z".parse().unwrap();
+    hub_at(root, ("always", settings), Arc::new(ManualClock::at_utc(now)))
+}
+
+fn hub_at(
+    root: &Path,
+    (sampling, settings): (&str, &[(&str, &str)]),
+    clock: Arc<dyn Clock>,
+) -> Arc<Hub> {
     let mut environment = vec![
         ("SOTTOVOCE__CONTEXT__STORAGEROOT", root.to_str().unwrap()),
-        ("SOTTOVOCE__MCP__PREFERSAMPLING", "true"),
+        // Nobody listens there.
+        ("SOTTOVOCE__LANGUAGEMODEL__BASEURL", "http://127.0.0.1:9"),
+        ("SOTTOVOCE__MCP__PREFERSAMPLING", sampling),
     ];
     environment.extend_from_slice(settings);
     let environment = environment.into_iter().map(|(name, value)| (name.into(), value.into()));
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/none.json");
     let config = Config::load_with(Some(&file), environment).unwrap();
     let key = EncryptionKey::from_secret("a long secret that only this house knows").unwrap();
-    let now = "2025-08-24T05:31:01.123Z".parse().unwrap();
-    let clock: Arc<dyn Clock> = Arc::new(ManualClock::at_utc(now));
     Hub::new(config, vec![Arc::new(key)], clock).unwrap()
 }
 
@@ -220,4 +229,49 @@ async fn what_is_cleared_while_the_client_asks_its_model_gets_no_answer() {
         assert!(told.contains("forgotten meanwhile"), "{told}");
         assert!(client.kept("Mira").await.is_empty());
     }
+}
+
+#[tokio::test]
+async fn where_no_model_answers_the_client_is_asked_and_what_was_said_is_kept_once() {
+    let root = tempfile::tempdir().unwrap();
+    let now = "2025-08-24T05:31:01.123Z".parse().unwrap();
+    let clock = Arc::new(ManualClock::at_utc(now));
+    let mut client = Client::connect(hub_at(root.path(), ("fallback", &[]), clock));
+    client.create("Mira").await;
+    let say = json!({ "contextId": "Mira", "message": "One?" });
+    // The client goes away with its call open, and tries again.
+    client.say(&say).await;
+    let state = client.say(&say).await;
+    assert_eq!(client.kept("Mira").await, ["One?"]);
+    let answered = client.answer(&say, &state, "Yes.").await;
+    assert_eq!(answered["result"]["structuredContent"]["response"], "Yes.", "{answered}");
+    assert_eq!(client.kept("Mira").await, ["One?", "Yes."]);
+    // What was answered may be said again.
+    let state = client.say(&say).await;
+    client.answer(&say, &state, "Still yes.").await;
+    assert_eq!(client.kept("Mira").await, ["One?", "Yes.", "One?", "Still yes."]);
+}
+
+#[tokio::test]
+async fn a_repeated_request_is_no_second_utterance() {
+    let root = tempfile::tempdir().unwrap();
+    let now = "2025-08-24T05:31:01.123Z".parse().unwrap();
+    let clock = Arc::new(ManualClock::at_utc(now));
+    let redacts = [("SOTTOVOCE__CONTEXT__REDACT", "true")];
+    let hub = hub_at(root.path(), ("never", &redacts), clock.clone());
+    let mut client = Client::connect(hub);
+    client.create("Mira").await;
+    let say = json!({ "contextId": "Mira", "message": "Write to bob@example.org" });
+    for _ in 0..3 {
+        let refused = client.send("context-chat", &say, json!({})).await;
+        let told = refused["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(told.contains("cannot be reached"), "{told}");
+        assert_eq!(client.kept("Mira").await, ["Write to [e-mail address]"]);
+    }
+    // Much later it is meant anew, and something else always is.
+    clock.advance(jiff::SignedDuration::from_mins(11));
+    client.send("context-chat", &say, json!({})).await;
+    let other = json!({ "contextId": "Mira", "message": "Hello?" });
+    client.send("context-chat", &other, json!({})).await;
+    assert_eq!(client.kept("Mira").await.len(), 3);
 }

@@ -273,6 +273,26 @@ async fn a_clients_own_model_is_asked_where_that_is_preferred_and_is_told_who_it
 }
 
 #[tokio::test]
+async fn a_clients_own_model_answers_where_no_server_does() {
+    let root = tempfile::tempdir().unwrap();
+    let talk = connect(hub(root.path(), &[]), Client { offers_sampling: true }).await;
+    let made = json!({ "action": "create", "name": "Mira", "systemPrompt": "You are Mira." });
+    done(&talk, "context-manage", made).await;
+    let say = json!({ "contextId": "Mira", "message": "Is anybody there?" });
+    for turn in 1..=2 {
+        let answer = done(&talk, "context-chat", say.clone()).await;
+        assert!(answer["response"].as_str().unwrap().contains("You are Mira."), "{answer}");
+        let list = json!({ "action": "list", "contextId": "Mira" });
+        let listed = done(&talk, "conversation-manage", list).await;
+        assert_eq!(listed["conversations"].as_array().unwrap().len(), 2 * turn);
+    }
+    drop(talk);
+    let never = [("SOTTOVOCE__MCP__PREFERSAMPLING", "never")];
+    let talk = connect(hub(root.path(), &never), Client { offers_sampling: true }).await;
+    assert!(refused(&talk, "context-chat", say).await.contains("cannot be reached"));
+}
+
+#[tokio::test]
 async fn resources_prompts_and_completions_are_there() {
     let root = tempfile::tempdir().unwrap();
     let talk = connect(hub(root.path(), &[]), Client::default()).await;

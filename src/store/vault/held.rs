@@ -1,10 +1,11 @@
 //! The vault as a running program knows it, looked at again when a change of keys may have gone over it.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use crate::blob::Blobs;
 use crate::crypto::EncryptionKey;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::vault::{NAME, Vault};
 
 /// Each vault that was seen. Those before the newest stay, for who is still using their keys; there are as many as
@@ -12,6 +13,8 @@ use crate::store::vault::{NAME, Vault};
 #[derive(Debug)]
 pub(crate) struct HeldVault {
     keys: Vec<Arc<EncryptionKey>>,
+    /// Key files that are read anew once the store's key is none of these.
+    files: Vec<PathBuf>,
     first: OnceLock<Seen>,
 }
 
@@ -29,7 +32,28 @@ impl Seen {
 
 impl HeldVault {
     pub(crate) fn new(keys: Vec<Arc<EncryptionKey>>) -> Self {
-        Self { keys, first: OnceLock::new() }
+        Self { keys, files: Vec::new(), first: OnceLock::new() }
+    }
+
+    /// The same, which looks for new keys in these files.
+    pub(crate) fn finding_keys_in(self, files: Vec<PathBuf>) -> Self {
+        Self { files, ..self }
+    }
+
+    /// Opens a vault with the keys at hand, or else with those that the key files hold by now.
+    fn open<T>(&self, open: impl Fn(&[Arc<EncryptionKey>]) -> Result<T>) -> Result<T> {
+        let refused = match open(&self.keys) {
+            Err(error @ Error::WrongKey { .. }) => error,
+            opened => return opened,
+        };
+        let mut keys = self.keys.clone();
+        for file in &self.files {
+            // One that is gone or is being replaced gives no key, and the first error says enough.
+            if let Ok(Some(key)) = EncryptionKey::read_file(file) {
+                keys.push(Arc::new(key));
+            }
+        }
+        if keys.len() == self.keys.len() { Err(refused) } else { open(&keys) }
     }
 
     pub(crate) fn keys(&self) -> &[Arc<EncryptionKey>] {
@@ -47,7 +71,7 @@ impl HeldVault {
     /// The vault as it was last seen, read where it never was; `None` while there is none.
     pub(crate) fn get(&self, root: &dyn Blobs) -> Result<Option<&Vault>> {
         if self.newest().is_none()
-            && let Some(vault) = Vault::read(root, &self.keys)?
+            && let Some(vault) = self.open(|keys| Vault::read(root, keys))?
         {
             self.put(vault);
         }
@@ -57,13 +81,17 @@ impl HeldVault {
     /// The vault as it is now. One small read where it has not changed.
     ///
     /// # Errors
-    /// [`Error::WrongKey`](crate::Error::WrongKey) where another key writes now, which is not at hand.
+    /// [`Error::KeyChanged`] where another key writes now, which is not at hand.
     pub(crate) fn look(&self, root: &dyn Blobs) -> Result<Option<&Vault>> {
         let Some(seen) = self.newest() else {
             return self.get(root);
         };
         if let Some(bytes) = root.peek(NAME)?.filter(|bytes| *bytes != seen.vault.bytes) {
-            let vault = Vault::parse(bytes, root, &self.keys)?;
+            let vault = self.open(|keys| Vault::parse(bytes.clone(), root, keys));
+            let vault = vault.map_err(|error| match error {
+                Error::WrongKey { place, .. } => Error::KeyChanged { place },
+                error => error,
+            })?;
             // Nothing may be sealed under a key that a power cut could still take out of the vault.
             root.sync()?;
             self.put(vault);

@@ -24,15 +24,19 @@ impl Writer {
         let reason = "the default conversation cannot be taken away";
         let name = below.pop().ok_or(Error::InvalidScope { reason })?;
         let parent = below.iter().fold(Arc::clone(&folder.root), |at, name| at.folder(name));
-        let removed = self.locked(|_, tail, _| {
-            Ok(tail.last_seq == seen
+        let mut removed = false;
+        let outcome = self.locked(|_, tail, _| {
+            removed = tail.last_seq == seen
                 && tail.profile.rev == rev
-                && parent.set_aside(name.as_bytes(), FOLDER)?)
-        })?;
+                && parent.set_aside(name.as_bytes(), FOLDER)?;
+            Ok(())
+        });
         if removed {
+            // Whatever became of the lock: another process may have purged it along with the folder.
             purge(&*parent)?;
+            return Ok(true);
         }
-        Ok(removed)
+        outcome.map(|()| false)
     }
 }
 
