@@ -255,6 +255,7 @@ impl Conversation {
         let repeated = self.repeated(&message, within).await?;
         drop(between);
         let Some(message) = repeated else { return self.hear_message(message).await };
+        self.heard.set(Some(Arc::clone(&message)));
         let (prompt, receipt) = self.prompt(Arc::clone(&message)).await?;
         Ok(Heard { message, prompt, receipt })
     }
