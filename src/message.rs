@@ -26,6 +26,12 @@ impl ChatRole {
     /// The four roles.
     pub const ALL: [Self; 4] = [Self::User, Self::Assistant, Self::System, Self::Tool];
 
+    /// Serializes the lower-case name. Records on disk have a capital.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+    pub(crate) fn write_lower_case<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.as_str())
+    }
+
     /// The role's lower-case name, as in file names and model requests.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -66,6 +66,7 @@ pub struct Verdict {
     /// Its number.
     pub seq: u64,
     /// Whose it is.
+    #[serde(serialize_with = "ChatRole::write_lower_case")]
     pub role: ChatRole,
     /// Estimated tokens.
     pub tokens: usize,

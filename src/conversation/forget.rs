@@ -46,6 +46,20 @@ impl Conversation {
         Ok(Arc::new(self.store().clear().await?))
     }
 
+    /// Takes the last [`clear`](Self::clear) back, as [`Profile::undo_clear`] says. Returns whether there was one.
+    ///
+    /// # Errors
+    /// Those of [`ConversationStore::change_profile`](crate::ConversationStore::change_profile).
+    pub async fn undo_clear(&self) -> Result<bool> {
+        let mut between = self.wait().await;
+        if self.store().profile().await?.cleared.is_none() {
+            return Ok(false);
+        }
+        between.request = None;
+        self.store().change_profile(Box::new(|profile| _ = profile.undo_clear())).await?;
+        Ok(true)
+    }
+
     /// Deletes messages by number for ever, once no turn goes on. What was spoken in answer to one of them and is not
     /// kept yet goes with it.
     ///

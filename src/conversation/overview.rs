@@ -28,8 +28,10 @@ pub struct Overview {
     /// How many artifacts there are of each kind.
     pub artifacts: BTreeMap<String, usize>,
     /// When it was made.
+    #[serde(rename = "createdAt")]
     pub created: Option<Timestamp>,
     /// When the last message was said.
+    #[serde(rename = "updatedAt")]
     pub updated: Option<Timestamp>,
     /// Tokens of the prompt for the next utterance, without that, as estimated.
     pub prompt_tokens: usize,

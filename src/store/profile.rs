@@ -60,6 +60,9 @@ pub struct Profile {
     /// Up to where the context was cleared. What lies before it stays stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleared: Option<Cleared>,
+    /// Up to where it was cleared before that, for taking the last clear back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cleared_before: Option<Cleared>,
     /// The saved snapshots, and the newest revision of each; 0 for one of another system that was deleted, so that no
     /// other import brings it back.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -156,8 +159,17 @@ impl Profile {
     /// until then go.
     pub fn clear(&mut self, at: Timestamp, seq: u64) {
         self.compacted.clear();
+        self.cleared_before = self.cleared;
         let before = self.cleared.unwrap_or(Cleared { at, seq });
         self.cleared = Some(Cleared { at: before.at.max(at), seq: before.seq.max(seq) });
+    }
+
+    /// Takes the last clear back: what it put out of the context is context again, up to the clear before it. A second
+    /// time takes every clear back. Returns whether there was one. Summaries that stood then do not come back.
+    pub fn undo_clear(&mut self) -> bool {
+        let was_cleared = self.cleared.is_some();
+        self.cleared = self.cleared_before.take();
+        was_cleared
     }
 
     /// Whether a message is out of the context. All are where nobody knows what the settings say: the context may have

@@ -24,14 +24,17 @@ pub struct Stats {
     /// How many bytes the conversation's files take.
     pub bytes: u64,
     /// The first message's place in time, if there is one.
+    #[serde(rename = "firstAt")]
     pub first: Option<Timestamp>,
     /// The last one's.
+    #[serde(rename = "lastAt")]
     pub last: Option<Timestamp>,
-    /// When the conversation expires, if it does.
+    /// When the conversation expires, if it does: by its limits, or as a context.
     pub expires_at: Option<Timestamp>,
     /// In how many milliseconds; 0 where it has expired.
     pub expires_in: Option<i64>,
     /// Up to when the context was cleared, if it was.
+    #[serde(rename = "clearedAt")]
     pub cleared: Option<Timestamp>,
     /// How many snapshots there are.
     pub snapshots: usize,
@@ -57,7 +60,12 @@ pub(crate) fn stats(reader: &Reader) -> Result<Stats> {
         Horizon::From(_) => tail.shown_from(horizon).count() as u64,
     };
     let last = tail.last_said();
-    let expires_at = last.and_then(|last| tail.retention.expiry(last));
+    let by_limits = last.and_then(|last| tail.retention.expiry(last));
+    let as_context = tail.profile.character.as_ref().map(|character| {
+        character
+            .expires_at(last.map_or(character.updated_at, |last| last.max(character.updated_at)))
+    });
+    let expires_at = [by_limits, as_context].into_iter().flatten().min();
     let in_ms = |at: Timestamp| {
         let left = at.duration_since(now).max(SignedDuration::ZERO).as_millis();
         i64::try_from(left).unwrap_or(i64::MAX)

@@ -78,7 +78,7 @@ pub(crate) enum Command {
     ///
     /// Deletes nothing, and applies to all threads of the conversation. Only this command, and `/context clear` in a
     /// chat, clears anything; no words that are said do.
-    Clear,
+    Clear(cmd::clear::Args),
     Persona(cmd::persona::Args),
     Context(cmd::context::Args),
     Prune(cmd::prune::Args),

@@ -5,6 +5,7 @@ mod cmd;
 mod exit;
 mod hidden;
 mod interrupt;
+mod message_row;
 mod mistyped;
 mod output;
 mod passphrase;
@@ -89,7 +90,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Append(args) => cmd::append::run(&session, args).await,
         Command::Tail(args) => cmd::tail::run(&session, args).await,
         Command::Search(args) => cmd::search::run(&session, args).await,
-        Command::Clear => cmd::clear::run(&session).await,
+        Command::Clear(args) => cmd::clear::run(&session, &args).await,
         Command::Persona(args) => cmd::persona::run(&session, args).await,
         Command::Context(args) => cmd::context::run(&session, args).await,
         Command::Prune(args) => cmd::prune::run(&session, args).await,

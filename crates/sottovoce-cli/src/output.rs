@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use sottovoce::{ChatMessage, Finding, ModelRequest, StoredMessage, TurnReport};
 
+use crate::message_row::MessageRow;
 use crate::reply;
 
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -117,19 +118,11 @@ pub(crate) fn confirmed(question: &str) -> io::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// A stored message as machines read it: the record's fields, and its number.
-#[derive(Serialize)]
-struct Row<'a> {
-    id: u64,
-    #[serde(flatten)]
-    message: &'a ChatMessage,
-}
-
 /// Writes one stored message, for machines or for people.
 pub(crate) fn message(stored: &StoredMessage, as_json: bool) -> io::Result<()> {
     let message = &stored.message;
     if as_json {
-        return json(&Row { id: stored.seq, message });
+        return json(&MessageRow::of(stored));
     }
     said(stored.seq, message)
 }

@@ -10,29 +10,63 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
-#[derive(Serialize)]
-struct Cleared {
-    scope: String,
-    cleared: Option<jiff::Timestamp>,
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Takes the last clear back; once more, every earlier one
+    #[arg(long)]
+    pub(crate) undo: bool,
 }
 
-pub(crate) async fn run(session: &Session) -> Outcome {
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Cleared {
+    scope: String,
+    /// Up to when the context is cleared now; none where it is not.
+    cleared_at: Option<jiff::Timestamp>,
+}
+
+pub(crate) async fn run(session: &Session, args: &Args) -> Outcome {
     let config = session.config()?;
     let store = session.store_or_make(&config).await?;
-    clear(session, &session.conversation(&config, Arc::new(store))?).await?;
+    obey(session, &session.conversation(&config, Arc::new(store))?, args).await?;
     Ok(Exit::Done)
+}
+
+/// Does it in a conversation that is open.
+pub(crate) async fn obey(
+    session: &Session,
+    conversation: &Conversation,
+    args: &Args,
+) -> Result<(), Failure> {
+    if !args.undo {
+        return clear(session, conversation).await;
+    }
+    let undone = conversation.undo_clear().await?;
+    let cleared_at = conversation.store().profile().await?.cleared.map(|cleared| cleared.at);
+    if session.json {
+        output::json(&Cleared { scope: session.scope.to_string(), cleared_at })?;
+        return Ok(());
+    }
+    output::note(&match (undone, cleared_at) {
+        (false, _) => format!("the context of {} is not cleared", session.scope),
+        (true, None) => "took the clear back; everything is context again".to_owned(),
+        (true, Some(at)) => {
+            format!("took the last clear back; what was said since {} is context", moment(at))
+        }
+    });
+    Ok(())
 }
 
 /// Clears the context of a conversation that is open.
 pub(crate) async fn clear(session: &Session, conversation: &Conversation) -> Result<(), Failure> {
     let profile = conversation.clear().await?;
-    let cleared = profile.cleared.map(|cleared| cleared.at);
+    let cleared_at = profile.cleared.map(|cleared| cleared.at);
     if session.json {
-        output::json(&Cleared { scope: session.scope.to_string(), cleared })?;
+        output::json(&Cleared { scope: session.scope.to_string(), cleared_at })?;
     } else {
-        let at = cleared.map_or_else(String::new, moment);
+        let at = cleared_at.map_or_else(String::new, moment);
         output::note(&format!(
-            "cleared the context of {} at {at}; nothing was deleted, and `sottovoce tail` shows it still",
+            "cleared the context of {} at {at}; nothing was deleted, and `clear --undo` takes it back",
             session.scope
         ));
     }

@@ -54,8 +54,9 @@ struct Undone {
 struct Shown<'a> {
     summary: Option<&'a str>,
     messages: u64,
-    at: Option<jiff::Timestamp>,
-    until: Option<jiff::Timestamp>,
+    created_at: Option<jiff::Timestamp>,
+    /// When the last of the messages was said.
+    last_at: Option<jiff::Timestamp>,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -129,8 +130,8 @@ async fn show(session: &Session, conversation: &Conversation) -> Result<Exit, Fa
         output::json(&Shown {
             summary: summary.map(|summary| summary.text.as_str()),
             messages: summary.map_or(0, sottovoce::Compaction::messages),
-            at: summary.map(|summary| summary.at),
-            until: summary.map(|summary| summary.until),
+            created_at: summary.map(|summary| summary.at),
+            last_at: summary.map(|summary| summary.until),
         })?;
         return Ok(Exit::Done);
     }

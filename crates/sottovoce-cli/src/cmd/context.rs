@@ -70,7 +70,7 @@ pub(crate) enum Action {
     AddSearch(artifact::search::Args),
     Prune(prune::Args),
     /// Clears the context: later prompts hold nothing that was said up to now; deletes nothing
-    Clear,
+    Clear(clear::Args),
     Compact(compact::Args),
     Export(export::Args),
     /// Saves what was said lately as a snapshot, with a summary by the model
@@ -103,7 +103,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     let config = session.config()?;
     let writes =
-        matches!(action, Some(Action::Clear | Action::Save { .. } | Action::Restore { .. }));
+        matches!(action, Some(Action::Clear(_) | Action::Save { .. } | Action::Restore { .. }));
     let store = match writes {
         true => Arc::new(session.store_or_make(&config).await?),
         false => session.store_or_empty(&config).await?,
@@ -138,7 +138,7 @@ impl Open<'_> {
             Some(Action::Compact(args)) => {
                 return compact::obey(session, config, conversation, args).await;
             }
-            Some(Action::Clear) => clear::clear(session, conversation).await?,
+            Some(Action::Clear(args)) => clear::obey(session, conversation, &args).await?,
             Some(Action::Export(args)) => return export::run(session, args).await,
             Some(Action::Save { description }) => {
                 snapshot::save(session, conversation, &description).await?;

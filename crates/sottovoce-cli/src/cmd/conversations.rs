@@ -10,8 +10,9 @@ use crate::cmd::scopes;
 use crate::cmd::stats::moment;
 use crate::exit::{Exit, Failure, Outcome, with_causes};
 use crate::interrupt::Interrupt;
-use crate::output::{self, BOLD, DIM};
+use crate::output::{self, DIM};
 use crate::session::{Session, Stores};
+use crate::table::{self, Cell};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -74,8 +75,8 @@ struct Row {
     tags: Vec<String>,
     messages: u64,
     artifacts: usize,
-    created: Option<Timestamp>,
-    updated: Option<Timestamp>,
+    created_at: Option<Timestamp>,
+    updated_at: Option<Timestamp>,
     /// What is wrong with it, such as settings that cannot be read.
     #[serde(skip)]
     findings: Vec<Finding>,
@@ -132,16 +133,18 @@ async fn list(session: &Session, query: &str, tags: &[String]) -> Outcome {
         }
     }
     bar.finish_and_clear();
-    rows.sort_by(|a, b| (b.updated, &a.scope).cmp(&(a.updated, &b.scope)));
+    rows.sort_by(|a, b| (b.updated_at, &a.scope).cmp(&(a.updated_at, &b.scope)));
     if rows.is_empty() && unreadable.is_empty() && !session.json {
         output::note("no conversation has these words and tags");
-    } else if !session.json && !rows.is_empty() {
-        output::line(format!(
-            "{BOLD}{:<24}  {:<24}  {:>8}  {:<10}  {:<10}  tags{BOLD:#}",
-            "scope", "title", "messages", "created", "updated"
-        ))?;
     }
-    rows.iter().try_for_each(|row| row.list(session))?;
+    match session.json {
+        true => rows.iter().try_for_each(output::json)?,
+        false if rows.is_empty() => {}
+        false => table::show(
+            ["scope", "title", "messages", "updated", "tags"],
+            rows.iter().map(Row::cells).collect(),
+        )?,
+    }
     for (scope, error) in &unreadable {
         if session.json {
             output::json(&Unreadable { scope: scope.to_string(), error: error.clone() })?;
@@ -170,8 +173,8 @@ impl Row {
             tags: profile.tags.iter().cloned().collect(),
             messages: stats.message_count,
             artifacts: stats.artifacts,
-            created: profile.created_at.or(stats.first),
-            updated: stats.last,
+            created_at: profile.created_at.or(stats.first),
+            updated_at: stats.last,
             findings,
         })
     }
@@ -192,23 +195,16 @@ impl Row {
         output::one_line(&self.tags.join(", "))
     }
 
-    /// One line of the table.
-    fn list(&self, session: &Session) -> std::io::Result<()> {
-        if session.json {
-            return output::json(self);
-        }
-        let day = |at: Option<Timestamp>| {
-            at.map_or_else(String::new, |at| at.strftime("%Y-%m-%d").to_string())
-        };
-        output::line(format!(
-            "{:<24}  {:<24}  {:>8}  {:<10}  {:<10}  {DIM}{}{DIM:#}",
-            self.scope,
-            output::one_line(self.title()),
-            self.messages,
-            day(self.created),
-            day(self.updated),
-            self.tags(),
-        ))
+    /// One line of the table. Only the scope is never cut, since it is what other commands take.
+    fn cells(&self) -> [Cell; 5] {
+        let day = self.updated_at.map(|at| at.strftime("%Y-%m-%d").to_string());
+        [
+            Cell::new(&self.scope),
+            Cell::new(self.title()).at_most(24),
+            Cell::number(self.messages),
+            Cell::new(&day.unwrap_or_default()),
+            Cell::new(&self.tags()).at_most(16).style(DIM),
+        ]
     }
 
     /// All of it.
@@ -223,7 +219,7 @@ impl Row {
         row("tags", if self.tags.is_empty() { "none".to_owned() } else { self.tags() })?;
         row("messages", self.messages.to_string())?;
         row("artifacts", self.artifacts.to_string())?;
-        row("created", time(self.created))?;
-        row("updated", time(self.updated))
+        row("created", time(self.created_at))?;
+        row("updated", time(self.updated_at))
     }
 }

@@ -1,13 +1,15 @@
 //! `sottovoce scopes`
 
+use jiff::Timestamp;
 use serde::Serialize;
 use sottovoce::{Config, Scope, Stats, scopes};
 
-use crate::cmd::stats::{self, bytes, moment};
+use crate::cmd::stats::{self, bytes};
 use crate::exit::{Exit, Failure, Outcome, with_causes};
 use crate::interrupt::Interrupt;
-use crate::output::{self, BOLD, DIM};
+use crate::output::{self, DIM};
 use crate::session::{Session, Stores};
+use crate::table::{self, Cell};
 
 #[derive(Serialize)]
 struct Unreadable {
@@ -40,15 +42,11 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     }
     bar.finish_and_clear();
     let mut exit = Exit::Done;
-    if !session.json {
-        output::line(format!(
-            "{BOLD}{:<32} {:>9} {:>10}  {:<20}  {:<20}  expires{BOLD:#}",
-            "scope", "messages", "size", "first", "last"
-        ))?;
-    }
+    let mut cells = Vec::new();
     for (scope, stats) in rows {
         match stats {
-            Ok(stats) => show(session, &scope, &stats)?,
+            Ok(stats) if session.json => stats::json(&scope, &stats)?,
+            Ok(stats) => cells.push(row(&scope, &stats)),
             Err(Failure::Library(error)) => {
                 exit = Exit::Found;
                 let error = with_causes(&error);
@@ -60,6 +58,9 @@ pub(crate) async fn run(session: &Session) -> Outcome {
             }
             Err(failure) => return Err(failure),
         }
+    }
+    if !session.json {
+        table::show(["scope", "messages", "size", "last said", "expires"], cells)?;
     }
     Ok(exit)
 }
@@ -73,22 +74,19 @@ async fn look(stores: &Stores<'_>, scope: Scope) -> Result<Stats, Failure> {
     Ok(stores.open(scope).await?.stats().await?)
 }
 
-fn show(session: &Session, scope: &Scope, stats: &Stats) -> std::io::Result<()> {
-    if session.json {
-        return stats::json(scope, stats);
-    }
-    let time = |at: Option<jiff::Timestamp>| at.map_or_else(String::new, moment);
+/// One line of the table. The scope is never cut, since it is what other commands take.
+fn row(scope: &Scope, stats: &Stats) -> [Cell; 5] {
+    let time = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M").to_string();
     let expires = match (stats.expires_at, stats.expires_in) {
         (Some(_), Some(0)) => "expired".to_owned(),
-        (Some(at), _) => moment(at),
+        (Some(at), _) => at.strftime("%Y-%m-%d").to_string(),
         (None, _) => "never".to_owned(),
     };
-    output::line(format!(
-        "{:<32} {:>9} {:>10}  {:<20}  {:<20}  {DIM}{expires}{DIM:#}",
-        scope.to_string(),
-        stats.message_count,
-        bytes(stats.bytes),
-        time(stats.first),
-        time(stats.last),
-    ))
+    [
+        Cell::new(&scope.to_string()),
+        Cell::number(stats.message_count),
+        Cell::new(&bytes(stats.bytes)),
+        Cell::new(&stats.last.map_or_else(String::new, time)),
+        Cell::new(&expires).style(DIM),
+    ]
 }

@@ -1,13 +1,13 @@
 //! `sottovoce search`
 
-use jiff::Timestamp;
 use serde::Serialize;
-use sottovoce::{ChatMessage, Found, Hit, Scope, SearchOptions, StoredMessage, search};
+use sottovoce::{Found, Hit, Scope, SearchOptions, search};
 use zeroize::Zeroizing;
 
 use crate::cmd::scopes;
 use crate::exit::{Exit, Failure, Outcome, with_causes};
 use crate::interrupt::Interrupt;
+use crate::message_row::MessageRow;
 use crate::output::{self, BOLD, DIM, GOOD};
 use crate::session::Session;
 
@@ -64,37 +64,11 @@ struct Row<'a> {
     scope: String,
     score: f64,
     #[serde(flatten)]
-    message: Said<'a>,
+    message: MessageRow<'a>,
     /// The longer words in which a word was found that does not stand by itself.
     longer_words: Vec<&'a str>,
-    before: Vec<Said<'a>>,
-    after: Vec<Said<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Said<'a> {
-    seq: u64,
-    role: &'static str,
-    time: Timestamp,
-    thread: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    speaker: Option<&'a str>,
-    content: &'a str,
-}
-
-impl<'a> From<&'a StoredMessage> for Said<'a> {
-    fn from(stored: &'a StoredMessage) -> Self {
-        let message: &ChatMessage = &stored.message;
-        Self {
-            seq: stored.seq,
-            role: message.role.as_str(),
-            time: message.said_at(),
-            thread: message.thread_id.as_deref(),
-            speaker: message.speaker(),
-            content: &message.content,
-        }
-    }
+    before: Vec<MessageRow<'a>>,
+    after: Vec<MessageRow<'a>>,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -184,10 +158,10 @@ fn show(session: &Session, hits: &[(Scope, Hit)], args: &Args) -> std::io::Resul
             output::json(&Row {
                 scope: scope.to_string(),
                 score: (hit.score * 1e4).round() / 1e4,
-                message: Said::from(&*hit.stored),
+                message: MessageRow::of(&hit.stored),
                 longer_words: hit.longer_words.iter().map(|word| word.as_str()).collect(),
-                before: hit.before.iter().map(|stored| Said::from(&**stored)).collect(),
-                after: hit.after.iter().map(|stored| Said::from(&**stored)).collect(),
+                before: hit.before.iter().map(|stored| MessageRow::of(stored)).collect(),
+                after: hit.after.iter().map(|stored| MessageRow::of(stored)).collect(),
             })?;
             continue;
         }

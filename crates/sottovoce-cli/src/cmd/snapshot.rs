@@ -6,10 +6,11 @@ use std::sync::Arc;
 use clap::Subcommand;
 use jiff::Timestamp;
 use serde::Serialize;
-use sottovoce::{Conversation, ConversationStore, FileConversationStore, SavedMessage, Snapshot};
+use sottovoce::{Conversation, ConversationStore, FileConversationStore, Snapshot};
 
 use crate::cmd::stats::moment;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::message_row::MessageRow;
 use crate::output::{self, BOLD, DIM};
 use crate::session::Session;
 
@@ -56,22 +57,22 @@ enum Action {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row<'a> {
-    session_id: &'a str,
-    timestamp: Timestamp,
+    id: &'a str,
+    saved_at: Timestamp,
     description: Option<&'a str>,
     summary: &'a str,
     message_count: usize,
     window_start: Timestamp,
     window_end: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
-    messages: Option<&'a [SavedMessage]>,
+    messages: Option<Vec<MessageRow<'a>>>,
 }
 
 impl<'a> Row<'a> {
     fn of(snapshot: &'a Snapshot) -> Self {
         Self {
-            session_id: &snapshot.id,
-            timestamp: snapshot.saved_at,
+            id: &snapshot.id,
+            saved_at: snapshot.saved_at,
             description: snapshot.description.as_deref(),
             summary: &snapshot.summary,
             message_count: snapshot.messages.len(),
@@ -86,7 +87,7 @@ impl<'a> Row<'a> {
 #[serde(rename_all = "camelCase")]
 struct Restored {
     restored: usize,
-    ids: Vec<u64>,
+    seqs: Vec<u64>,
 }
 
 #[derive(Serialize)]
@@ -148,11 +149,11 @@ pub(crate) async fn restore(
     id: &str,
 ) -> Result<(), Failure> {
     let restored = conversation.restore(id).await?;
-    let ids: Vec<u64> = restored.iter().map(|stored| stored.seq).collect();
+    let seqs: Vec<u64> = restored.iter().map(|stored| stored.seq).collect();
     if session.json {
-        return Ok(output::json(&Restored { restored: ids.len(), ids })?);
+        return Ok(output::json(&Restored { restored: seqs.len(), seqs })?);
     }
-    output::note(&said_restored(ids.len()));
+    output::note(&said_restored(seqs.len()));
     Ok(())
 }
 
@@ -204,7 +205,9 @@ fn show(session: &Session, snapshot: &Snapshot) -> io::Result<()> {
 
 fn show_whole(session: &Session, snapshot: &Snapshot) -> io::Result<()> {
     if session.json {
-        let messages = Some(snapshot.messages.as_slice());
+        let saved = snapshot.messages.iter();
+        let messages =
+            Some(saved.map(|saved| MessageRow::new(saved.seq, &saved.message)).collect());
         return output::json(&Row { messages, ..Row::of(snapshot) });
     }
     show(session, snapshot)?;

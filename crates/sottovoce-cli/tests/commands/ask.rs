@@ -23,7 +23,7 @@ fn the_first_words_are_shown_while_the_model_still_answers() {
     assert_eq!(kept[0]["content"], "And tomorrow?");
     assert_eq!(
         (&kept[1]["role"], &kept[1]["content"]),
-        (&json!("Assistant"), &json!("Sunny, then rain."))
+        (&json!("assistant"), &json!("Sunny, then rain."))
     );
     assert!(kept[1]["metadata"]["cutOff"].is_null(), "{}", kept[1]);
 }
@@ -38,9 +38,9 @@ fn machines_get_one_object_that_names_both_messages() {
     assert_eq!(all.len(), 1);
     let row = &all[0];
     let (kept, file) = (talk.kept(), talk.home.records()[0].clone());
-    assert_eq!(row["id"], kept[0]["id"]);
+    assert_eq!(row["id"], kept[0]["seq"]);
     assert_eq!(row["file"], file.file_name().unwrap().to_str().unwrap());
-    assert_eq!(row["answerId"], kept[1]["id"]);
+    assert_eq!(row["answerId"], kept[1]["seq"]);
     assert_eq!(row["answer"], words);
     assert!(row["cutOff"].is_null() && row["report"]["requestBytes"].is_u64(), "{row}");
     // The answer, the file and the keys are all that is text.

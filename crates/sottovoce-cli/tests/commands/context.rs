@@ -13,7 +13,7 @@ fn a_context_is_cleared_saved_and_restored_from_the_shell() {
     assert_eq!(saved["description"], "The family");
     assert_eq!(saved["summary"], "Names of the family were told. Nothing is open.");
     assert_eq!(saved["messageCount"], 2);
-    let id = saved["sessionId"].as_str().unwrap();
+    let id = saved["id"].as_str().unwrap();
 
     let cleared = talk.run(&["clear"]);
     assert!(err(&cleared).contains("nothing was deleted"), "{}", err(&cleared));
@@ -32,7 +32,7 @@ fn a_context_is_cleared_saved_and_restored_from_the_shell() {
     assert!(err(&restored).contains("brought 2 messages back"), "{}", err(&restored));
     assert!(prompt(&talk.home).contains("Siobhán"));
     let again = talk.run(&["snapshot", "restore", id, "--json"]);
-    assert_eq!(rows(&again), [serde_json::json!({"restored": 0, "ids": []})]);
+    assert_eq!(rows(&again), [serde_json::json!({"restored": 0, "seqs": []})]);
 
     let unknown = talk.run(&["snapshot", "show", "ffffffff"]);
     assert_eq!(code(&unknown), 1);
@@ -74,10 +74,7 @@ fn a_chat_clears_saves_and_restores_its_context() {
     let asked = |at: usize| talk.stub.seen(Ask::Reply)[at].body.clone();
     assert!(!asked(2).contains("Ann"), "{}", asked(2));
 
-    let id = rows(&talk.run(&["snapshot", "list", "--json"]))[0]["sessionId"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let id = rows(&talk.run(&["snapshot", "list", "--json"]))[0]["id"].as_str().unwrap().to_owned();
     let chat = talk
         .feed(&["chat"], format!("/context restore {id}\nDo you know me?\n/context nonsense\n"));
     assert_eq!(code(&chat), 2, "{}", err(&chat));
@@ -113,5 +110,5 @@ fn no_utterance_in_a_chat_clears_anything() {
     assert_eq!(code(&chat), 0, "{}", err(&chat));
     assert_eq!(talk.home.words().len(), phrases.len() * 2);
     let stats = rows(&talk.run(&["stats", "--json"]));
-    assert!(stats[0]["cleared"].is_null());
+    assert!(stats[0]["clearedAt"].is_null());
 }

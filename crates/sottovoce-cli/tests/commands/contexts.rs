@@ -234,7 +234,7 @@ fn show_tells_a_context_from_a_snapshot_and_an_artifact() {
     talk.home.keep(&["Hello"]);
     talk.stub.next(Answer::saying(&["A greeting."]));
     let saved = rows(&talk.run(&["snapshot", "save", "--json"])).remove(0);
-    let snapshot = saved["sessionId"].as_str().unwrap();
+    let snapshot = saved["id"].as_str().unwrap();
     let shown = |arguments: &[&str]| talk.run(&[&["context", "show"], arguments].concat());
     for named in ["kitchen", &id] {
         assert!(out(&shown(&[named])).contains(PROMPT));

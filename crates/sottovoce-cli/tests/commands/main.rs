@@ -34,6 +34,7 @@ mod repair;
 mod scopes;
 mod search;
 mod settings;
+mod shapes;
 mod shown;
 mod shrink;
 mod tail;

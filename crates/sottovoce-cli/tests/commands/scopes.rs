@@ -55,7 +55,7 @@ fn scopes_are_listed_with_what_they_hold() {
     assert_eq!(named, ["dm/42", "named/Küche%20%2f%25"]);
     assert_eq!((&listed[1]["messageCount"], &listed[0]["messageCount"]), (&2.into(), &1.into()));
     assert!(listed[0]["bytes"].as_u64().unwrap() > 300);
-    assert!(listed[0]["first"].is_string() && listed[0]["expiresIn"].is_null());
+    assert!(listed[0]["firstAt"].is_string() && listed[0]["expiresIn"].is_null());
     let table = out(&home.run(&["scopes"]));
     assert!(table.contains("named/Küche%20%2f%25") && table.contains("never"), "{table}");
     assert_eq!(words_in(&home, named[1]), ["one", "two"], "the text leads back to it");
@@ -229,11 +229,11 @@ fn what_is_restored_pushes_nothing_out_of_a_limited_conversation() {
     home.run(&["clear"]);
     home.keep(&["four", "five"]);
     home.run(&["settings", "--max-messages", "5"]);
-    assert_eq!(code(&home.run(&["snapshot", "restore", saved["sessionId"].as_str().unwrap()])), 1);
+    assert_eq!(code(&home.run(&["snapshot", "restore", saved["id"].as_str().unwrap()])), 1);
     assert_eq!(home.words(), ["one", "two", "three", "four", "five"]);
     let raised = home.run(&["settings", "--max-messages", "8"]);
     assert_eq!(code(&raised), 0, "{}", err(&raised));
-    assert_eq!(code(&home.run(&["snapshot", "restore", saved["sessionId"].as_str().unwrap()])), 0);
+    assert_eq!(code(&home.run(&["snapshot", "restore", saved["id"].as_str().unwrap()])), 0);
     assert!(out(&home.run(&["tail"])).contains("(restored)"));
 }
 

@@ -21,7 +21,7 @@ fn search_finds_whole_words_before_parts_with_what_was_said_around_them() {
         (&first["scope"], &first["seq"], &first["role"], &first["thread"]),
         (&"default".into(), &3.into(), &"user".into(), &Value::Null)
     );
-    assert!(first["time"].as_str().unwrap().starts_with("20"));
+    assert!(first["timestampUtc"].as_str().unwrap().starts_with("20"));
     assert!(first["score"].as_f64() > tea[1]["score"].as_f64());
     assert_eq!(contents(first["before"].as_array().unwrap()), ["the team meets"]);
     assert_eq!(contents(first["after"].as_array().unwrap()), ["with milk"]);

@@ -84,7 +84,7 @@ fn the_context_is_told_in_one_screen_and_for_machines() {
     assert_eq!(code(&talk.run(&["ask", "Nice", "name?"])), 0);
     let shown = out(&talk.run(&["context"]));
     for part in
-        ["Messages: 3 (2 user, 1 assistant)", "Artifacts: 0", "Tokens: ", "Cost: $", "[User]"]
+        ["Messages: 3 (2 user, 1 assistant)", "Artifacts: 0", "Tokens: ", "Used: ", "[user]"]
     {
         assert!(shown.contains(part), "{part}: {shown}");
     }

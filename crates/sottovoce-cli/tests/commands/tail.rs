@@ -35,7 +35,7 @@ fn a_follower_shows_every_message_once_and_in_order() {
     for n in 0..=300 {
         let row = shown.recv_timeout(Duration::from_secs(20)).unwrap();
         assert_eq!(row["content"], n.to_string());
-        assert_eq!(row["id"], n + 1);
+        assert_eq!(row["seq"], n + 1);
     }
     feeder.join().unwrap();
     assert_eq!(code(&ended(writer)), 0);

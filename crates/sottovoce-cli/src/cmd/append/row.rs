@@ -8,7 +8,8 @@ use sottovoce::{ChatMessage, ChatRole, ToolCall};
 
 use crate::exit::Failure;
 
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 10] = [
+    "seq",
     "id",
     "role",
     "content",
@@ -105,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_tail_prints_can_be_appended_again() {
-        let line = r#"{"id":7,"role":"Assistant","content":"x","timestampUtc":"2023-05-08T13:56:20.000Z","metadata":{"a":"b"},"toolCalls":[{"id":"1","name":"f","arguments":{}}],"toolCallId":"2","threadId":"t","offsetMinutes":60}"#;
+        let line = r#"{"seq":7,"role":"assistant","content":"x","timestampUtc":"2023-05-08T13:56:20.000Z","metadata":{"a":"b"},"toolCalls":[{"id":"1","name":"f","arguments":{}}],"toolCallId":"2","threadId":"t","offsetMinutes":60}"#;
         let message = parse(line, 1, &now()).unwrap().unwrap();
         assert_eq!(
             format!(

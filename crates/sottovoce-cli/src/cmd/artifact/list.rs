@@ -6,6 +6,7 @@ use crate::cmd::stats::{bytes, moment};
 use crate::exit::{Exit, Outcome};
 use crate::output::{self, BOLD, DIM};
 use crate::session::Session;
+use crate::table::{self, Cell};
 
 /// How much of an id is shown.
 pub(crate) const SHORT: usize = 8;
@@ -27,16 +28,26 @@ pub(crate) async fn list(session: &Session, store: &FileConversationStore) -> Ou
             output::note("no artifact was added to this conversation");
         }
     } else {
-        output::line(format!(
-            "{BOLD}{:<8}  {:<14}  {:>10}  {:>7}  {:<20}  name{BOLD:#}",
-            "id", "type", "size", "lines", "added"
-        ))?;
-        artifacts.iter().try_for_each(|artifact| output::line(row(artifact)))?;
+        let names = ["id", "type", "size", "lines", "added", "name"];
+        table::show(names, artifacts.iter().map(cells).collect())?;
     }
     Ok(if findings.is_empty() { Exit::Done } else { Exit::Found })
 }
 
-/// An artifact in one line of a table.
+fn cells(artifact: &Artifact) -> [Cell; 6] {
+    let lines = artifact.lines.map_or_else(|| "binary".to_owned(), |lines| lines.to_string());
+    let day = artifact.created_at.strftime("%Y-%m-%d").to_string();
+    [
+        Cell::new(short(&artifact.id)).style(BOLD),
+        Cell::new(&artifact.kind.to_string()).at_most(14),
+        Cell::new(&bytes(artifact.size)),
+        Cell::new(&lines),
+        Cell::new(&day).style(DIM),
+        Cell::new(&artifact.name).at_most(26),
+    ]
+}
+
+/// An artifact in one line.
 pub(crate) fn row(artifact: &Artifact) -> String {
     let kind = output::one_line(&artifact.kind.to_string());
     let lines = artifact.lines.map_or_else(|| "binary".to_owned(), |lines| lines.to_string());

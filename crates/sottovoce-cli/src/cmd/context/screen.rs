@@ -67,7 +67,12 @@ pub(super) async fn show(open: &Open<'_>) -> Result<(), Failure> {
     if overview.pruned > 0 {
         row("Pruned", output::counted(overview.pruned, "message"))?;
     }
-    row("Cost", format!("${cost:.4} for {} tokens", grouped(overview.spent.tokens)))?;
+    let tokens = format!("{} tokens", grouped(overview.spent.tokens));
+    match micros {
+        // Nobody has said what a model of one's own costs.
+        0 => row("Used", tokens)?,
+        _ => row("Cost", format!("${cost:.4} for {tokens}"))?,
+    }
     for (name, at) in [("Created", overview.created), ("Updated", overview.updated)] {
         if let Some(at) = at {
             row(name, at.strftime("%Y-%m-%d %H:%M UTC").to_string())?;
@@ -101,7 +106,11 @@ fn messages(newest: &[std::sync::Arc<StoredMessage>]) -> std::io::Result<()> {
     output::line(format!("\n{BOLD}Recent messages:{BOLD:#}"))?;
     newest.iter().try_for_each(|stored| {
         let message = &stored.message;
-        output::line(format!("  {DIM}[{}]{DIM:#} {}", message.role, beginning(&message.content)))
+        output::line(format!(
+            "  {DIM}[{}]{DIM:#} {}",
+            message.role.as_str(),
+            beginning(&message.content)
+        ))
     })
 }
 

@@ -96,7 +96,7 @@ fn show(session: &Session, contexts: &[NamedContext]) -> std::io::Result<()> {
         let (state, style) = shown::state(context);
         [
             Cell::new(&context.id),
-            Cell::new(&context.name).at_most(40),
+            Cell::new(&context.name).at_most(20),
             Cell::number(context.messages),
             Cell::new(&shown::relative(context.expires_at, now)).style(shown::urgency(context)),
             Cell::new(state).style(style),
