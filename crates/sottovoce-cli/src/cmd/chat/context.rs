@@ -121,11 +121,17 @@ impl Chat {
         Ok(())
     }
 
-    /// Asks a question that only a yes answers.
+    /// Asks a question. Anything but a yes is a no, and what is neither is the next line.
     pub(super) async fn confirmed(&mut self, question: &str) -> Result<bool, Failure> {
-        let answer = self.line(Some(question)).await?;
-        Ok(
-            matches!(answer, Line::Words(answer) if ["y", "yes"].contains(&answer.to_lowercase().as_str())),
-        )
+        let Line::Words(answer) = self.line(Some(question)).await? else { return Ok(false) };
+        match answer.to_lowercase().as_str() {
+            "y" | "yes" => Ok(true),
+            "n" | "no" => Ok(false),
+            // It was typed before the question was there.
+            _ => {
+                self.lines.put_back(Line::Words(answer));
+                Ok(false)
+            }
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Lines of input: edited on a terminal, read as they are from a pipe.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal};
 use std::thread;
 
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::Editor;
 use rustyline::config::Builder;
 use rustyline::error::ReadlineError;
@@ -11,6 +12,7 @@ use rustyline::history::{History, MemHistory};
 use tokio::sync::mpsc;
 
 use super::completion::Completion;
+use crate::output;
 
 /// What was typed.
 #[derive(Debug)]
@@ -31,9 +33,14 @@ enum Request {
 
 /// Lines of standard input, read on a thread of its own: one that waits for a key cannot be stopped, and must not
 /// keep the program from ending.
+///
+/// Lines that are typed before they are asked for are a queue: those that the system has not handed over yet are kept in
+/// the terminal, those that the editor has read in its buffer, and those that were pasted together here.
 pub(super) struct Lines {
     requests: mpsc::UnboundedSender<Request>,
     lines: mpsc::UnboundedReceiver<io::Result<Line>>,
+    waiting: VecDeque<Line>,
+    /// How the terminal was before.
     terminal: Option<Termios>,
 }
 
@@ -43,6 +50,12 @@ impl Lines {
         let (answers, lines) = mpsc::unbounded_channel();
         let is_terminal = io::stdin().is_terminal();
         let terminal = tcgetattr(io::stdin()).ok().filter(|_| is_terminal);
+        if let Some(terminal) = &terminal {
+            // Ctrl-C is for the answer, and takes no lines along that wait.
+            let mut keeping = terminal.clone();
+            keeping.local_modes |= LocalModes::NOFLSH;
+            tcsetattr(io::stdin(), OptionalActions::Now, &keeping)?;
+        }
         if is_terminal {
             let config = Builder::new().auto_add_history(false).build();
             // In memory only: what was said is on disk sealed or not at all.
@@ -53,18 +66,43 @@ impl Lines {
         } else {
             thread::spawn(move || read(asked, &answers));
         }
-        Ok(Self { requests, lines, terminal })
+        Ok(Self { requests, lines, waiting: VecDeque::new(), terminal })
     }
 
     pub(super) fn is_terminal(&self) -> bool {
         self.terminal.is_some()
     }
 
-    /// The next line, which can be called back later unless it is off the record; or the answer to a question.
+    /// The next line, which can be called back later unless it is off the record; or the answer to a question, which no
+    /// line of a paste is taken for.
     pub(super) async fn next(&mut self, question: Option<&str>) -> io::Result<Line> {
-        let prompt = question.unwrap_or("> ").to_owned();
+        if question.is_none()
+            && let Some(line) = self.waiting.pop_front()
+        {
+            if let Line::Words(words) = &line {
+                output::line(format!("{PROMPT}{}", output::printable(words)))?;
+            }
+            return Ok(line);
+        }
+        let prompt = question.unwrap_or(PROMPT).to_owned();
         let _ = self.requests.send(Request::Read { prompt, remember: question.is_none() });
-        self.lines.recv().await.unwrap_or(Ok(Line::End))
+        Ok(match self.lines.recv().await.unwrap_or(Ok(Line::End))? {
+            Line::Words(words) => self.first_of(&words),
+            other => other,
+        })
+    }
+
+    /// Has a line wait that was no answer to the question for which it was taken.
+    pub(super) fn put_back(&mut self, line: Line) {
+        self.waiting.push_back(line);
+    }
+
+    /// The first of several lines that were pasted together; the others wait.
+    fn first_of(&mut self, words: &str) -> Line {
+        let mut lines = words.lines().map(words_of).filter(|line| !matches!(line, Line::Nothing));
+        let first = lines.next().unwrap_or(Line::Nothing);
+        self.waiting.extend(lines);
+        first
     }
 
     /// Lets go of the lines of this session.
@@ -81,6 +119,9 @@ impl Drop for Lines {
         }
     }
 }
+
+/// What stands before a line.
+const PROMPT: &str = "> ";
 
 type Answers = mpsc::UnboundedSender<io::Result<Line>>;
 
@@ -99,10 +140,11 @@ fn edit(
         };
         let line = match editor.readline(&prompt) {
             Ok(line) => {
-                if remember && !line.starts_with("/off") {
-                    let _ = editor.add_history_entry(line.as_str());
+                let kept = line.lines().filter(|line| remember && !line.starts_with("/off"));
+                for line in kept {
+                    let _ = editor.add_history_entry(line);
                 }
-                Ok(words(&line))
+                Ok(words_of(&line))
             }
             Err(ReadlineError::Eof) => Ok(Line::End),
             Err(ReadlineError::Interrupted) => Ok(Line::Nothing),
@@ -122,7 +164,7 @@ fn read(mut asked: mpsc::UnboundedReceiver<Request>, answers: &Answers) {
         let mut line = String::new();
         let line = match input.read_line(&mut line) {
             Ok(0) => Ok(Line::End),
-            Ok(_) => Ok(words(&line)),
+            Ok(_) => Ok(words_of(&line)),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Line::Garbled),
             Err(error) => Err(error),
         };
@@ -132,7 +174,7 @@ fn read(mut asked: mpsc::UnboundedReceiver<Request>, answers: &Answers) {
     }
 }
 
-fn words(line: &str) -> Line {
+fn words_of(line: &str) -> Line {
     match line.trim() {
         "" => Line::Nothing,
         words => Line::Words(words.to_owned()),
