@@ -4,6 +4,7 @@ mod ollama_chat;
 mod ollama_generate;
 mod openai_chat;
 mod options;
+mod stamp;
 mod time;
 mod turn;
 
@@ -15,6 +16,7 @@ pub use ollama_chat::OllamaChatRenderer;
 pub use ollama_generate::OllamaPromptRenderer;
 pub use openai_chat::OpenAiChatRenderer;
 pub use options::{KeepAlive, ModelOptions};
+pub(crate) use stamp::Stamps;
 
 use crate::prompt::Prompt;
 

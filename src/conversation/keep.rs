@@ -7,6 +7,7 @@ use super::Conversation;
 use super::between::Spoken;
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
+use crate::render::Stamps;
 use crate::store::StoredMessage;
 
 /// The utterance that a host with a model of its own has heard last, until an answer to it is kept.
@@ -31,7 +32,8 @@ impl fmt::Debug for LastHeard {
 
 impl Conversation {
     /// Keeps the whole reply of a host's own model to the utterance that was [heard](Self::hear) last. A reply without
-    /// such an utterance, or a second one to it, is kept as well: an assistant may speak by itself.
+    /// such an utterance, or a second one to it, is kept as well: an assistant may speak by itself. Time stamps at its
+    /// beginning, as the renderers write them before what people say, are left out.
     ///
     /// # Errors
     /// [`Error::UtteranceForgotten`] if the utterance was forgotten meanwhile; the reply is not kept then. Those of
@@ -62,19 +64,23 @@ impl Conversation {
     pub async fn keep_answer(
         &self,
         utterance: &StoredMessage,
-        answer: ChatMessage,
+        mut answer: ChatMessage,
     ) -> Result<Arc<StoredMessage>> {
         if answer.role != ChatRole::Assistant {
             return Err(Error::InvalidMessage {
                 reason: "an answer has the role of the assistant",
             });
         }
+        // A model that a host asks itself may write time stamps too.
+        let stamps = Stamps::naming([&utterance.message].into_iter());
+        stamps.remove_from(&mut answer.content);
         let stored = self.store.append_answers(vec![answer], utterance).await?;
         stored.into_iter().next().ok_or(Error::ShuttingDown)
     }
 
-    async fn keep_last(&self, reply: ChatMessage) -> Result<Arc<StoredMessage>> {
+    async fn keep_last(&self, mut reply: ChatMessage) -> Result<Arc<StoredMessage>> {
         let Some(utterance) = self.heard.get() else {
+            Stamps::naming(std::iter::empty()).remove_from(&mut reply.content);
             return self.store.append_message(reply).await;
         };
         let kept = self.keep_answer(&utterance, reply).await;

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::llm::{ReplyPart, Thoughts};
 use crate::message::{ChatMessage, ChatRole};
 use crate::prompt::Prompt;
+use crate::render::Stamps;
 
 /// How many tokens of a model whose window is not known may be filled with what it is to write about.
 const WINDOW: u32 = 2048;
@@ -50,14 +51,16 @@ impl Conversation {
         };
         let mut reply = mind.ask(&mind.renderer.render(&prompt)).await?;
         let (mut words, mut thoughts) = (Zeroizing::new(String::new()), Thoughts::default());
+        let mut stamps = Stamps::of(&prompt);
         while words.len() < task.longest * 4 {
             match reply.next().await? {
-                ReplyPart::Text(text) => words.push_str(&thoughts.remove(&text)),
+                ReplyPart::Text(text) => words.push_str(&stamps.remove(&thoughts.remove(&text))),
                 ReplyPart::Done(_) => break,
                 ReplyPart::Thinking | ReplyPart::ToolCalls(_) => {}
             }
         }
-        words.push_str(&thoughts.rest());
+        words.push_str(&stamps.remove(&thoughts.rest()));
+        words.push_str(&stamps.rest());
         // A small model that has nothing more to say repeats itself.
         let mut said = HashSet::new();
         let sentences = words.trim().split_sentence_bounds();

@@ -17,7 +17,7 @@ use crate::error::{Error, ModelFailure, Result};
 use crate::llm::{Limited, ReplyPart, Thoughts, Usage};
 use crate::message::{ANSWER_TOKENS, ChatMessage, ChatRole, PROMPT_TOKENS, ToolCall};
 use crate::prompt::Turn;
-use crate::render::ModelRequest;
+use crate::render::{ModelRequest, Stamps};
 
 type Events = UnboundedSender<Event>;
 
@@ -149,8 +149,8 @@ impl Task {
             }
         };
         let count = prompt.count();
+        let (mut thoughts, mut stamps) = (Thoughts::default(), Stamps::of(&prompt));
         drop(prompt);
-        let mut thoughts = Thoughts::default();
         let mut usage = loop {
             let part = match reply.next().await {
                 // Words are worth keeping; calls that are not all there are not.
@@ -168,14 +168,15 @@ impl Task {
                     if !thought && thoughts.is_thinking() {
                         let _ = events.send(Event::Piece(Piece::Thinking));
                     }
-                    self.hand_over(words, events);
+                    self.hand_over(stamps.remove(&words), events);
                 }
                 ReplyPart::Thinking => drop(events.send(Event::Piece(Piece::Thinking))),
                 ReplyPart::ToolCalls(calls) => self.calls.extend(calls),
                 ReplyPart::Done(usage) => break usage,
             }
         };
-        self.hand_over(thoughts.rest(), events);
+        self.hand_over(stamps.remove(&thoughts.rest()), events);
+        self.hand_over(stamps.rest(), events);
         if !self.calls.is_empty() {
             let _ = events.send(Event::Piece(Piece::ToolCalls(self.calls.clone())));
         } else if self.text.trim().is_empty() {
