@@ -208,9 +208,8 @@ impl Config {
         })
     }
 
-    /// A conversation in the given store: the configured system prompt, the newest messages in blocks or those of a
-    /// rolling window in steps, masking if it
-    /// is on, summaries of older messages when a prompt is nearly full, long results of tools as artifacts, a budget that
+    /// A conversation in the given store: the configured system prompt, the newest messages in blocks or, if the
+    /// conversation's settings or the configuration say so, those of a rolling window in steps, masking if it is on, summaries of older messages when a prompt is nearly full, long results of tools as artifacts, a budget that
     /// leaves room for the answer, and with the feature `ollama` the configured model.
     ///
     /// # Errors
@@ -224,12 +223,7 @@ impl Config {
         let system = SystemPromptProvider::new(&model.system_prompt);
         let scope = Arc::clone(store.scope());
         let window = Duration::from_secs(self.context.window_seconds);
-        let history: Arc<dyn ContextProvider> = if self.context.rolling_window {
-            Arc::new(RollingWindowProvider::new(Arc::clone(&store)).window(window).in_steps())
-        } else {
-            Arc::new(LastNContextProvider::in_blocks(Arc::clone(&store)))
-        };
-        let history = Arc::new(PersonaHistoryProvider::new(Arc::clone(&store), history));
+        let history = self.history(&store, window);
         let mut builder = PromptBuilder::new(system, scope, Arc::clone(&clock)).with(history);
         if let Some(window) = model.num_ctx {
             builder = builder.window(window as usize, model.num_predict.map(|most| most as usize));
@@ -260,6 +254,23 @@ impl Config {
                 .answer_limits(self.answer_limits());
         }
         Ok(conversation)
+    }
+
+    /// What gives a conversation its history.
+    fn history(
+        &self,
+        store: &Arc<dyn ConversationStore>,
+        window: Duration,
+    ) -> Arc<dyn ContextProvider> {
+        let rolling = RollingWindowProvider::new(Arc::clone(store)).window(window);
+        let unless_set = self.context.rolling_window;
+        if self.context.exact {
+            let newest = Arc::new(LastNContextProvider::new(Arc::clone(store)));
+            return Arc::new(rolling.where_set(unless_set, newest));
+        }
+        let newest = Arc::new(LastNContextProvider::in_blocks(Arc::clone(store)));
+        let history = Arc::new(rolling.in_steps().where_set(unless_set, newest));
+        Arc::new(PersonaHistoryProvider::new(Arc::clone(store), history))
     }
 
     /// The configured model server.

@@ -88,6 +88,9 @@ pub struct Context {
     pub messages: Vec<ContextMessage>,
     /// Why these, for the receipt.
     pub why: String,
+    /// What stands above them with the newest turn, such as `State of the house`; `Possibly relevant` where `None`.
+    /// Elsewhere in the prompt they have no heading.
+    pub heading: Option<Arc<str>>,
     /// What had to be left out because it could not be read.
     pub skipped: Vec<Finding>,
 }
@@ -95,13 +98,23 @@ pub struct Context {
 impl Context {
     /// These messages, chosen for that reason.
     pub fn new(messages: Vec<ContextMessage>, why: impl Into<String>) -> Self {
-        Self { messages, why: why.into(), skipped: Vec::new() }
+        Self { messages, why: why.into(), ..Self::default() }
+    }
+
+    /// The same under another heading than `Possibly relevant`.
+    #[must_use]
+    pub fn under(mut self, heading: impl Into<Arc<str>>) -> Self {
+        self.heading = Some(heading.into());
+        self
     }
 }
 
 /// A message for a prompt: one from the store, or one that a host made up, such as a retrieved snippet.
 #[derive(Debug, Clone)]
-pub struct ContextMessage(Source);
+pub struct ContextMessage {
+    source: Source,
+    heading: Option<Arc<str>>,
+}
 
 #[derive(Debug, Clone)]
 enum Source {
@@ -112,15 +125,25 @@ enum Source {
 impl ContextMessage {
     /// The message itself.
     pub fn message(&self) -> &ChatMessage {
-        match &self.0 {
+        match &self.source {
             Source::Stored(stored) => &stored.message,
             Source::Supplied(message) => message,
         }
     }
 
+    /// What stands above it with the newest turn, if its provider says so.
+    pub fn heading(&self) -> Option<&str> {
+        self.heading.as_deref()
+    }
+
+    pub(crate) fn under(mut self, heading: Option<&Arc<str>>) -> Self {
+        self.heading = heading.map(Arc::clone);
+        self
+    }
+
     /// Its place in time.
     pub(crate) fn ordered_at(&self) -> Timestamp {
-        match &self.0 {
+        match &self.source {
             Source::Stored(stored) => stored.ordered_at(),
             Source::Supplied(message) => message.timestamp,
         }
@@ -128,7 +151,7 @@ impl ContextMessage {
 
     /// Its number in the conversation, if it is from the store.
     pub fn seq(&self) -> Option<u64> {
-        match &self.0 {
+        match &self.source {
             Source::Stored(stored) => Some(stored.seq),
             Source::Supplied(_) => None,
         }
@@ -136,7 +159,7 @@ impl ContextMessage {
 
     /// The message with its identity, if it is from a store.
     pub(crate) fn stored(&self) -> Option<&StoredMessage> {
-        match &self.0 {
+        match &self.source {
             Source::Stored(stored) => Some(stored),
             Source::Supplied(_) => None,
         }
@@ -144,7 +167,7 @@ impl ContextMessage {
 
     /// Whose conversation it is from, if it is from a store.
     pub fn scope(&self) -> Option<&Scope> {
-        match &self.0 {
+        match &self.source {
             Source::Stored(stored) => Some(&stored.scope),
             Source::Supplied(_) => None,
         }
@@ -153,13 +176,13 @@ impl ContextMessage {
 
 impl From<Arc<StoredMessage>> for ContextMessage {
     fn from(stored: Arc<StoredMessage>) -> Self {
-        Self(Source::Stored(stored))
+        Self { source: Source::Stored(stored), heading: None }
     }
 }
 
 impl From<ChatMessage> for ContextMessage {
     fn from(message: ChatMessage) -> Self {
-        Self(Source::Supplied(Arc::new(message)))
+        Self { source: Source::Supplied(Arc::new(message)), heading: None }
     }
 }
 

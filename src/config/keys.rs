@@ -44,8 +44,9 @@ const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, 
 when read aloud. The time given with \
 the user's newest words is the current time.";
 
-pub(super) const KEYS: [Key; 42] = [
+pub(super) const KEYS: [Key; 43] = [
     key("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
+    key("Context.Exact", Kind::Flag, Default::Flag(false)),
     key("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
     key("Context.WindowSeconds", Kind::Count { most: LONGEST }, Default::Count(86_400)),
     key("Context.MaxMessages", Kind::Count { most: 1_000_000 }, Default::Null),

@@ -11,9 +11,15 @@ use zeroize::Zeroizing;
 #[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct ContextConfig {
-    /// About how many messages of history a prompt holds: from this many to four times as many.
+    /// How many messages of history a prompt holds at least, of a conversation that has as many. The history grows to four
+    /// times as many and is then cut back to this many, in whole exchanges, so that a local model seldom has to read the
+    /// whole prompt anew.
     pub last_n: usize,
-    /// Whether the history is what was said within the window, instead of the newest messages.
+    /// Whether a prompt holds exactly `last_n` messages of history, also in contexts, and exactly what was said within a
+    /// rolling window.
+    pub exact: bool,
+    /// Whether the history is what was said within the window, instead of the newest messages, for conversations whose own
+    /// settings do not say it.
     pub rolling_window: bool,
     /// How many seconds the window reaches back, for conversations whose own settings do not say it.
     pub window_seconds: u64,

@@ -13,7 +13,8 @@ use crate::store::{ConversationStore, Reading, StoredMessage};
 /// How many times n messages are read to find a window, where some of them were forgotten.
 const SPARE: usize = 6;
 
-/// The conversation's newest messages since its last clear; n is given with each request.
+/// The conversation's newest messages since its last clear; n is given with each request: exactly so many, or
+/// [in blocks](Self::in_blocks) at least so many and at most four times as many.
 ///
 /// A window that slides by one message a turn changes the head of every prompt, and a local model reads everything
 /// again. [`in_blocks`](Self::in_blocks) keeps the head still: the window grows from n to four times n, then drops
@@ -30,7 +31,7 @@ impl LastNContextProvider {
         Self { store, blocks }
     }
 
-    /// About the n newest messages to four times as many: the window grows to four times n, then drops three times
+    /// From the n newest messages to four times as many: the window grows to four times n, then drops three times
     /// n at once. Where it starts depends on the utterance's number alone, and it starts with an exchange, so that a
     /// tool's result never stands without its call.
     pub fn in_blocks(store: Arc<dyn ConversationStore>) -> Self {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::history::History;
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::error::Result;
-use crate::store::{ConversationStore, Reading};
+use crate::store::{ConversationStore, Profile, Reading};
 use crate::tokens::TokenRates;
 
 /// How many messages are read at first.
@@ -17,7 +17,8 @@ const FIRST: usize = 128;
 const SPARE: usize = 2;
 
 /// The history of a context, whole as far as its persona's `max_history_tokens` may need it; the builder drops what is
-/// over that limit. A conversation that is no context has the history that another provider gives it.
+/// over that limit. A conversation that is no context, or whose settings ask for a rolling window, has the history that
+/// another provider gives it.
 pub struct PersonaHistoryProvider {
     store: Arc<dyn ConversationStore>,
     otherwise: Arc<dyn ContextProvider>,
@@ -43,10 +44,9 @@ impl ContextProvider for PersonaHistoryProvider {
     }
 
     async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context> {
-        let of = |character: &crate::persona::Character| character.persona.max_history_tokens;
         let limit = match request.profile {
-            Some(profile) => profile.character.as_ref().map(of),
-            None => self.store.profile().await?.character.as_ref().map(of),
+            Some(profile) => limit(profile),
+            None => limit(&*self.store.profile().await?),
         };
         let Some(limit) = limit.filter(|_| request.n > 0) else {
             return self.otherwise.get_context(request).await;
@@ -66,6 +66,11 @@ impl ContextProvider for PersonaHistoryProvider {
         context.skipped = reading.skipped;
         Ok(context)
     }
+}
+
+fn limit(profile: &Profile) -> Option<u32> {
+    let character = profile.character.as_ref().filter(|_| profile.rolling_window != Some(true));
+    character.map(|character| character.persona.max_history_tokens)
 }
 
 fn tokens(reading: &Reading) -> usize {

@@ -50,12 +50,20 @@ pub struct RetrievalContextProvider {
     retriever: Arc<dyn Retriever>,
     embedder: Option<Arc<dyn Embedder>>,
     limit: usize,
+    heading: Option<Arc<str>>,
 }
 
 impl RetrievalContextProvider {
     /// At most `limit` results a prompt.
     pub fn new(retriever: Arc<dyn Retriever>, limit: usize) -> Self {
-        Self { retriever, embedder: None, limit }
+        Self { retriever, embedder: None, limit, heading: None }
+    }
+
+    /// What stands above the results, such as `State of the house`, instead of `Possibly relevant`.
+    #[must_use]
+    pub fn heading(mut self, heading: impl Into<Arc<str>>) -> Self {
+        self.heading = Some(heading.into());
+        self
     }
 
     /// Embeds each utterance for the retriever.
@@ -92,6 +100,8 @@ impl ContextProvider for RetrievalContextProvider {
         if let Some(utterance) = request.before {
             found.retain(|message| message.seq().is_none_or(|seq| seq < utterance));
         }
-        Ok(Context::new(found, "retrieved for this utterance"))
+        let mut context = Context::new(found, "retrieved for this utterance");
+        context.heading.clone_from(&self.heading);
+        Ok(context)
     }
 }

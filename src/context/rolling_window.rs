@@ -27,18 +27,28 @@ pub struct RollingWindowProvider {
     store: Arc<dyn ConversationStore>,
     window: Duration,
     in_steps: bool,
+    /// Whether conversations whose settings do not say it have a rolling window, and the history of those without one.
+    otherwise: Option<(bool, Arc<dyn ContextProvider>)>,
 }
 
 impl RollingWindowProvider {
     /// Exactly the last 24 hours, or what the conversation's settings say.
     pub fn new(store: Arc<dyn ConversationStore>) -> Self {
-        Self { store, window: DAY, in_steps: false }
+        Self { store, window: DAY, in_steps: false, otherwise: None }
     }
 
     /// Another window for conversations whose settings say nothing.
     #[must_use]
     pub fn window(mut self, window: Duration) -> Self {
         self.window = window;
+        self
+    }
+
+    /// Goes by the conversation's own settings: they say whether its history is a rolling window, and `unless_set` says it
+    /// for those that do not. `otherwise` gives the history of a conversation without one.
+    #[must_use]
+    pub fn where_set(mut self, unless_set: bool, otherwise: Arc<dyn ContextProvider>) -> Self {
+        self.otherwise = Some((unless_set, otherwise));
         self
     }
 
@@ -79,6 +89,15 @@ impl ContextProvider for RollingWindowProvider {
     }
 
     async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        if let Some((unless_set, otherwise)) = &self.otherwise {
+            let own = match request.profile {
+                Some(profile) => profile.rolling_window,
+                None => self.store.profile().await?.rolling_window,
+            };
+            if !own.unwrap_or(*unless_set) {
+                return otherwise.get_context(request).await;
+            }
+        }
         if request.n == 0 {
             return Ok(Context::new(Vec::new(), "no history was asked for"));
         }

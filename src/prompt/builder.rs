@@ -226,6 +226,7 @@ impl PromptBuilder {
                 }
             }
             for message in context.messages {
+                let message = message.under(context.heading.as_ref());
                 let entry = entry(&message, provider.placement(), &context.why, &bounds.rates);
                 offers.push((entry, message));
             }
@@ -278,17 +279,21 @@ impl PromptBuilder {
             entries.push(entry);
         }
         let included = entries.iter().filter(|e| e.outcome == Outcome::Included);
-        let receipt = Receipt {
+        let mut receipt = Receipt {
             system_tokens,
             user_tokens,
             used_tokens: system_tokens + user_tokens + included.map(|e| e.tokens).sum::<usize>(),
             budget_tokens: budget,
             history_limit,
+            history_room: None,
             starts_after: self.starts_after,
             entries,
             skipped,
             failed,
         };
+        let others = receipt.used_tokens - receipt.history_tokens();
+        let left = budget.map(|budget| budget.saturating_sub(others));
+        receipt.history_room = history_limit.into_iter().chain(left).min();
         tracing::debug!(
             messages = context.len(),
             offered = receipt.entries.len(),

@@ -22,6 +22,10 @@ pub struct Receipt {
     /// The most tokens that its history may take, where the conversation has a limit of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history_limit: Option<usize>,
+    /// The most tokens that the history of this prompt could take: its own limit, or what everything else leaves of the
+    /// budget if that is less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history_room: Option<usize>,
     /// The number up to which nothing of the conversation may be in the prompt, where it started clean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starts_after: Option<u64>,
@@ -64,10 +68,12 @@ impl Receipt {
         })
     }
 
-    /// Whether the history fills this share of its own limit, 0 to 1, or some of it did not fit.
+    /// Whether the history fills this share of its room, 0 to 1, or some of it did not fit: older messages are left out
+    /// soon, or are already.
     pub fn is_history_filled(&self, share: f64) -> bool {
-        let fills_limit = |limit| fills(self.history_tokens(), limit, share);
-        self.history_limit.is_some_and(fills_limit) || self.is_history_truncated()
+        let tokens = self.history_tokens();
+        let fills_room = |room| tokens > 0 && fills(tokens, room, share);
+        self.history_room.is_some_and(fills_room) || self.is_history_truncated()
     }
 
     /// Whether the system prompt and the utterance alone are over the budget; they are never cut.

@@ -40,7 +40,7 @@ impl OllamaPromptRenderer {
         if !text.is_empty() {
             text = format!("Previous context:\n{text}\n");
         }
-        text.push_str(&turn::found(prompt).unwrap_or_default());
+        text.push_str(&turn::found(prompt));
         // Writing to a String cannot fail.
         let _ = writeln!(text, "Current time: {}", time::of_now(&prompt.now));
         text.push_str(&line(&prompt.user_input));

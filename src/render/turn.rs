@@ -9,6 +9,9 @@ use crate::context::{ContextMessage, Placement};
 use crate::message::{ChatMessage, ChatRole, TOOL, ToolCall};
 use crate::prompt::Prompt;
 
+/// What stands above what was looked up, where its provider does not say.
+const RELEVANT: &str = "Possibly relevant";
+
 /// A message of a chat request; providers differ in how they write a tool call.
 #[derive(Serialize)]
 pub(super) struct Line<'a, Call> {
@@ -53,7 +56,7 @@ pub(super) fn lines<'a, Call>(
         lines.push(line(message, content(message, &mut log)));
     }
     let newest = stamped(&prompt.user_input, &log.moment(&time::of_turn(prompt)));
-    let newest = found(prompt).unwrap_or_default() + &newest;
+    let newest = found(prompt) + &newest;
     lines.push(line(&prompt.user_input, newest));
     for message in prompt.since.iter().map(ContextMessage::message) {
         lines.push(line(message, content(message, &mut log)));
@@ -104,16 +107,34 @@ fn stamped(message: &ChatMessage, said: &str) -> String {
     }
 }
 
-/// What was looked up for the newest turn: snippets as they are, messages with their time and who they are from.
-pub(super) fn found(prompt: &Prompt) -> Option<String> {
-    let items: Vec<String> = prompt
-        .placed(Placement::NewestTurn)
-        .map(|message| match message.role {
-            ChatRole::System => format!("- {}", indented(&message.content)),
-            _ => format!("- {}", stamped(message, &time::in_full(&time::of_message(message)))),
+/// What was looked up for the newest turn, each part under its heading: snippets as they are, messages with their time and
+/// who they are from. Empty if there is nothing.
+pub(super) fn found(prompt: &Prompt) -> String {
+    let newest = prompt.context.iter().filter(|(at, _)| *at == Placement::NewestTurn);
+    let newest: Vec<&ContextMessage> = newest.map(|(_, message)| message).collect();
+    let parts = newest.chunk_by(|one, next| one.heading() == next.heading());
+    parts
+        .map(|part| {
+            let heading = part.first().and_then(|message| heading(message)).unwrap_or_default();
+            let items: String = part.iter().map(|message| item(message.message())).collect();
+            format!("{}:\n{items}\n", if heading.is_empty() { RELEVANT } else { &heading })
         })
-        .collect();
-    (!items.is_empty()).then(|| format!("Possibly relevant:\n{}\n\n", items.join("\n")))
+        .collect()
+}
+
+fn item(message: &ChatMessage) -> String {
+    match message.role {
+        ChatRole::System => format!("- {}\n", indented(&message.content)),
+        _ => format!("- {}\n", stamped(message, &time::in_full(&time::of_message(message)))),
+    }
+}
+
+/// The heading that a provider gives, on one line and without the bracket that opens our stamps.
+fn heading(message: &ContextMessage) -> Option<String> {
+    let plain = |c: char| if c.is_control() || "[]".contains(c) { ' ' } else { c };
+    let heading: String = message.heading()?.chars().map(plain).collect();
+    let words = heading.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(words.trim_end_matches(':').to_owned())
 }
 
 /// The speaker's name on one line, without brackets, if the host knows it. It depends on the message alone, so that it

@@ -54,7 +54,10 @@ pub struct Profile {
     /// How much is kept and for how long, where it is not as for all conversations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Retention>,
-    /// How many seconds a rolling window reaches back, where it is not as for all conversations.
+    /// Whether the history of prompts is what was said within a rolling window, where it is not as for all conversations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rolling_window: Option<bool>,
+    /// How many seconds a rolling window and a snapshot reach back, where it is not as for all conversations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_seconds: Option<NonZeroU64>,
     /// Up to where the context was cleared. What lies before it stays stored.
@@ -417,6 +420,7 @@ impl fmt::Debug for Profile {
         f.debug_struct("Profile")
             .field("rev", &self.rev)
             .field("retention", &self.retention)
+            .field("rolling_window", &self.rolling_window)
             .field("window_seconds", &self.window_seconds)
             .field("cleared", &self.cleared)
             .field("pruned", &self.pruned.count())

@@ -192,3 +192,27 @@ async fn a_conversation_that_is_no_context_is_asked_as_ever() {
     assert!(heard.receipt.included() <= 24);
     assert_eq!(heard.message.message.role, ChatRole::User);
 }
+
+#[tokio::test]
+async fn a_history_is_nearly_full_by_what_really_limits_it() {
+    // A limit far beyond the model's window, as of a context that was made for a larger model, and none at all.
+    for persona in [Some(mira(15_000)), None] {
+        let limit = persona.is_some().then_some(15_000);
+        let stage = stage(persona, Some(1200)).await;
+        let (mut warned, mut cut) = (None, None);
+        for number in 1..=60 {
+            let receipt = stage.turn(number).await.receipt;
+            let room = receipt.history_room.unwrap();
+            assert_eq!(receipt.history_limit, limit);
+            assert!(room < 1000 && receipt.history_tokens() <= room, "{room}");
+            if receipt.is_history_truncated() {
+                cut = cut.or(Some(number));
+            } else if receipt.is_history_filled(0.8) {
+                warned = warned.or(Some(number));
+            }
+        }
+        if limit.is_some() {
+            assert!(warned.unwrap() < cut.unwrap(), "{warned:?} {cut:?}");
+        }
+    }
+}

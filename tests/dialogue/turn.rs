@@ -628,3 +628,94 @@ async fn the_receipt_is_there_while_an_answer_comes_and_after_it_failed() {
     assert_eq!(answer.receipt().unwrap().included(), 2);
     assert!(answer.report().unwrap().whole_time.is_some());
 }
+
+#[tokio::test]
+async fn a_time_stamp_that_a_model_echoes_is_neither_spoken_nor_kept() {
+    let house = House::new().await;
+    house.model.answers([said("[Sun"), said("day 09:"), said("10, An"), said("na] "), done()]);
+    let hello =
+        house.conversation.message(ChatRole::User, "Hello").with_metadata("speaker", "Anna");
+    let error = failed(house.conversation.ask_message(hello).await.unwrap()).await;
+    assert!(matches!(error, Error::Model { failure: ModelFailure::Empty, .. }), "{error}");
+    house.model.answers([
+        said(" [Sunday 09:10]"),
+        said("\n[Sunday 09:10, Anna] I'm "),
+        said("not sure."),
+        done(),
+    ]);
+    let answer = house.conversation.retry().await.unwrap();
+    let (words, _) = soon(answer.whole()).await.unwrap();
+    assert_eq!(words, "I'm not sure.");
+
+    // What can become no stamp is not waited for, and how much was heard is counted in what was spoken.
+    let hand = house.model.hand();
+    let mut answer = house.conversation.ask("And now?").await.unwrap();
+    hand.send(said("[Sunday 09:11] [sighs")).unwrap();
+    assert_eq!(next_text(&mut answer).await, "[sighs");
+    hand.send(said("] I said so.")).unwrap();
+    next_text(&mut answer).await;
+    soon(answer.spoken_up_to(10)).await.unwrap();
+    assert_eq!(house.words().await, ["Hello", "I'm not sure.", "And now?", "[sighs] I "]);
+
+    // A host with its own model.
+    house.conversation.hear("And you?").await.unwrap();
+    let kept = house.conversation.keep("[Sunday 09:12] Fine.").await.unwrap();
+    assert_eq!(kept.message.content, "Fine.");
+    let kept =
+        house.conversation.keep("[Sunday 24 August 2025 18:36 +02:00, note] Tea!").await.unwrap();
+    assert_eq!(kept.message.content, "Tea!");
+}
+
+/// The state of the house, under a heading of its own.
+struct State;
+
+#[async_trait::async_trait]
+impl sottovoce::ContextProvider for State {
+    fn placement(&self) -> sottovoce::Placement {
+        sottovoce::Placement::NewestTurn
+    }
+
+    async fn get_context(&self, _: &sottovoce::ContextRequest<'_>) -> Result<sottovoce::Context> {
+        let facts = ["the oven is at 180 degrees", "the door is open"];
+        let at = "2025-08-24T16:36:25Z".parse().unwrap();
+        let fact = |fact| sottovoce::ChatMessage::at(ChatRole::System, fact, at).into();
+        let context = sottovoce::Context::new(facts.map(fact).to_vec(), "as it is now");
+        Ok(context.under("State of [the]\nhouse:"))
+    }
+}
+
+struct Found;
+
+#[async_trait::async_trait]
+impl sottovoce::Retriever for Found {
+    async fn retrieve(&self, _: &sottovoce::Query<'_>) -> Result<Vec<sottovoce::ContextMessage>> {
+        let at = "2025-08-24T16:36:25Z".parse().unwrap();
+        Ok(vec![sottovoce::ChatMessage::at(ChatRole::System, "Anna likes tea", at).into()])
+    }
+}
+
+#[tokio::test]
+async fn facts_stand_under_the_heading_of_their_provider_in_every_form_of_prompt() {
+    use sottovoce::{
+        ModelOptions, OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer, PromptRenderer,
+    };
+    let found = sottovoce::RetrievalContextProvider::new(Arc::new(Found), 3);
+    let house = House::with(
+        |conversation| conversation,
+        |builder| builder.with(Arc::new(State)).with(Arc::new(found)),
+    )
+    .await;
+    let (prompt, _) = house.conversation.prompt("Is it hot?").await.unwrap();
+    let options = || ModelOptions::new("m");
+    let renderers: [Box<dyn PromptRenderer>; 3] = [
+        Box::new(OllamaChatRenderer::new(options())),
+        Box::new(OllamaPromptRenderer::new(options())),
+        Box::new(OpenAiChatRenderer::new(options())),
+    ];
+    let expected = "State of the house:\\n- the oven is at 180 degrees\\n- the door is open\\n\\n\
+        Possibly relevant:\\n- Anna likes tea\\n\\n";
+    for renderer in renderers {
+        let body = renderer.render(&prompt).body;
+        assert!(body.contains(expected), "{body}");
+    }
+}

@@ -376,3 +376,56 @@ fn the_same_inputs_give_the_same_bytes_and_a_gap_or_a_new_day_shows() {
         assert!(render(&next).contains("[Friday 13 February 06:30, 7 hours later] Good morning"));
     });
 }
+
+/// What a conversation made from a configuration recalls of 40 messages, one an hour.
+async fn configured(room: &Room, settings: &[(&str, &str)]) -> usize {
+    let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    let none = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("crates/sottovoce-mcp/tests/none.json");
+    let config = sottovoce::Config::load_with(Some(&none), settings).unwrap();
+    let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&room.clock);
+    let conversation = config.conversation(room.shared(), clock).unwrap();
+    if room.store.read_tail(1).await.unwrap().messages.is_empty() {
+        for hour in 0..20 {
+            room.exchange(&conversation, &hour.to_string()).await;
+            room.wait(2);
+        }
+    }
+    recalled(&conversation).await.len()
+}
+
+#[test]
+fn a_rolling_window_is_a_setting_of_the_conversation() {
+    block_on(async {
+        let room = Room::new().await;
+        let rolls = [("SOTTOVOCE__CONTEXT__ROLLINGWINDOW", "true")];
+        let set = async |rolls: Option<bool>, hours: u64| {
+            let change = move |profile: &mut sottovoce::Profile| {
+                profile.rolling_window = rolls;
+                profile.window_seconds = NonZeroU64::new(hours * 3600);
+            };
+            room.store.change_profile(Box::new(change)).await.unwrap();
+        };
+        let newest = configured(&room, &[]).await;
+        assert!((6..=24).contains(&newest), "{newest}");
+        set(Some(true), 8).await;
+        // Up to a quarter more, in steps.
+        assert!((6..=10).contains(&configured(&room, &[]).await));
+        set(Some(false), 0).await;
+        assert_eq!(configured(&room, &rolls).await, newest);
+        set(None, 8).await;
+        assert_eq!(configured(&room, &[]).await, newest);
+        assert!((6..=10).contains(&configured(&room, &rolls).await));
+    });
+}
+
+#[test]
+fn an_exact_history_has_exactly_so_many_messages() {
+    block_on(async {
+        let room = Room::new().await;
+        let exact = ("SOTTOVOCE__CONTEXT__EXACT", "true");
+        assert!(configured(&room, &[]).await > 6);
+        assert_eq!(configured(&room, &[exact]).await, 6);
+        assert_eq!(configured(&room, &[exact, ("SOTTOVOCE__CONTEXT__LASTN", "9")]).await, 9);
+    });
+}

@@ -10,6 +10,7 @@ mod mistyped;
 mod output;
 mod passphrase;
 mod private_file;
+mod recall;
 mod reply;
 mod session;
 mod table;

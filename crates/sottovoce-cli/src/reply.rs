@@ -9,6 +9,9 @@ use crate::exit::{self, Exit, with_causes};
 use crate::interrupt::{Heard, Interrupt};
 use crate::output;
 
+/// The share of its room from which on a history is said to be nearly full.
+pub(crate) const NEARLY_FULL: f64 = 0.8;
+
 /// What became of an answer.
 pub(crate) struct Reply {
     /// The words that were shown.

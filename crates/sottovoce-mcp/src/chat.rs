@@ -72,7 +72,7 @@ struct Metadata {
     tokens_used: u64,
     /// How many tokens of history the model was given, as estimated.
     history_tokens: usize,
-    /// The most that it may be given.
+    /// The most that it may be given: the context's limit, or what the model's window leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     history_limit: Option<usize>,
     /// Whether older messages did not fit.
@@ -307,7 +307,7 @@ fn output(
         metadata: Metadata {
             tokens_used: turn.counted.unwrap_or(estimated as u64),
             history_tokens,
-            history_limit: receipt.history_limit,
+            history_limit: receipt.history_room,
             history_truncated: truncated,
             context_expiry: context.as_ref().map(|context| context.expires_at.to_string()),
             is_expired: context.as_ref().is_some_and(|context| context.is_expired),

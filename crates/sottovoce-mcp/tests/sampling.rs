@@ -275,3 +275,26 @@ async fn a_repeated_request_is_no_second_utterance() {
     client.send("context-chat", &other, json!({})).await;
     assert_eq!(client.kept("Mira").await.len(), 3);
 }
+
+#[tokio::test]
+async fn a_history_that_the_window_limits_is_said_to_be_nearly_full_before_it_shrinks() {
+    let root = tempfile::tempdir().unwrap();
+    let mut client =
+        Client::connect(hub(root.path(), &[("SOTTOVOCE__LANGUAGEMODEL__NUMCTX", "1024")]));
+    client.create("Mira").await;
+    let mut told = Vec::new();
+    for number in 0..20 {
+        let message =
+            format!("This is number {number}, and there is a little more to be said about it.");
+        let say = json!({ "contextId": "Mira", "message": message });
+        let state = client.say(&say).await;
+        let answered =
+            client.answer(&say, &state, "Go on, I am listening to every word of it.").await;
+        let metadata = &answered["result"]["structuredContent"]["metadata"];
+        assert!(metadata["historyLimit"].as_u64().unwrap() < 512, "{metadata}");
+        let warnings = metadata["warnings"].as_array().unwrap().iter();
+        told.extend(warnings.map(|warning| warning.as_str().unwrap().to_owned()));
+    }
+    assert!(told[0].contains("over 80 % full"), "{told:?}");
+    assert!(told.iter().any(|warning| warning.contains("left out; they stay stored")), "{told:?}");
+}

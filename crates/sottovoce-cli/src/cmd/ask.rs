@@ -9,7 +9,8 @@ use sottovoce::{Config, Error, ModelFailure, Prompt, StoredMessage, Turn, TurnRe
 use crate::exit::{Exit, Outcome, with_causes};
 use crate::interrupt::Interrupt;
 use crate::output::{self, piece};
-use crate::reply::{self, End, Reply};
+use crate::recall::Recall;
+use crate::reply::{self, End, NEARLY_FULL, Reply};
 use crate::session::{Session, words};
 
 /// Keeps an utterance and has the model answer it
@@ -32,6 +33,9 @@ pub(crate) struct Args {
     /// Starts clean: the prompt holds nothing that was said before
     #[arg(long)]
     clean: bool,
+
+    #[command(flatten)]
+    recall: Recall,
 
     /// Fails where no model can be reached, with exit code 6; the utterance is kept all the same
     #[arg(long)]
@@ -66,7 +70,8 @@ struct Unanswered<'a> {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let text = words(&args.text)?;
-    let config = session.config()?;
+    let mut config = session.config()?;
+    args.recall.apply(&mut config);
     let store = match args.off_record {
         true => session.store_or_empty(&config).await?,
         false => Arc::new(session.store_or_make(&config).await?),
@@ -102,8 +107,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
     Ok(match &reply.end {
         End::Kept(done) => {
-            let share = config.context.compact_at;
-            if !session.json && share.is_some_and(|share| done.report.receipt.is_filled(share)) {
+            let share = config.context.compact_at.unwrap_or(NEARLY_FULL);
+            if !session.json && done.report.receipt.is_filled(share.min(NEARLY_FULL)) {
                 // Nobody waits until the conversation is idle, as a chat does.
                 output::note(
                     "the prompt is nearly full; `sottovoce compact` has the model summarize what is older",

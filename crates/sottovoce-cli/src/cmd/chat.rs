@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::{Heard, Interrupt};
 use crate::output;
+use crate::recall::Recall;
 use crate::reply::{self, End};
 use crate::session::Session;
 use lines::{Line, Lines};
@@ -42,11 +43,12 @@ Every line is an utterance. These are not:
   //WORDS        says /WORDS
   /help          this
   /quit          ends it, as Ctrl-D does
-Ctrl-C interrupts the answer; what was shown of it is kept.";
+Ctrl-C interrupts the answer; what was shown of it is kept.
+Lines that are typed or pasted meanwhile wait, and come next in their order, also after Ctrl-C.";
 
 /// A conversation on the terminal, or line by line through a pipe
 ///
-/// Every line is kept and answered. Lines can be edited and called back with the arrow keys; they are remembered for
+/// Every line is kept and answered, in the order in which they are typed or pasted. Lines can be edited and called back with the arrow keys; they are remembered for
 /// this session only, and never written anywhere but sealed. `/help` lists what else a line can be.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -57,6 +59,9 @@ pub(crate) struct Args {
     /// Starts clean: prompts hold nothing that was said before this chat
     #[arg(long)]
     clean: bool,
+
+    #[command(flatten)]
+    recall: Recall,
 }
 
 /// A chat that goes on.
@@ -73,7 +78,7 @@ struct Chat {
     exit: Exit,
     over: bool,
     preparing: Option<JoinHandle<()>>,
-    /// Whether it was said already that the persona's history is nearly full.
+    /// Whether it was said already that the history is nearly full.
     is_full: bool,
 }
 
@@ -84,7 +89,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             "use `sottovoce --json ask` for one question at a time",
         ));
     }
-    let config = session.config()?;
+    let mut config = session.config()?;
+    args.recall.apply(&mut config);
     let store = Arc::new(session.store_or_make(&config).await?);
     let conversation = session.conversation_from(&config, Arc::clone(&store), args.clean).await?;
     let mut chat = Chat {

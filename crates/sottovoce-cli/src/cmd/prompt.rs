@@ -8,6 +8,7 @@ use sottovoce::{OllamaPromptRenderer, Receipt, RendererKind};
 use crate::cmd::stats::moment;
 use crate::exit::{Exit, Outcome};
 use crate::output::{self, BOLD, DIM, GOOD, WARN};
+use crate::recall::Recall;
 use crate::session::{Session, words};
 
 /// Builds the prompt that an utterance would get, and keeps nothing
@@ -28,9 +29,8 @@ pub(crate) struct Args {
     #[arg(long)]
     clean: bool,
 
-    /// About how many messages to recall, instead of Context.LastN
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u16).range(..=10_000))]
-    last_n: Option<u16>,
+    #[command(flatten)]
+    recall: Recall,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -54,9 +54,7 @@ struct Explained<'a> {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let text = words(&args.text)?;
     let mut config = session.config()?;
-    if let Some(n) = args.last_n {
-        config.context.last_n = n.into();
-    }
+    args.recall.apply(&mut config);
     let store = session.store_or_empty(&config).await?;
     let conversation = session.conversation_from(&config, store, args.clean).await?;
     let (prompt, receipt) = conversation.prompt(text.as_str()).await?;

@@ -15,13 +15,15 @@ DURATION is a number of seconds, or with a unit: 90s, 30m, 24h, 7d.
 
   sottovoce --scope dm/42 settings --max-messages 15 --ttl 24h
   sottovoce --scope named/diary settings --max-messages none --ttl none    for ever, whatever is configured
+  sottovoce --scope dm/42 settings --window 24h                            prompts hold what was said in the last day
   sottovoce --scope dm/42 settings --default                               as it is configured for all";
 
 /// Shows or changes how one conversation is kept
 ///
 /// What is over the limits is hidden at once, and removed by `sottovoce cleanup`, by later messages, and when the limits
 /// are changed again, so that nothing hidden comes back. Snapshots are kept until they are deleted. Limits for all
-/// conversations are Context.MaxMessages, Context.TtlSeconds and Context.WindowSeconds.
+/// conversations are Context.MaxMessages and Context.TtlSeconds; Context.RollingWindow and Context.WindowSeconds are the window
+/// of those that have none of their own. Without a window a prompt holds the newest messages (Context.LastN).
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -33,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     ttl: Option<Limit<u64>>,
 
-    /// How far back a rolling window and a snapshot reach
+    /// Has the history of prompts be what was said within a rolling window, which a snapshot reaches back too; or `none`
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     window: Option<Limit<u64>>,
 
@@ -82,6 +84,8 @@ struct Row {
     max_messages: Option<NonZeroU32>,
     ttl_seconds: Option<NonZeroU64>,
     window_seconds: u64,
+    /// Whether the history is what was said within that window.
+    rolling_window: bool,
     /// Which of these are the conversation's own.
     own_retention: bool,
     own_window: bool,
@@ -104,14 +108,17 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     let retention = profile.retention.unwrap_or_else(|| config.retention());
     let window = profile.window_seconds.map_or(config.context.window_seconds, NonZeroU64::get);
+    let rolling_window = profile.rolling_window.unwrap_or(config.context.rolling_window);
+    let own_window = profile.rolling_window.is_some() || profile.window_seconds.is_some();
     if session.json {
         output::json(&Row {
             scope: session.scope.to_string(),
             max_messages: retention.max_messages,
             ttl_seconds: retention.ttl_seconds,
             window_seconds: window,
+            rolling_window,
             own_retention: profile.retention.is_some(),
-            own_window: profile.window_seconds.is_some(),
+            own_window,
         })?;
         return Ok(Exit::Done);
     }
@@ -124,7 +131,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let ttl = retention.ttl_seconds.map_or_else(|| "none".to_owned(), |ttl| duration(ttl.get()));
     row("max-messages", most, profile.retention.is_some())?;
     row("ttl", ttl, profile.retention.is_some())?;
-    row("window", duration(window), profile.window_seconds.is_some())?;
+    let rolls = if rolling_window { duration(window) } else { "none".to_owned() };
+    row("window", rolls, own_window)?;
     Ok(Exit::Done)
 }
 
@@ -132,6 +140,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 fn change(profile: &mut Profile, args: &Args, default: Retention) {
     if args.default {
         profile.retention = None;
+        profile.rolling_window = None;
         profile.window_seconds = None;
         return;
     }
@@ -150,6 +159,7 @@ fn change(profile: &mut Profile, args: &Args, default: Retention) {
     }
     if let Some(window) = args.window {
         profile.window_seconds = NonZeroU64::new(seconds(window));
+        profile.rolling_window = Some(profile.window_seconds.is_some());
     }
 }
 

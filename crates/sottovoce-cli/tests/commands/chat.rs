@@ -175,3 +175,45 @@ fn nothing_that_is_said_about_a_chat_repeats_its_words() {
         );
     }
 }
+
+#[test]
+fn a_prompt_whose_answer_failed_is_explained_too() {
+    let talk = Talk::new();
+    talk.stub.next(Answer::refusal(500, "broken"));
+    let chat = talk.feed(&["chat"], "canary question\n/explain\n");
+    let said = err(&chat);
+    assert!(said.contains("status 500") && said.contains("the system prompt"), "{said}");
+    assert!(!said.contains("no prompt was sent yet"), "{said}");
+
+    // Nobody listens at all: the receipt says what would have been asked.
+    let home = Home::new();
+    let said = err(&home.feed(&["chat"], "canary question\n/explain\n"));
+    assert!(said.contains("the system prompt") && !said.contains("canary"), "{said}");
+}
+
+#[test]
+fn an_answer_to_what_another_process_forgets_is_not_kept_and_that_is_told() {
+    let talk = Talk::new();
+    talk.stub.next(Answer::saying(&["1234, "]).hold().text("I see."));
+    let mut chat = talk.spawn(&["chat"]);
+    chat.type_line("My pin is 1234");
+    chat.until_shown("1234, ");
+    let forgotten = talk.home.run(&["forget", "--all", "--yes"]);
+    assert_eq!(code(&forgotten), 0, "{}", err(&forgotten));
+    talk.stub.release();
+    chat.until_said("was forgotten meanwhile");
+    let ended = chat.ended();
+    assert!(!err(&ended).contains("is kept"), "{}", err(&ended));
+    assert!(talk.home.words().is_empty());
+
+    // Interrupted as well.
+    talk.stub.next(Answer::saying(&["1234, "]).silence());
+    let mut chat = talk.spawn(&["chat"]);
+    chat.type_line("My pin is 1234");
+    chat.until_shown("1234, ");
+    assert_eq!(code(&talk.home.run(&["forget", "--all", "--yes"])), 0);
+    signal(&chat.child, "-INT");
+    chat.until_said("was forgotten meanwhile");
+    drop(chat.ended());
+    assert!(talk.home.words().is_empty());
+}

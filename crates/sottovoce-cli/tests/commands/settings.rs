@@ -67,3 +67,51 @@ fn the_columns_of_config_hold_whatever_a_setting_is_called() {
         assert!(!name.trim_end().contains(' '), "{shown}");
     }
 }
+
+/// How many messages of history a prompt holds.
+fn recalled(home: &Home, arguments: &[&str]) -> usize {
+    let mut all = vec!["prompt", "--json"];
+    all.extend_from_slice(arguments);
+    all.push("And now?");
+    let prompt = rows(&home.run(&all)).remove(0);
+    prompt["messages"].as_array().unwrap().iter().filter(|said| said["role"] != "system").count()
+        - 1
+}
+
+#[test]
+fn a_prompt_recalls_from_n_to_four_times_n_or_exactly_n() {
+    let home = Home::new();
+    let said = |n: i32| format!("{{\"role\":\"user\",\"content\":\"{n}\"}}\n");
+    assert_eq!(code(&home.feed(&["append"], (1..=30).map(said).collect::<String>())), 0);
+    let about = recalled(&home, &["-n", "3"]);
+    assert!((4..=12).contains(&about), "{about}");
+    assert_eq!(recalled(&home, &["-n", "3", "--exact"]), 3);
+    assert_eq!(recalled(&home, &["--exact"]), 6);
+    for command in ["prompt", "ask", "chat"] {
+        let help = out(&home.run(&[command, "--help"]));
+        assert!(help.contains("four times as many") && help.contains("--exact"), "{help}");
+    }
+}
+
+#[test]
+fn a_window_is_set_for_one_conversation() {
+    let home = Home::new();
+    let old = ["append", "--role", "user", "--at", "2025-01-01T00:00:00Z", "old"];
+    assert_eq!(code(&home.run(&old)), 0, "{}", err(&home.run(&old)));
+    assert_eq!(recalled(&home, &[]), 1);
+    let set = |arguments: &[&str]| {
+        let mut all = vec!["settings", "--json"];
+        all.extend_from_slice(arguments);
+        rows(&home.run(&all)).remove(0)
+    };
+    let rolls = set(&["--window", "24h"]);
+    assert_eq!((&rolls["rollingWindow"], &rolls["windowSeconds"]), (&true.into(), &86_400.into()));
+    assert_eq!(recalled(&home, &[]), 0);
+    assert!(out(&home.run(&["settings"])).contains("window         1 d"));
+    assert_eq!(set(&["--window", "none"])["rollingWindow"], false);
+    assert_eq!(recalled(&home, &[]), 1);
+    set(&["--window", "1h"]);
+    let usual = set(&["--default"]);
+    assert_eq!((&usual["rollingWindow"], &usual["ownWindow"]), (&false.into(), &false.into()));
+    assert_eq!(recalled(&home, &[]), 1);
+}

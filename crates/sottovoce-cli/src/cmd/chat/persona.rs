@@ -6,9 +6,7 @@ use super::Chat;
 use crate::cmd::context::named::shown::expiry;
 use crate::exit::Failure;
 use crate::output;
-
-/// From which share of the persona's history on a chat warns.
-const FULL: f64 = 0.8;
+use crate::reply::NEARLY_FULL;
 
 impl Chat {
     /// Says who the model is, if this conversation is a context, and warns where that ends soon.
@@ -32,10 +30,9 @@ impl Chat {
         Ok(())
     }
 
-    /// Says once that the persona's history is nearly full.
+    /// Says once that the history is nearly full.
     pub(super) fn warn_when_full(&mut self, receipt: &Receipt) {
-        let is_context = receipt.history_limit.is_some();
-        if is_context && !self.is_full && receipt.is_history_filled(FULL) {
+        if !self.is_full && receipt.is_history_filled(NEARLY_FULL) {
             self.is_full = true;
             output::warning(
                 "the history is more than 80 % full, and what is oldest will leave the prompt; \

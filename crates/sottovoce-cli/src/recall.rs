@@ -1,0 +1,32 @@
+//! How much of what was said a prompt recalls.
+
+use sottovoce::Config;
+
+/// The options of every command that builds a prompt.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Recall {
+    /// At least so many messages of history, instead of Context.LastN
+    ///
+    /// The history of a prompt grows from N messages to four times as many, and is then cut back to N, in whole exchanges.
+    /// So the prompt seldom begins otherwise, and a local model reads only what is new. A context has as much history as
+    /// its limit of tokens allows, and a conversation with a rolling window (`sottovoce settings --window`) has what was
+    /// said within that, whatever N is.
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u16).range(..=10_000))]
+    last_n: Option<u16>,
+
+    /// Exactly N messages of history, as with Context.Exact
+    ///
+    /// Of a conversation with a rolling window, exactly what was said within the window. A local model then reads the whole
+    /// prompt anew in every turn.
+    #[arg(long)]
+    exact: bool,
+}
+
+impl Recall {
+    pub(crate) fn apply(&self, config: &mut Config) {
+        if let Some(n) = self.last_n {
+            config.context.last_n = n.into();
+        }
+        config.context.exact |= self.exact;
+    }
+}
