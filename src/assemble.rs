@@ -9,7 +9,7 @@ use crate::config::{Config, ConfiguredKey, ModelKind};
 use crate::context::{
     ContextProvider, LastNContextProvider, PersonaHistoryProvider, RollingWindowProvider,
 };
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, MemoryTools};
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
 #[cfg(feature = "ollama")]
@@ -209,7 +209,9 @@ impl Config {
     }
 
     /// A conversation in the given store: the configured system prompt, the newest messages in blocks or, if the
-    /// conversation's settings or the configuration say so, those of a rolling window in steps, masking if it is on, summaries of older messages when a prompt is nearly full, long results of tools as artifacts, a budget that
+    /// conversation's settings or the configuration say so, those of a rolling window in steps, masking if it is on,
+    /// summaries of older messages when a prompt is nearly full, functions by which the model reads artifacts and what was
+    /// said earlier, long results of tools as artifacts, a budget that
     /// leaves room for the answer, and with the feature `ollama` the configured model.
     ///
     /// # Errors
@@ -236,7 +238,8 @@ impl Config {
         }
         let mut conversation = Conversation::new(store, builder, clock, self.context.last_n)
             .window(window)
-            .refuse_when_busy(model.refuse_when_busy);
+            .refuse_when_busy(model.refuse_when_busy)
+            .with_memory_tools(self.memory_tools());
         if let Some(share) = self.context.compact_at {
             conversation = conversation.compact_at(share, IDLE);
         }
@@ -271,6 +274,14 @@ impl Config {
         let newest = Arc::new(LastNContextProvider::in_blocks(Arc::clone(store)));
         let history = Arc::new(rolling.in_steps().where_set(unless_set, newest));
         Arc::new(PersonaHistoryProvider::new(Arc::clone(store), history))
+    }
+
+    fn memory_tools(&self) -> MemoryTools {
+        let context = &self.context;
+        MemoryTools::default()
+            .calls(context.memory_calls)
+            .bytes(context.memory_bytes)
+            .inline(context.inline_artifact)
     }
 
     /// The configured model server.

@@ -141,6 +141,23 @@ impl ContextMessage {
         self
     }
 
+    /// The same message with other words.
+    pub(crate) fn with_words(&self, words: &str) -> Self {
+        let source = match &self.source {
+            Source::Stored(stored) => {
+                let mut stored = StoredMessage::clone(stored);
+                words.clone_into(&mut stored.message.content);
+                Source::Stored(Arc::new(stored))
+            }
+            Source::Supplied(message) => {
+                let mut message = ChatMessage::clone(message);
+                words.clone_into(&mut message.content);
+                Source::Supplied(Arc::new(message))
+            }
+        };
+        Self { source, heading: self.heading.clone() }
+    }
+
     /// Its place in time.
     pub(crate) fn ordered_at(&self) -> Timestamp {
         match &self.source {

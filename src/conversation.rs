@@ -9,6 +9,7 @@ mod forget;
 mod gauge;
 mod keep;
 mod long_results;
+mod memory;
 mod overview;
 mod prune;
 mod report;
@@ -26,6 +27,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
 pub use answer::{Answer, Kept, Piece};
 pub use compact::Compacted;
+pub use memory::MemoryTools;
 pub use overview::Overview;
 pub use report::TurnReport;
 pub use sentences::Sentences;
@@ -61,6 +63,8 @@ pub struct Conversation {
     compact_at: Option<(f64, Duration)>,
     /// From how many bytes on a tool's result becomes an artifact.
     long_result: Option<usize>,
+    /// How a model may read what its prompt does not hold, if it may.
+    memory: Option<MemoryTools>,
     /// Counts the turns that have begun.
     turns: Arc<watch::Sender<u64>>,
     /// Held by the turn that goes on.
@@ -113,6 +117,7 @@ impl Conversation {
             refuse_when_busy: false,
             compact_at: None,
             long_result: None,
+            memory: None,
             turns: Arc::default(),
             between: Arc::default(),
             ending: Arc::default(),
@@ -171,6 +176,13 @@ impl Conversation {
     #[must_use]
     pub fn long_result(mut self, bytes: usize) -> Self {
         self.long_result = Some(bytes);
+        self
+    }
+
+    /// Lets a model that can call functions read artifacts and search what was said; see [`MemoryTools`].
+    #[must_use]
+    pub fn with_memory_tools(mut self, memory: MemoryTools) -> Self {
+        self.memory = Some(memory);
         self
     }
 

@@ -40,7 +40,7 @@
 //! |---|---|
 //! | keeping and reading messages | [`ConversationStore`], [`FileConversationStore`], [`StoreOptions`] |
 //! | large data beside the messages | [`ConversationStore::add_artifact`], [`Artifact`], [`ArtifactReferences`] |
-//! | words in what was said | [`search()`] |
+//! | words in what was said | [`search()`], for people; [`MemoryTools`], for models |
 //! | keys | [`EncryptionKey`] |
 //! | what a prompt recalls | [`ContextProvider`], [`LastNContextProvider`], [`RetrievalContextProvider`] |
 //! | prompts and why they say what they say | [`PromptBuilder`], [`Prompt`], [`Receipt`] |
@@ -98,7 +98,8 @@ pub use context::{
     RelevanceStrategy, RetrievalContextProvider, Retriever, RollingWindowProvider, Score, Verdict,
 };
 pub use conversation::{
-    Answer, Compacted, Conversation, Heard, Kept, Overview, Piece, Sentences, TurnReport,
+    Answer, Compacted, Conversation, Heard, Kept, MemoryTools, Overview, Piece, Sentences,
+    TurnReport,
 };
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
 pub use error::{AnswerLimit, ContextFailure, Error, ModelFailure, Result};
@@ -134,12 +135,12 @@ pub use render::{
 pub use scope::Scope;
 pub use search::{Found, Hit, SEARCH_NOTE, SearchOptions, SearchWords, search};
 pub use store::{
-    AddedArtifact, Artifact, ArtifactContents, ArtifactKind, ArtifactReferences, Cleaned, Cleared,
-    Compaction, ConversationStore, Document, FileConversationStore, Finding, FindingKind,
-    Forgotten, Inventory, Mending, NewArtifact, Packed, Profile, ProfileChange, Progress, Reading,
-    Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report, Retention, SavedMessage, Snapshot,
-    Spent, Stats, StoreKey, StoreOptions, StoredMessage, artifact_references, keep_salt,
-    make_vault, scopes, store_exists, store_keys,
+    AddedArtifact, Artifact, ArtifactContents, ArtifactKind, ArtifactLines, ArtifactReferences,
+    Cleaned, Cleared, Compaction, ConversationStore, Document, FileConversationStore, Finding,
+    FindingKind, Forgotten, Inventory, Mending, NewArtifact, Packed, Profile, ProfileChange,
+    Progress, Reading, Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report, Retention,
+    SavedMessage, Snapshot, Spent, Stats, StoreKey, StoreOptions, StoredMessage,
+    artifact_references, find_artifact, keep_salt, make_vault, scopes, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

@@ -90,12 +90,21 @@ impl std::fmt::Debug for ReplyPart {
 pub struct ModelLimits {
     /// Tokens of prompt and answer together, where the server says.
     pub window: Option<u32>,
+    /// Whether it can call functions.
+    pub tools: bool,
 }
 
 impl ModelLimits {
     /// A window of so many tokens.
     pub fn window(tokens: u32) -> Self {
-        Self { window: Some(tokens) }
+        Self { window: Some(tokens), tools: false }
+    }
+
+    /// Whether the model can call functions; unless told, it cannot.
+    #[must_use]
+    pub fn tools(mut self, can: bool) -> Self {
+        self.tools = can;
+        self
     }
 }
 
@@ -123,6 +132,21 @@ pub struct Usage {
     pub cut: bool,
     /// Which of [`AnswerLimits`] cut it, if it was not the model's own end.
     pub cut_at: Option<AnswerLimit>,
+}
+
+impl Usage {
+    /// The same with the tokens of earlier requests for the same answer.
+    pub(crate) fn with_before(mut self, before: &Self) -> Self {
+        let add = |now: &mut Option<u64>, before: Option<u64>| {
+            if let Some(before) = before {
+                *now = Some(now.unwrap_or(0).saturating_add(before));
+            }
+        };
+        add(&mut self.prompt_tokens, before.prompt_tokens);
+        add(&mut self.cached_tokens, before.cached_tokens);
+        add(&mut self.answer_tokens, before.answer_tokens);
+        self
+    }
 }
 
 /// A duration in milliseconds, to the microsecond.

@@ -2,6 +2,7 @@
 
 mod budget;
 mod builder;
+mod inline;
 mod receipt;
 mod system;
 mod turn;
@@ -33,6 +34,8 @@ pub struct Prompt {
     pub user_input: ChatMessage,
     /// What the turn has brought since: the functions that the model called, and their results.
     pub since: Vec<ContextMessage>,
+    /// Functions that the model may call beside those of its options, as JSON objects in the providers' common form.
+    pub tools: Vec<serde_json::Value>,
     /// The current time in the user's zone.
     pub now: Zoned,
     /// The sampling temperature, 0 to 2, where the conversation has its own.
@@ -58,6 +61,7 @@ impl Prompt {
     pub(crate) fn count(&self) -> TokenCount {
         let mut whole = TokenCount::default();
         whole.add_text(&self.system);
+        self.tools.iter().for_each(|tool| whole.add_text(&tool.to_string()));
         for (placement, message) in &self.context {
             whole += count(message.message(), *placement);
         }

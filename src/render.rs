@@ -18,7 +18,13 @@ pub use openai_chat::OpenAiChatRenderer;
 pub use options::{KeepAlive, ModelOptions};
 pub(crate) use stamp::Stamps;
 
+use crate::message::ChatMessage;
 use crate::prompt::Prompt;
+
+/// When a message was said, in full.
+pub(crate) fn said_when(message: &ChatMessage) -> String {
+    time::in_full(&time::of_message(message))
+}
 
 /// Gives a prompt the form that one provider wants. Equal prompts give equal bytes.
 pub trait PromptRenderer: Send + Sync {

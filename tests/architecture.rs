@@ -30,7 +30,10 @@ const MODULES: [(&str, &[&str]); 22] = [
     ("llm", &["error", "message", "context", "render"]),
     (
         "conversation",
-        &["error", "clock", "message", "store", "context", "prompt", "render", "llm", "tokens"],
+        &[
+            "error", "clock", "message", "store", "search", "context", "prompt", "render", "llm",
+            "tokens",
+        ],
     ),
     (
         "assemble",

@@ -44,7 +44,7 @@ const SYSTEM_PROMPT: &str = "You are a helpful voice assistant. Answer briefly, 
 when read aloud. The time given with \
 the user's newest words is the current time.";
 
-pub(super) const KEYS: [Key; 43] = [
+pub(super) const KEYS: [Key; 46] = [
     key("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
     key("Context.Exact", Kind::Flag, Default::Flag(false)),
     key("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
@@ -59,6 +59,9 @@ pub(super) const KEYS: [Key; 43] = [
     key("Context.KeyCredential", Kind::Text, Default::Null),
     key("Context.CompactAt", Kind::Number { most: 1.0 }, Default::Number(0.75)),
     key("Context.LongResult", Kind::Count { most: 1 << 20 }, Default::Count(16_384)),
+    key("Context.MemoryCalls", Kind::Count { most: 100 }, Default::Count(8)),
+    key("Context.MemoryBytes", Kind::Count { most: 1 << 20 }, Default::Count(8192)),
+    key("Context.InlineArtifact", Kind::Count { most: 1 << 20 }, Default::Count(4096)),
     key("Context.Redact", Kind::Flag, Default::Flag(false)),
     key("Context.MinConfidence", Kind::Number { most: 1.0 }, Default::Null),
     key("LanguageModel.Kind", Kind::Choice(&["ollama", "openai"]), Default::Text("ollama")),

@@ -40,6 +40,12 @@ pub struct ContextConfig {
     /// From how many bytes on a tool's result is kept as an artifact, with a line about it in its place; never where
     /// `None`.
     pub long_result: Option<u64>,
+    /// The most functions that a model may call for one answer to read artifacts and what was said earlier; 0 is none.
+    pub memory_calls: usize,
+    /// The most bytes that one of them gives.
+    pub memory_bytes: usize,
+    /// The most bytes of an artifact that stands in the prompt of a model that cannot call functions; 0 is none.
+    pub inline_artifact: usize,
     /// Whether card numbers, e-mail addresses and telephone numbers are masked before sealing.
     pub redact: bool,
     /// Utterances that were heard with less confidence are kept out of later prompts, 0 to 1; none where `None`.

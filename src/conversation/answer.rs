@@ -50,6 +50,8 @@ pub enum Piece {
     /// The model wants these functions run. The turn needs nothing more of the answer;
     /// [`Conversation::tool_results`] goes on with it.
     ToolCalls(Vec<ToolCall>),
+    /// The conversation has run one of its own functions for the model; the answer goes on by itself.
+    LookedUp(ToolCall),
     /// The end.
     Done(Box<Kept>),
 }
@@ -60,6 +62,7 @@ impl fmt::Debug for Piece {
             Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
             Self::Thinking => f.write_str("Thinking"),
             Self::ToolCalls(calls) => write!(f, "ToolCalls({})", calls.len()),
+            Self::LookedUp(call) => f.debug_tuple("LookedUp").field(call).finish(),
             Self::Done(kept) => f.debug_tuple("Done").field(kept).finish(),
         }
     }
@@ -157,7 +160,7 @@ impl Answer {
             match piece? {
                 Piece::Text(text) => words.push_str(&text),
                 Piece::Done(kept) => return Ok((words, *kept)),
-                Piece::Thinking | Piece::ToolCalls(_) => {}
+                Piece::Thinking | Piece::ToolCalls(_) | Piece::LookedUp(_) => {}
             }
         }
         Err(Error::ShuttingDown)

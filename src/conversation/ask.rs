@@ -9,11 +9,12 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::answer::{Answer, Kept};
 use super::between::{Between, Spoken, Unfinished, Waiting};
+use super::memory::ALONE;
 use super::turn::Task;
 use super::{Conversation, Mind};
 use crate::context::ContextMessage;
 use crate::error::{Error, Result, joined};
-use crate::message::{ARTIFACT, ChatMessage, ChatRole, TOOL};
+use crate::message::{ARTIFACT, ChatMessage, ChatRole, TOOL, ToolCall};
 use crate::prompt::Turn;
 use crate::store::StoredMessage;
 
@@ -154,7 +155,7 @@ impl Conversation {
     }
 
     /// Keeps the functions that were called with their results, unless the utterance was forgotten meanwhile.
-    async fn keep_calls(
+    pub(super) async fn keep_calls(
         &self,
         between: &mut Between,
         brought: Vec<ChatMessage>,
@@ -184,7 +185,7 @@ impl Conversation {
     /// Those of the model.
     pub async fn prepare(&self) -> Result<()> {
         let Mind { model, renderer, .. } = self.mind()?;
-        let window = model.limits().await?.window;
+        let limits = model.limits().await?;
         let request = {
             let between = Arc::clone(&self.between);
             let mut between = match Arc::clone(&between).try_lock_owned() {
@@ -195,7 +196,7 @@ impl Conversation {
             };
             self.ends();
             let turn = Turn::from("");
-            let (prompt, _) = between.prompt(self, model.name(), window, (&turn, &[])).await?;
+            let (prompt, _) = between.prompt(self, model.name(), &limits, (&turn, &[])).await?;
             renderer.render(&prompt)
         };
         // The next utterance is kept meanwhile.
@@ -326,10 +327,15 @@ impl Conversation {
 
     fn results(&self, called: &ChatMessage, results: Vec<String>) -> Result<Vec<ChatMessage>> {
         let (calls, given) = (&called.tool_calls, results.len());
-        if calls.len() != given {
-            return Err(Error::ToolResults { called: calls.len(), given });
+        let is_own = |call: &ToolCall| self.memory.is_some_and(|memory| memory.has(call));
+        let asked = calls.iter().filter(|call| !is_own(call)).count();
+        if asked != given {
+            return Err(Error::ToolResults { called: asked, given });
         }
-        let messages = calls.iter().zip(results).map(|(call, result)| {
+        let mut results = results.into_iter();
+        let messages = calls.iter().map(|call| {
+            let result = if is_own(call) { Some(ALONE.to_owned()) } else { results.next() };
+            let result = result.unwrap_or_default();
             let mut message = self.message(ChatRole::Tool, result);
             message.tool_call_id = Some(call.id.clone()).filter(|id| !id.is_empty());
             message.with_metadata(TOOL, &call.name)

@@ -1,9 +1,10 @@
 //! Building a turn's prompt within the model's window.
 
-use super::Conversation;
 use super::between::Between;
+use super::{Conversation, memory};
 use crate::context::ContextMessage;
 use crate::error::Result;
+use crate::llm::ModelLimits;
 use crate::prompt::{Bounds, Prompt, Receipt, Turn};
 use crate::tokens::TokenRates;
 
@@ -16,15 +17,15 @@ impl Between {
         &mut self,
         conversation: &Conversation,
         model: &str,
-        window: Option<u32>,
+        limits: &ModelLimits,
         asked: Asked<'_>,
     ) -> Result<(Prompt, Receipt)> {
         self.gauge.read(&*conversation.store).await;
-        let built = build(conversation, asked, &self.bounds(conversation, model, window)).await?;
+        let built = build(conversation, asked, &self.bounds(conversation, model, limits)).await?;
         if !self.gauge.starts(model, built.1.start()) {
             return Ok(built);
         }
-        let built = build(conversation, asked, &self.bounds(conversation, model, window)).await?;
+        let built = build(conversation, asked, &self.bounds(conversation, model, limits)).await?;
         self.gauge.started(model, built.1.start());
         Ok(built)
     }
@@ -34,25 +35,33 @@ impl Between {
         &mut self,
         conversation: &Conversation,
         model: &str,
+        limits: &ModelLimits,
         budget: usize,
         asked: Asked<'_>,
     ) -> Result<(Prompt, Receipt)> {
-        let mut bounds = self.bounds(conversation, model, None);
+        let mut bounds = self.bounds(conversation, model, limits);
         bounds.budget = Some(budget);
         bounds.window = None;
         build(conversation, asked, &bounds).await
     }
 
-    /// The part of the model's window that is the prompt's.
-    fn bounds(&mut self, conversation: &Conversation, model: &str, window: Option<u32>) -> Bounds {
+    /// The part of the model's window that is the prompt's, and how the model may read what the prompt does not hold.
+    fn bounds(&mut self, conversation: &Conversation, model: &str, limits: &ModelLimits) -> Bounds {
         let mut bounds = conversation.builder.bounds().clone();
         let learnt = self.gauge.rates(model);
         if learnt != TokenRates::default() {
             bounds.rates = learnt;
         }
         bounds.answer = conversation.answer_room.or(bounds.answer);
-        let windows = bounds.window.into_iter().chain(window.map(|window| window as usize));
+        let windows = bounds.window.into_iter().chain(limits.window.map(|window| window as usize));
         bounds.window = windows.min();
+        match conversation.memory {
+            Some(memory) if limits.tools && memory.calls > 0 => {
+                bounds.tools = memory::definitions();
+            }
+            Some(memory) => bounds.inline = memory.inline,
+            None => {}
+        }
         bounds
     }
 }

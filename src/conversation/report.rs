@@ -32,6 +32,8 @@ pub struct TurnReport {
     pub truncated: bool,
     /// How often the request was sent again with less history, because the server found it too long.
     pub retries: u32,
+    /// How many functions the conversation ran for the model, to read artifacts or what was said earlier.
+    pub lookups: u32,
     /// What went into the prompt.
     pub receipt: Receipt,
 }

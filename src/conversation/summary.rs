@@ -44,6 +44,7 @@ impl Conversation {
             context: Vec::new(),
             user_input: ChatMessage::new(ChatRole::User, asked, &self.clock.now()),
             since: Vec::new(),
+            tools: Vec::new(),
             now: self.clock.now(),
             temperature: None,
             max_tokens: None,

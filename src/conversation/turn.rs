@@ -1,5 +1,7 @@
 //! One turn, from the prompt to the sealed answer.
 
+mod look_up;
+
 use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
@@ -14,7 +16,7 @@ use super::between::{Between, Spoken, Unfinished, Waiting};
 use super::{Conversation, Mind, TurnReport};
 use crate::context::ContextMessage;
 use crate::error::{Error, ModelFailure, Result};
-use crate::llm::{Limited, ReplyPart, Thoughts, Usage};
+use crate::llm::{Limited, ModelLimits, ReplyPart, Thoughts, Usage};
 use crate::message::{ANSWER_TOKENS, ChatMessage, ChatRole, PROMPT_TOKENS, ToolCall};
 use crate::prompt::Turn;
 use crate::render::{ModelRequest, Stamps};
@@ -33,6 +35,10 @@ pub(super) struct Task {
     begun: Instant,
     text: Zeroizing<String>,
     calls: Vec<ToolCall>,
+    /// How many bytes the conversation's own functions gave.
+    given: usize,
+    /// Whether the model was told to call no more of them.
+    is_refused: bool,
     report: TurnReport,
 }
 
@@ -57,6 +63,8 @@ impl Task {
             begun: Instant::now(),
             text: Zeroizing::default(),
             calls: Vec::new(),
+            given: 0,
+            is_refused: false,
             report: TurnReport::default(),
         }
     }
@@ -114,8 +122,9 @@ impl Task {
             Err(error) => {
                 // The receipt says what would have been asked.
                 let Self { conversation, between, turn, since, .. } = self;
-                if let Ok((_, receipt)) =
-                    between.prompt(conversation, &model, None, (turn, since)).await
+                if let Ok((_, receipt)) = between
+                    .prompt(conversation, &model, &ModelLimits::default(), (turn, since))
+                    .await
                 {
                     self.report.receipt = receipt;
                 }
@@ -123,9 +132,35 @@ impl Task {
             }
         };
         self.report.window = limits.window;
+        let mut before = Usage::default();
+        loop {
+            let usage = self.round(&model, &limits, events).await?;
+            let usage = usage.with_before(&before);
+            self.report.usage = usage.clone();
+            if let Some(memory) = self.memory_called(&limits) {
+                self.look_up(memory, &limits, events).await?;
+                before = usage;
+                continue;
+            }
+            let hosts = |call: &&ToolCall| !self.conversation.memory.is_some_and(|m| m.has(call));
+            let calls: Vec<_> = self.calls.iter().filter(hosts).cloned().collect();
+            if !calls.is_empty() {
+                let _ = events.send(Event::Piece(Piece::ToolCalls(calls)));
+                return Ok(usage);
+            }
+            self.calls.clear();
+            if self.text.trim().is_empty() {
+                return Err(self.mind.said_nothing());
+            }
+            return Ok(usage);
+        }
+    }
+
+    /// Asks once, and hands over what comes.
+    async fn round(&mut self, model: &str, limits: &ModelLimits, events: &Events) -> Result<Usage> {
         let Self { conversation, between, turn, since, .. } = self;
         let (mut prompt, mut receipt) =
-            between.prompt(conversation, &model, limits.window, (turn, since)).await?;
+            between.prompt(conversation, model, limits, (turn, since)).await?;
         let mut reply = loop {
             let request = self.mind.renderer.render(&prompt);
             self.compare(&request.body);
@@ -133,12 +168,13 @@ impl Task {
             let _ = events.send(Event::Report(Box::new(self.report.clone())));
             match self.mind.ask(&request).await {
                 Err(error) if is_too_long(&error) && self.report.retries == 0 => {
-                    self.between.gauge.too_long(&model, &prompt.count(), limits.window);
+                    self.between.gauge.too_long(model, &prompt.count(), limits.window);
                     let included = receipt.included();
                     let Self { conversation, between, turn, since, .. } = self;
                     let less = receipt.used_tokens / 2;
-                    (prompt, receipt) =
-                        between.shorter_prompt(conversation, &model, less, (turn, since)).await?;
+                    (prompt, receipt) = between
+                        .shorter_prompt(conversation, model, limits, less, (turn, since))
+                        .await?;
                     if receipt.included() == included {
                         return Err(error);
                     }
@@ -177,17 +213,11 @@ impl Task {
         };
         self.hand_over(stamps.remove(&thoughts.rest()), events);
         self.hand_over(stamps.rest(), events);
-        if !self.calls.is_empty() {
-            let _ = events.send(Event::Piece(Piece::ToolCalls(self.calls.clone())));
-        } else if self.text.trim().is_empty() {
-            return Err(self.mind.said_nothing());
-        }
         usage.cut &= self.calls.is_empty();
-        self.report.usage = usage.clone();
         if let Some(counted) = usage.prompt_tokens {
             let teaches = matches!(self.turn, Turn::Stored(_));
             let gauge = &mut self.between.gauge;
-            self.report.truncated = gauge.take_in(&model, &count, counted, limits.window, teaches);
+            self.report.truncated = gauge.take_in(model, &count, counted, limits.window, teaches);
         }
         Ok(usage)
     }

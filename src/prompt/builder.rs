@@ -1,5 +1,6 @@
 //! Gathering a prompt from its providers.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ pub struct PromptBuilder {
     providers: Vec<Arc<dyn ContextProvider>>,
     scope: Arc<Scope>,
     /// The conversation that they are for, once it is bound.
-    store: Option<Arc<dyn ConversationStore>>,
+    pub(super) store: Option<Arc<dyn ConversationStore>>,
     thread: Option<String>,
     starts_after: Option<u64>,
     clock: Arc<dyn Clock>,
@@ -34,7 +35,7 @@ pub struct PromptBuilder {
     personality: bool,
 }
 
-/// How much a prompt may hold, and how that is measured.
+/// How much a prompt may hold, how that is measured, and what else is in it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Bounds {
     /// The most tokens, if there is a limit.
@@ -44,11 +45,15 @@ pub(crate) struct Bounds {
     /// How much of that is the answer's; a quarter unless told otherwise.
     pub(crate) answer: Option<usize>,
     pub(crate) rates: TokenRates,
+    /// Functions that the model may call.
+    pub(crate) tools: Vec<serde_json::Value>,
+    /// The most bytes of an artifact that stands in the prompt with the note that refers to it.
+    pub(crate) inline: usize,
 }
 
 impl Bounds {
     /// The most tokens of a prompt whose answer may take so many.
-    fn most(&self, answer: Option<u32>) -> Option<usize> {
+    pub(super) fn most(&self, answer: Option<u32>) -> Option<usize> {
         let left = self.window.map(|window| {
             let answer = answer.map(|answer| answer as usize).or(self.answer);
             window - answer.unwrap_or(window / 4).min(window / 2)
@@ -147,6 +152,11 @@ impl PromptBuilder {
         self
     }
 
+    /// The least confidence of utterances in the history, if there is a limit.
+    pub(crate) fn least_confidence(&self) -> Option<f64> {
+        self.min_confidence
+    }
+
     /// Masks utterances that are not stored, as the store does with those that are.
     #[must_use]
     pub fn redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
@@ -225,9 +235,17 @@ impl PromptBuilder {
                     skipped.push(finding);
                 }
             }
-            for message in context.messages {
+            for mut message in context.messages {
+                let mut why = Cow::Borrowed(context.why.as_str());
+                if bounds.inline > 0
+                    && provider.placement() == Placement::History
+                    && let Some(whole) = self.with_artifact(&message, bounds).await
+                {
+                    message = whole;
+                    why = format!("{why}, with the text of its artifact").into();
+                }
                 let message = message.under(context.heading.as_ref());
-                let entry = entry(&message, provider.placement(), &context.why, &bounds.rates);
+                let entry = entry(&message, provider.placement(), &why, &bounds.rates);
                 offers.push((entry, message));
             }
         }
@@ -250,7 +268,8 @@ impl PromptBuilder {
         let max_tokens = persona.map(|persona| persona.max_tokens);
         let history_limit = persona.map(|persona| persona.max_history_tokens as usize);
         let budget = bounds.most(max_tokens);
-        let system_tokens = bounds.rates.estimate(&system);
+        let tools = bounds.tools.iter().map(|tool| bounds.rates.estimate(&tool.to_string()));
+        let system_tokens = bounds.rates.estimate(&system) + tools.sum::<usize>();
         let brought = since.iter().map(ContextMessage::message);
         let user_tokens = std::iter::once(&user_input)
             .chain(brought)
@@ -307,6 +326,7 @@ impl PromptBuilder {
             context,
             user_input,
             since: since.to_vec(),
+            tools: bounds.tools.clone(),
             now,
             hints: self.hints.clone(),
         };

@@ -11,7 +11,7 @@ use crate::store::Finding;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Receipt {
-    /// Estimated tokens of the system prompt.
+    /// Estimated tokens of the system prompt, and of the functions that are offered with it.
     pub system_tokens: usize,
     /// Estimated tokens of the utterance, and of the functions called for it.
     pub user_tokens: usize,

@@ -18,8 +18,8 @@ pub struct OllamaChatRenderer(ModelOptions);
 struct Body<'a> {
     model: &'a str,
     messages: Vec<Line<'a, Call<'a>>>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    tools: &'a [serde_json::Value],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<&'a serde_json::Value>,
     #[serde(flatten)]
     settings: OllamaSettings<'a>,
 }
@@ -52,7 +52,7 @@ impl PromptRenderer for OllamaChatRenderer {
                 id: &call.id,
                 function: Function { name: &call.name, arguments: &call.arguments },
             }),
-            tools: &self.0.tools,
+            tools: self.0.tools.iter().chain(&prompt.tools).collect(),
             settings: OllamaSettings::new(&self.0, prompt),
         };
         ModelRequest::new("/api/chat", &body)

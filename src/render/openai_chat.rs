@@ -17,8 +17,8 @@ pub struct OpenAiChatRenderer(ModelOptions);
 struct Body<'a> {
     model: &'a str,
     messages: Vec<Line<'a, Call<'a>>>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    tools: &'a [serde_json::Value],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<&'a serde_json::Value>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
@@ -71,7 +71,7 @@ impl PromptRenderer for OpenAiChatRenderer {
         let body = Body {
             model: &self.0.model,
             messages,
-            tools: &self.0.tools,
+            tools: self.0.tools.iter().chain(&prompt.tools).collect(),
             stream: self.0.stream,
             stream_options: self.0.stream.then_some(StreamOptions { include_usage: true }),
             chat_template_kwargs: self

@@ -5,6 +5,7 @@ pub(crate) mod add;
 pub(crate) mod cabinet;
 pub(crate) mod contents;
 pub(crate) mod intake;
+pub(crate) mod lines;
 pub(crate) mod references;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,8 @@ use zeroize::Zeroize;
 
 /// What stands before an artifact's id where a message refers to it.
 pub(crate) const SCHEME: &str = "artifact://";
+/// The note that says what an artifact was called in Mimir, as messages from there call it still.
+pub(crate) const MIMIR_ID: &str = "mimirId";
 /// Hexadecimal digits of an id.
 const ID_LENGTH: usize = 32;
 

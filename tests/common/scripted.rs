@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -28,6 +29,8 @@ pub struct Scripted {
     answers: Mutex<VecDeque<Result<UnboundedReceiver<Result<ReplyPart>>>>>,
     pub requests: Mutex<Vec<String>>,
     pub warmed: Mutex<Vec<String>>,
+    /// Whether it can call functions.
+    pub calls: AtomicBool,
 }
 
 impl Scripted {
@@ -79,7 +82,7 @@ impl LanguageModel for Scripted {
     }
 
     async fn limits(&self) -> Result<ModelLimits> {
-        Ok(ModelLimits::window(4096))
+        Ok(ModelLimits::window(4096).tools(self.calls.load(Ordering::Relaxed)))
     }
 
     async fn reply(&self, request: &ModelRequest) -> Result<Box<dyn Reply>> {

@@ -12,6 +12,7 @@ mod contexts;
 mod endless;
 mod gauge;
 mod golden;
+mod memory;
 mod ollama;
 mod openai;
 mod personas;

@@ -125,6 +125,9 @@ pub(crate) fn status(report: &TurnReport) -> String {
     if let Some(share) = report.unchanged_share() {
         parts.push(format!("{:.0} % of the request unchanged", 100.0 * share));
     }
+    if report.lookups > 0 {
+        parts.push(output::counted(report.lookups.into(), "lookup"));
+    }
     if report.retries > 0 {
         parts.push("history dropped, since it was too long".to_owned());
     }

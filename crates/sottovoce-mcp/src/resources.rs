@@ -4,14 +4,16 @@ use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde::Serialize;
 use serde_json::{Value, json};
-use sottovoce::ConversationStore;
+use sottovoce::{ConversationStore, find_artifact};
 
 use crate::fault::Fault;
 use crate::hub::Hub;
-use crate::shape::{ContextShape, MessageShape, PresetShape, SettingsShape};
+use crate::shape::{ArtifactShape, ContextShape, MessageShape, PresetShape, SettingsShape};
 
 pub(crate) const CONTEXTS: &str = "mcp-llm-generator://contexts";
 pub(crate) const CONTEXT: &str = "mcp-llm-generator://context/{contextId}";
+/// The text of an artifact. The context is the whole path of a scope where it is no context.
+pub(crate) const ARTIFACT: &str = "mcp-llm-generator://artifact/{+contextId}/{artifactId}";
 pub(crate) const TEMPLATES: &str = "mcp-llm-generator://personality-templates";
 pub(crate) const PRESETS: &str = "mcp-llm-generator://personality-presets";
 pub(crate) const PRESET: &str = "mcp-llm-generator://preset/{presetId}";
@@ -24,6 +26,9 @@ const RECENT: usize = 10;
 pub(crate) fn context_uri(id: &str) -> String {
     CONTEXT.replace("{contextId}", id)
 }
+
+/// The most bytes of an artifact that are read at once; `artifact-read` reads longer ones in parts.
+const LONGEST: usize = 1 << 20;
 
 /// Where a preset is read.
 pub(crate) fn preset_uri(id: &str) -> String {
@@ -79,6 +84,9 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
             .with_title("Context")
             .with_description("A context, its personality, and what was said in it lately")
             .with_mime_type(JSON),
+        ResourceTemplate::new(ARTIFACT, "artifact").with_title("Artifact").with_description(
+            "A text that is kept beside a context's messages, which refer to it as artifact://ID",
+        ),
         ResourceTemplate::new(PRESET, "preset-detail")
             .with_title("Preset")
             .with_description("A personality preset with its figures")
@@ -102,6 +110,15 @@ pub(crate) async fn read(hub: &Hub, uri: &str) -> Result<ReadResourceResult, Err
         let asked = Some(json!({ "uri": uri }));
         ErrorData::resource_not_found("there is no such resource", asked)
     };
+    if let Some(path) = uri.strip_prefix(ARTIFACT.split_once('{').map_or("", |(before, _)| before))
+        && let Some((context, id)) = path.rsplit_once('/')
+    {
+        return artifact(hub, context, id, uri).await.map_err(|fault| {
+            let mut error = none();
+            error.message = fault.reason().to_owned().into();
+            error
+        });
+    }
     if !hub.access.contexts {
         return Err(none());
     }
@@ -135,6 +152,30 @@ pub(crate) async fn read(hub: &Hub, uri: &str) -> Result<ReadResourceResult, Err
     }
 }
 
+/// An artifact's text.
+async fn artifact(
+    hub: &Hub,
+    context: &str,
+    id: &str,
+    uri: &str,
+) -> Result<ReadResourceResult, Fault> {
+    let target = hub.target(context).await?;
+    let store = hub.store(&target).await?;
+    let id = find_artifact(&store, id).await?;
+    let contents = store.open_artifact(&id).await?;
+    let contents = contents.ok_or_else(|| Fault::new("it was deleted just now"))?;
+    let mime_type = contents.artifact().mime_type.clone();
+    if !contents.artifact().is_text() || contents.artifact().size > LONGEST as u64 {
+        return Err(Fault::new(
+            "it is no text, or too long to be read at once; artifact-read reads parts",
+        ));
+    }
+    let read = tokio::task::spawn_blocking(move || contents.lines(1, u64::MAX, LONGEST)).await;
+    let Ok(Ok(lines)) = read else { return Err(Fault::new("the artifact cannot be read")) };
+    let contents = ResourceContents::text(lines.text.to_string(), uri).with_mime_type(mime_type);
+    Ok(ReadResourceResult::new(vec![contents]))
+}
+
 async fn contexts(hub: &Hub) -> Result<Value, Fault> {
     let listed = hub.registry.list().await?.contexts;
     let open = listed.into_iter().filter(|context| context.is_open());
@@ -148,7 +189,13 @@ async fn context(hub: &Hub, id: &str) -> Result<Value, Fault> {
     let recent = store.read_tail(RECENT).await?.messages;
     let recent: Vec<_> =
         recent.iter().map(|stored| MessageShape::new(&context.id, stored)).collect();
-    Ok(json!({ "context": ContextShape::from(context), "recentConversations": recent }))
+    let (artifacts, _) = store.artifacts().await?;
+    let artifacts: Vec<_> = artifacts.iter().map(ArtifactShape::from).collect();
+    Ok(json!({
+        "context": ContextShape::from(context),
+        "recentConversations": recent,
+        "artifacts": artifacts,
+    }))
 }
 
 async fn personality_templates(hub: &Hub) -> Result<Value, Fault> {

@@ -25,7 +25,8 @@ use crate::{chat, completion, page, prompts, resources, tool};
 const INSTRUCTIONS: &str = "\
 Each context is a conversation in which the model keeps one personality; its history is stored encrypted on this machine. \
 Make one with context-manage (create_from_preset or create), talk in it with context-chat, keep notes in it with \
-context-remember, find things again with context-search. Ids and names of contexts are both understood.";
+context-remember, find things again with context-search, \
+and read with artifact-read what messages refer to as artifact://ID. Ids and names of contexts are both understood.";
 
 /// For how long clients may keep what never changes while the server runs, in milliseconds.
 const LASTING: u64 = 3_600_000;

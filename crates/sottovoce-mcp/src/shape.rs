@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use sottovoce::{Hit, NamedContext, Persona, Preset, StoredMessage, TokenRates};
+use sottovoce::{Artifact, Hit, NamedContext, Persona, Preset, StoredMessage, TokenRates};
 
 /// How many characters of a message its preview has.
 const PREVIEW: usize = 50;
@@ -224,6 +224,42 @@ impl MessageShape {
             score: Some((hit.score * 1e4).round() / 1e4),
             longer_words: hit.longer_words.iter().map(|word| word.to_string()).collect(),
             ..Self::new(context_id, &hit.stored)
+        }
+    }
+}
+
+/// Large data beside a conversation's messages.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct ArtifactShape {
+    /// Its id; messages refer to it as artifact:// and this.
+    id: String,
+    /// What it is called.
+    name: String,
+    /// What it holds: file, folder, search_result, command_output, tool_result, or another word.
+    r#type: String,
+    /// The type of its contents.
+    mime_type: String,
+    /// How many bytes it has.
+    size: u64,
+    /// How many lines it has, if it is text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<u64>,
+    /// When it was added.
+    created_at: String,
+}
+
+impl From<&Artifact> for ArtifactShape {
+    fn from(artifact: &Artifact) -> Self {
+        Self {
+            id: artifact.id.clone(),
+            name: artifact.name.clone(),
+            r#type: artifact.kind.as_str().to_owned(),
+            mime_type: artifact.mime_type.clone(),
+            size: artifact.size,
+            lines: artifact.lines,
+            created_at: artifact.created_at.to_string(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The tools, in the order of their names.
 
+mod artifact_read;
 mod context_manage;
 mod context_remember;
 mod context_search;
@@ -22,6 +23,7 @@ use crate::{chat, schema};
 /// All tools.
 pub(crate) static ALL: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     vec![
+        artifact_read::tool(),
         chat::tool(),
         context_manage::tool(),
         context_remember::tool(),
@@ -51,6 +53,7 @@ pub(crate) async fn run(
     arguments: Option<JsonObject>,
 ) -> Result<CallToolResult, ErrorData> {
     let outcome = match name {
+        artifact_read::NAME => artifact_read::run(hub, arguments).await,
         context_manage::NAME => context_manage::run(hub, arguments).await,
         context_remember::NAME => context_remember::run(hub, arguments).await,
         context_search::NAME => context_search::run(hub, arguments).await,

@@ -109,6 +109,7 @@ async fn tools_are_whole_strict_described_and_always_in_one_order() {
     let tools = talk.list_all_tools().await.unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_ref()).collect();
     let expected = [
+        "artifact-read",
         "context-chat",
         "context-manage",
         "context-remember",
@@ -127,7 +128,10 @@ async fn tools_are_whole_strict_described_and_always_in_one_order() {
             }
         }
         let annotations = tool.annotations.as_ref().unwrap();
-        assert_eq!(annotations.read_only_hint, Some(tool.name == "context-search"));
+        assert_eq!(
+            annotations.read_only_hint,
+            Some(["artifact-read", "context-search"].contains(&tool.name.as_ref()))
+        );
         assert!(annotations.destructive_hint.is_some() && annotations.open_world_hint.is_some());
     }
 }

@@ -11,14 +11,13 @@ use crate::import::RefusalReason::{self, Corrupt};
 use crate::import::level::{Level, misnamed};
 use crate::import::notes::{self, Raw};
 use crate::import::{Foreign, ForeignArtifact, Refusal, json, time};
+use crate::store::artifact::MIMIR_ID;
 use crate::store::{ArtifactKind, NewArtifact};
 
 /// How the names of contents end.
 const CONTENTS: &str = ".txt";
 /// How those of what is known of them go on.
 const META: &str = ".meta.json";
-/// The note that says what Mimir's messages call it.
-const MIMIR_ID: &str = "mimirId";
 
 #[derive(Deserialize)]
 struct Fields<'a> {

@@ -28,6 +28,7 @@ pub struct OllamaModel {
 #[derive(Debug, Clone, Copy)]
 struct Facts {
     thinks: bool,
+    tools: bool,
     window: Option<u32>,
 }
 
@@ -69,7 +70,7 @@ impl OllamaModel {
             tracing::warn!(model = name, "cannot think; it is not asked to");
         }
         tracing::debug!(model = name, window, thinks, "looked at");
-        Ok(Facts { thinks, window })
+        Ok(Facts { thinks, tools: info.can("tools"), window })
     }
 
     /// A request as this model can take it.
@@ -111,7 +112,8 @@ impl LanguageModel for OllamaModel {
     }
 
     async fn limits(&self) -> Result<ModelLimits> {
-        Ok(ModelLimits { window: self.facts().await?.window })
+        let Facts { window, tools, .. } = self.facts().await?;
+        Ok(ModelLimits { window, tools })
     }
 
     async fn reply(&self, request: &ModelRequest) -> Result<Box<dyn Reply>> {

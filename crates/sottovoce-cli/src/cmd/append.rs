@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::fmt::temporal::{Pieces, PiecesOffset};
 use jiff::tz::Offset;
 use jiff::{Timestamp, Zoned};
-use sottovoce::{ChatMessage, ChatRole, ConversationStore, FileConversationStore};
+use sottovoce::{ChatMessage, ChatRole, Conversation, ConversationStore, FileConversationStore};
 use tokio::sync::mpsc;
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -40,7 +41,7 @@ Exit codes:
 /// With TEXT, one message. Without, JSON lines from standard input: {"role":"user","content":"…"}, and where known
 /// "timestampUtc", "metadata", "toolCalls", "toolCallId", "threadId", "offsetMinutes"; "id" is ignored. With --json
 /// one line is printed for each message as soon as a power cut can no longer lose it; without, they are kept in
-/// batches, which is faster.
+/// batches, which is faster. A tool's result over Context.LongResult becomes an artifact, with a line about it in its place.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -99,7 +100,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         let config = session.config()?;
         let store = session.store_or_make(&config).await?;
         session.check_open(&config, &store).await?;
-        return many(session, &store).await;
+        let conversation = session.conversation(&config, Arc::new(store.clone()))?;
+        return many(session, &store, &conversation).await;
     };
     let text = words(&args.text)?;
     let config = session.config()?;
@@ -114,6 +116,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     message.metadata.extend(args.metadata);
     message.thread_id.clone_from(&session.thread);
+    let conversation = session.conversation(&config, Arc::new(store.clone()))?;
+    let message = shortened(&conversation, message).await?;
     let stored = store.append_message(message).await?;
     if session.json {
         output::message(&stored, true)?;
@@ -123,8 +127,32 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// A tool's result as it is to be kept, as a conversation keeps it: a long one becomes an artifact.
+async fn shortened(
+    conversation: &Conversation,
+    message: ChatMessage,
+) -> Result<ChatMessage, Failure> {
+    match message.role == ChatRole::Tool && message.moved_to().is_none() {
+        true => Ok(conversation.shortened(message).await?),
+        false => Ok(message),
+    }
+}
+
+async fn shorter(conversation: &Conversation, mut rows: Rows) -> Result<Rows, Failure> {
+    for (_, message) in &mut rows.messages {
+        if message.role == ChatRole::Tool {
+            *message = shortened(conversation, message.clone()).await?;
+        }
+    }
+    Ok(rows)
+}
+
 /// Keeps the messages of standard input until it ends.
-async fn many(session: &Session, store: &FileConversationStore) -> Outcome {
+async fn many(
+    session: &Session,
+    store: &FileConversationStore,
+    conversation: &Conversation,
+) -> Outcome {
     if io::stdin().is_terminal() {
         output::note("reading JSON lines; end with Ctrl-D");
     }
@@ -158,7 +186,10 @@ async fn many(session: &Session, store: &FileConversationStore) -> Outcome {
             None => break Ok(Exit::Done),
             Some(Ok(rows)) => {
                 bar.inc(rows.bytes);
-                stream.take(rows).await
+                match shorter(conversation, rows).await {
+                    Ok(rows) => stream.take(rows).await,
+                    Err(failure) => Err(failure),
+                }
             }
             Some(Err(failure)) => Err(failure),
         };

@@ -13,7 +13,7 @@ mod source;
 use serde::Serialize;
 use sottovoce::{
     AddedArtifact, Artifact, ArtifactContents, ChatMessage, ChatRole, ConversationStore, Error,
-    FileConversationStore,
+    FileConversationStore, find_artifact,
 };
 
 use crate::exit::{Failure, Outcome};
@@ -87,6 +87,41 @@ fn description(artifact: &Artifact) -> String {
     output::one_line(&artifact.description())
 }
 
+/// Whether a message that later prompts may hold refers to an artifact, in the thread that the command was given.
+async fn is_referred_to(
+    session: &Session,
+    store: &FileConversationStore,
+    artifact: &Artifact,
+) -> Result<bool, Failure> {
+    let references = store.artifact_references().await?;
+    let profile = store.profile().await?;
+    for seq in references.messages.get(&artifact.id).into_iter().flatten() {
+        let found = store.read_seqs(*seq..=*seq).await?.messages;
+        if found.iter().any(|stored| {
+            stored.message.thread_id == session.thread
+                && !profile.hides(stored)
+                && !profile.is_pruned(stored.seq)
+        }) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Appends a message about an artifact that was just added, unless one that prompts may hold refers to it already.
+async fn refer(
+    session: &Session,
+    store: &FileConversationStore,
+    added: &AddedArtifact,
+    text: String,
+    note: Option<(&str, &str)>,
+) -> Result<Option<u64>, Failure> {
+    if added.was_there && is_referred_to(session, store, &added.artifact).await? {
+        return Ok(None);
+    }
+    tell(session, store, text, note).await.map(Some)
+}
+
 /// Appends a message about an artifact that was just added.
 async fn tell(
     session: &Session,
@@ -114,7 +149,10 @@ fn report(session: &Session, added: &AddedArtifact, message: Option<u64>) -> std
     }
     let what = format!("{}: {}", description(artifact), artifact.reference());
     let told = match (was_there, message) {
-        (true, _) => "the same bytes are there already as ".to_owned(),
+        (true, Some(number)) => {
+            format!("the same bytes are there already; message {number} refers to them anew: ")
+        }
+        (true, None) => "the same bytes are there already as ".to_owned(),
         (false, Some(number)) => format!("added, with message {number}: "),
         (false, None) => "added, without a message: ".to_owned(),
     };
@@ -124,10 +162,9 @@ fn report(session: &Session, added: &AddedArtifact, message: Option<u64>) -> std
 
 /// The artifact that is meant by the beginning of an id, opened.
 async fn open(store: &FileConversationStore, id: &str) -> Result<ArtifactContents, Failure> {
-    let profile = store.profile().await?;
-    let id = profile.find_artifact(id)?;
+    let id = find_artifact(store, id).await?;
     let gone = || Error::NoSuchArtifact { nearest: Vec::new() };
-    Ok(store.open_artifact(id).await?.ok_or_else(gone)?)
+    Ok(store.open_artifact(&id).await?.ok_or_else(gone)?)
 }
 
 /// What it means that an artifact could not be read to its end.

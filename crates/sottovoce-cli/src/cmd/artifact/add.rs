@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sottovoce::{ArtifactKind, NewArtifact};
 
 use super::source::{self, Guarded, Pump, Watch};
-use super::{description, report, size, tell};
+use super::{description, refer, report, size};
 use crate::cmd::stats::bytes;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -121,12 +121,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
         added => added?,
     };
-    let message = match added.was_there || args.no_message {
+    let message = match args.no_message {
         true => None,
         false => {
             let artifact = &added.artifact;
             let text = format!("Added {}: {}", description(artifact), artifact.reference());
-            Some(tell(session, &store, text, None).await?)
+            refer(session, &store, &added, text, None).await?
         }
     };
     report(session, &added, message)?;

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use sottovoce::{ArtifactReferences, ConversationStore, Error, FileConversationStore};
+use sottovoce::{
+    ArtifactReferences, ConversationStore, Error, FileConversationStore, find_artifact,
+};
 
 use super::list::{row, short};
 use crate::exit::{Exit, Failure, Outcome};
@@ -42,10 +44,9 @@ struct Deleted<'a> {
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
     let store = session.store_or_empty(&config).await?;
-    let profile = store.profile().await?;
     let mut ids = BTreeSet::new();
     for id in &args.ids {
-        ids.insert(profile.find_artifact(id)?.to_owned());
+        ids.insert(find_artifact(&*store, id).await?);
     }
     let ids: Vec<String> = ids.into_iter().collect();
     let count = output::counted(ids.len() as u64, "artifact");

@@ -14,7 +14,7 @@ use sottovoce::{AddedArtifact, ArtifactKind, Config, ConversationStore, NewArtif
 use self::intake::{Intake, Limits};
 use self::walk::{What, walk};
 use super::source::{Watch, Wiped};
-use super::{Row, description, report, size, tell};
+use super::{Row, description, refer, report, size};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -148,12 +148,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let content = Cursor::new(Wiped(tree.text(&name)));
     let new = NewArtifact::new(ArtifactKind::Folder, name.as_str());
     let folder = store.add_artifact(new, Box::new(content)).await?;
-    let message = match folder.was_there || args.no_message {
+    let message = match args.no_message {
         true => None,
         false => {
             let text =
                 format!("Added {}: {}", description(&folder.artifact), folder.artifact.reference());
-            Some(tell(session, &store, text, None).await?)
+            refer(session, &store, &folder, text, None).await?
         }
     };
     if session.json {

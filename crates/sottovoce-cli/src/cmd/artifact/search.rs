@@ -11,7 +11,7 @@ use sottovoce::{
 use zeroize::Zeroizing;
 
 use super::source::Wiped;
-use super::{report, tell};
+use super::{refer, report};
 use crate::cmd::stats::moment;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -94,7 +94,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let new = NewArtifact::new(ArtifactKind::SearchResult, name.as_str());
     let content = Cursor::new(text(&found));
     let added = store.add_artifact(new, Box::new(content)).await?;
-    let message = match added.was_there || args.no_message {
+    let message = match args.no_message {
         true => None,
         false => {
             let best = if found.total > kept as u64 {
@@ -105,7 +105,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             let messages = output::counted(found.total, "message");
             let reference = added.artifact.reference();
             let text = format!("{name}: found {messages}{best}: {reference}");
-            Some(tell(session, &store, text, Some((SEARCH_NOTE, &query))).await?)
+            refer(session, &store, &added, text, Some((SEARCH_NOTE, &query))).await?
         }
     };
     if session.json {

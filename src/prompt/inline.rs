@@ -1,0 +1,39 @@
+//! Short artifacts in the prompts of models that cannot open them.
+
+use super::PromptBuilder;
+use super::builder::Bounds;
+use crate::context::ContextMessage;
+use crate::error::Error;
+use crate::message::ChatRole;
+use crate::store::{artifact_references, blocking};
+
+/// Which part of a prompt an artifact may take, and estimated bytes of a token.
+const PART: usize = 8;
+const TOKEN: usize = 4;
+
+impl PromptBuilder {
+    /// A note that refers to one artifact, with that artifact's text, if it is short. Nothing but the note, the artifact and
+    /// the limits decides that, so that the note reads alike in every prompt that holds it.
+    pub(super) async fn with_artifact(
+        &self,
+        message: &ContextMessage,
+        bounds: &Bounds,
+    ) -> Option<ContextMessage> {
+        let note = message.stored().filter(|stored| stored.message.role == ChatRole::System)?;
+        let mut references = artifact_references(&note.message.content);
+        let (Some(id), None) = (references.next(), references.next()) else { return None };
+        let share = bounds.most(None).map_or(usize::MAX, |tokens| tokens / PART * TOKEN);
+        let most = bounds.inline.min(share);
+        let contents = self.store.as_ref()?.open_artifact(id).await.ok()??;
+        let artifact = contents.artifact();
+        if !artifact.is_text() || artifact.size > most as u64 {
+            return None;
+        }
+        let read = blocking(move || {
+            contents.lines(1, u64::MAX, most).map_err(|e| Error::io("read it", "artifacts", e))
+        });
+        let lines = read.await.ok().filter(|lines| !lines.has_more)?;
+        let note = &note.message.content;
+        Some(message.with_words(&format!("{note}\nIts text:\n{}", lines.text.as_str())))
+    }
+}
