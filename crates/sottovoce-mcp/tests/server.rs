@@ -13,7 +13,8 @@ use rmcp::service::{RequestContext, RunningService};
 use rmcp::{ClientHandler, ErrorData, RoleClient, ServiceExt};
 use serde_json::{Value, json};
 use sottovoce::{
-    Clock, Config, ConversationStore, EncryptionKey, ManualClock, Scope, StoreOptions,
+    ArtifactKind, Clock, Config, ConversationStore, EncryptionKey, ManualClock, NewArtifact, Scope,
+    StoreOptions,
 };
 use sottovoce_mcp::{Hub, Server};
 
@@ -326,4 +327,41 @@ async fn resources_prompts_and_completions_are_there() {
     assert_eq!(offered, ["preset-calm-counselor"]);
     let names = talk.complete_prompt_simple("context-summary", "contextName", "context 9").await;
     assert_eq!(names.unwrap().len(), 11);
+}
+
+#[tokio::test]
+async fn an_artifact_is_read_by_a_tool_and_as_a_resource_where_the_server_may_touch_its_conversation()
+ {
+    let root = tempfile::tempdir().unwrap();
+    let key = EncryptionKey::from_secret(SECRET).unwrap();
+    let store = StoreOptions::new(key).open(root.path()).await.unwrap();
+    let new =
+        NewArtifact::new(ArtifactKind::File, "notes.md").with_metadata("mimirId", "old-notes");
+    let text = Box::new("leeks\nbread\nmilk\n".as_bytes());
+    let id = store.add_artifact(new, text).await.unwrap().artifact.id.clone();
+    let wider =
+        connect(hub(root.path(), &[("SOTTOVOCE__MCP__SCOPES", "default")]), Client::default())
+            .await;
+    let list = done(&wider, "artifact-read", json!({ "contextId": "default" })).await;
+    assert_eq!(
+        (&list["artifacts"][0]["id"], &list["artifacts"][0]["lines"]),
+        (&json!(id), &json!(3))
+    );
+    for known in [id.as_str(), "old-notes", &format!("artifact://{id}")] {
+        let read = json!({ "contextId": "default", "artifactId": known, "from": 2, "lines": 1 });
+        let read = done(&wider, "artifact-read", read).await;
+        assert_eq!(
+            (&read["text"], &read["first"], &read["last"], &read["hasMore"]),
+            (&json!("bread\n"), &json!(2), &json!(2), &json!(true))
+        );
+    }
+    let uri = format!("mcp-llm-generator://artifact/default/{id}");
+    let read =
+        wider.read_resource(rmcp::model::ReadResourceRequestParams::new(&uri)).await.unwrap();
+    assert!(serde_json::to_string(&read).unwrap().contains("leeks\\nbread"), "{read:?}");
+    let beyond = json!({ "contextId": "default", "artifactId": id, "from": 9 });
+    refused(&wider, "artifact-read", beyond).await;
+    let usual = connect(hub(root.path(), &[]), Client::default()).await;
+    refused(&usual, "artifact-read", json!({ "contextId": "default", "artifactId": id })).await;
+    assert!(usual.read_resource(rmcp::model::ReadResourceRequestParams::new(&uri)).await.is_err());
 }

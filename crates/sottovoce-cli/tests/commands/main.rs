@@ -30,6 +30,7 @@ mod models;
 mod ollama;
 mod pack;
 mod persona;
+mod reading;
 mod repair;
 mod scopes;
 mod search;
