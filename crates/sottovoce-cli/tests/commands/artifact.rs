@@ -54,7 +54,7 @@ fn a_file_is_kept_once_and_a_message_refers_to_it() {
     let words = format!("Added src/main.rs (file, 2 lines): artifact://{}", id(&added));
     assert_eq!((&message["content"], &message["role"]), (&words.into(), &"System".into()));
     assert_eq!(message["threadId"], "7");
-    let again = home.run(&["artifact", "add", "src/main.rs", "--name", "other"]);
+    let again = home.run(&["--thread", "7", "artifact", "add", "src/main.rs", "--name", "other"]);
     assert!(
         err(&again).contains("the same bytes are there already as src/main.rs"),
         "{}",

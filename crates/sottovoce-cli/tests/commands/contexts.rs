@@ -143,7 +143,11 @@ fn a_chat_warns_of_the_expiry_and_once_of_a_history_that_is_nearly_full() {
     assert!(said.contains("within 24 hours") && said.contains("context extend"), "{said}");
     assert_eq!(said.matches("more than 80 % full").count(), 1, "{said}");
     let plain = talk.feed(&["chat"], format!("{long}\nHello\nHello\n"));
-    assert!(!err(&plain).contains("80 %") && !err(&plain).contains("this is"), "{}", err(&plain));
+    assert!(
+        !err(&plain).contains("80 % full") && !err(&plain).contains("this is"),
+        "{}",
+        err(&plain)
+    );
 }
 
 #[test]

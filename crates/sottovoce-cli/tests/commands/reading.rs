@@ -63,7 +63,7 @@ fn a_long_result_of_a_tool_that_is_appended_becomes_an_artifact() {
     for result in &words[..2] {
         assert!(result.contains("is kept as artifact://") && result.len() < 1000, "{result}");
     }
-    assert_eq!(words[2], long.trim_end());
+    assert_eq!(words[2], long);
     let all = rows(&home.run(&["artifact", "list", "--json"]));
     assert_eq!(all.len(), 2);
     assert_eq!(out(&done(&home, &["artifact", "show", &id(&all[1])])), long);
