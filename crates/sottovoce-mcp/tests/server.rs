@@ -318,7 +318,7 @@ async fn resources_prompts_and_completions_are_there() {
     }
     let strange = rmcp::model::ReadResourceRequestParams::new("mcp-llm-generator://context/../x");
     assert!(talk.read_resource(strange).await.is_err());
-    assert_eq!(talk.list_all_resource_templates().await.unwrap().len(), 2);
+    assert_eq!(talk.list_all_resource_templates().await.unwrap().len(), 3);
     let prompts = talk.list_all_prompts().await.unwrap();
     let names: Vec<_> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
     assert_eq!(names, ["context-summary", "personality-creator"]);
