@@ -107,7 +107,7 @@ impl OpenAi {
     pub async fn running(&self) -> Result<Vec<RunningModel>> {
         let mut running = Vec::new();
         for listed in self.list().await? {
-            if let Some(window) = self.window_of(&listed).await {
+            if let (Some(window), _) = self.abilities_of(&listed).await {
                 running.push(listed.running(window));
             }
         }
@@ -129,21 +129,23 @@ impl OpenAi {
     async fn facts(&self, model: &str) -> Result<Facts> {
         let listed = self.list().await?;
         let Some(listed) = facts::find(&listed, model) else { return Ok(Facts::default()) };
-        let window = self.window_of(listed).await;
-        Ok(Facts { window, has_template: listed.has_template() })
+        let (window, tools) = self.abilities_of(listed).await;
+        Ok(Facts { window, tools, has_template: listed.has_template() })
     }
 
-    async fn window_of(&self, listed: &Listed) -> Option<u32> {
-        let mut window = listed.window();
+    /// Its window, and whether it can call functions.
+    async fn abilities_of(&self, listed: &Listed) -> (Option<u32>, bool) {
+        let (mut window, mut tools) = (listed.window(), listed.can_call());
         if listed.is_of_llama_cpp() {
             // The list tells of all slots together, this of each.
             if let Ok(answer) = self.wire.get("/props").await
                 && let Ok(props) = answer.json::<Props>().await
             {
+                tools |= props.can_call();
                 window = window.into_iter().chain(props.window()).min();
             }
         }
-        window
+        (window, tools)
     }
 
     /// What the server lists; LM Studio tells more in a list of its own.

@@ -8,6 +8,8 @@ use crate::llm::{ModelEntry, ModelInfo, RunningModel};
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Facts {
     pub(super) window: Option<u32>,
+    /// Whether it can call functions, as far as the server says.
+    pub(super) tools: bool,
     /// Whether a request may hold arguments for the template of its prompt.
     pub(super) has_template: bool,
 }
@@ -38,6 +40,8 @@ pub(super) struct Listed {
     #[serde(default)]
     loaded_context_length: Option<u32>,
     #[serde(default)]
+    capabilities: Vec<String>,
+    #[serde(default)]
     arch: Option<String>,
     #[serde(default)]
     quantization: Option<String>,
@@ -58,6 +62,16 @@ struct Meta {
 pub(super) struct Props {
     #[serde(default)]
     default_generation_settings: Option<Settings>,
+    /// What the template of its prompts can write.
+    #[serde(default)]
+    chat_template_caps: Option<Template>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Template {
+    supports_tools: bool,
+    supports_tool_calls: bool,
 }
 
 #[derive(Deserialize)]
@@ -66,6 +80,11 @@ struct Settings {
 }
 
 impl Props {
+    pub(super) fn can_call(&self) -> bool {
+        let template = self.chat_template_caps.as_ref();
+        template.is_some_and(|template| template.supports_tools && template.supports_tool_calls)
+    }
+
     pub(super) fn window(self) -> Option<u32> {
         self.default_generation_settings?.n_ctx.filter(|window| *window > 0)
     }
@@ -88,6 +107,11 @@ impl Listed {
     /// llama.cpp and vLLM take arguments for the template; other servers may refuse what they do not know.
     pub(super) fn has_template(&self) -> bool {
         self.is_of_llama_cpp() || self.owned_by.as_deref() == Some("vllm")
+    }
+
+    /// LM Studio says so.
+    pub(super) fn can_call(&self) -> bool {
+        self.capabilities.iter().any(|capability| capability == "tool_use")
     }
 
     /// The tokens that it is loaded with.

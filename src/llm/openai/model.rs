@@ -87,7 +87,8 @@ impl LanguageModel for OpenAiModel {
     }
 
     async fn limits(&self) -> Result<ModelLimits> {
-        Ok(ModelLimits { window: self.facts().await?.window })
+        let Facts { window, tools, .. } = self.facts().await?;
+        Ok(ModelLimits { window, tools })
     }
 
     async fn reply(&self, request: &ModelRequest) -> Result<Box<dyn Reply>> {
