@@ -50,6 +50,8 @@ mod batches;
 #[cfg(test)]
 mod beside;
 #[cfg(test)]
+mod binding;
+#[cfg(test)]
 mod cabinets;
 #[cfg(test)]
 mod contract;

@@ -60,6 +60,7 @@ const TEST_MODULES: [&str; 17] = [
     "batches.rs",
     "store/beside.rs",
     "cabinets.rs",
+    "binding.rs",
     "contract.rs",
     "crashes.rs",
     "faults.rs",
@@ -73,6 +74,7 @@ const TEST_MODULES: [&str; 17] = [
     "power/process.rs",
     "power/view.rs",
     "rekeying.rs",
+    "rollback.rs",
     "setbacks.rs",
 ];
 

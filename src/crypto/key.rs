@@ -176,33 +176,41 @@ pub(crate) struct SealingKey {
 }
 
 impl SealingKey {
+    /// A key of a store that was made before vaults had seals.
     pub(crate) fn new(bytes: &KeyBytes, salt: &Salt) -> Self {
-        let mut id = [0; 16];
-        // 16 bytes are far below HKDF's limit of 8,160, its only error.
-        let _ =
-            Hkdf::<Sha256>::new(Some(salt), bytes.as_slice()).expand(b"sottovoce/v1 kid", &mut id);
-        let id = id.iter().flat_map(|byte| hex_digits(*byte)).collect();
-        Self::adopted(bytes, id)
+        Self::under(bytes, derived::<16>(bytes, salt, &[b"sottovoce/v1 kid"]))
+    }
+
+    /// The id of a key in a store whose vault has a seal.
+    pub(crate) fn bound_id(bytes: &KeyBytes, salt: &Salt) -> String {
+        derived::<16>(bytes, salt, &[b"sottovoce/v1 bound kid"])
     }
 
     /// The key under an id that a record claims: for reading where the salt is lost.
     pub(crate) fn under_id(key: &EncryptionKey, id: String) -> Self {
-        Self::adopted(&key.unsalted(), id)
+        Self::under(&key.unsalted(), id)
     }
 
-    /// The key under an id whose salt is lost, once a [proof](Self::proof) has shown that they belong together.
-    pub(crate) fn adopted(bytes: &KeyBytes, id: String) -> Self {
+    /// The key under an id that it is known to have.
+    pub(crate) fn under(bytes: &KeyBytes, id: String) -> Self {
         let cipher = Aes256Gcm::new((&**bytes).into());
         Self { id, material: bytes.clone(), cipher, entropy: random }
     }
 
-    /// What only who has the key can write of it and an id that it did not get from this salt.
+    /// What only who has the key can write of it and an id that it did not get from this salt, in a store that was made
+    /// before vaults had seals.
     pub(crate) fn proof(bytes: &KeyBytes, salt: &Salt, id: &str) -> String {
-        let mut proof = [0; 16];
-        // As above.
-        let _ = Hkdf::<Sha256>::new(Some(salt), bytes.as_slice())
-            .expand_multi_info(&[b"sottovoce/v1 adopted ", id.as_bytes()], &mut proof);
-        proof.iter().flat_map(|byte| hex_digits(*byte)).collect()
+        derived::<16>(bytes, salt, &[b"sottovoce/v1 adopted ", id.as_bytes()])
+    }
+
+    /// The same in a store whose vault has a seal.
+    pub(crate) fn bound_proof(bytes: &KeyBytes, salt: &Salt, id: &str) -> String {
+        derived::<16>(bytes, salt, &[b"sottovoce/v1 bound adopted ", id.as_bytes()])
+    }
+
+    /// What only who has the key can write below a vault that names these keys, as JSON.
+    pub(crate) fn vault_seal(bytes: &KeyBytes, salt: &Salt, keys: &[u8]) -> String {
+        derived::<32>(bytes, salt, &[b"sottovoce/v1 vault ", keys])
     }
 
     /// The key's id: 32 lower-case hexadecimal digits that name both the key and the store.
@@ -290,6 +298,14 @@ impl fmt::Debug for SealingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SealingKey").field("id", &self.id).finish_non_exhaustive()
     }
+}
+
+/// So many bytes that are derived from a key, as hexadecimal digits.
+fn derived<const N: usize>(bytes: &KeyBytes, salt: &Salt, info: &[&[u8]]) -> String {
+    let mut derived = [0; N];
+    // So few bytes are far below HKDF's limit of 8,160, its only error.
+    let _ = Hkdf::<Sha256>::new(Some(salt), bytes.as_slice()).expand_multi_info(info, &mut derived);
+    derived.iter().flat_map(|byte| hex_digits(*byte)).collect()
 }
 
 fn hex_digits(byte: u8) -> [char; 2] {

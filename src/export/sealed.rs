@@ -23,7 +23,7 @@ pub(super) struct SealedWriter {
 
 impl SealedWriter {
     pub(super) fn create(path: &Path, folder: &Folder) -> Result<Self> {
-        let entries = entry::read(&*folder.root)?.unwrap_or_default();
+        let entries = entry::read(&*folder.root)?.map(|list| list.entries).unwrap_or_default();
         let writing = entries.first().ok_or(Error::NoKey)?;
         let key = folder.writing_key()?;
         if key.id() != writing.kid {
@@ -33,7 +33,7 @@ impl SealedWriter {
             });
         }
         let mut file = NewFile::create(path)?;
-        let line = entry::to_bytes(std::slice::from_ref(writing))?;
+        let line = entry::copy_bytes(writing)?;
         file.write_all(&line).map_err(unwritten)?;
         Ok(Self { sealer: StreamSealer::new(key, &PLACE)?, file })
     }

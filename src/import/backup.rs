@@ -114,7 +114,7 @@ impl Backup {
         }
         let end = line.iter().position(|byte| *byte == b'\n').map_or(line.len(), |end| end + 1);
         line.truncate(end);
-        let entries = entry::parse(&line, &self.path)?;
+        let entries = entry::parse(&line, &self.path)?.entries;
         let [entry] = entries.as_slice() else {
             return Err(wrong("it is no sealed export"));
         };

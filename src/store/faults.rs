@@ -13,11 +13,10 @@ use super::{ConversationStore, Document, FileConversationStore, FindingKind, Sto
 use crate::blob::{
     Blobs, Check, EntryKind, Fill, Lock, Refill, Source, Streamed, fs::FsBlobs, memory::MemoryBlobs,
 };
-use crate::crypto::SealingKey;
 use crate::store::folder::Folder;
 use crate::store::head::Head;
 use crate::store::vault::Vault;
-use crate::store::vault::entry::Entry;
+use crate::store::vault::entry::{self, Entry};
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error, Result};
 
 /// The calls that can be made to fail.
@@ -358,8 +357,7 @@ async fn a_file_that_cannot_be_made_durable_is_not_acknowledged_and_stops_the_wr
 async fn making_the_vault_leaves_the_mark_of_an_interrupted_writer_for_the_next_one_to_find() {
     for Setting { faulty, _folder } in settings() {
         drop(faulty.lock(Duration::ZERO).unwrap());
-        let entry = Entry::new(&secret("the fault tests' secret")).unwrap();
-        Vault::publish(&*faulty, &[entry], Duration::ZERO).unwrap();
+        Vault::make(&*faulty, &secret("the fault tests' secret"), Duration::ZERO).unwrap();
         assert!(faulty.lock(Duration::ZERO).unwrap().abandoned());
     }
 }
@@ -771,12 +769,11 @@ async fn during_a_change_of_keys_each_record_opens_under_its_own() {
         old.append_all((1..=2).map(said).collect()).await.unwrap();
 
         // The vault of a store whose records are being sealed anew: the new key writes, the old one still reads.
-        let vault = String::from_utf8(blobs.read("vault").unwrap().unwrap()).unwrap();
-        let (before, keys) = vault.split_once('[').unwrap();
-        let salt = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
-        let new_key = SealingKey::new(&secret("the new key").unsalted(), &[1; 32]);
-        let entry = format!(r#"{{"kid":"{}","kdf":"sha256","salt":"{salt}"}}"#, new_key.id());
-        blobs.replace("vault", format!("{before}[{entry},{keys}").as_bytes()).unwrap();
+        let mut entries = entry::read(&*blobs).unwrap().unwrap().entries;
+        let key = secret("the new key");
+        entries.insert(0, Entry::new(&key).unwrap());
+        let new_id = entries[0].kid.clone();
+        blobs.replace("vault", &entry::sealed_bytes(&entries, &key.unsalted()).unwrap()).unwrap();
 
         assert!(matches!(open_under("the old key", None).await, Err(Error::WrongKey { .. })));
         let both = open_under("the new key", Some("the old key")).await.unwrap();
@@ -786,7 +783,7 @@ async fn during_a_change_of_keys_each_record_opens_under_its_own() {
         let reading = both.read_tail(9).await.unwrap();
         let key_of = |at: usize| {
             let bytes = blobs.read(&reading.messages[at].file_name()).unwrap().unwrap();
-            String::from_utf8(bytes).unwrap().contains(new_key.id())
+            String::from_utf8(bytes).unwrap().contains(&new_id)
         };
         assert_eq!((key_of(0), key_of(1), key_of(2)), (false, false, true));
 

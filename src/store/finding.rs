@@ -30,6 +30,11 @@ pub enum FindingKind {
         /// The key's id.
         found: String,
     },
+    /// Sealed under a key that the vault names, but that nothing binds to this store; or that key itself.
+    UnboundKey {
+        /// The key's id.
+        found: String,
+    },
     /// In the right form, but its seal does not fit: changed, renamed, or brought from another conversation.
     Unopenable,
     /// An exact copy of another record under a name that is not its own.
@@ -108,7 +113,7 @@ impl Finding {
     pub(crate) fn refusal(&self) -> Option<Error> {
         let place = || self.file.clone().unwrap_or_default();
         match &self.kind {
-            FindingKind::WrongKey { found } => {
+            FindingKind::WrongKey { found } | FindingKind::UnboundKey { found } => {
                 Some(Error::WrongKey { place: place(), found: found.clone() })
             }
             FindingKind::NewerFormat(version) => {
@@ -127,6 +132,7 @@ impl FindingKind {
     pub fn code(&self) -> &'static str {
         match self {
             Self::WrongKey { .. } => "wrong-key",
+            Self::UnboundKey { .. } => "unbound-key",
             Self::Unopenable => "unopenable",
             Self::Misplaced { .. } => "misplaced",
             Self::Damaged(_) => "damaged",
@@ -174,7 +180,13 @@ impl FindingKind {
 
     /// Whether someone else may be able to read what this is said of, or this program another time.
     pub(crate) fn is_anothers(&self) -> bool {
-        matches!(self, Self::WrongKey { .. } | Self::NewerFormat(_) | Self::Unreadable(_))
+        matches!(
+            self,
+            Self::WrongKey { .. }
+                | Self::UnboundKey { .. }
+                | Self::NewerFormat(_)
+                | Self::Unreadable(_)
+        )
     }
 
     pub(crate) fn in_file(self, name: impl AsRef<[u8]>) -> Finding {
@@ -215,6 +227,10 @@ impl fmt::Display for FindingKind {
             Self::WrongKey { found } => {
                 write!(f, "sealed under key {found}, which was not given, so its words cannot be read")
             }
+            Self::UnboundKey { found } => write!(
+                f,
+                "the vault names key {found}, but the key that writes has not sealed that it belongs to this store: it may be another store's"
+            ),
             Self::Unopenable => f.write_str(
                 "its seal does not fit: it was changed, renamed, or brought from another conversation, and is never read",
             ),
@@ -302,6 +318,9 @@ impl Finding {
         let packed = self.file.as_deref().is_some_and(|file| file.starts_with(pack::FOLDER));
         match &self.kind {
             Kind::WrongKey { .. } => "give the key that it was sealed under",
+            Kind::UnboundKey { .. } => {
+                "end a change of keys that was begun: `sottovoce rekey`; if there is none, `sottovoce repair --quarantine` takes the key out of the vault"
+            }
             Kind::Misplaced { .. } => "`sottovoce repair` puts it back to its place",
             Kind::Damaged(_) if packed => "`sottovoce repair` makes a sound pack of what opens",
             Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord => {

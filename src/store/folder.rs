@@ -24,7 +24,7 @@ use crate::store::record::StoredMessage;
 use crate::store::retention::Retention;
 use crate::store::snapshot::shelf;
 use crate::store::vault::held::HeldVault;
-use crate::store::vault::{Vault, holds_records};
+use crate::store::vault::{self, Found, Vault, holds_records};
 
 /// Files that belong to a conversation but are neither records nor documents.
 const SIDECARS: [&[u8]; 5] = [b"vault", b"head", b"lock", b"artifacts", b"snapshots"];
@@ -148,14 +148,27 @@ impl Folder {
         Ok(self.vault()?.is_none() && holds_records(&*self.root)? && self.vault()?.is_none())
     }
 
-    /// The keys at hand that the vault names now.
-    pub(crate) fn sealing_keys(&self) -> Result<&[SealingKey]> {
+    /// The keys at hand that the vault names now, and that are bound to the store.
+    pub(crate) fn sealing_keys(&self) -> Result<impl Iterator<Item = Result<&SealingKey>>> {
         let vault = match self.vault.look(&*self.root) {
             // What the others sealed can be read still.
             Err(Error::KeyChanged { .. }) => self.vault()?,
             vault => vault?,
         };
-        Ok(vault.map(Vault::keys).unwrap_or_default())
+        Ok(vault.into_iter().flat_map(Vault::keys))
+    }
+
+    /// The keys that the vault names although nothing binds them to the store.
+    pub(crate) fn unbound_keys(&self) -> Result<Vec<Finding>> {
+        let unbound = self.vault.look(&*self.root)?.into_iter().flat_map(Vault::unbound);
+        let kind = |id: &str| FindingKind::UnboundKey { found: id.to_owned() };
+        Ok(unbound.map(|id| kind(id).in_file(vault::NAME)).collect())
+    }
+
+    /// Takes them out of the vault.
+    pub(crate) fn take_out_unbound_keys(&self, timeout: Duration) -> Result<()> {
+        let vault = self.vault.look(&*self.root)?;
+        vault.map_or(Ok(()), |vault| vault.take_out_unbound(&*self.root, timeout))
     }
 
     /// The keys at hand, whether or not the vault names them.
@@ -180,8 +193,13 @@ impl Folder {
     /// # Errors
     /// [`Error::VaultMissing`] where the vault is missing beside records, before anything is touched.
     pub(crate) fn make_vault(&self, timeout: Duration) -> Result<()> {
-        if self.vault()?.is_none() {
+        let Some(vault) = self.vault()? else {
             self.vault.put(Vault::read_or_make(&*self.root, self.vault.keys(), timeout)?);
+            return Ok(());
+        };
+        // Whether the seal is there now or the next time, the keys are the same.
+        if let Err(error) = vault.bind_older(&*self.root) {
+            tracing::warn!(%error, "could not seal the vault");
         }
         Ok(())
     }
@@ -192,7 +210,7 @@ impl Folder {
     /// # Errors
     /// [`Error::KeyChanged`] where the store's key was changed to one that is not at hand.
     pub(crate) fn writing_key(&self) -> Result<&SealingKey> {
-        self.vault.look(&*self.root)?.and_then(Vault::writer).ok_or(Error::NoKey)
+        self.vault.look(&*self.root)?.map(Vault::writer).ok_or(Error::NoKey)
     }
 
     /// Runs `work` while nobody writes; `None` where writers do not stop. Where this process may not lock, it can at
@@ -322,12 +340,17 @@ impl Folder {
         };
         let id = envelope.key_id;
         let key = match self.vault()? {
-            Some(vault) => match vault.find(id) {
-                Some(key) => key,
+            Some(vault) => match vault.find(id)? {
+                Found::Key(key) => key,
                 // The keys may have been changed since the vault was read.
-                None => match self.vault.look(&*self.root)?.and_then(|vault| vault.find(id)) {
-                    Some(key) => key,
-                    None => return Ok(Err(FindingKind::WrongKey { found: id.into() })),
+                _ => match self.vault.look(&*self.root)?.map(|vault| vault.find(id)).transpose()? {
+                    Some(Found::Key(key)) => key,
+                    Some(Found::Unbound) => {
+                        return Ok(Err(FindingKind::UnboundKey { found: id.into() }));
+                    }
+                    Some(Found::Unknown) | None => {
+                        return Ok(Err(FindingKind::WrongKey { found: id.into() }));
+                    }
                 },
             },
             // Without the salt a key's id cannot be told, but whether it opens a record can.

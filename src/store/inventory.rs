@@ -163,7 +163,7 @@ pub(crate) fn compare(
 }
 
 fn key_id(folder: &Folder) -> Result<String> {
-    let writer = folder.vault()?.and_then(|vault| vault.writer());
+    let writer = folder.vault()?.map(|vault| vault.writer());
     Ok(writer.map(|key| key.id().to_owned()).unwrap_or_default())
 }
 

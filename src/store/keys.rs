@@ -8,9 +8,9 @@ use zeroize::Zeroizing;
 
 use crate::blob::fs::FsBlobs;
 use crate::crypto::{EncryptionKey, KeyBytes, hex_line};
-use crate::error::Result;
-use crate::store::vault::copy;
+use crate::error::{Error, Result};
 use crate::store::vault::entry::{self, Entry};
+use crate::store::vault::{Found, Vault, copy};
 
 /// A key that a store's vault names.
 pub struct StoreKey {
@@ -24,8 +24,21 @@ pub struct StoreKey {
 /// # Errors
 /// What keeps the vault from being read.
 pub fn store_keys(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreKey>> {
-    let entries = entry::read(&FsBlobs::new(root, &[])?)?.unwrap_or_default();
-    let with = |entry: Entry| Ok(StoreKey { held: entry.find(keys)?, entry });
+    let root = FsBlobs::new(root, &[])?;
+    let vault = match Vault::read(&root, keys) {
+        // What is bound to the store, only the key that writes can tell.
+        Err(Error::WrongKey { .. }) => None,
+        vault => vault?,
+    };
+    let entries = entry::read(&root)?.map(|list| list.entries).unwrap_or_default();
+    let with = |entry: Entry| {
+        let is_stranger = match &vault {
+            Some(vault) => !matches!(vault.find(&entry.kid)?, Found::Key(_)),
+            None => false,
+        };
+        let held = if is_stranger { None } else { entry.find(keys)? };
+        Ok(StoreKey { held, entry })
+    };
     entries.into_iter().map(with).collect()
 }
 
@@ -35,7 +48,8 @@ pub fn store_keys(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreK
 /// # Errors
 /// What keeps the vault from being read or the copies from being written.
 pub fn keep_salt(root: &Path, folder: &Path) -> Result<()> {
-    copy::keep(&entry::read(&FsBlobs::new(root, &[])?)?.unwrap_or_default(), folder)
+    let list = entry::read(&FsBlobs::new(root, &[])?)?;
+    copy::keep(&list.map(|list| list.entries).unwrap_or_default(), folder)
 }
 
 impl StoreKey {

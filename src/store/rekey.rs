@@ -22,7 +22,7 @@ use crate::store::finding::Finding;
 use crate::store::options::StoreOptions;
 use crate::store::scopes::{self, Place};
 use crate::store::vault::entry::{self, Entry};
-use crate::store::vault::{LOCK_TIMEOUT, NAME, copy, holds_records};
+use crate::store::vault::{LOCK_TIMEOUT, NAME, Vault, copy, holds_records};
 use crate::store::verify::Progress;
 use conversation::Conversation;
 
@@ -156,7 +156,9 @@ impl Rekey {
 
     /// Names the new key in the vault as the one that writes, durably. `None` where there is no store.
     fn begin(&self, root: &dyn Blobs) -> Result<Option<Vec<Entry>>> {
-        let Some(entries) = entry::read(root)? else {
+        // Deriving takes its time, so not under the lock.
+        let keys: Vec<_> = self.keys().cloned().collect();
+        let Some(vault) = Vault::read(root, &keys)? else {
             return match holds_records(root)? {
                 true => Err(Error::VaultMissing { path: root.path().into() }),
                 false => Ok(None),
@@ -165,37 +167,34 @@ impl Rekey {
         // Whoever put it there may have been killed before it was durable, and nothing may be sealed under its keys
         // then.
         root.anchor()?;
-        // Deriving takes its time, so not under the lock.
-        let keys: Vec<_> = self.keys().cloned().collect();
-        let to = std::slice::from_ref(&self.to);
+        vault.check_bound(root)?;
+        let entries = vault.entries();
         if let Some(copies) = &self.copies {
-            copy::keep(&entries, copies)?;
+            copy::keep(entries, copies)?;
         }
+        let to = std::slice::from_ref(&self.to);
         let mut known = None;
-        for entry in &entries {
+        for entry in entries {
             if entry.find(to)?.is_some() {
                 known = Some(entry.clone());
             }
         }
-        let (new, writing) = match (known, entries.first()) {
-            (Some(known), Some(first)) if known == *first => return Ok(Some(entries)),
-            (known, Some(first)) => (known, first),
-            (_, None) => return Ok(None),
-        };
-        if writing.find(&keys)?.is_none() {
-            let place = root.path().join(NAME).display().to_string();
-            return Err(Error::WrongKey { place, found: writing.kid.clone() });
+        if vault.is_sealed() && known.as_ref() == entries.first() {
+            return Ok(Some(entries.to_vec()));
         }
-        if new.is_none() && entries.len() >= entry::MOST {
+        let adds_passphrase = known.is_none() && self.to.needs_salt();
+        if known.is_none() && entries.len() >= entry::MOST
+            || adds_passphrase && entry::passphrases(entries) >= entry::MOST_PASSPHRASES
+        {
             return Err(Error::TooManyKeys { path: root.path().join(NAME), keys: entries.len() });
         }
-        let new = new.map_or_else(|| Entry::new(&self.to), Ok)?;
+        let new = known.map_or_else(|| Entry::new(&self.to), Ok)?;
         if let Some(copies) = &self.copies {
             copy::keep(std::slice::from_ref(&new), copies)?;
         }
         let mut begun = vec![new.clone()];
         begun.extend(entries.iter().filter(|entry| **entry != new).cloned());
-        self.replace(root, &entries, &begun)?;
+        self.replace(root, &vault, &begun)?;
         Ok(Some(begun))
     }
 
@@ -261,27 +260,28 @@ impl Rekey {
 
     /// Names the new key alone.
     fn retire(&self, root: &dyn Blobs) -> Result<()> {
-        let entries = entry::read(root)?.unwrap_or_default();
-        match entries.split_first() {
-            Some((_, [])) | None => Ok(()),
-            Some((first, _)) => self.replace(root, &entries, std::slice::from_ref(first)),
+        let keys: Vec<_> = self.keys().cloned().collect();
+        let Some(vault) = Vault::read(root, &keys)? else { return Ok(()) };
+        match vault.entries() {
+            [_] | [] => Ok(()),
+            [first, ..] => self.replace(root, &vault, std::slice::from_ref(first)),
         }
     }
 
     /// Puts a vault in place of the one that was read, durably.
-    fn replace(&self, root: &dyn Blobs, before: &[Entry], after: &[Entry]) -> Result<()> {
-        let bytes = entry::to_bytes(after)?;
-        let lock = root.lock(self.lock_timeout)?;
-        let same = entry::read(root).map(|now| now.as_deref() == Some(before));
-        let replaced = match same {
-            Ok(true) => root.replace(NAME, &bytes).and_then(|()| root.sync()),
-            Ok(false) => Err(Error::Damaged {
+    fn replace(&self, root: &dyn Blobs, before: &Vault, after: &[Entry]) -> Result<()> {
+        let to = std::slice::from_ref(&self.to);
+        let writer = after.first().map(|entry| entry.find(to)).transpose()?.flatten();
+        let is_done = match writer {
+            Some(writer) => before.replace(root, after, &writer, self.lock_timeout)?,
+            None => false,
+        };
+        match is_done {
+            true => Ok(()),
+            false => Err(Error::Damaged {
                 place: root.path().join(NAME).display().to_string(),
                 reason: "another change of keys is going on; let it end, then try again",
             }),
-            Err(error) => Err(error),
-        };
-        lock.pass_on();
-        replaced
+        }
     }
 }

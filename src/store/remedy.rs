@@ -8,7 +8,7 @@ use serde::ser::SerializeStruct;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::pack::{self, PackName};
 use crate::store::profile;
-use crate::store::{head, quarantine};
+use crate::store::{head, quarantine, vault};
 
 /// What a repair does about a finding. `Display` says it in a few words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ use crate::store::{head, quarantine};
 pub enum Remedy {
     /// Make a vault that names the key id of the records that are there.
     AdoptVault,
+    /// Take keys out of the vault that nothing binds to the store, and keep a copy of it in the quarantine folder.
+    BindVault,
     /// Write a new head from the records that are there, and set a damaged one aside.
     RenewHead,
     /// Put a record back to the name it was sealed under.
@@ -40,6 +42,7 @@ impl Remedy {
         use FindingKind as Kind;
         match &finding.kind {
             Kind::VaultMissing => Some(Self::AdoptVault),
+            Kind::UnboundKey { .. } if quarantine && is_vault(finding) => Some(Self::BindVault),
             Kind::HeadMissing | Kind::HeadDamaged => Some(Self::RenewHead),
             Kind::Misplaced { .. } => Some(Self::PutBack),
             Kind::Doubled => Some(Self::RemoveCopies),
@@ -74,6 +77,7 @@ impl Remedy {
     pub fn code(&self) -> &'static str {
         match self {
             Self::AdoptVault => "adopt-vault",
+            Self::BindVault => "bind-vault",
             Self::RenewHead => "renew-head",
             Self::PutBack => "put-back",
             Self::RebuildPack => "rebuild-pack",
@@ -90,6 +94,9 @@ impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::AdoptVault => "make a vault that fits the records",
+            Self::BindVault => {
+                "take it out of the vault, of which a copy moves to the quarantine folder"
+            }
             Self::RenewHead => "write a new head from the records that are there",
             Self::PutBack => "put it back to its place",
             Self::RebuildPack => "make a sound pack of what opens, and keep the rest in quarantine",
@@ -134,6 +141,10 @@ impl Finding {
 pub(crate) fn pack_of(finding: &Finding) -> Option<PackName> {
     let below = finding.file.as_deref()?.strip_prefix(pack::FOLDER)?.strip_prefix('/')?;
     below.split(':').next()?.parse().ok()
+}
+
+fn is_vault(finding: &Finding) -> bool {
+    finding.file.as_deref() == Some(vault::NAME)
 }
 
 /// Whether a finding is about a pack and none of its lines.

@@ -4,19 +4,21 @@ pub(crate) mod copy;
 pub(crate) mod entry;
 pub(crate) mod held;
 
+use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
-use crate::crypto::{EncryptionKey, Envelope, Malformed, SealingKey};
+use crate::crypto::{EncryptionKey, Envelope, KeyBytes, Malformed, SealingKey};
 use crate::error::{Error, Result};
 use crate::scope::SCOPE_FOLDERS;
 use crate::store::document::Document;
 use crate::store::head;
 use crate::store::name::RecordName;
 use crate::store::pack;
-use crate::store::vault::entry::Entry;
+use crate::store::quarantine;
+use crate::store::vault::entry::{Entry, KeyList};
 
 pub(crate) const NAME: &str = "vault";
 
@@ -24,7 +26,47 @@ pub(crate) const NAME: &str = "vault";
 #[derive(Debug)]
 pub(crate) struct Vault {
     bytes: Vec<u8>,
-    keys: Vec<SealingKey>,
+    list: KeyList,
+    writer: SealingKey,
+    writer_bytes: KeyBytes,
+    others: Vec<Other>,
+    binding: Binding,
+    keys: Vec<Arc<EncryptionKey>>,
+}
+
+/// A key that only reads, while the store's key is being changed.
+struct Other {
+    entry: Entry,
+    /// Derived for the first file that names it: a passphrase may cost seconds, and this may not be the store's.
+    key: OnceLock<Option<SealingKey>>,
+}
+
+impl fmt::Debug for Other {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Other").field("id", &self.entry.kid).finish_non_exhaustive()
+    }
+}
+
+/// What says that the keys after the first one are this store's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Binding {
+    /// The seal of the key that writes.
+    Sealed,
+    /// Nothing, as in a store that was made before vaults had seals. A change of keys may have been begun then; no
+    /// change leaves two entries of one key, which that of the writing key tells by its position among those given.
+    Older(usize),
+    /// Nothing. Such a store's vault would have a seal.
+    Broken,
+}
+
+/// What came of looking for a key by its id.
+#[derive(Debug)]
+pub(crate) enum Found<'a> {
+    Key(&'a SealingKey),
+    /// The vault names it, but nothing binds it to this store.
+    Unbound,
+    /// It is not named, or not at hand.
+    Unknown,
 }
 
 impl Vault {
@@ -38,21 +80,27 @@ impl Vault {
 
     fn parse(bytes: Vec<u8>, root: &dyn Blobs, keys: &[Arc<EncryptionKey>]) -> Result<Self> {
         let path = root.path().join(NAME);
-        let entries = entry::parse(&bytes, &path)?;
-        let mut vault = Self { bytes, keys: Vec::with_capacity(entries.len()) };
-        for (position, entry) in entries.into_iter().enumerate() {
-            match entry.find(keys)? {
-                Some(bytes) => vault.keys.push(entry.sealing_key(&bytes)),
-                None if position == 0 => {
-                    return Err(Error::WrongKey {
-                        place: path.display().to_string(),
-                        found: entry.kid,
-                    });
-                }
-                None => {}
-            }
-        }
-        Ok(vault)
+        let list = entry::parse(&bytes, &path)?;
+        let (first, others) = list.entries.split_first().ok_or(Error::NoKey)?;
+        let Some((position, writer_bytes)) = first.find_with(keys)? else {
+            let found = first.kid.clone();
+            return Err(Error::WrongKey { place: path.display().to_string(), found });
+        };
+        let binding = match list.is_sealed_by(&writer_bytes) {
+            Some(true) => Binding::Sealed,
+            None if !first.is_bound_kind(&writer_bytes) => Binding::Older(position),
+            _ => Binding::Broken,
+        };
+        let other = |entry: &Entry| Other { entry: entry.clone(), key: OnceLock::new() };
+        Ok(Self {
+            writer: first.sealing_key(&writer_bytes),
+            others: others.iter().map(other).collect(),
+            binding,
+            writer_bytes,
+            keys: keys.to_vec(),
+            list,
+            bytes,
+        })
     }
 
     /// Reads the vault, or makes one for an empty store. Of two that do so at once, both get the same.
@@ -69,13 +117,25 @@ impl Vault {
             let missing = || Error::VaultMissing { path: root.path().into() };
             return Self::read(root, keys)?.ok_or_else(missing);
         }
-        Self::publish(root, &[Entry::new(keys.first().ok_or(Error::NoKey)?)?], timeout)?;
+        Self::make(root, keys.first().ok_or(Error::NoKey)?, timeout)?;
         Self::read(root, keys)?.ok_or_else(|| Error::FolderReplaced { path: root.path().into() })
     }
 
-    /// Writes a vault where there is none, unless another process has.
-    pub(crate) fn publish(root: &dyn Blobs, entries: &[Entry], timeout: Duration) -> Result<()> {
-        let bytes = entry::to_bytes(entries)?;
+    /// Makes the vault of an empty store, unless another process has.
+    pub(crate) fn make(root: &dyn Blobs, key: &EncryptionKey, timeout: Duration) -> Result<()> {
+        let entry = Entry::new(key)?;
+        let bytes = entry.bytes_of(key)?.ok_or(Error::NoKey)?;
+        Self::publish(root, std::slice::from_ref(&entry), &bytes, timeout)
+    }
+
+    /// Writes a vault where there is none, unless another process has. `writer` are those of the first entry's key.
+    pub(crate) fn publish(
+        root: &dyn Blobs,
+        entries: &[Entry],
+        writer: &KeyBytes,
+        timeout: Duration,
+    ) -> Result<()> {
+        let bytes = entry::sealed_bytes(entries, writer)?;
         // Whoever holds the lock may sweep up what is being published without it.
         let lock = root.lock(timeout)?;
         root.create(NAME, &bytes)?;
@@ -84,19 +144,140 @@ impl Vault {
         Ok(())
     }
 
-    /// The key that seals.
-    pub(crate) fn writer(&self) -> Option<&SealingKey> {
-        self.keys.first()
+    /// Puts these entries in its place, durably and under the seal of the first one's key, unless another process has
+    /// changed it. Whether it did.
+    pub(crate) fn replace(
+        &self,
+        root: &dyn Blobs,
+        entries: &[Entry],
+        writer: &KeyBytes,
+        timeout: Duration,
+    ) -> Result<bool> {
+        let bytes = entry::sealed_bytes(entries, writer)?;
+        let lock = root.lock(timeout)?;
+        let replaced = match root.read(NAME) {
+            Ok(now) if now.as_ref() == Some(&self.bytes) => {
+                root.replace(NAME, &bytes).and_then(|()| root.sync()).map(|()| true)
+            }
+            now => now.map(|_| false),
+        };
+        lock.pass_on();
+        replaced
     }
 
-    /// Those at hand, the one that seals first.
-    pub(crate) fn keys(&self) -> &[SealingKey] {
-        &self.keys
+    /// Seals a vault that was made before vaults had seals and names one key alone.
+    pub(crate) fn bind_older(&self, root: &dyn Blobs) -> Result<()> {
+        if matches!(self.binding, Binding::Older(_)) && self.others.is_empty() {
+            // The next one does if others are at work.
+            self.replace(root, &self.list.entries, &self.writer_bytes, Duration::ZERO)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a vault in its place that names no key but those that are bound to the store, and keeps a copy of it in
+    /// the quarantine folder. Leaves alone what may be a change of keys that an earlier version has begun.
+    pub(crate) fn take_out_unbound(&self, root: &dyn Blobs, timeout: Duration) -> Result<()> {
+        if self.binding != Binding::Broken && self.same_key_twice()?.is_none() {
+            return Ok(());
+        }
+        let aside = root.folder(quarantine::FOLDER);
+        let free = (1..1000).map(|n| format!("{NAME}.{n}"));
+        for name in free {
+            if aside.create(&name, &self.bytes)? {
+                break;
+            }
+        }
+        aside.sync()?;
+        aside.anchor()?;
+        let entries: Vec<_> = self.list.entries.iter().take(1).cloned().collect();
+        self.replace(root, &entries, &self.writer_bytes, timeout).map(drop)
+    }
+
+    /// The key that seals.
+    pub(crate) fn writer(&self) -> &SealingKey {
+        &self.writer
+    }
+
+    /// All that it names.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.list.entries
+    }
+
+    /// Whether the key that writes has sealed the list.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.binding == Binding::Sealed
+    }
+
+    /// Those at hand that are bound to the store, the one that seals first. Each is derived when it is asked for.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Result<&SealingKey>> {
+        let others = self.others.iter().filter_map(|other| self.key_of(other).transpose());
+        std::iter::once(Ok(&self.writer)).chain(others)
     }
 
     /// The key of that id.
-    pub(crate) fn find(&self, id: &str) -> Option<&SealingKey> {
-        self.keys.iter().find(|key| key.id() == id)
+    pub(crate) fn find(&self, id: &str) -> Result<Found<'_>> {
+        if self.writer.id() == id {
+            return Ok(Found::Key(&self.writer));
+        }
+        let Some(other) = self.others.iter().find(|other| other.entry.kid == id) else {
+            return Ok(Found::Unknown);
+        };
+        Ok(match self.key_of(other)? {
+            Some(key) => Found::Key(key),
+            None if self.binding == Binding::Sealed => Found::Unknown,
+            None if self.binding == Binding::Broken || self.is_of_writer(other)? => Found::Unbound,
+            None => Found::Unknown,
+        })
+    }
+
+    /// The key, if it is at hand and bound to the store.
+    fn key_of<'a>(&'a self, other: &'a Other) -> Result<Option<&'a SealingKey>> {
+        if self.binding == Binding::Broken {
+            return Ok(None);
+        }
+        if other.key.get().is_none() {
+            let held = match other.entry.find_with(&self.keys)? {
+                Some((position, _)) if self.binding == Binding::Older(position) => None,
+                found => found.map(|(_, bytes)| other.entry.sealing_key(&bytes)),
+            };
+            // Another thread may have found the same.
+            let _ = other.key.set(held);
+        }
+        Ok(other.key.get().and_then(Option::as_ref))
+    }
+
+    /// Whether the key that writes is that of another entry too, which no change of keys leaves behind.
+    fn is_of_writer(&self, other: &Other) -> Result<bool> {
+        let Binding::Older(writer) = self.binding else { return Ok(false) };
+        Ok(other.entry.find_with(&self.keys)?.is_some_and(|(position, _)| position == writer))
+    }
+
+    /// The id of an entry that is of the key that writes as well, where nothing binds it to the store.
+    fn same_key_twice(&self) -> Result<Option<&str>> {
+        for other in &self.others {
+            if self.is_of_writer(other)? {
+                return Ok(Some(&other.entry.kid));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The ids that it names although nothing binds them to the store.
+    pub(crate) fn unbound(&self) -> impl Iterator<Item = &str> {
+        let others = self.others.iter().filter(|_| self.binding != Binding::Sealed);
+        others.map(|other| other.entry.kid.as_str())
+    }
+
+    /// Refuses where an entry that is not the store's may be named.
+    pub(crate) fn check_bound(&self, root: &dyn Blobs) -> Result<()> {
+        let is_sound = match self.binding {
+            Binding::Sealed => true,
+            Binding::Older(_) => self.same_key_twice()?.is_none(),
+            Binding::Broken => self.others.is_empty(),
+        };
+        let path = root.path().join(NAME);
+        let reason = "it names a key that nothing binds to this store";
+        if is_sound { Ok(()) } else { Err(Error::VaultDamaged { path, reason }) }
     }
 }
 
@@ -113,10 +294,11 @@ pub fn make_vault(root: &Path, key: &EncryptionKey, copies: &Path) -> Result<()>
         }
         let entry = Entry::new(key)?;
         copy::keep(std::slice::from_ref(&entry), copies)?;
-        Vault::publish(&root, &[entry], LOCK_TIMEOUT)?;
+        let bytes = entry.bytes_of(key)?.ok_or(Error::NoKey)?;
+        Vault::publish(&root, &[entry], &bytes, LOCK_TIMEOUT)?;
     }
     // It may be another process's.
-    copy::keep(&entry::read(&root)?.unwrap_or_default(), copies)
+    copy::keep(&entry::read(&root)?.map(|list| list.entries).unwrap_or_default(), copies)
 }
 
 /// How long making a vault waits for others.

@@ -79,6 +79,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     if folder.lacks_vault()? {
         census.findings.push(FindingKind::VaultMissing.in_file("vault"));
     }
+    census.findings.append(&mut folder.unbound_keys()?);
     // What was packed or merged under this check is somewhere else now.
     for _ in 0..LOOKS {
         if census.is_doubtful(head) {

@@ -189,6 +189,10 @@ impl Writer {
             let adopted = adopt::adopt(&self.reader.folder, self.limits.lock_timeout);
             self.heed(adopted)?;
         }
+        if plan.iter().any(|mending| mending.remedy == Remedy::BindVault) {
+            let bound = self.reader.folder.take_out_unbound_keys(self.limits.lock_timeout);
+            self.heed(bound)?;
+        }
         // As whoever writes first: that one sweeps and tidies up.
         self.swept = false;
         self.locked(|pen, tail, _| repair::mend(pen, tail, &mut plan, options))?;

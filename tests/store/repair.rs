@@ -551,17 +551,16 @@ async fn the_proof_of_an_adopted_key_id_is_what_the_format_says() {
     let [kid, salt, proof] = [fields[7], fields[15], fields[19]];
     let salt = base64::engine::general_purpose::STANDARD.decode(salt).unwrap();
     let key = Sha256::digest(secret.as_bytes());
-    let mut expected = [0; 16];
-    let info = format!("sottovoce/v1 adopted {kid}");
-    hkdf::Hkdf::<Sha256>::new(Some(&salt), &key).expand(info.as_bytes(), &mut expected).unwrap();
-    assert_eq!(proof, expected.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-    assert_eq!(
-        made,
-        format!(
-            r#"{{"v":1,"keys":[{{"kid":"{kid}","kdf":"sha256","salt":"{}","proof":"{proof}"}}]}}"#,
-            fields[15]
-        ) + "\n"
-    );
+    let derived = |info: &str, length: usize| {
+        let mut bytes = vec![0; length];
+        hkdf::Hkdf::<Sha256>::new(Some(&salt), &key).expand(info.as_bytes(), &mut bytes).unwrap();
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    };
+    assert_eq!(proof, derived(&format!("sottovoce/v1 bound adopted {kid}"), 16));
+    let keys =
+        format!(r#"[{{"kid":"{kid}","kdf":"sha256","salt":"{}","proof":"{proof}"}}]"#, fields[15]);
+    let seal = derived(&format!("sottovoce/v1 vault {keys}"), 32);
+    assert_eq!(made, format!(r#"{{"v":1,"keys":{keys},"seal":"{seal}"}}"#) + "\n");
 }
 
 #[tokio::test]

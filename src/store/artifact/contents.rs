@@ -139,6 +139,7 @@ pub(crate) fn opener(
     }
     let scope = folder.scope.parts();
     for key in folder.sealing_keys()? {
+        let key = key?;
         let Some(opener) = StreamOpener::new(key, &place(&scope, id), &header, sealed) else {
             continue;
         };

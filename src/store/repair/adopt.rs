@@ -48,7 +48,11 @@ pub(crate) fn adopt(folder: &Folder, timeout: Duration) -> Result<()> {
             None => {}
         }
     }
-    Vault::publish(&*folder.root, &entries, timeout)
+    let bytes = match (entries.first(), folder.keys().first()) {
+        (Some(entry), Some(key)) => entry.bytes_of(key)?.ok_or(Error::NoKey)?,
+        _ => return Err(Error::NoKey),
+    };
+    Vault::publish(&*folder.root, &entries, &bytes, timeout)
 }
 
 /// Counts what opens in one conversation, and keeps a key id of what does not.

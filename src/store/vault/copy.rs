@@ -6,7 +6,7 @@ use crate::blob::{Blobs, fs::FsBlobs};
 use crate::crypto::Derivation;
 use crate::error::Result;
 use crate::store::vault::NAME;
-use crate::store::vault::entry::{Entry, to_bytes};
+use crate::store::vault::entry::{Entry, copy_bytes};
 
 impl Entry {
     /// The name of its copy.
@@ -20,7 +20,7 @@ impl Entry {
 
     /// Whether a folder holds its copy.
     pub(crate) fn is_copied_in(&self, folder: &Path) -> Result<bool> {
-        let expected = to_bytes(std::slice::from_ref(self))?;
+        let expected = copy_bytes(self)?;
         Ok(open(folder)?.read(&self.copy_name())?.is_some_and(|bytes| bytes == expected))
     }
 }
@@ -31,7 +31,7 @@ pub(crate) fn keep(entries: &[Entry], folder: &Path) -> Result<()> {
         let is_copied = entry.is_copied_in(folder)?;
         let folder = open(folder)?;
         if !is_copied {
-            folder.replace(&entry.copy_name(), &to_bytes(std::slice::from_ref(entry))?)?;
+            folder.replace(&entry.copy_name(), &copy_bytes(entry)?)?;
         }
         // A copy that was found may not be durable yet.
         folder.anchor()?;

@@ -13,8 +13,11 @@ use crate::error::{Error, Result};
 use crate::store::record::object;
 use crate::store::vault::NAME;
 
-/// More than any change of keys leaves; each may cost a second to try.
+/// More than any change of keys leaves.
 pub(crate) const MOST: usize = 8;
+
+/// How many of them may be made of passphrases: each may cost seconds to try, and up to 1 GiB.
+pub(crate) const MOST_PASSPHRASES: usize = 3;
 
 /// One key that a store is written under, held or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,11 +29,28 @@ pub(crate) struct Entry {
     proof: Option<String>,
 }
 
+/// The keys that a vault names, and what binds them to the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyList {
+    pub(crate) entries: Vec<Entry>,
+    seal: Option<String>,
+}
+
+impl KeyList {
+    /// Whether the key that writes has sealed exactly these entries. `None` where there is no seal at all.
+    pub(crate) fn is_sealed_by(&self, writer: &KeyBytes) -> Option<bool> {
+        let seal = self.seal.as_ref()?;
+        Some(seal_of(&self.entries, writer).is_ok_and(|expected| expected == *seal))
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     v: u64,
     keys: Vec<Line>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seal: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -59,7 +79,7 @@ impl Entry {
         let (derivation, mut salt) = (key.derivation(), Salt::default());
         random(&mut salt)?;
         let bytes = key.made_as(derivation, &salt)?.ok_or(Error::NoKey)?;
-        let kid = SealingKey::new(&bytes, &salt).id().to_owned();
+        let kid = SealingKey::bound_id(&bytes, &salt);
         Ok(Self { kid, derivation, salt, proof: None })
     }
 
@@ -69,7 +89,7 @@ impl Entry {
         random(&mut salt)?;
         // A passphrase opens without a salt only what was sealed under the same words as a secret.
         let derivation = if key.needs_salt() { Derivation::Sha256 } else { key.derivation() };
-        let proof = Some(SealingKey::proof(&key.unsalted(), &salt, &kid));
+        let proof = Some(SealingKey::bound_proof(&key.unsalted(), &salt, &kid));
         Ok(Self { kid, derivation, salt, proof })
     }
 
@@ -78,19 +98,42 @@ impl Entry {
     /// # Errors
     /// [`Error::NoMemory`].
     pub(crate) fn find(&self, keys: &[Arc<EncryptionKey>]) -> Result<Option<KeyBytes>> {
+        Ok(self.find_with(keys)?.map(|(_, bytes)| bytes))
+    }
+
+    /// The same, and which of those it is.
+    pub(crate) fn find_with(
+        &self,
+        keys: &[Arc<EncryptionKey>],
+    ) -> Result<Option<(usize, KeyBytes)>> {
         // Passphrases last: each costs some tenths of a second.
-        let (slow, fast): (Vec<_>, Vec<_>) = keys.iter().partition(|key| key.needs_salt());
-        for key in fast.into_iter().chain(slow) {
+        let (slow, fast): (Vec<_>, Vec<_>) =
+            keys.iter().enumerate().partition(|(_, key)| key.needs_salt());
+        for (position, key) in fast.into_iter().chain(slow) {
             if let Some(bytes) = key.made_as(self.derivation, &self.salt)?
-                && self.is_of(&bytes)
+                && (self.is_bound_kind(&bytes) || self.is_older_kind(&bytes))
             {
-                return Ok(Some(bytes));
+                return Ok(Some((position, bytes)));
             }
         }
         Ok(None)
     }
 
-    fn is_of(&self, bytes: &KeyBytes) -> bool {
+    /// The bytes that the key has in this entry, if it can be this one's at all.
+    pub(crate) fn bytes_of(&self, key: &EncryptionKey) -> Result<Option<KeyBytes>> {
+        key.made_as(self.derivation, &self.salt)
+    }
+
+    /// Whether its id says that it stands in vaults with a seal, and in no others beside further keys.
+    pub(crate) fn is_bound_kind(&self, bytes: &KeyBytes) -> bool {
+        match &self.proof {
+            None => SealingKey::bound_id(bytes, &self.salt) == self.kid,
+            Some(proof) => SealingKey::bound_proof(bytes, &self.salt, &self.kid) == *proof,
+        }
+    }
+
+    /// Whether it is of a store that was made before vaults had seals.
+    fn is_older_kind(&self, bytes: &KeyBytes) -> bool {
         match &self.proof {
             None => SealingKey::new(bytes, &self.salt).id() == self.kid,
             Some(proof) => SealingKey::proof(bytes, &self.salt, &self.kid) == *proof,
@@ -99,10 +142,7 @@ impl Entry {
 
     /// The key as this store uses it.
     pub(crate) fn sealing_key(&self, bytes: &KeyBytes) -> SealingKey {
-        match self.proof {
-            None => SealingKey::new(bytes, &self.salt),
-            Some(_) => SealingKey::adopted(bytes, self.kid.clone()),
-        }
+        SealingKey::under(bytes, self.kid.clone())
     }
 
     fn parse(line: Line, damaged: &dyn Fn(&'static str) -> Error, path: &Path) -> Result<Self> {
@@ -149,20 +189,48 @@ impl Entry {
     }
 }
 
-/// The vault's bytes; none that could not be [parsed](parse) again.
-pub(crate) fn to_bytes(entries: &[Entry]) -> Result<Vec<u8>> {
-    if !(1..=MOST).contains(&entries.len()) {
-        return Err(Error::InvalidMessage { reason: "a vault names one to eight keys" });
+/// What binds the entries to the store: only who has the key that writes can tell it.
+fn seal_of(entries: &[Entry], writer: &KeyBytes) -> Result<String> {
+    let lines: Vec<_> = entries.iter().map(Entry::line).collect();
+    let keys = serde_json::to_vec(&lines).map_err(|_| unwritable())?;
+    let first = entries.first().ok_or_else(unwritable)?;
+    Ok(SealingKey::vault_seal(writer, &first.salt, &keys))
+}
+
+fn unwritable() -> Error {
+    Error::InvalidMessage { reason: "the vault could not be written as JSON" }
+}
+
+/// The vault's bytes; none that could not be [parsed](parse) again. `writer` are those of the first entry's key.
+pub(crate) fn sealed_bytes(entries: &[Entry], writer: &KeyBytes) -> Result<Vec<u8>> {
+    let seal = seal_of(entries, writer)?;
+    line(entries, Some(seal))
+}
+
+/// A vault that names one key alone, as a copy of it does: that one needs no seal.
+pub(crate) fn copy_bytes(entry: &Entry) -> Result<Vec<u8>> {
+    line(std::slice::from_ref(entry), None)
+}
+
+fn line(entries: &[Entry], seal: Option<String>) -> Result<Vec<u8>> {
+    if !(1..=MOST).contains(&entries.len()) || passphrases(entries) > MOST_PASSPHRASES {
+        return Err(Error::InvalidMessage {
+            reason: "a vault names one to eight keys, three passphrases at most",
+        });
     }
-    let file = File { v: 1, keys: entries.iter().map(Entry::line).collect() };
-    let mut bytes = serde_json::to_vec(&file)
-        .map_err(|_| Error::InvalidMessage { reason: "the vault could not be written as JSON" })?;
+    let file = File { v: 1, keys: entries.iter().map(Entry::line).collect(), seal };
+    let mut bytes = serde_json::to_vec(&file).map_err(|_| unwritable())?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
+/// How many of the entries are made of passphrases.
+pub(crate) fn passphrases(entries: &[Entry]) -> usize {
+    entries.iter().filter(|entry| entry.is_of_passphrase()).count()
+}
+
 /// What a vault's bytes say. Nothing is derived before all of it has been checked.
-pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<Vec<Entry>> {
+pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<KeyList> {
     let place = || path.display().to_string();
     let damaged = |reason| Error::VaultDamaged { path: path.to_owned(), reason };
     let Some(Version { v }) = object(bytes) else {
@@ -171,18 +239,26 @@ pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<Vec<Entry>> {
     if v > 1 {
         return Err(Error::NewerFormat { place: place(), version: v });
     }
-    let Some(file) = object::<File>(bytes).filter(|file| file.v == 1) else {
+    let Some(File { keys, seal, .. }) = object::<File>(bytes).filter(|file| file.v == 1) else {
         return Err(damaged("it is not a vault of version 1"));
     };
-    match file.keys.len() {
-        0 => Err(damaged("it names no key")),
-        1..=MOST => file.keys.into_iter().map(|line| Entry::parse(line, &damaged, path)).collect(),
-        _ => Err(damaged("it names more keys than any store has had")),
+    if keys.is_empty() {
+        return Err(damaged("it names no key"));
     }
+    if keys.len() > MOST {
+        return Err(damaged("it names more keys than any store has had"));
+    }
+    let entries: Result<Vec<_>> =
+        keys.into_iter().map(|line| Entry::parse(line, &damaged, path)).collect();
+    let entries = entries?;
+    if passphrases(&entries) > MOST_PASSPHRASES {
+        return Err(damaged("it names more passphrases than any store has had"));
+    }
+    Ok(KeyList { entries, seal })
 }
 
-/// The entries of a root's vault; `None` where there is none.
-pub(crate) fn read(root: &dyn Blobs) -> Result<Option<Vec<Entry>>> {
+/// The keys of a root's vault; `None` where there is none.
+pub(crate) fn read(root: &dyn Blobs) -> Result<Option<KeyList>> {
     let bytes = root.read(NAME)?;
     bytes.map(|bytes| parse(&bytes, &root.path().join(NAME))).transpose()
 }
