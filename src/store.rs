@@ -72,6 +72,8 @@ mod power;
 #[cfg(test)]
 mod rekeying;
 #[cfg(test)]
+mod rollback;
+#[cfg(test)]
 mod setbacks;
 
 use std::io::Read;

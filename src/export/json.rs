@@ -122,7 +122,7 @@ fn head(reader: &Reader, tail: &Tail, part: Part) -> Result<Zeroizing<Vec<u8>>> 
     let partial = part != Part::ALL;
     let profile = match partial {
         true => &tail.profile.without_model_words(),
-        false => &*tail.profile,
+        false => &Profile { seq: 0, ..Profile::clone(&tail.profile) },
     };
     let head = Head {
         scope: folder.scope.to_string(),

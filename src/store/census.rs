@@ -174,11 +174,10 @@ impl Census {
         Ok(())
     }
 
-    /// The numbers that should be there or forgotten, and are neither.
-    fn lost(&self, head: HeadState) -> Erased {
+    /// The numbers up to this one that should be there or forgotten, and are neither.
+    fn lost(&self, told: u64) -> Erased {
         let mut accounted = self.accounted();
-        accounted
-            .extend(std::iter::once(head.seq().saturating_add(1)..=head.seq().saturating_add(1)));
+        accounted.extend(std::iter::once(told.saturating_add(1)..=told.saturating_add(1)));
         self.gone(accounted.holes())
     }
 
@@ -203,8 +202,8 @@ impl Census {
     }
 
     /// Whether something seems to be lost, or to have come back.
-    pub(crate) fn is_doubtful(&self, head: HeadState) -> bool {
-        self.lost(head).count() > 0 || self.holds_erased()
+    pub(crate) fn is_doubtful(&self, told: u64) -> bool {
+        self.lost(told).count() > 0 || self.holds_erased()
     }
 
     fn holds_erased(&self) -> bool {
@@ -213,8 +212,8 @@ impl Census {
 
     /// Looks again at what is doubtful: a listing is no snapshot, and others may have appended, forgotten and packed
     /// during the count. Certain while nobody writes.
-    pub(crate) fn look_again(&mut self, folder: &Folder, head: HeadState) -> Result<()> {
-        let lost = self.lost(head);
+    pub(crate) fn look_again(&mut self, folder: &Folder, told: u64) -> Result<()> {
+        let lost = self.lost(told);
         let highest = self.opened.highest();
         let Listing { names, packs, .. } = folder.list()?;
         let unopenable = self.unopenable.iter().map(RecordName::to_string);
@@ -252,6 +251,14 @@ impl Census {
         Ok(())
     }
 
+    /// The number of the newest record of what was forgotten, if the head tells of it and neither it nor a later one opens.
+    fn lost_forget(&self, head: HeadState) -> Option<u64> {
+        let HeadState::Known(head) = head else { return None };
+        let told = Some(head.forget()).filter(|seq| *seq > 0 && !self.closed().contains(*seq))?;
+        let is_there = self.opened.names().any(|name| name.is_forget() && name.seq >= told);
+        (!is_there).then_some(told)
+    }
+
     /// Names the references to artifacts that the settings do not list.
     pub(crate) fn dangle(&mut self, folder: &Folder) -> Result<()> {
         let referred = std::mem::take(&mut self.referred);
@@ -272,7 +279,8 @@ impl Census {
         Ok(())
     }
 
-    pub(crate) fn report(mut self, head: HeadState) -> Report {
+    /// What it amounts to, beside a head and where the numbers are said to go up to this one.
+    pub(crate) fn report(mut self, head: HeadState, told: u64) -> Report {
         self.loose.sort_unstable();
         let duplicates = self.opened.by_number().flat_map(|names| names.iter().skip(1).copied());
         let duplicates = duplicates.map(|name| FindingKind::Duplicate.in_file(self.place_of(name)));
@@ -285,13 +293,16 @@ impl Census {
         let accounted = self.accounted();
         let present = accounted.ranges().last().map_or(0, |range| *range.end());
         let missing = self.gone(accounted.holes());
-        let cut = match head {
-            HeadState::Known(head) if head.seq > present => {
-                self.gone(std::iter::once(present + 1..=head.seq))
-            }
-            _ => Erased::default(),
+        let cut = match told > present {
+            true => self.gone(std::iter::once(present + 1..=told)),
+            false => Erased::default(),
         };
-        for (kind, gone) in [(FindingKind::Missing, missing), (FindingKind::CutTail, cut)] {
+        let forget: Erased = self.lost_forget(head).map(|seq| seq..=seq).into_iter().collect();
+        for (kind, gone) in [
+            (FindingKind::Missing, missing.without(&forget)),
+            (FindingKind::CutTail, cut.without(&forget)),
+            (FindingKind::ForgetMissing, forget),
+        ] {
             let at = |range: RangeInclusive<u64>| kind.clone().at(*range.start(), *range.end());
             self.findings.extend(gone.ranges().map(at));
         }
@@ -318,7 +329,7 @@ impl Census {
             ends.and_then(|(first, last)| first.time.timestamp().zip(last.time.timestamp()));
         Report {
             messages,
-            last_seq: present.max(head.seq()),
+            last_seq: present.max(told),
             forgotten: self.erased.count(),
             times,
             findings: self.findings,

@@ -64,6 +64,8 @@ pub enum FindingKind {
     Missing,
     /// The head says that the conversation once went further.
     CutTail,
+    /// The head tells of a record of what was forgotten, and it is gone.
+    ForgetMissing,
     /// There are records but no head.
     HeadMissing,
     /// The head does not open.
@@ -146,6 +148,7 @@ impl FindingKind {
             Self::Unreadable(_) => "unreadable",
             Self::Missing => "missing",
             Self::CutTail => "cut-tail",
+            Self::ForgetMissing => "forget-missing",
             Self::HeadMissing => "head-missing",
             Self::HeadDamaged => "head-damaged",
             Self::VaultMissing => "vault-missing",
@@ -262,7 +265,10 @@ impl fmt::Display for FindingKind {
             }
             Self::Missing => f.write_str("neither there nor recorded as forgotten: lost or taken away"),
             Self::CutTail => f.write_str(
-                "the head says that these were written: the newest records were lost or taken away",
+                "the head or the settings say that these were written: the newest records were lost or taken away",
+            ),
+            Self::ForgetMissing => f.write_str(
+                "the head tells of a record here of what was forgotten, and it is gone: what was forgotten may have been put back",
             ),
             Self::HeadMissing => f.write_str(
                 "there is no head, so newest records that were taken away would go unnoticed",
@@ -334,6 +340,9 @@ impl Finding {
             Kind::Unreadable(_) => "check the disk and the file's mode, then look again",
             Kind::Missing | Kind::CutTail | Kind::Vanished => {
                 "restore them from a backup, or record each as gone: `sottovoce forget NUMBER`"
+            }
+            Kind::ForgetMissing => {
+                "restore it from a backup, or forget once more what should be gone: `sottovoce forget NUMBER`"
             }
             Kind::HeadMissing | Kind::HeadDamaged => {
                 "`sottovoce repair` writes a new one from the records that are there"

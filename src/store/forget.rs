@@ -83,6 +83,7 @@ pub(crate) fn erase(
     cabinet::delete(pen, tail, moved.iter().map(String::as_str))?;
     let name = pen.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
     tail.last_seq = name.seq;
+    tail.forgets.push(name);
     pen.acknowledge(tail)?;
 
     let Listing { mut names, mut packs, .. } = pen.folder.list()?;

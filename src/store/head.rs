@@ -28,12 +28,20 @@ pub(crate) struct Head {
     /// Tells heads apart between which somebody else has changed names: what was remembered before is no longer all
     /// there is.
     since: u32,
+    /// The number of the newest record of what was forgotten, 0 where nothing was.
+    forget: u64,
+    /// The number under which the list of conversations has this one, 0 where it has not.
+    listed: u64,
     newest: [Option<(NameTime, RecordKind)>; NAMED],
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+fn is_nothing(run: &(u32, u64, u64)) -> bool {
+    *run == (0, 0, 0)
 }
 
 /// As it is written.
@@ -46,8 +54,12 @@ struct Text<'a> {
     mark: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     packs: Option<u64>,
+    /// Only in heads of earlier versions.
     #[serde(default, skip_serializing_if = "is_zero")]
     since: u32,
+    /// `since`, `forget` and `listed`, without their names: the room is needed for the newest.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    run: (u32, u64, u64),
     newest: &'a str,
 }
 
@@ -80,6 +92,16 @@ impl Head {
         Self { profile: rev, ..self }
     }
 
+    /// The number of the newest record of what was forgotten that there has been.
+    pub(crate) fn forget(&self) -> u64 {
+        self.forget
+    }
+
+    /// The same after that record of what was forgotten, unless there has been a later one.
+    pub(crate) fn with_forget(self, seq: u64) -> Self {
+        Self { forget: self.forget.max(seq), ..self }
+    }
+
     /// The same of another run of heads, which a mark that was not there before tells apart. It says less of its newest
     /// then: its place is taken before theirs.
     pub(crate) fn since(self, mark: u64) -> Self {
@@ -99,8 +121,9 @@ impl Head {
     }
 
     fn text(&self, newest: &str) -> String {
-        let Self { seq, profile, mark, packs, since, .. } = *self;
-        serde_json::to_string(&Text { seq, profile, mark, packs, since, newest })
+        let Self { seq, profile, mark, packs, since, forget, listed, .. } = *self;
+        let run = (since, forget, listed);
+        serde_json::to_string(&Text { seq, profile, mark, packs, since: 0, run, newest })
             .unwrap_or_default()
     }
 
@@ -114,7 +137,7 @@ impl Head {
     }
 
     pub(crate) fn parse(plaintext: &[u8]) -> Option<Self> {
-        let Text { seq, profile, mark, packs, since, newest: text } =
+        let Text { seq, profile, mark, packs, since, run, newest: text } =
             object(plaintext).filter(|_| plaintext.len() == LENGTH)?;
         let mut newest = [None; NAMED];
         let items = text.as_bytes().chunks(ITEM);
@@ -126,7 +149,8 @@ impl Head {
             let time = NameTime::from_digits(digits)?;
             *place = Some((time, RecordKind::of_letter(*letter)?));
         }
-        Some(Self { seq, profile, mark, packs, since, newest })
+        let (since, forget, listed) = if is_nothing(&run) { (since, 0, 0) } else { run };
+        Some(Self { seq, profile, mark, packs, since, forget, listed, newest })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::crypto::SealingKey;
+use crate::crypto::{SealingKey, random};
 use crate::error::{Error, Result};
 use crate::store::document::{self, Document};
 use crate::store::erased::Erased;
@@ -176,8 +176,9 @@ impl Pen<'_> {
         self.restore_profile(tail, profile)
     }
 
-    /// Puts settings in place of those before, with the revision that they have.
-    pub(crate) fn restore_profile(&self, tail: &mut Tail, profile: Profile) -> Result<()> {
+    /// Puts settings in place of those before, with the revision that they have. They bear witness to the highest number.
+    pub(crate) fn restore_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
+        profile.seq = tail.last_seq;
         let plaintext = serde_json::to_vec(&profile)
             .ok()
             .filter(|plaintext| plaintext.len() <= LONGEST_RECORD)
@@ -192,7 +193,10 @@ impl Pen<'_> {
 
     /// Makes a head where there is none, durably.
     pub(crate) fn make_head(&self, tail: &mut Tail) -> Result<()> {
-        let head = Head::default().with_profile(tail.profile.rev);
+        let mut run = [0; 8];
+        random(&mut run)?;
+        let head = Head::default().since(u64::from_be_bytes(run));
+        let head = head.with_profile(tail.profile.rev).with_forget(tail.last_forget());
         let head = head.after(tail.last_seq, (None, None), tail.names());
         let line = self.folder.seal_head(self.key, head)?;
         self.folder.blobs.replace(head::NAME, &line)?;

@@ -30,6 +30,9 @@ use crate::store::retention::Retention;
 #[non_exhaustive]
 pub struct Profile {
     pub(crate) rev: u64,
+    /// The highest number given when they were written: a head that tells of a lower one was put back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) seq: u64,
     /// Whether nobody knows what the settings say, so that no stored message is context.
     #[serde(skip)]
     pub(crate) is_unknown: bool,
@@ -97,6 +100,11 @@ pub struct Profile {
     /// Whether a repair went on without the settings that were there, so that a backup may bring the persona back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) were_lost: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
@@ -442,7 +450,13 @@ pub(crate) fn read(
 ) -> Result<(Arc<Profile>, Option<Finding>)> {
     let found = |kind: FindingKind| Some(kind.in_file(Document::Profile.file_name()));
     let rev = match head {
-        HeadState::Known(head) if head.profile() == 0 => return Ok((Arc::default(), None)),
+        HeadState::Known(head) if head.profile() == 0 => {
+            // Whoever made them was interrupted, or the head was put back: what does not open is nobody's.
+            let first =
+                document::open(folder, Document::Profile)?.and_then(std::result::Result::ok);
+            let first = first.and_then(|plaintext| object::<Profile>(&plaintext));
+            return Ok((first.map(Arc::new).unwrap_or_default(), None));
+        }
         HeadState::Known(head) => Some(head.profile()),
         HeadState::Absent | HeadState::Damaged => None,
     };

@@ -242,10 +242,18 @@ impl Tail {
         self.messages.iter().rev().map(|message| message.name)
     }
 
+    /// The number of the newest record of what was forgotten, as far as it is there.
+    pub(crate) fn last_forget(&self) -> u64 {
+        self.forgets.iter().map(|name| name.seq).max().unwrap_or(0)
+    }
+
     /// The head that tells of this, in a folder with that mark.
     pub(crate) fn head_after(&self, marks: (Option<u64>, Option<u64>)) -> Option<Head> {
         match self.head {
-            HeadState::Known(head) => Some(head.after(self.last_seq, marks, self.names())),
+            HeadState::Known(head) => {
+                let head = head.with_forget(self.last_forget());
+                Some(head.after(self.last_seq, marks, self.names()))
+            }
             HeadState::Absent | HeadState::Damaged => None,
         }
     }

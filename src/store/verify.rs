@@ -50,6 +50,8 @@ impl Report {
 pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Report> {
     // The head before the listing, so that records appended meanwhile are no contradiction.
     let (_, head) = folder.head()?;
+    let (settings, _) = profile::read(folder, head, None)?;
+    let told = head.seq().max(settings.seq);
     let mut listing = folder.list()?;
     listing.names.sort_unstable();
     let mut total = listing.names.len();
@@ -82,12 +84,12 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     census.findings.append(&mut folder.unbound_keys()?);
     // What was packed or merged under this check is somewhere else now.
     for _ in 0..LOOKS {
-        if census.is_doubtful(head) {
-            census.look_again(folder, head)?;
+        if census.is_doubtful(told) {
+            census.look_again(folder, told)?;
         }
     }
-    if census.is_doubtful(head)
-        && folder.settled(|| census.look_again(folder, head))?.is_none()
+    if census.is_doubtful(told)
+        && folder.settled(|| census.look_again(folder, told))?.is_none()
         && let HeadState::Known(head) = head
     {
         // Writers do not stop: what is beyond the head as it was may only be half published.
@@ -95,7 +97,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     }
     place(&mut census, folder, listing.names)?;
     census.dangle(folder)?;
-    Ok(census.report(head))
+    Ok(census.report(head, told))
 }
 
 /// What is wrong with settings, snapshots and artifacts. Where something seems to be, it is looked at again while nobody writes: a

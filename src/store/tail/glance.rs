@@ -23,6 +23,9 @@ impl Tail {
         let (profile, None) = profile::read(folder, HeadState::Known(head), None)? else {
             return Ok(None);
         };
+        if profile.seq > head.seq {
+            return Ok(None);
+        }
         let retention = profile.retention.unwrap_or(folder.retention);
         let wanted = n.max(1).max(retention.needed());
         let names: Vec<_> = head.newest().take(wanted).collect();

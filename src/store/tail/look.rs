@@ -139,6 +139,7 @@ impl Tail {
         skipped.extend(unsettled);
         let retention = profile.retention.unwrap_or(folder.retention);
         let mut returned: Vec<_> = names.extract_if(.., |name| erased.contains(name.seq)).collect();
+        let highest_forget = opened.iter().map(|(name, _)| name.seq).max().unwrap_or(0);
         let (in_force, mut replaced) = Forgets::settle(opened, &erased);
         returned.append(&mut replaced);
 
@@ -162,12 +163,19 @@ impl Tail {
         else {
             return Ok(Look::Moved);
         };
-        if acknowledged > present {
+        // The head may have been put back. The settings say how far it went when they were written, and so does whoever
+        // has read a head of the same run.
+        let told = acknowledged.max(profile.seq).max(remembered(known, head));
+        let forget_gone = lost_forget(head, highest_forget, &skipped);
+        if told > present || forget_gone.is_some() {
             // A listing is no snapshot: it may show neither of two forget records of which one replaces the other.
             if view != View::Alone && folder.head_bytes()? != head_bytes {
                 return Ok(Look::Moved);
             }
-            skipped.push(FindingKind::CutTail.at(present + 1, acknowledged));
+            if told > present {
+                skipped.push(FindingKind::CutTail.at(present + 1, told));
+            }
+            skipped.extend(forget_gone.map(|seq| FindingKind::ForgetMissing.at(seq, seq)));
         }
         if head == HeadState::Damaged {
             skipped.push(FindingKind::HeadDamaged.in_file("head"));
@@ -176,7 +184,7 @@ impl Tail {
         let mut tail = Self {
             head_bytes,
             head,
-            last_seq: acknowledged.max(present),
+            last_seq: told.max(present),
             newest: in_force.iter().map(|name| name.time).max().unwrap_or(NameTime::MIN),
             returned,
             overgrown: overgrown(&listing.packs, &erased, &in_force),
@@ -259,6 +267,26 @@ impl Tail {
         }
         Ok(true)
     }
+}
+
+/// The highest number that an earlier look at this conversation has shown, if what it knows of heads still counts.
+fn remembered(known: Option<&Tail>, now: HeadState) -> u64 {
+    match (known, now) {
+        (Some(known), HeadState::Known(now)) if known.is_sound() => match known.head {
+            HeadState::Known(then) if then.is_of_one_run_with(&now) => known.last_seq,
+            _ => 0,
+        },
+        _ => 0,
+    }
+}
+
+/// The number of the newest record of what was forgotten, if the head tells of it and it is not there.
+fn lost_forget(head: HeadState, highest: u64, skipped: &[Finding]) -> Option<u64> {
+    let HeadState::Known(head) = head else { return None };
+    let told = head.forget();
+    // What does not open is reported for itself.
+    let is_told_of = || skipped.iter().any(|found| found.seqs == Some((told, told)));
+    (told > highest && !is_told_of()).then_some(told)
 }
 
 /// The packs that may hold forgotten records: their count is not that of the numbers that should be in them.

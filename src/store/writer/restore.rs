@@ -85,6 +85,7 @@ impl Writer {
                         })?;
                         let name = pen.folder.publish(pen.key, name, &plaintext)?;
                         tail.last_seq = name.seq;
+                        tail.forgets.push(name);
                         pen.acknowledge(tail)?;
                         *tail = Tail::load_alone(pen.folder, 0, None)?;
                     }
