@@ -2,7 +2,9 @@
 
 use std::fmt::Debug;
 use std::sync::Mutex;
+use std::time::SystemTime;
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Unit, Zoned};
 
 /// Where the crate gets the time from.
@@ -18,9 +20,18 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     fn now(&self) -> Zoned {
         #[expect(clippy::disallowed_methods, reason = "this is the place")]
-        let now = Zoned::now();
+        let now = moment(SystemTime::now()).to_zoned(TimeZone::system());
         now.round(Unit::Millisecond).unwrap_or(now)
     }
+}
+
+/// A moment of the system's clock, which may show years that have no date; the end of time nearest to it then.
+fn moment(now: SystemTime) -> Timestamp {
+    let end = match now.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(_) => Timestamp::MAX,
+        Err(_) => Timestamp::MIN,
+    };
+    Timestamp::try_from(now).unwrap_or(end)
 }
 
 /// A clock that stands still until it is moved: for tests and reproducible prompts.
@@ -59,5 +70,36 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Zoned {
         self.lock().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_clock_beyond_the_year_9999_is_an_error_and_no_panic() {
+        for seconds in [253_402_300_800, 300_000_000_000, i64::MAX as u64] {
+            let Some(now) = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds)) else {
+                continue;
+            };
+            let now = moment(now);
+            assert_eq!(now, Timestamp::MAX);
+            // What is shown of it does not panic either, in whatever zone.
+            for zone in [TimeZone::UTC, TimeZone::fixed(jiff::tz::offset(14))] {
+                assert!(
+                    now.to_zoned(zone)
+                        .round(Unit::Millisecond)
+                        .map_or(true, |at| at.year() >= 9999)
+                );
+            }
+        }
+        if let Some(now) = SystemTime::UNIX_EPOCH.checked_sub(Duration::from_secs(1 << 40)) {
+            assert_eq!(moment(now), Timestamp::MIN);
+        }
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_756_000_000);
+        assert_eq!(moment(now).as_second(), 1_756_000_000);
     }
 }

@@ -139,7 +139,7 @@ pub use store::{
     Cleaned, Cleared, Compaction, ConversationStore, Document, FileConversationStore, Finding,
     FindingKind, Forgotten, Inventory, Mending, NewArtifact, Packed, Profile, ProfileChange,
     Progress, Reading, Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report, Retention,
-    SavedMessage, Snapshot, Spent, Stats, StoreKey, StoreOptions, StoredMessage,
+    SavedMessage, Snapshot, Spent, Stats, StoreInventory, StoreKey, StoreOptions, StoredMessage,
     artifact_references, find_artifact, keep_salt, make_vault, scopes, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};

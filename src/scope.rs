@@ -47,6 +47,9 @@ pub enum Scope {
         /// The name.
         id: String,
     },
+    /// The list of all others, which only the library writes.
+    #[doc(hidden)]
+    Catalog,
 }
 
 /// The folders of a root that hold other scopes than [`Scope::Default`].
@@ -63,6 +66,7 @@ impl Scope {
             Self::Dm { user } => vec!["dm", user],
             Self::Guild { guild, channel, user } => vec!["guild", guild, channel, user],
             Self::Named { id } => vec!["named", id],
+            Self::Catalog => vec!["catalog"],
         }
     }
 
@@ -79,6 +83,9 @@ impl Scope {
                 vec![guilds, encode(guild)?, encode(channel)?, encode(user)?]
             }
             Self::Named { id } => vec![conversations, encode(id)?],
+            Self::Catalog => {
+                return Err(Error::InvalidScope { reason: "the catalog is the library's own" });
+            }
         })
     }
 }

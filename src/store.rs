@@ -3,6 +3,7 @@
 pub(crate) mod artifact;
 pub(crate) mod backup;
 pub(crate) mod bulk;
+pub(crate) mod catalog;
 pub(crate) mod census;
 pub(crate) mod cleanup;
 pub(crate) mod compaction;
@@ -54,6 +55,8 @@ mod binding;
 #[cfg(test)]
 mod cabinets;
 #[cfg(test)]
+mod cataloguing;
+#[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod crashes;
@@ -88,6 +91,7 @@ pub use artifact::contents::ArtifactContents;
 pub use artifact::lines::ArtifactLines;
 pub use artifact::references::ArtifactReferences;
 pub use artifact::{AddedArtifact, Artifact, ArtifactKind, NewArtifact, artifact_references};
+pub use catalog::inventory::StoreInventory;
 pub use cleanup::Cleaned;
 pub use compaction::Compaction;
 pub use document::Document;

@@ -41,8 +41,10 @@ impl Conversation {
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, "a snapshot has no summary"),
         }
-        self.store.save_snapshot(snapshot.clone()).await?;
-        Ok(snapshot)
+        let id = snapshot.id.clone();
+        self.store.save_snapshot(snapshot).await?;
+        // What was forgotten meanwhile is not in it.
+        self.store.read_snapshot(&id).await?.ok_or(Error::NoSuchSnapshot { nearest: Vec::new() })
     }
 
     /// The snapshot of that id, or of the only one that begins so.

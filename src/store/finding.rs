@@ -78,7 +78,9 @@ pub enum FindingKind {
     SecondName,
     /// What an interrupted write left behind. It is removed at the next append.
     Leftover,
-    /// The conversation's settings, a snapshot or an artifact: said to be there, and gone.
+    /// A conversation that was on the list of all and is not, though it was not removed since.
+    Unlisted,
+    /// The conversation's settings, a snapshot or an artifact, or a whole conversation: said to be there, and gone.
     Absent,
     /// An older state of the conversation's settings or of a snapshot was put back.
     Outdated,
@@ -155,6 +157,7 @@ impl FindingKind {
             Self::Returned => "returned",
             Self::SecondName => "second-name",
             Self::Leftover => "leftover",
+            Self::Unlisted => "unlisted",
             Self::Absent => "absent",
             Self::Outdated => "outdated",
             Self::Dangling { .. } => "dangling",
@@ -249,6 +252,9 @@ impl fmt::Display for FindingKind {
             ),
             Self::Doubled => f.write_str(
                 "holds records that are elsewhere as well, as an interruption leaves them; each counts once",
+            ),
+            Self::Unlisted => f.write_str(
+                "a conversation that was removed, or that an older list of all does not name: one of both was put back",
             ),
             Self::Absent => f.write_str("it should be there, and is gone: lost, or taken away"),
             Self::Outdated => f.write_str("an older state of it was put back, as by a backup"),
@@ -353,8 +359,11 @@ impl Finding {
             Kind::Returned | Kind::Leftover | Kind::Doubled => {
                 "`sottovoce repair` tidies up at once"
             }
+            Kind::Unlisted => {
+                "if it is yours, `sottovoce repair --catalog` enters it again; if it was removed, remove it once more"
+            }
             Kind::Absent | Kind::Outdated => {
-                "restore the newest from a backup, or go on without it: `sottovoce repair`"
+                "restore the newest from a backup, or go on without it: `sottovoce repair`, for a whole conversation `sottovoce repair --catalog`"
             }
             Kind::SecondName => "find the other name and remove it: `find / -samefile FILE`",
             Kind::RolledBack | Kind::Unforgotten | Kind::Replaced => {

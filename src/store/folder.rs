@@ -13,6 +13,7 @@ use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, Scratch, SealingK
 use crate::error::{Error, Result};
 use crate::scope::{BACKUPS, SCOPE_FOLDERS, Scope};
 use crate::store::artifact::cabinet;
+use crate::store::catalog;
 use crate::store::document::Document;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
@@ -299,6 +300,7 @@ impl Folder {
                 _ if name == quarantine::FOLDER.as_bytes() => {}
                 _ if SIDECARS.contains(&name) || Document::is_name(name) => {}
                 _ if at_root && SCOPE_FOLDERS.iter().any(|other| other.as_bytes() == name) => {}
+                (_, EntryKind::Folder) if at_root && name == catalog::FOLDER.as_bytes() => {}
                 // Sealed files of their own, which an import examines.
                 (_, EntryKind::Folder) if at_root && name == BACKUPS.as_bytes() => {}
                 _ if name.starts_with(TEMPORARY.as_bytes()) => {

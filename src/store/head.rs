@@ -92,6 +92,16 @@ impl Head {
         Self { profile: rev, ..self }
     }
 
+    /// The number under which the catalog has the conversation; 0 where it has not.
+    pub(crate) fn listed(&self) -> u64 {
+        self.listed
+    }
+
+    /// The same of a conversation that the catalog has under that number.
+    pub(crate) fn with_listed(self, number: u64) -> Self {
+        Self { listed: number, ..self }
+    }
+
     /// The number of the newest record of what was forgotten that there has been.
     pub(crate) fn forget(&self) -> u64 {
         self.forget
@@ -177,6 +187,8 @@ mod tests {
         for seq in [0, 1, 9_999, 1_000_000, u64::MAX] {
             for mark in [None, Some(0), Some(u64::MAX)] {
                 let head = mark.map_or(Head::default(), |mark| Head::default().since(mark));
+                let usual = seq.min(1_000_000);
+                let head = head.with_forget(usual).with_listed(usual.min(10_000));
                 let head = head.after(seq, (mark, mark), named(seq).into_iter());
                 let text = head.to_plaintext();
                 assert_eq!(text.len(), LENGTH);
@@ -184,7 +196,10 @@ mod tests {
                 assert_eq!((parsed.seq, parsed.mark, parsed.packs), (seq, mark, mark));
                 assert!(parsed.is_of_one_run_with(&head));
                 let names: Vec<_> = parsed.newest().collect();
-                assert!(names.len() >= seq.min(7) as usize, "{}", names.len());
+                // A prompt wants the six newest.
+                let least = if seq == usual { 6 } else { 5 };
+                assert!(names.len() >= seq.min(least) as usize, "{}", names.len());
+                assert_eq!((parsed.forget(), parsed.listed()), (usual, usual.min(10_000)));
                 assert_eq!(names, named(seq)[..names.len()]);
             }
         }

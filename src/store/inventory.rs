@@ -27,7 +27,7 @@ pub struct Inventory {
     v: u64,
     /// The key that wrote then; empty where the vault was missing.
     kid: String,
-    scope: Vec<String>,
+    pub(crate) scope: Vec<String>,
     /// The highest number given.
     last: u64,
     forgotten: Vec<(u64, u64)>,

@@ -131,6 +131,50 @@ async fn whoever_was_reading_meanwhile_tells_of_a_head_put_back() {
 }
 
 #[tokio::test]
+async fn a_snapshot_of_what_is_forgotten_while_it_is_saved_is_not_kept_empty() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs).await;
+    appended(&store, 1..=3).await;
+    let saved = |seqs: &[u64]| {
+        let saved = seqs.iter().map(|seq| super::SavedMessage::new(*seq, said(*seq))).collect();
+        let at = "2025-08-24T17:00:00Z".parse().unwrap();
+        super::Snapshot::new(at, (at, at), saved).unwrap()
+    };
+    // The model writes its summary, and somebody else forgets all of it.
+    open(&blobs).await.forget(&[1..=3]).await.unwrap();
+    let refused = store.save_snapshot(saved(&[1, 2, 3])).await;
+    assert!(matches!(refused, Err(crate::Error::InvalidMessage { .. })), "{refused:?}");
+    assert!(store.snapshots().await.unwrap().0.is_empty());
+    // Another conversation has begun in its place.
+    let store = open(&Arc::new(MemoryBlobs::default())).await;
+    assert!(store.save_snapshot(saved(&[1, 2, 3])).await.is_err());
+    appended(&store, 1..=2).await;
+    store.forget(&[1..=1]).await.unwrap();
+    store.save_snapshot(saved(&[1, 2])).await.unwrap();
+    assert_eq!(store.snapshots().await.unwrap().0[0].messages.len(), 1);
+}
+
+#[tokio::test]
+async fn under_a_clock_at_either_end_of_time_nothing_panics() {
+    let blobs: Arc<dyn Blobs> = Arc::new(MemoryBlobs::default());
+    let clock = Arc::new(crate::clock::ManualClock::at_utc(jiff::Timestamp::MIN));
+    let key = EncryptionKey::from_secret("a secret of the tests of rollbacks").unwrap();
+    let options = StoreOptions::new(key).clock(clock.clone());
+    let store = options.open_blobs(blobs.clone(), blobs).await.unwrap();
+    let at = |now| crate::ChatMessage::at(crate::ChatRole::User, "x", now);
+    let refused = store.append_message(at(jiff::Timestamp::MIN)).await;
+    assert!(matches!(refused, Err(crate::Error::InvalidMessage { .. })), "{refused:?}");
+    // What the system's clock shows is never later.
+    clock.set(jiff::Timestamp::MAX.to_zoned(jiff::tz::TimeZone::UTC));
+    store.append_message(at(jiff::Timestamp::MAX)).await.unwrap();
+    store.clear().await.unwrap();
+    store.forget(&[1..=1]).await.unwrap();
+    store.cleanup().await.unwrap();
+    store.append_message(at(jiff::Timestamp::MAX)).await.unwrap();
+    assert!(store.verify(|_| {}).await.unwrap().findings.is_empty());
+}
+
+#[tokio::test]
 async fn a_head_that_lags_behind_after_a_power_cut_is_no_contradiction() {
     let blobs = Arc::new(MemoryBlobs::default());
     let store = open(&blobs).await;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::error::Result;
 use crate::scope::{Scope, ScopeKind};
+use crate::store::catalog;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::head;
 use crate::store::name::RecordName;
@@ -21,8 +22,7 @@ pub fn scopes(root: &Path) -> Result<Vec<Scope>> {
     let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root, &[])?);
     let mut scopes = Vec::new();
     for place in places(&root, &mut Vec::new())? {
-        let is_written = place.blobs.links(head::NAME)? > 0 || holds_records_itself(&*place.blobs)?;
-        if is_written {
+        if place.scope != Scope::Catalog && is_written(&*place.blobs)? {
             scopes.push(place.scope);
         }
     }
@@ -37,14 +37,16 @@ pub(crate) fn heads(root: &Path) -> Result<Vec<(Scope, Option<Vec<u8>>)>> {
     for place in places(&root, &mut Vec::new())? {
         // Who opens the conversation is told what is wrong with it.
         let head = place.blobs.read(head::NAME).unwrap_or_default();
-        if head.is_some()
-            || place.blobs.links(head::NAME)? > 0
-            || holds_records_itself(&*place.blobs)?
-        {
+        if place.scope != Scope::Catalog && (head.is_some() || is_written(&*place.blobs)?) {
             heads.push((place.scope, head));
         }
     }
     Ok(heads)
+}
+
+/// Whether a conversation in that folder was ever written to.
+pub(crate) fn is_written(blobs: &dyn Blobs) -> Result<bool> {
+    Ok(blobs.links(head::NAME)? > 0 || holds_records_itself(blobs)?)
 }
 
 /// Whether a folder's own records have lost their head.
@@ -75,8 +77,15 @@ pub(crate) fn places(root: &Arc<dyn Blobs>, findings: &mut Vec<Finding>) -> Resu
     let mut strange = Vec::new();
     let tops = folders(&**root, "", &mut strange)?;
     // A link in the place of conversations is in the way; one beside them is nobody's.
-    let is_top = |name: &str| ScopeKind::ALL.iter().any(|kind| kind.folder() == name);
+    let is_top = |name: &str| {
+        name == catalog::FOLDER || ScopeKind::ALL.iter().any(|kind| kind.folder() == name)
+    };
     findings.extend(strange.into_iter().filter(|found| found.file.as_deref().is_some_and(is_top)));
+    if tops.iter().any(|name| name == catalog::FOLDER) {
+        let blobs = root.folder(catalog::FOLDER);
+        let below = format!("{}/", catalog::FOLDER);
+        places.push(Place { scope: Scope::Catalog, blobs, below });
+    }
     for kind in ScopeKind::ALL {
         let top = tops.iter().filter(|name| *name == kind.folder());
         let mut level: Vec<_> = top.map(|name| (vec![name.clone()], root.folder(name))).collect();

@@ -13,6 +13,7 @@ use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::crypto::{EncryptionKey, Envelope, KeyBytes, Malformed, SealingKey};
 use crate::error::{Error, Result};
 use crate::scope::SCOPE_FOLDERS;
+use crate::store::catalog;
 use crate::store::document::Document;
 use crate::store::head;
 use crate::store::name::RecordName;
@@ -319,7 +320,7 @@ pub(crate) fn holds_records(root: &dyn Blobs) -> Result<bool> {
     root.list(&mut |name, kind| {
         let Ok(name) = str::from_utf8(name) else { return };
         if kind == EntryKind::Folder {
-            let others = SCOPE_FOLDERS.iter().chain(&[pack::FOLDER]);
+            let others = SCOPE_FOLDERS.iter().chain(&[pack::FOLDER, catalog::FOLDER]);
             folders.extend(others.copied().find(|other| *other == name));
         } else if name == head::NAME
             || Document::is_name(name.as_bytes())

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::artifact::cabinet;
 use crate::store::bulk::Batch;
+use crate::store::catalog;
 use crate::store::cleanup::{self, Cleaned};
 use crate::store::draft::{Arrival, Dating, Draft, Limits};
 use crate::store::forget::{self, Forgotten, Unread};
@@ -247,6 +248,7 @@ impl Writer {
             (false, false) => Before::Unknown,
             (false, true) => Before::Known,
         };
+        let known = if before == Before::Known { None } else { reader.known() };
         if before != Before::Known {
             // Up to the root and beyond, before anything is acknowledged beside or below what others have left.
             folder.packs.anchor()?;
@@ -256,10 +258,15 @@ impl Writer {
             reader.install(None);
         }
         let mut tail = newest_end(&reader)?;
+        if let Some(known) = known {
+            tail.recall(&known);
+        }
         let pen = Pen { folder, key };
         let packer = &mut self.packer;
+        let is_new = tail.is_fresh();
         let outcome = prepare(&pen, &mut tail, packer, before).and_then(|()| {
             self.swept = true;
+            catalog::enter(&pen, &mut tail, &self.limits, is_new);
             work(&pen, &mut tail, packer)
         });
         // What is acknowledged stays so: a folder without its mark is only looked at more often.

@@ -205,6 +205,17 @@ impl Stores<'_> {
         self.keys.clone()
     }
 
+    /// How what all conversations have in common is looked at.
+    pub(crate) fn options(&self) -> Result<StoreOptions, Failure> {
+        let mut keys = self.keys.iter().cloned();
+        let first = match keys.next() {
+            Some(first) => StoreOptions::new(first),
+            None => StoreOptions::new(EncryptionKey::generate()?),
+        };
+        let options = keys.fold(first, StoreOptions::also_with);
+        Ok(options.clock(Arc::clone(&self.clock)))
+    }
+
     /// Opens one, in memory where there are no keys yet.
     pub(crate) async fn open(&self, scope: Scope) -> Result<FileConversationStore, Failure> {
         if self.keys.is_empty() {

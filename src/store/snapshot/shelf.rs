@@ -41,8 +41,18 @@ pub(crate) fn list(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>,
 pub(crate) fn save(pen: &Pen<'_>, tail: &mut Tail, mut snapshot: Snapshot) -> Result<()> {
     check_id(&snapshot.id)?;
     pen.check_settings(tail)?;
-    let forgotten = tail.erased.clone();
+    let (held_any, is_imported) = (!snapshot.messages.is_empty(), snapshot.is_imported());
+    let mut forgotten = tail.erased.clone();
+    if !is_imported {
+        // The whole conversation may have gone meanwhile, and another begun in its place.
+        forgotten.extend(std::iter::once(tail.last_seq.saturating_add(1)..=u64::MAX));
+    }
     snapshot.withdraw(&forgotten);
+    if held_any && snapshot.messages.is_empty() {
+        return Err(Error::InvalidMessage {
+            reason: "everything in the snapshot was forgotten meanwhile",
+        });
+    }
     let before = match open(pen.folder, &snapshot.id, 0)? {
         Ok(there) => there.rev,
         Err(_) => 0,

@@ -20,7 +20,11 @@ impl Tail {
         let (head_bytes, HeadState::Known(head)) = folder.head()? else {
             return Ok(None);
         };
-        let (profile, None) = profile::read(folder, HeadState::Known(head), None)? else {
+        let (profile, None) = (match head.profile() {
+            // Had there been any since, the folder would have another mark.
+            0 => Default::default(),
+            _ => profile::read(folder, HeadState::Known(head), None)?,
+        }) else {
             return Ok(None);
         };
         if profile.seq > head.seq {

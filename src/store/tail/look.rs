@@ -116,6 +116,15 @@ impl Tail {
         Err(restless(folder))
     }
 
+    /// Takes in how far an earlier look has shown that the conversation went.
+    pub(crate) fn recall(&mut self, known: &Self) {
+        let told = remembered(Some(known), self.head);
+        if told > self.last_seq {
+            self.skipped.push(FindingKind::CutTail.at(self.last_seq + 1, told));
+            self.last_seq = told;
+        }
+    }
+
     fn look(folder: &Folder, n: usize, known: Option<&Self>, view: View) -> Result<Look> {
         // The head comes first: whatever it acknowledges is then sure to be listed.
         let (head_bytes, head) = folder.head()?;
@@ -272,10 +281,13 @@ impl Tail {
 /// The highest number that an earlier look at this conversation has shown, if what it knows of heads still counts.
 fn remembered(known: Option<&Tail>, now: HeadState) -> u64 {
     match (known, now) {
-        (Some(known), HeadState::Known(now)) if known.is_sound() => match known.head {
-            HeadState::Known(then) if then.is_of_one_run_with(&now) => known.last_seq,
-            _ => 0,
-        },
+        // What could not be read then may have been nothing.
+        (Some(known), HeadState::Known(now)) if known.unreadable().next().is_none() => {
+            match known.head {
+                HeadState::Known(then) if then.is_of_one_run_with(&now) => known.last_seq,
+                _ => 0,
+            }
+        }
         _ => 0,
     }
 }

@@ -7,6 +7,7 @@ use super::Writer;
 use crate::blob::{Blobs, EntryKind, LOCK};
 use crate::error::{Error, Result};
 use crate::scope::ScopeKind;
+use crate::store::catalog;
 
 /// Where a conversation's folder is moved first, so that it is gone at once or not at all.
 pub(crate) const FOLDER: &str = ".gone";
@@ -24,11 +25,13 @@ impl Writer {
         let reason = "the default conversation cannot be taken away";
         let name = below.pop().ok_or(Error::InvalidScope { reason })?;
         let parent = below.iter().fold(Arc::clone(&folder.root), |at, name| at.folder(name));
+        let limits = self.limits.clone();
         let mut removed = false;
-        let outcome = self.locked(|_, tail, _| {
-            removed = tail.last_seq == seen
-                && tail.profile.rev == rev
-                && parent.set_aside(name.as_bytes(), FOLDER)?;
+        let outcome = self.locked(|pen, tail, _| {
+            if tail.last_seq == seen && tail.profile.rev == rev {
+                catalog::leave(pen, tail, &limits)?;
+                removed = parent.set_aside(name.as_bytes(), FOLDER)?;
+            }
             Ok(())
         });
         if removed {

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use serde::Serialize;
-use sottovoce::{FileConversationStore, Mending, RepairOptions, Repaired};
+use sottovoce::{Config, FileConversationStore, Mending, RepairOptions, Repaired};
 
 use super::verify;
 use crate::exit::{Exit, Failure, Outcome};
@@ -36,6 +36,10 @@ pub(crate) struct Args {
     #[arg(long)]
     quarantine: bool,
 
+    /// Mends the list of conversations: takes off it those that are gone, and enters those that were put back
+    #[arg(long, conflicts_with_all = ["quarantine"])]
+    catalog: bool,
+
     /// Does not ask
     #[arg(long, short)]
     yes: bool,
@@ -50,6 +54,9 @@ struct Row<'a> {
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
+    if args.catalog {
+        return catalog(session, &config, &args).await;
+    }
     let store = session.store(&config).await?;
     let options = RepairOptions { dry_run: false, quarantine: args.quarantine };
     if args.dry_run || !args.yes {
@@ -74,6 +81,31 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let repaired = repair(&store, options).await?;
     show(session, &repaired, true)?;
     Ok(if repaired.report.is_sound() { Exit::Done } else { Exit::Found })
+}
+
+/// Goes on with the conversations that are there.
+async fn catalog(session: &Session, config: &Config, args: &Args) -> Outcome {
+    let root = config.storage_root()?;
+    let options = session.stores_or_empty(config)?.options()?;
+    let report = options.clone().verify_catalog(&root).await?;
+    verify::show(session, &report, None)?;
+    if args.dry_run || report.is_sound() {
+        return Ok(if report.is_sound() { Exit::Done } else { Exit::Found });
+    }
+    if !args.yes && (session.json || !io::stdin().is_terminal()) {
+        return Err(Failure::input(
+            "this would change the list of conversations",
+            "--dry-run says how; say --yes if that is what you want",
+        ));
+    }
+    if !args.yes && !output::confirmed("Go on with the conversations that are there?")? {
+        output::note("nothing was changed");
+        return Ok(Exit::Found);
+    }
+    options.clone().repair_catalog(&root).await?;
+    let report = options.verify_catalog(&root).await?;
+    verify::show(session, &report, None)?;
+    Ok(if report.is_sound() { Exit::Done } else { Exit::Found })
 }
 
 async fn repair(

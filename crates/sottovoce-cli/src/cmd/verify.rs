@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use sottovoce::{Config, FileConversationStore, Inventory, Progress, Report};
+use sottovoce::{Config, FileConversationStore, Inventory, Progress, Report, StoreInventory};
 
 use crate::cmd::scopes;
 use crate::exit::{Exit, Failure, Outcome};
@@ -19,6 +19,7 @@ const AFTER_HELP: &str = "\
 Against an old copy of the whole folder put back, nothing in the folder helps. Keep an inventory elsewhere:
   sottovoce verify --save /elsewhere/inventory      now, and from time to time
   sottovoce verify --expect /elsewhere/inventory    is all there still, or forgotten?
+With --all both are about every conversation, and about which there are.
 
 Exit codes:
   0  sound                         3  something was lost or changed, or cannot be read
@@ -31,8 +32,8 @@ Exit codes:
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Checks every conversation of the store
-    #[arg(long, conflicts_with_all = ["expect", "save"])]
+    /// Checks every conversation of the store, that none is gone, and that nothing strange lies between them
+    #[arg(long)]
     all: bool,
 
     /// Checks as well that all is there that an inventory says was there, save what was forgotten since
@@ -63,7 +64,7 @@ struct Summary {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
     if args.all {
-        return everything(session, &config).await;
+        return everything(session, &config, args).await;
     }
     let shelf = args.save.map(|file| Shelf::new(file, &config)).transpose()?;
     let earlier = args.expect.as_deref().map(read).transpose()?;
@@ -83,11 +84,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         if expected == Some(false) {
             output::warning(&format!("{} was not written", shelf.file.display()));
         } else {
-            shelf.put(&take(&store).await?)?;
-            output::note(&format!(
-                "keep {} where whoever may put back an old copy of the store cannot write",
-                shelf.file.display()
-            ));
+            shelf.put(&take(&store).await?.to_json()?)?;
         }
     }
     Ok(if report.is_sound() { Exit::Done } else { Exit::Found })
@@ -98,10 +95,30 @@ struct Of {
     scope: String,
 }
 
-/// Checks one conversation after the other.
-async fn everything(session: &Session, config: &Config) -> Outcome {
+/// Checks the list of conversations, and one after the other.
+async fn everything(session: &Session, config: &Config, args: Args) -> Outcome {
     let mut exit = Exit::Done;
+    let shelf = args.save.map(|file| Shelf::new(file, config)).transpose()?;
+    let earlier = args.expect.as_deref().map(read_all).transpose()?;
     let stores = session.stores_or_empty(config)?;
+    let (root, options) = (config.storage_root()?, stores.options()?);
+    let mut report = options.clone().verify_catalog(&root).await?;
+    let mut expected = None;
+    if let Some(earlier) = earlier {
+        let findings = options.clone().compare(&root, earlier).await?;
+        expected = Some(!findings.iter().any(|finding| finding.kind.is_problem()));
+        report.findings.extend(findings);
+    }
+    if !report.findings.is_empty() || expected.is_some() {
+        match session.json {
+            true => output::json(&Of { scope: "*".to_owned() })?,
+            false => output::line(format!("{BOLD}the list of conversations{BOLD:#}"))?,
+        }
+        show(session, &report, expected)?;
+    }
+    if !report.is_sound() {
+        exit = Exit::Found;
+    }
     for scope in scopes::all(config)? {
         match session.json {
             true => output::json(&Of { scope: scope.to_string() })?,
@@ -115,6 +132,12 @@ async fn everything(session: &Session, config: &Config) -> Outcome {
         show(session, &report, None)?;
         if !report.is_sound() {
             exit = Exit::Found;
+        }
+    }
+    if let Some(shelf) = shelf {
+        match expected {
+            Some(false) => output::warning(&format!("{} was not written", shelf.file.display())),
+            _ => shelf.put(&options.inventory(&root).await?.to_json()?)?,
         }
     }
     Ok(exit)
@@ -183,12 +206,23 @@ pub(super) fn shown_on(bar: &indicatif::ProgressBar) -> impl Fn(Progress) + Send
 }
 
 fn read(file: &Path) -> Result<Inventory, Failure> {
+    read_as(file, Inventory::from_json)
+}
+
+fn read_all(file: &Path) -> Result<StoreInventory, Failure> {
+    read_as(file, StoreInventory::from_json)
+}
+
+fn read_as<T>(
+    file: &Path,
+    parse: impl Fn(&[u8], &str) -> sottovoce::Result<T>,
+) -> Result<T, Failure> {
     let place = file.display().to_string();
     let unreadable = |error: io::Error| {
         Failure::input(format!("{place}: {error}"), "name a file that `verify --save` has written")
     };
     let json = fs::read(file).map_err(unreadable)?;
-    Inventory::from_json(&json, &place).map_err(|error| {
+    parse(&json, &place).map_err(|error| {
         Failure::input(error.to_string(), "name a file that `verify --save` has written")
     })
 }

@@ -179,3 +179,34 @@ fn one_number_is_not_numbers() {
     let verified = out(&home.run(&["verify"]));
     assert!(verified.contains("1 message") && verified.contains("1 number recorded"), "{verified}");
 }
+
+#[test]
+fn a_conversation_that_was_moved_away_and_files_between_are_named_by_a_check_of_all() {
+    let home = Home::new();
+    home.keep(&["one"]);
+    for scope in ["dm/42", "dm/43"] {
+        let fed = home.feed(&["--scope", scope, "append"], user("hello"));
+        assert_eq!(code(&fed), 0, "{}", err(&fed));
+    }
+    let inventory = home.path().join("elsewhere");
+    let named = inventory.to_str().unwrap();
+    let sound = home.run(&["verify", "--all", "--save", named]);
+    assert_eq!(code(&sound), 0, "{}", out(&sound));
+    assert_eq!(code(&home.run(&["verify", "--all", "--expect", named])), 0);
+    std::fs::rename(home.store().join("dms/42"), home.path().join("42")).unwrap();
+    std::fs::write(home.store().join("dms/notes.txt"), "x").unwrap();
+    let found = home.run(&["verify", "--all"]);
+    assert_eq!(code(&found), 3);
+    assert!(
+        out(&found).contains("dms/42: ") && out(&found).contains("dms/notes.txt: "),
+        "{}",
+        out(&found)
+    );
+    assert_eq!(code(&home.run(&["verify", "--all", "--expect", named])), 3);
+    std::fs::remove_file(home.store().join("dms/notes.txt")).unwrap();
+    assert_eq!(code(&home.run(&["repair", "--catalog"])), 2);
+    assert_eq!(code(&home.run(&["repair", "--catalog", "--yes"])), 0);
+    assert_eq!(code(&home.run(&["verify", "--all"])), 0);
+    let told = home.run(&["verify", "--all", "--expect", named]);
+    assert_eq!(code(&told), 0, "accepted as gone: {}", out(&told));
+}

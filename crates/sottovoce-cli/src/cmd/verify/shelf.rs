@@ -6,9 +6,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
-use sottovoce::{Config, Inventory};
+use sottovoce::{Config, Inventory, StoreInventory};
 
 use crate::exit::Failure;
+use crate::output;
 
 /// More than an inventory of tens of millions of messages takes.
 const LONGEST: u64 = 1 << 28;
@@ -89,18 +90,21 @@ impl Shelf {
         let mut json = Vec::new();
         let read = opened.and_then(|fd| File::from(fd).take(LONGEST).read_to_end(&mut json));
         read.map_err(|error| unwritable(&self.file, &error))?;
-        match Inventory::from_json(&json, "") {
-            Ok(_) => Ok(()),
-            Err(_) => Err(refused("is there already, and no inventory")),
-        }
+        let is_inventory =
+            Inventory::from_json(&json, "").is_ok() || StoreInventory::from_json(&json, "").is_ok();
+        if is_inventory { Ok(()) } else { Err(refused("is there already, and no inventory")) }
     }
 
     /// Writes the inventory whole, in place of an earlier one.
-    pub(super) fn put(&self, inventory: &Inventory) -> Result<(), Failure> {
-        let json = inventory.to_json()?;
+    pub(super) fn put(&self, json: &str) -> Result<(), Failure> {
         // A check takes its time, in which something may have come there.
         self.holds_nothing_else()?;
-        self.write(&json).map_err(|error| unwritable(&self.file, &error))
+        self.write(json).map_err(|error| unwritable(&self.file, &error))?;
+        output::note(&format!(
+            "keep {} where whoever may put back an old copy of the store cannot write",
+            self.file.display()
+        ));
+        Ok(())
     }
 
     fn write(&self, json: &str) -> io::Result<()> {
