@@ -55,6 +55,8 @@ pub use openai::OpenAiExport;
 pub use presets::{ForeignPreset, ForeignPresets, PresetReport};
 pub use refusal::{Refusal, RefusalReason};
 pub use snapshot::ForeignSnapshot;
+#[cfg(feature = "sqlite")]
+pub use sqlite::leftover_copies;
 
 use crate::message::ChatMessage;
 use crate::store::origin::Origin;

@@ -111,7 +111,7 @@ pub use import::{
     OpenAiExport, OpenStore, PassedOver, PresetReport, Refusal, RefusalReason,
 };
 #[cfg(feature = "sqlite")]
-pub use import::{ChorusDatabase, LlmGeneratorDatabase};
+pub use import::{ChorusDatabase, LlmGeneratorDatabase, leftover_copies};
 pub use llm::{AnswerLimits, LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
 #[cfg(feature = "ollama")]
 pub use llm::{

@@ -1,9 +1,12 @@
-//! A private copy of files that other programs may be writing, gone when it is dropped.
+//! A private copy of files that other programs may be writing, gone when it is dropped. What a process left that was
+//! killed before is told by a lock that nobody holds any more.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
 
 use super::Source;
 use crate::error::{Error, Result};
@@ -11,19 +14,75 @@ use crate::error::{Error, Result};
 /// How much is read at a time.
 const PIECE: usize = 1 << 18;
 
+/// How the folders' names begin, before 16 hexadecimal digits.
+const PREFIX: &str = "sottovoce-";
+/// The file in each that its owner has locked.
+const LOCK: &str = "lock";
+
 /// A folder that only this user may look into.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
+    /// Held as long as the process lives.
+    _lock: File,
+}
+
+/// The folders of this user that nobody uses any more: whoever made them was killed.
+pub(crate) fn leftovers() -> Vec<PathBuf> {
+    leftovers_in(&std::env::temp_dir())
+}
+
+/// Removes them.
+pub(crate) fn sweep() {
+    for path in leftovers() {
+        match std::fs::remove_dir_all(&path) {
+            Ok(()) => tracing::warn!(path = %path.display(), "removed what an import left behind"),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "what an import left behind stays");
+            }
+        }
+    }
+}
+
+fn leftovers_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| is_leftover(path)).collect()
+}
+
+fn is_leftover(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_named = name.and_then(|name| name.strip_prefix(PREFIX)).is_some_and(|digits| {
+        digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    });
+    // Owned by whoever this process is, as far as the system says that.
+    let own = std::fs::metadata("/proc/self").ok().map(|own| own.uid());
+    let is_own = |found: std::fs::Metadata| {
+        found.is_dir() && found.mode() & 0o077 == 0 && own.is_none_or(|own| own == found.uid())
+    };
+    if !is_named || !path.symlink_metadata().is_ok_and(is_own) {
+        return false;
+    }
+    // Made under another name until it is locked: without one, an older program made it.
+    match OpenOptions::new().write(true).open(path.join(LOCK)) {
+        Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
 }
 
 impl Scratch {
     pub(crate) fn new() -> Result<Self> {
         let random = getrandom::u64().map_err(|_| Error::NoRandomness)?;
-        let path = std::env::temp_dir().join(format!("sottovoce-{random:016x}"));
-        let made = DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|error| Error::io("make the folder", &path, error))?;
-        Ok(Self { path })
+        let path = std::env::temp_dir().join(format!("{PREFIX}{random:016x}"));
+        let failed = |error| Error::io("make the folder", &path, error);
+        let begun = std::env::temp_dir().join(format!(".{PREFIX}{random:016x}"));
+        DirBuilder::new().mode(0o700).create(&begun).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        let lock = options.write(true).create_new(true).mode(0o600).open(begun.join(LOCK));
+        let lock = lock.map_err(failed)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|errno| failed(errno.into()))?;
+        std::fs::rename(&begun, &path).map_err(failed)?;
+        Ok(Self { path, _lock: lock })
     }
 
     /// Where a file of that name is.
@@ -105,6 +164,29 @@ mod tests {
     use super::*;
     use crate::blob::{Blobs, fs::FsBlobs};
     use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn what_a_killed_process_left_is_told_from_what_is_in_use() {
+        let scratch = Scratch::new().unwrap();
+        assert!(!leftovers().contains(&scratch.path));
+        let path = scratch.path.clone();
+        // As if the process were killed.
+        let Scratch { _lock: lock, .. } = &scratch;
+        flock(lock, FlockOperation::Unlock).unwrap();
+        std::fs::write(path.join("copy"), "plain words").unwrap();
+        assert!(leftovers().contains(&path));
+        let strange = tempfile::tempdir().unwrap();
+        for name in ["sottovoce-", "sottovoce-0123", "sottovoce-0123456789abcdeg", "x"] {
+            DirBuilder::new().mode(0o700).create(strange.path().join(name)).unwrap();
+        }
+        let file = strange.path().join("sottovoce-0123456789abcde0");
+        std::fs::write(&file, "a file of somebody's").unwrap();
+        let old = strange.path().join("sottovoce-0123456789abcdef");
+        DirBuilder::new().mode(0o700).create(&old).unwrap();
+        assert_eq!(leftovers_in(strange.path()), [old]);
+        sweep();
+        assert!(!path.exists());
+    }
 
     #[test]
     fn a_copy_is_private_is_compared_to_the_byte_and_goes() {

@@ -30,7 +30,7 @@ use crate::store::file::blocking;
 const SYSTEM: &str = "chorus";
 
 /// The SQLite database of chorus, `db/chorus.db`, and `agents/{agent}/sessions/{id}.json` beside it. It is only read:
-/// from a private copy, which is gone as soon as it is open.
+/// from a private copy in memory.
 ///
 /// Each agent's messages, whether or not there still is one, become the conversation [`Scope::Named`]. Its threads
 /// keep their numbers, tool calls and results are linked as they were, what was cleared stays out of prompts, saved

@@ -16,6 +16,9 @@ use crate::scope::Scope;
 use crate::store::file::blocking;
 use crate::store::{ConversationStore, FileConversationStore, Progress, Retention};
 
+/// Snapshots of which nothing is left that could be saved.
+const WITHOUT_MESSAGES: &str = "snapshots without a message that is here";
+
 /// What was read of a system that keeps several conversations.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -162,7 +165,9 @@ impl ForeignConversation {
         let begun = Begun::with(store, limits, with_limits).await?;
         let (mut messages, known) = foreign.look(store).await?;
         let snapshots = snapshot::missing(store, snapshots).await?;
+        let all = snapshots.len();
         let snapshots = snapshots.iter().filter(|snapshot| snapshot.has_any(&known)).count();
+        messages.passed_over.add(WITHOUT_MESSAGES, all - snapshots);
         let artifacts = artifact::look(store, artifacts, &mut messages.refused).await?;
         let left_out = begun.left_out(&facts, &messages);
         let messages = messages.sorted();
@@ -207,7 +212,10 @@ impl ForeignConversation {
         let mut messages = foreign.import_into(store, progress).await?;
         cleared.end(store).await?;
         let snapshots = snapshot::missing(store, snapshots).await?;
+        let (all, refused) = (snapshots.len(), messages.refused.len());
         let snapshots = snapshot::keep(store, snapshots, &mut messages.refused).await?;
+        let others = all - snapshots - (messages.refused.len() - refused);
+        messages.passed_over.add(WITHOUT_MESSAGES, others);
         let artifacts = artifact::keep(store, artifacts, &mut messages.refused).await?;
         let left_out = begun.left_out(&facts, &messages);
         if left_out.contains(&LeftOut::Persona) {

@@ -1,12 +1,16 @@
-//! SQLite databases of other systems, read from a private copy: SQLite would write beside the original.
+//! SQLite databases of other systems, read from a private copy: SQLite would write beside the original. The copy is in
+//! memory; that of a very large one is in files whose names go as soon as they are open.
+
+mod image;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
-use crate::blob::scratch::Scratch;
+use self::image::Image;
+use crate::blob::scratch::{self, Scratch};
 use crate::blob::{Blobs, Source};
 use crate::error::{Error, Result};
 use crate::import::Refusal;
@@ -18,6 +22,13 @@ const COPY: &str = "copy";
 const BESIDE: [&str; 2] = ["-wal", "-journal"];
 /// How often a database that changes meanwhile is copied.
 const ATTEMPTS: usize = 5;
+const CHANGING: &str = "it keeps changing while it is read";
+
+/// Folders with a plain copy of a database that an import left behind when it was killed. The next import of a database
+/// removes them.
+pub fn leftover_copies() -> Vec<PathBuf> {
+    scratch::leftovers()
+}
 
 /// A database of another system, of which nothing is believed.
 #[derive(Debug)]
@@ -32,10 +43,16 @@ impl Sqlite {
         let path = folder.path().join(file);
         let gone = || Error::io("open the file", &path, std::io::ErrorKind::NotFound.into());
         let original = folder.open(file)?.ok_or_else(gone)?;
-        let copy = copied(folder, file, &*original)?;
+        scratch::sweep();
         let refused = |error| refusal(&path, &error);
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(copy.file(COPY), flags).map_err(refused)?;
+        let (connection, copy) = match in_memory(folder, file, &*original)? {
+            Some(connection) => (connection, None),
+            None => {
+                let copy = copied(folder, file, &*original)?;
+                (Connection::open_with_flags(copy.file(COPY), flags()), Some(copy))
+            }
+        };
+        let connection = connection.map_err(refused)?;
         // Held exclusively, nothing of it is ever looked for by name again.
         let settings = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; \
                         PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;";
@@ -191,6 +208,37 @@ pub(super) fn number(value: ValueRef<'_>) -> Result<Option<i64>, RefusalReason> 
     }
 }
 
+/// How a private copy is opened.
+fn flags() -> OpenFlags {
+    OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX
+}
+
+/// The database in memory, as of one moment; `None` where it has to be copied to a file.
+fn in_memory(
+    folder: &dyn Blobs,
+    file: &str,
+    original: &dyn Source,
+) -> Result<Option<rusqlite::Result<Connection>>> {
+    for _ in 0..ATTEMPTS {
+        let image = match image::read(folder, file, original)? {
+            Image::Whole(image) => image,
+            Image::Elsewhere => return Ok(None),
+            Image::Changed => continue,
+        };
+        let open = || -> rusqlite::Result<Connection> {
+            let mut connection = Connection::open_in_memory_with_flags(flags())?;
+            // Of nothing there is no image.
+            if !image.is_empty() {
+                let size = image.len();
+                connection.deserialize_read_exact(MAIN_DB, image.as_slice(), size, true)?;
+            }
+            Ok(connection)
+        };
+        return Ok(Some(open()));
+    }
+    Err(Error::Foreign { path: folder.path().join(file), reason: CHANGING })
+}
+
 /// A copy that nobody changed while it was made: what the original holds besides is of the same moment then.
 fn copied(folder: &dyn Blobs, file: &str, original: &dyn Source) -> Result<Scratch> {
     let scratch = Scratch::new()?;
@@ -208,7 +256,7 @@ fn copied(folder: &dyn Blobs, file: &str, original: &dyn Source) -> Result<Scrat
         }
     }
     let path = folder.path().join(file);
-    Err(Error::Foreign { path, reason: "it keeps changing while it is read" })
+    Err(Error::Foreign { path, reason: CHANGING })
 }
 
 /// What SQLite says can quote what was stored, so only its kind is told.

@@ -469,6 +469,8 @@ async fn what_is_still_beside_the_database_counts_and_stays_there() {
 #[tokio::test]
 async fn a_database_that_is_written_to_all_the_time_is_read_as_of_one_moment_or_refused() {
     let folder = changed("DELETE FROM messages; CREATE TABLE filler (x); PRAGMA user_version = 1;");
+    change(folder.path(), "DELETE FROM sessions");
+    std::fs::remove_dir_all(folder.path().join("agents")).unwrap();
     let path = database(folder.path());
     let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let stopped = Arc::clone(&stop);

@@ -20,6 +20,15 @@ pub(crate) struct Interrupt {
     hangup: Option<Signal>,
 }
 
+/// Whether SIGHUP does nothing, as far as the system says it: it is the first signal of the mask.
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // Where nobody knows, nothing is changed.
+    mask.is_none_or(|mask| mask & 1 == 1)
+}
+
 impl Interrupt {
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
@@ -34,6 +43,14 @@ impl Interrupt {
     pub(crate) fn and_hangup(mut self) -> io::Result<Self> {
         self.hangup = Some(signal(SignalKind::hangup())?);
         Ok(self)
+    }
+
+    /// The same unless whoever started the program has it go on without a terminal, as `nohup` does.
+    pub(crate) fn and_hangup_if_heeded(self) -> io::Result<Self> {
+        match is_hangup_ignored() {
+            true => Ok(self),
+            false => self.and_hangup(),
+        }
     }
 
     /// Returns when a signal has come since the last call, or comes.

@@ -76,6 +76,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
                     key::changes(&mut report, &config, &root);
                     folder::usable(&mut report, &root);
                     folder::lasting(&mut report, &config, &root);
+                    copies(&mut report);
                     store(&mut report, session, &config, &root).await;
                 }
                 (Err(error), _) | (_, Err(error)) => report.error("folders", &error),
@@ -141,6 +142,17 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
             Ok(None) => report.warn("key", "there is none yet", "sottovoce init"),
             Err(error) => report.error("key", &error),
         },
+    }
+}
+
+/// What an import left behind that was killed.
+fn copies(report: &mut Report) {
+    for copy in sottovoce::leftover_copies() {
+        report.bad(
+            "import",
+            format!("an import that was killed left plain words in {}", copy.display()),
+            format!("rm -r {}", quoted(&copy)),
+        );
     }
 }
 

@@ -92,7 +92,7 @@ async fn keep(session: &Session, foreign: Foreign, dry_run: bool) -> Outcome {
         let store = session.store_or_make(&config).await?;
         let bar = output::progress(Some(0), "keeping");
         let shown = |progress| advance(&bar, progress);
-        let mut interrupt = Interrupt::listen()?;
+        let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
         let report = tokio::select! {
             report = foreign.import_into(&store, shown) => Some(report),
             _ = interrupt.heard() => None,

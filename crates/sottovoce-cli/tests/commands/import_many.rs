@@ -98,7 +98,7 @@ fn any_conversation_can_be_given_a_personality_and_loses_no_word_by_it() {
     let again = home.run(&attach);
     assert_eq!(code(&again), 2);
     assert!(err(&again).contains("persona detach"), "{}", err(&again));
-    let prompt = || out(&home.run(&["--scope", "dm/42", "prompt", "x", "--renderer", "text"]));
+    let prompt = || out(&home.run(&["--scope", "dm/42", "prompt", "x", "--renderer", "openai-chat"]));
     assert!(prompt().contains("counselor") && prompt().contains("the words"), "{}", prompt());
     assert_eq!(code(&home.run(&["--scope", "dm/42", "persona", "detach"])), 0);
     assert!(!prompt().contains("counselor") && prompt().contains("the words"), "{}", prompt());
@@ -114,6 +114,38 @@ fn any_conversation_can_be_given_a_personality_and_loses_no_word_by_it() {
 }
 
 #[test]
+fn no_plain_copy_of_a_database_ever_has_a_name() {
+    let home = Home::new();
+    // Not even where there is no folder for temporary files.
+    let nowhere = home.path().join("nowhere");
+    let taken = home
+        .command(&["import", "chorus", &fixtures("chorus")])
+        .env("TMPDIR", &nowhere)
+        .output()
+        .unwrap();
+    assert_eq!(code(&taken), 0, "{}", err(&taken));
+    assert!(!nowhere.exists());
+}
+
+#[test]
+fn what_an_import_left_behind_that_was_killed_is_told_and_swept() {
+    let home = Home::new();
+    home.keep(&["x"]);
+    let temporary = home.path().join("tmp");
+    let left = temporary.join("sottovoce-0123456789abcdef");
+    std::fs::create_dir_all(&left).unwrap();
+    std::fs::write(left.join("copy"), "plain words").unwrap();
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&left, private).unwrap();
+    let doctor =
+        || out(&home.command(&["doctor"]).env("TMPDIR", &temporary).output().unwrap());
+    assert!(doctor().contains("sottovoce-0123456789abcdef"), "{}", doctor());
+    let taken = import(&home, &["import", "chorus", &fixtures("chorus")]);
+    assert_eq!(code(&taken), 0, "{}", err(&taken));
+    assert!(!doctor().contains("sottovoce-0123456789abcdef"));
+}
+
+#[test]
 fn chorus_comes_with_its_snapshots_and_leaves_nothing_plain_behind() {
     let home = Home::new();
     let folder = fixtures("chorus");
@@ -126,7 +158,7 @@ fn chorus_comes_with_its_snapshots_and_leaves_nothing_plain_behind() {
         out(&taken),
         "named/kitchen-2  took 14 messages, 1 artifact\n\
          named/mira  took 29 messages, 1 snapshot, 2 artifacts\n\
-         took 43 messages in 2 conversations, 1 snapshot, 4 artifacts; passed over: \
+         took 43 messages in 2 conversations, 1 snapshot, 3 artifacts; passed over: \
          12 names and states of threads, 1 steps of threads\n"
     );
     assert_eq!(out(&dry), out(&taken).replace("took", "would take"));

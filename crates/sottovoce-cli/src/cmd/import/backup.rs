@@ -67,7 +67,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     });
     let bar = output::progress(Some(0), "restoring");
     let shown = bar.clone();
-    let mut interrupt = Interrupt::listen()?;
+    let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
     let reports = tokio::select! {
         reports = backup.import(open, move |progress| super::advance(&shown, progress), |_| {}) => Some(reports),
         _ = interrupt.heard() => None,

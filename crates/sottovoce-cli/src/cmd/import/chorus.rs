@@ -22,8 +22,9 @@ Exit codes:
 /// Takes over the database of chorus
 ///
 /// Each agent's messages become the conversation named/AGENT, with its threads, and its saved sessions become snapshots.
-/// What was cleared in chorus stays out of prompts. The database is read from a private copy in the folder for temporary
-/// files, which is gone as soon as it is open; the original, and what lies beside it, stays as it is.
+/// Its system prompt becomes the conversation's personality, which does not expire, and its documents become artifacts.
+/// What was cleared in chorus stays out of prompts. The database is read from a private copy in memory; the original, and
+/// what lies beside it, stays as it is.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

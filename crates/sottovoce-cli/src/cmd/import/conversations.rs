@@ -44,7 +44,7 @@ where
     check(session)?;
     let bar = output::progress(Some(0), "reading");
     let shown = bar.clone();
-    let mut interrupt = Interrupt::listen()?;
+    let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
     // Listening, so that a signal does not end the process before a private copy of the source is gone.
     let found = tokio::select! {
         found = read(Box::new(move |progress| advance(&shown, progress))) => Some(found),
@@ -134,7 +134,7 @@ async fn keep(session: &Session, mut found: ForeignConversations, wishes: Wishes
         found.with_limits();
     }
     let mut refused = std::mem::take(&mut found.refused);
-    let mut interrupt = Interrupt::listen()?;
+    let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
     for conversation in found.conversations {
         let report = tokio::select! {
             report = take(&stores, conversation, dry_run) => report?,

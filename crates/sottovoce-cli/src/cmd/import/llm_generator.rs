@@ -24,8 +24,7 @@ Exit codes:
 /// Each context becomes the conversation named/ID, with its name and its personality, and its messages in the order in
 /// which they were stored. Personality presets become presets here, unless one of the same id was made or changed here.
 /// What is out of the limits here is brought to the nearest value that is not, and noted as it was. Expiry is counted
-/// anew, from the last interaction. The database is read from a private copy in the folder for temporary files, which is
-/// gone as soon as it is open; the original stays as it is.
+/// anew, from the last interaction. The database is read from a private copy in memory; the original stays as it is.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
