@@ -124,16 +124,18 @@ mod tests {
         let Image::Whole(image) = read(&blobs, "a.db", &*original).unwrap() else { return None };
         let mut connection = Connection::open_in_memory().unwrap();
         connection.deserialize_read_exact(MAIN_DB, &image[..], image.len(), true).unwrap();
-        let check: String =
-            connection.query_row("PRAGMA integrity_check", (), |row| row.get(0)).unwrap();
-        assert_eq!(check, "ok");
         Some(rows(&connection))
     }
 
+    /// Whether the database is sound, and what is in it; what is wrong with it where it is not.
     fn rows(connection: &Connection) -> Vec<String> {
-        let mut all = connection.prepare("SELECT x FROM t ORDER BY rowid").unwrap();
-        let rows = all.query_map((), |row| row.get(0)).unwrap();
-        rows.collect::<Result<_, _>>().unwrap()
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let check = connection.query_row("PRAGMA integrity_check", (), |row| row.get(0))?;
+            let mut all = connection.prepare("SELECT x FROM t ORDER BY rowid")?;
+            let rows = all.query_map((), |row| row.get(0))?;
+            std::iter::once(Ok(check)).chain(rows).collect()
+        };
+        read().unwrap_or_else(|error| vec![error.to_string()])
     }
 
     fn copy(from: &Path) -> tempfile::TempDir {
@@ -161,7 +163,8 @@ mod tests {
                     _ => {}
                 }
                 let there = copy(folder.path());
-                assert_eq!(read_all(there.path()).unwrap(), rows(&writing), "{size} {round}");
+                let read = read_all(there.path()).unwrap();
+                assert_eq!((read[0].as_str(), &read), ("ok", &rows(&writing)), "{size} {round}");
                 // Cut anywhere, what is whole of it counts; SQLite has the same of it.
                 let log = there.path().join("a.db-wal");
                 let bytes = std::fs::read(&log).unwrap();
@@ -188,6 +191,7 @@ mod tests {
                 writing.execute("INSERT INTO t VALUES (?1)", [words]).unwrap();
             }
             let before = rows(&writing);
+            assert_eq!((before.len(), before[0].as_str()), (21, "ok"));
             let transaction = writing.transaction().unwrap();
             transaction.execute("UPDATE t SET x = x || 'more' || hex(zeroblob(4000))", ()).unwrap();
             transaction.execute("DELETE FROM t WHERE rowid < 5", ()).unwrap();
