@@ -151,7 +151,7 @@ fn list(refused: &[Refusal]) -> std::io::Result<()> {
 
 /// What was passed over, by what it is.
 fn passed_over(others: &PassedOver) -> String {
-    let kinds: Vec<_> = others.kinds().map(|(kind, number)| format!("{number} {kind}")).collect();
+    let kinds: Vec<_> = others.kinds().map(|(kind, number)| format!("{kind} ({number})")).collect();
     match kinds.is_empty() {
         true => String::new(),
         false => format!("; passed over: {}", kinds.join(", ")),

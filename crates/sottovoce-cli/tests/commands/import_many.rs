@@ -159,7 +159,7 @@ fn chorus_comes_with_its_snapshots_and_leaves_nothing_plain_behind() {
         "named/kitchen-2  took 14 messages, 1 artifact\n\
          named/mira  took 29 messages, 1 snapshot, 2 artifacts\n\
          took 43 messages in 2 conversations, 1 snapshot, 3 artifacts; passed over: \
-         12 names and states of threads, 1 steps of threads\n"
+         names and states of threads (12), steps of threads (1)\n"
     );
     assert_eq!(out(&dry), out(&taken).replace("took", "would take"));
     let stored = tail(&home, "named/mira");
@@ -192,7 +192,7 @@ fn contexts_of_mcp_llm_generator_come_with_their_presets_once() {
          named/context-mepaalnu-gck64a  took 7 messages, expired\n\
          named/context-mepkttns-q515ad  took 4 messages, expired\n\
          took 39 messages in 3 conversations, 6 presets, 3 of the conversations expired; \
-         passed over: 16 rows of other tables\n"
+         passed over: rows of other tables (16)\n"
     );
     assert_eq!(out(&dry), out(&taken).replace("took", "would take"));
     let scope = "named/context-mepaalnu-gck64a";
@@ -246,8 +246,8 @@ fn chatgpts_export_and_completions_come_under_their_own_names_once() {
     assert!(!home.key().exists() && !home.store().exists());
     let taken = import(&home, &["import", "openai", &folder]);
     assert_eq!(code(&taken), 0, "{}", err(&taken));
-    let end = "took 8 messages in 3 conversations; passed over: 1 messages of other branches, \
-               4 messages without words, 3 parts that are no text\n";
+    let end = "took 8 messages in 3 conversations; passed over: messages of other branches (1), \
+               messages without words (4), parts that are no text (3)\n";
     assert!(out(&taken).ends_with(end), "{}", out(&taken));
     let stored = tail(&home, "named/6f0a3c1e-1111-4aaa-8bbb-000000000001");
     assert_eq!(stored[3]["content"], "Four hours, at 24 °C.");
