@@ -492,7 +492,7 @@ async fn a_snapshot_counts_lines_and_holds_those_of_them_that_could_be_taken() {
     put(folder.path(), "a", "snapshots/two/files/main.rs", "fn main() {}");
     put(folder.path(), "a", "snapshots/half/metadata.json", "{}");
     let reports = import(folder.path(), root.path()).await;
-    assert_eq!((taken(&reports), reports["a"].messages.passed_over.total()), ((2, 2, 0), 1));
+    assert_eq!((taken(&reports), reports["a"].messages.passed_over.total()), ((2, 2, 0), 2));
     let places = ["messages.jsonl#2", "snapshots/half", "snapshots/wrong"];
     let codes = ["corrupt", "unreadable", "corrupt"];
     let wanted = places.map(|place| format!("conversations/a/{place}")).into_iter().zip(codes);

@@ -6,8 +6,6 @@ mod wal;
 
 use std::path::Path;
 
-use zeroize::Zeroizing;
-
 use crate::blob::{Blobs, Source};
 use crate::error::{Error, Result};
 
@@ -20,7 +18,7 @@ const PIECE: usize = 1 << 18;
 const VERSIONS: std::ops::Range<usize> = 18..20;
 
 /// The bytes of a file.
-type Bytes = Zeroizing<Vec<u8>>;
+type Bytes = Vec<u8>;
 
 /// What became of reading a database into memory.
 pub(super) enum Image {
@@ -45,9 +43,8 @@ pub(super) fn read(folder: &dyn Blobs, file: &str, original: &dyn Source) -> Res
     let (Some(wal), Some(journal)) = (beside("-wal")?, beside("-journal")?) else {
         return Ok(Image::Elsewhere);
     };
-    match bytes(original, &path)? {
-        Some(again) if *again == *image => {}
-        _ => return Ok(Image::Changed),
+    if !is_same(original, &image, &path)? {
+        return Ok(Image::Changed);
     }
     if !journal::roll_back(&mut image, &journal) {
         return Ok(Image::Elsewhere);
@@ -68,9 +65,8 @@ fn bytes(source: &dyn Source, path: &Path) -> Result<Option<Bytes>> {
     if size > LARGEST {
         return Ok(None);
     }
-    // At once, so that no part is left behind as it grows.
-    let mut all = Bytes::new(Vec::with_capacity(usize::try_from(size).unwrap_or(0) + PIECE));
-    let mut piece = Zeroizing::new(vec![0; PIECE]);
+    let mut all = Bytes::with_capacity(usize::try_from(size).unwrap_or(0));
+    let mut piece = vec![0; PIECE];
     loop {
         let read = source.read_at(all.len() as u64, &mut piece);
         let read = read.map_err(|error| Error::io("read the file", path, error))?;
@@ -79,6 +75,24 @@ fn bytes(source: &dyn Source, path: &Path) -> Result<Option<Bytes>> {
             Some(_) if all.len() as u64 > LARGEST => return Ok(None),
             Some(piece) => all.extend_from_slice(piece),
         }
+    }
+}
+
+/// Whether a file still holds these bytes.
+fn is_same(source: &dyn Source, image: &[u8], path: &Path) -> Result<bool> {
+    let mut piece = vec![0; PIECE];
+    let mut done = 0;
+    loop {
+        let read = source.read_at(done as u64, &mut piece);
+        let read = read.map_err(|error| Error::io("read the file", path, error))?;
+        let piece = piece.get(..read).unwrap_or_default();
+        if piece.is_empty() {
+            return Ok(done == image.len());
+        }
+        if image.get(done..done + piece.len()) != Some(piece) {
+            return Ok(false);
+        }
+        done += piece.len();
     }
 }
 

@@ -98,7 +98,8 @@ fn any_conversation_can_be_given_a_personality_and_loses_no_word_by_it() {
     let again = home.run(&attach);
     assert_eq!(code(&again), 2);
     assert!(err(&again).contains("persona detach"), "{}", err(&again));
-    let prompt = || out(&home.run(&["--scope", "dm/42", "prompt", "x", "--renderer", "openai-chat"]));
+    let prompt =
+        || out(&home.run(&["--scope", "dm/42", "prompt", "x", "--renderer", "openai-chat"]));
     assert!(prompt().contains("counselor") && prompt().contains("the words"), "{}", prompt());
     assert_eq!(code(&home.run(&["--scope", "dm/42", "persona", "detach"])), 0);
     assert!(!prompt().contains("counselor") && prompt().contains("the words"), "{}", prompt());
@@ -137,8 +138,7 @@ fn what_an_import_left_behind_that_was_killed_is_told_and_swept() {
     std::fs::write(left.join("copy"), "plain words").unwrap();
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     std::fs::set_permissions(&left, private).unwrap();
-    let doctor =
-        || out(&home.command(&["doctor"]).env("TMPDIR", &temporary).output().unwrap());
+    let doctor = || out(&home.command(&["doctor"]).env("TMPDIR", &temporary).output().unwrap());
     assert!(doctor().contains("sottovoce-0123456789abcdef"), "{}", doctor());
     let taken = import(&home, &["import", "chorus", &fixtures("chorus")]);
     assert_eq!(code(&taken), 0, "{}", err(&taken));
