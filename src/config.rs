@@ -1,9 +1,14 @@
 //! The configuration: `appsettings.json`, overridden by the environment.
 //!
-//! The file is the first of `appsettings.json` in the current folder and in the user's configuration folder, unless
-//! one is named. `SOTTOVOCE__CONTEXT__LASTN=9` overrides `Context.LastN`, in any letter case. A key that does not
+//! A file that is named is read alone. Otherwise the user's own file in the configuration folder is read, then
+//! `appsettings.json` in the current folder. Somebody else may have put that one there, so it cannot set what decides
+//! where words and keys go; see [`Config::left_out`]. `SOTTOVOCE__CONTEXT__LASTN=9` overrides `Context.LastN`, in any
+//! letter case.
+//!
+//! A file may hold comments, trailing commas and the sections of other programs. In our sections a key that does not
 //! exist or holds the wrong kind of value is an error.
 
+mod comments;
 mod keys;
 mod layer;
 mod sections;
@@ -44,10 +49,13 @@ pub struct Config {
     pub mcp: McpConfig,
     /// The key that the configuration gives otherwise than by a file. It is no part of any other field.
     pub key: ConfiguredKey,
-    /// The file that was read, if any.
+    /// The file that was named, or the user's own, if there is one.
     pub file: Option<PathBuf>,
+    /// The file of the current folder, if one was read too.
+    pub local_file: Option<PathBuf>,
     api_key: Option<Secret>,
     settings: Vec<Setting>,
+    left_out: Vec<Setting>,
 }
 
 /// What the configuration says of the key.
@@ -110,15 +118,22 @@ impl Config {
             .iter()
             .find(|(name, value)| name == "CREDENTIALS_DIRECTORY" && !value.is_empty())
             .map(|(_, value)| value.clone());
-        let file = match file {
-            Some(file) => Some(file.to_owned()),
-            None => usual_file(),
+        let (file, local_file) = match file {
+            Some(file) => (Some(file.to_owned()), None),
+            None => usual_files(),
         };
         let mut layers = vec![Layer::defaults()?];
         if let Some(file) = &file {
             layers.push(Layer::from_file(file)?);
         }
-        layers.extend(Layer::from_environment(environment)?);
+        let variables = Layer::from_environment(environment)?;
+        let mut left_out = Vec::new();
+        if let Some(local_file) = &local_file {
+            let mut local = Layer::from_local_file(local_file)?;
+            left_out = local.leave_out(&layers, &variables);
+            layers.push(local);
+        }
+        layers.extend(variables);
         // The default is the placeholder too, but nobody has configured it.
         let mut secret = |path| layers.iter_mut().skip(1).rev().find_map(|l| l.take_secret(path));
         let token = secret("Mcp.Token").flatten();
@@ -153,12 +168,41 @@ impl Config {
             credentials_folder,
         }
         .resolve()?;
-        Ok(Self { context, language_model, personas, mcp, key, file, api_key, settings })
+        Ok(Self {
+            context,
+            language_model,
+            personas,
+            mcp,
+            key,
+            file,
+            api_key,
+            local_file,
+            settings,
+            left_out,
+        })
     }
 
     /// Every setting and where it comes from, in the order of the documentation.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
+    }
+
+    /// What the file in the current folder says and is not followed in, where it would have changed something: settings
+    /// that decide where words and keys go, what is deleted, or what is masked. They hold only from the user's own file,
+    /// a file that is named, and the environment.
+    pub fn left_out(&self) -> &[Setting] {
+        &self.left_out
+    }
+
+    /// The file that the user's settings belong into, whether or not it exists.
+    ///
+    /// # Errors
+    /// [`Error::Config`] where none was read and the platform names no home folder.
+    pub fn own_file(&self) -> Result<PathBuf> {
+        match &self.file {
+            Some(file) => Ok(file.clone()),
+            None => Ok(config_folder()?.join(FILE_NAME)),
+        }
     }
 
     /// The key that the model server wants: from the environment, or from the file `LanguageModel.ApiKeyFile`.
@@ -189,7 +233,7 @@ impl Config {
     pub fn storage_root(&self) -> Result<PathBuf> {
         match &self.context.storage_root {
             Some(root) => Ok(root.clone()),
-            None => Ok(folders()?.cache_dir().join("Conversation")),
+            None => usual_storage_root(),
         }
     }
 
@@ -228,6 +272,14 @@ impl Config {
     }
 }
 
+/// The folder of the store where none is configured: in the platform's cache folder.
+///
+/// # Errors
+/// [`Error::Config`] where the platform names no home folder.
+pub fn usual_storage_root() -> Result<PathBuf> {
+    Ok(folders()?.cache_dir().join("Conversation"))
+}
+
 /// The user's configuration folder for this program.
 ///
 /// # Errors
@@ -243,12 +295,15 @@ fn folders() -> Result<directories::ProjectDirs> {
     })
 }
 
-fn usual_file() -> Option<PathBuf> {
-    let in_config_folder = config_folder().ok().map(|folder| folder.join(FILE_NAME));
-    [Some(PathBuf::from(FILE_NAME)), in_config_folder]
-        .into_iter()
-        .flatten()
-        .find(|file| !is_absent(file))
+/// The user's own file and that of the current folder, as far as they exist.
+fn usual_files() -> (Option<PathBuf>, Option<PathBuf>) {
+    let own = config_folder().ok().map(|folder| folder.join(FILE_NAME));
+    let own = own.filter(|file| !is_absent(file));
+    let local = Some(PathBuf::from(FILE_NAME)).filter(|file| !is_absent(file));
+    // Within the configuration folder they are one and the same.
+    let real = |file: &Option<PathBuf>| file.as_ref().and_then(|file| file.canonicalize().ok());
+    let is_one = real(&own).is_some_and(|own| real(&local) == Some(own));
+    (own, local.filter(|_| !is_one))
 }
 
 /// Whether there is no such file; one that cannot be looked at is there, and reading it will say what is wrong.

@@ -4,6 +4,7 @@ mod backup;
 mod change;
 mod id;
 mod listed;
+mod naming;
 mod presets;
 mod seen;
 mod upkeep;
@@ -67,6 +68,8 @@ pub struct ContextRegistry {
     backups: PathBuf,
     open: Arc<Mutex<HashMap<String, FileConversationStore>>>,
     seen: Arc<Seen>,
+    /// Held from looking whether a name is free until a context has it.
+    naming: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl ContextRegistry {
@@ -75,7 +78,8 @@ impl ContextRegistry {
         let root = root.into();
         let backups = root.join(BACKUPS);
         let limits = ContextLimits::default();
-        Self { root, options, limits, backups, open: Arc::default(), seen: Arc::default() }
+        let (open, seen, naming) = (Arc::default(), Arc::default(), Arc::default());
+        Self { root, options, limits, backups, open, seen, naming }
     }
 
     /// The same within other limits.
@@ -223,23 +227,14 @@ impl ContextRegistry {
     /// A context by its id, or by its name if no other has that, in whatever letter case.
     ///
     /// # Errors
-    /// Those of [`get`](Self::get).
+    /// [`ContextFailure::SeveralContexts`] if several have the name, and those of [`get`](Self::get).
     pub async fn find(&self, id_or_name: &str) -> Result<NamedContext> {
         if let Some(context) = self.by_id(id_or_name).await? {
             return Ok(context);
         }
         let listed = self.list().await?.contexts;
-        let name = id_or_name.trim().to_lowercase();
-        let called = |context: &&NamedContext| context.name.to_lowercase() == name;
-        let living = |context: &&NamedContext| called(context) && context.is_open();
-        let only = |found: Vec<&NamedContext>| match found.as_slice() {
-            [one] => Some((*one).clone()),
-            _ => None,
-        };
-        let found = only(listed.iter().filter(living).collect())
-            .or_else(|| only(listed.iter().filter(called).collect()));
-        match found {
-            Some(context) => Ok(context),
+        match Self::called(&listed, id_or_name)? {
+            Some(context) => Ok(context.clone()),
             None => Err(self.no_such(id_or_name).await?),
         }
     }
@@ -258,11 +253,14 @@ impl ContextRegistry {
     /// Makes a context.
     ///
     /// # Errors
-    /// [`ContextFailure::Invalid`], [`ContextFailure::TooManyContexts`], and those of opening the store.
+    /// [`ContextFailure::Invalid`], [`ContextFailure::TooManyContexts`], [`ContextFailure::ContextNameTaken`], and those
+    /// of opening the store.
     pub async fn create(&self, new: NewContext) -> Result<NamedContext> {
         new.check()?;
-        let NewContext { name, persona, preset } = new;
+        let NewContext { name, persona, preset, numbered } = new;
+        let _naming = self.naming.lock().await;
         self.check_room().await?;
+        let name = self.name_for_new(name, numbered).await?;
         let now = self.now();
         let id = id::fresh("context", now)?;
         let character = Character { preset, ..Character::new(persona, now) };
@@ -302,11 +300,18 @@ impl ContextRegistry {
     /// Changes what is named of a context; that counts as an interaction. Setting it active takes a deleted one back.
     ///
     /// # Errors
-    /// [`ContextFailure::Invalid`], and those of [`get`](Self::get). Nothing is changed then.
+    /// [`ContextFailure::Invalid`], [`ContextFailure::ContextNameTaken`], and those of [`get`](Self::get). Nothing is
+    /// changed then.
     pub async fn update(&self, id: &str, change: ContextChange) -> Result<NamedContext> {
+        let _naming = self.naming.lock().await;
         let context = self.get(id).await?;
         if let Some(name) = &change.name {
             check_name(name)?;
+        }
+        let is_taken_back = change.is_active == Some(true) && !context.is_active();
+        if change.name.is_some() || is_taken_back {
+            let name = change.name.as_ref().unwrap_or(&context.name);
+            self.check_name_is_free(name, id).await?;
         }
         let mut persona = context.character.persona;
         change.persona.apply(&mut persona);

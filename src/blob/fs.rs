@@ -8,6 +8,7 @@ mod lock;
 mod mark;
 pub(crate) mod new_file;
 mod place;
+pub(crate) mod relocate;
 mod source;
 mod stage;
 

@@ -10,6 +10,8 @@ pub(super) struct Key {
     pub(super) path: &'static str,
     pub(super) kind: Kind,
     pub(super) default: Default,
+    /// Whether a file in the current folder may set it, which somebody else may have put there.
+    pub(super) is_open: bool,
 }
 
 /// What a setting may hold. All but secrets and settings with a default of their own may also be null.
@@ -45,10 +47,10 @@ when read aloud. The time given with \
 the user's newest words is the current time.";
 
 pub(super) const KEYS: [Key; 46] = [
-    key("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
-    key("Context.Exact", Kind::Flag, Default::Flag(false)),
-    key("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
-    key("Context.WindowSeconds", Kind::Count { most: LONGEST }, Default::Count(86_400)),
+    open("Context.LastN", Kind::Count { most: 10_000 }, Default::Count(6)),
+    open("Context.Exact", Kind::Flag, Default::Flag(false)),
+    open("Context.RollingWindow", Kind::Flag, Default::Flag(false)),
+    open("Context.WindowSeconds", Kind::Count { most: LONGEST }, Default::Count(86_400)),
     key("Context.MaxMessages", Kind::Count { most: 1_000_000 }, Default::Null),
     key("Context.TtlSeconds", Kind::Count { most: LONGEST }, Default::Null),
     key("Context.StorageRoot", Kind::Path, Default::Null),
@@ -57,34 +59,34 @@ pub(super) const KEYS: [Key; 46] = [
     key("Context.Passphrase", Kind::Secret, Default::Null),
     key("Context.KeyFd", Kind::Count { most: 65_535 }, Default::Null),
     key("Context.KeyCredential", Kind::Text, Default::Null),
-    key("Context.CompactAt", Kind::Number { most: 1.0 }, Default::Number(0.75)),
-    key("Context.LongResult", Kind::Count { most: 1 << 20 }, Default::Count(16_384)),
-    key("Context.MemoryCalls", Kind::Count { most: 100 }, Default::Count(8)),
-    key("Context.MemoryBytes", Kind::Count { most: 1 << 20 }, Default::Count(8192)),
-    key("Context.InlineArtifact", Kind::Count { most: 1 << 20 }, Default::Count(4096)),
+    open("Context.CompactAt", Kind::Number { most: 1.0 }, Default::Number(0.75)),
+    open("Context.LongResult", Kind::Count { most: 1 << 20 }, Default::Count(16_384)),
+    open("Context.MemoryCalls", Kind::Count { most: 100 }, Default::Count(8)),
+    open("Context.MemoryBytes", Kind::Count { most: 1 << 20 }, Default::Count(8192)),
+    open("Context.InlineArtifact", Kind::Count { most: 1 << 20 }, Default::Count(4096)),
     key("Context.Redact", Kind::Flag, Default::Flag(false)),
-    key("Context.MinConfidence", Kind::Number { most: 1.0 }, Default::Null),
+    open("Context.MinConfidence", Kind::Number { most: 1.0 }, Default::Null),
     key("LanguageModel.Kind", Kind::Choice(&["ollama", "openai"]), Default::Text("ollama")),
     key("LanguageModel.BaseUrl", Kind::Text, Default::Text("http://127.0.0.1:11434")),
     key("LanguageModel.ApiKey", Kind::Token, Default::Null),
     key("LanguageModel.ApiKeyFile", Kind::Path, Default::Null),
-    key("LanguageModel.Model", Kind::Text, Default::Text("llama3.2")),
-    key("LanguageModel.SystemPrompt", Kind::Text, Default::Text(SYSTEM_PROMPT)),
-    key("LanguageModel.NumCtx", Kind::Count { most: 1 << 24 }, Default::Count(4096)),
-    key("LanguageModel.NumPredict", Kind::Count { most: 1 << 24 }, Default::Count(512)),
-    key("LanguageModel.KeepAlive", Kind::Text, Default::Text("30m")),
-    key("LanguageModel.Think", Kind::Flag, Default::Null),
-    key("LanguageModel.Temperature", Kind::Number { most: 2.0 }, Default::Null),
-    key("LanguageModel.PricePerMillion", Kind::Number { most: 1e6 }, Default::Number(0.0)),
-    key("LanguageModel.Strict", Kind::Flag, Default::Flag(true)),
+    open("LanguageModel.Model", Kind::Text, Default::Text("llama3.2")),
+    open("LanguageModel.SystemPrompt", Kind::Text, Default::Text(SYSTEM_PROMPT)),
+    open("LanguageModel.NumCtx", Kind::Count { most: 1 << 24 }, Default::Count(4096)),
+    open("LanguageModel.NumPredict", Kind::Count { most: 1 << 24 }, Default::Count(512)),
+    open("LanguageModel.KeepAlive", Kind::Text, Default::Text("30m")),
+    open("LanguageModel.Think", Kind::Flag, Default::Null),
+    open("LanguageModel.Temperature", Kind::Number { most: 2.0 }, Default::Null),
+    open("LanguageModel.PricePerMillion", Kind::Number { most: 1e6 }, Default::Number(0.0)),
+    open("LanguageModel.Strict", Kind::Flag, Default::Flag(true)),
     key("LanguageModel.AllowCloud", Kind::Flag, Default::Flag(false)),
-    key("LanguageModel.TimeoutSeconds", Kind::Count { most: 86_400 }, Default::Count(120)),
+    open("LanguageModel.TimeoutSeconds", Kind::Count { most: 86_400 }, Default::Count(120)),
     key("LanguageModel.MaxAnswerBytes", Kind::Count { most: 1 << 30 }, Default::Count(262_144)),
     key("LanguageModel.MaxToolCalls", Kind::Count { most: 10_000 }, Default::Count(64)),
     key("LanguageModel.MaxAnswerSeconds", Kind::Count { most: 86_400 }, Default::Count(600)),
-    key("LanguageModel.RefuseWhenBusy", Kind::Flag, Default::Flag(false)),
-    key("Personas.MaxContexts", Kind::Count { most: 100_000 }, Default::Count(1000)),
-    key("Personas.MaxMessages", Kind::Count { most: 10_000_000 }, Default::Count(100_000)),
+    open("LanguageModel.RefuseWhenBusy", Kind::Flag, Default::Flag(false)),
+    open("Personas.MaxContexts", Kind::Count { most: 100_000 }, Default::Count(1000)),
+    open("Personas.MaxMessages", Kind::Count { most: 10_000_000 }, Default::Count(100_000)),
     key("Personas.RemoveAfterDays", Kind::Count { most: 36_500 }, Default::Count(7)),
     key("Personas.DailyBackups", Kind::Count { most: 1000 }, Default::Count(7)),
     key("Personas.BackupFolder", Kind::Path, Default::Null),
@@ -108,8 +110,15 @@ const OPTIONAL: [&str; 6] = [
     "LanguageModel.Temperature",
 ];
 
+/// A setting that decides where words and keys go, what is deleted, or what is masked: a file in the current folder
+/// may not set it.
 const fn key(path: &'static str, kind: Kind, default: Default) -> Key {
-    Key { path, kind, default }
+    Key { path, kind, default, is_open: false }
+}
+
+/// A setting that any file may set.
+const fn open(path: &'static str, kind: Kind, default: Default) -> Key {
+    Key { path, kind, default, is_open: true }
 }
 
 impl Key {
@@ -142,6 +151,11 @@ impl Key {
                 _ => None,
             };
         }
+        self.shown(found)
+    }
+
+    /// The value as anyone may see it, and where it is from.
+    pub(super) fn shown(&self, found: Option<&Value>) -> Setting {
         let value = match found.map(|value| &value.kind) {
             None | Some(ValueKind::Nil) => serde_json::Value::Null,
             Some(_) if self.is_secret() => "(redacted)".into(),

@@ -2,15 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use config::{Map, Source, Value, ValueKind};
 use zeroize::Zeroizing;
 
+use super::Setting;
+use super::comments::without_comments;
 use super::keys::{Default, KEYS, Key, Kind};
 use crate::error::{Error, Result};
 
 const PREFIX: &str = "SOTTOVOCE__";
+
+/// The largest file that is read, in bytes.
+const LARGEST: u64 = 1 << 20;
+
+/// How many letters a section's name may differ in to be taken for one of ours that is misspelt.
+const SLIPS: usize = 2;
 
 /// Checked settings of one origin. The key string is kept apart, so that it never enters the merged configuration.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +30,7 @@ pub(super) struct Layer {
     secrets: BTreeMap<&'static str, Option<Secret>>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(super) struct Secret(pub(super) Zeroizing<String>);
 
 impl std::fmt::Debug for Secret {
@@ -63,19 +73,28 @@ impl Layer {
     pub(super) fn from_file(path: &Path) -> Result<Self> {
         let place = path.display().to_string();
         let wrong = |reason: String| Error::Config { place: place.clone(), reason };
-        let bytes = std::fs::read(path)
-            .map(Zeroizing::new)
+        let mut bytes = Zeroizing::new(Vec::new());
+        File::open(path)
+            .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
             .map_err(|error| wrong(format!("could not be read: {error}")))?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(wrong("is over 1 MiB, so it holds no settings".to_owned()));
+        }
         // Editors of other systems put a byte order mark there.
         let json = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        let json = Zeroizing::new(without_comments(json));
         let parsed: serde_json::Value =
-            serde_json::from_slice(json).map_err(|error| wrong(format!("not JSON: {error}")))?;
+            serde_json::from_slice(&json).map_err(|error| wrong(format!("not JSON: {error}")))?;
         let base = std::path::absolute(path)
             .map_err(|error| wrong(format!("its folder is not known: {error}")))?;
         let mut layer = Self::default();
         for (section, fields) in object(parsed, || wrong("must be a JSON object".to_owned()))? {
             if !KEYS.iter().any(|key| key.section() == section) {
-                return Err(wrong(unknown(&section, KEYS.iter().map(Key::section))));
+                if is_misspelt(&section, &fields) {
+                    return Err(wrong(unknown(&section, KEYS.iter().map(Key::section))));
+                }
+                // Other programs keep their settings in the same file.
+                continue;
             }
             let not_a_section = || wrong(format!("{section} must be an object"));
             for (name, value) in object(fields, not_a_section)? {
@@ -91,6 +110,37 @@ impl Layer {
             }
         }
         Ok(layer)
+    }
+
+    /// The settings of a file that is in the current folder, which may be anybody's.
+    pub(super) fn from_local_file(path: &Path) -> Result<Self> {
+        // Reading a pipe would wait for whoever put it there.
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            let reason = "is not a file".to_owned();
+            return Err(Error::Config { place: path.display().to_string(), reason });
+        }
+        Self::from_file(path)
+    }
+
+    /// Takes out what only trusted layers may set. Returns those settings that would have changed something: that differ
+    /// from the default and from the layers below, and that no layer above sets.
+    pub(super) fn leave_out(&mut self, below: &[Self], above: &[Self]) -> Vec<Setting> {
+        let mut left_out = Vec::new();
+        for key in KEYS.iter().filter(|key| !key.is_open) {
+            let (value, secret) = (self.values.remove(key.path), self.secrets.remove(key.path));
+            let Some(value) = value else { continue };
+            let set = |layer: &&Self| layer.values.contains_key(key.path);
+            let is_same = |layer: &Self| {
+                layer.values.get(key.path).map(|other| &other.kind) == Some(&value.kind)
+                    && layer.secrets.get(key.path) == secret.as_ref()
+            };
+            let is_default = below.first().is_some_and(is_same);
+            let is_set_below = below.iter().rev().find(set).is_some_and(is_same);
+            if !is_default && !is_set_below && !above.iter().any(|layer| set(&layer)) {
+                left_out.push(key.shown(Some(&value)));
+            }
+        }
+        left_out
     }
 
     /// One layer a variable, so that each setting knows its own.
@@ -231,6 +281,16 @@ fn object(
         serde_json::Value::Object(fields) => Ok(fields),
         _ => Err(error()),
     }
+}
+
+/// Whether a section of another name is meant to be one of ours: one that is spelt almost like it, and has a setting of it.
+fn is_misspelt(section: &str, fields: &serde_json::Value) -> bool {
+    let is_near = |key: &&Key| {
+        let (ours, given) = (key.section().to_lowercase(), section.to_lowercase());
+        ours == given || (ours.len() > 3 && strsim::damerau_levenshtein(&ours, &given) <= SLIPS)
+    };
+    let name = |key: &Key| key.path.split('.').nth(1).and_then(|name| fields.get(name)).is_some();
+    KEYS.iter().filter(is_near).any(name)
 }
 
 fn no_place_for_a_token(key: &Key) -> String {

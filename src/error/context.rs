@@ -12,11 +12,23 @@ pub enum ContextFailure {
         /// What is wrong with it, in figures alone.
         reason: String,
     },
-    /// There is no context of that id or name, or several have that name.
-    #[error("there is no such context{}; {}", or_several(.known), offer("context", .known))]
+    /// There is no context of that id or name.
+    #[error("there is no such context; {}", offer("context", .known))]
     NoSuchContext {
         /// Ids of those that there are, the newest first, at most ten.
         known: Vec<String>,
+    },
+    /// Several contexts have that name.
+    #[error("{} contexts have that name: {}", .ids.len(), .ids.join(", "))]
+    SeveralContexts {
+        /// Their ids.
+        ids: Vec<String>,
+    },
+    /// Another context that was not deleted has that name already. Nothing was changed.
+    #[error("the context {id} has that name already")]
+    ContextNameTaken {
+        /// The other one's id.
+        id: String,
     },
     /// There is no preset of that id or name, or several have that name.
     #[error("there is no such preset; {}", offer("preset", .known))]
@@ -80,6 +92,8 @@ impl ContextFailure {
         match self {
             Self::Invalid { .. } => "correct it as the message above says",
             Self::NoSuchContext { .. } => "`sottovoce context list --all` shows all there are",
+            Self::SeveralContexts { .. } => "give the id of the one that is meant, or rename one",
+            Self::ContextNameTaken { .. } => "choose another name, or rename the one that has it",
             Self::NoSuchPreset { .. } => "`sottovoce persona list --all` shows all there are",
             Self::Expired { .. } => "extend it, with `sottovoce context extend`",
             Self::Deleted { .. } => "take it back, with `sottovoce context update --active true`",
@@ -96,11 +110,6 @@ impl ContextFailure {
             Self::InUse => "try again later",
         }
     }
-}
-
-/// Of two with that name, neither is meant.
-fn or_several(ids: &[String]) -> &'static str {
-    if ids.len() > 1 { ", or several have that name" } else { "" }
 }
 
 fn offer(what: &str, ids: &[String]) -> String {

@@ -14,20 +14,28 @@ pub struct NewContext {
     pub(super) name: String,
     pub(super) persona: Persona,
     pub(super) preset: Option<String>,
+    pub(super) numbered: bool,
 }
 
 impl NewContext {
     /// A context of that name, one line of at most 200 bytes.
     pub fn new(name: impl Into<String>, persona: Persona) -> Self {
-        Self { name: name.into(), persona, preset: None }
+        Self { name: name.into(), persona, preset: None, numbered: false }
     }
 
-    /// One made from a preset, with its name unless another one is given.
+    /// One made from a preset, with its name unless another one is given; with a number behind that if it is taken.
     pub fn from_preset(preset: &Preset, name: Option<String>, change: PersonaChange) -> Self {
         let mut persona = preset.persona.clone();
         change.apply(&mut persona);
+        let numbered = name.is_none();
         let name = name.unwrap_or_else(|| preset.name.clone());
-        Self { name, persona, preset: Some(preset.id.clone()) }
+        Self { name, persona, preset: Some(preset.id.clone()), numbered }
+    }
+
+    /// The same, with a number behind its name if another context has that.
+    #[must_use]
+    pub fn numbered(self) -> Self {
+        Self { numbered: true, ..self }
     }
 
     /// Whether everything is within its limits.

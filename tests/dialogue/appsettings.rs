@@ -82,7 +82,8 @@ fn an_unknown_key_is_named_with_its_file_and_the_nearest_known_one() {
     for (json, given, nearest) in [
         (r#"{"Context":{"LstN":3}}"#, "Context.LstN", "Context.LastN"),
         (r#"{"Context":{"lastN":3}}"#, "Context.lastN", "Context.LastN"),
-        (r#"{"Contxt":{}}"#, "Contxt", "Context"),
+        (r#"{"Contxt":{"LastN":3}}"#, "Contxt", "Context"),
+        (r#"{"languageModel":{"Model":"x"}}"#, "languageModel", "LanguageModel"),
         (r#"{"LanguageModel":{"Url":"x"}}"#, "LanguageModel.Url", "LanguageModel.BaseUrl"),
     ] {
         let message = refusal(json, &[]);
@@ -93,6 +94,34 @@ fn an_unknown_key_is_named_with_its_file_and_the_nearest_known_one() {
     let message = refusal("{}", &[("SOTTOVOCE__CONTEXT__LASTNN", "3")]);
     assert!(message.contains("SOTTOVOCE__CONTEXT__LASTNN"), "{message}");
     assert!(message.contains("Context.LastN"), "{message}");
+}
+
+#[test]
+fn sections_of_other_programs_are_ignored_and_comments_and_trailing_commas_read() {
+    let config = load(
+        r#"{
+            // as every .NET file has them
+            "Logging": { "LogLevel": { "Default": "Warning", }, },
+            "AllowedHosts": "*",
+            "Elara": { "Context": { "LastN": 1 } }, /* and its own */
+            "Content": { "Title": "x" },
+            "Context": { "LastN": 9, /* "TtlSeconds": 3, */ },
+        }"#,
+        &[],
+    )
+    .unwrap();
+    assert_eq!(config.context.last_n, 9);
+    assert_eq!(config.context.ttl_seconds, None);
+    let message = refusal("{\n  // \"a\n  \"Context\": { \"LastN\": ! } }", &[]);
+    assert!(message.contains("line 3 column 25"), "{message}");
+}
+
+#[test]
+fn a_file_without_an_end_or_too_large_for_settings_is_refused() {
+    let error = load_file(Path::new("/dev/zero"), &[]).unwrap_err();
+    assert!(error.to_string().contains("over 1 MiB"), "{error}");
+    let many = format!("{{\"Other\": \"{}\"}}", "x".repeat(2 << 20));
+    assert!(refusal(&many, &[]).contains("over 1 MiB"));
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn days(days: i64) -> SignedDuration {
 }
 
 async fn make(registry: &ContextRegistry, clock: &ManualClock) -> String {
-    let mira = NewContext::new("Mira", Persona::new("You are Mira."));
+    let mira = NewContext::new("Mira", Persona::new("You are Mira.")).numbered();
     let id = registry.create(mira).await.unwrap().id;
     say(registry, &id, clock).await;
     id

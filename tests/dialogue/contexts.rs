@@ -87,6 +87,71 @@ async fn what_is_not_there_is_answered_with_what_there_is_and_an_id_is_never_a_p
 }
 
 #[tokio::test]
+async fn no_two_contexts_have_one_name() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let mira_id = registry.create(mira()).await.unwrap().id;
+    let taken = ContextFailure::ContextNameTaken { id: mira_id.clone() };
+    let upper = NewContext::new(" MIRA ", Persona::new("x"));
+    assert_eq!(failure(registry.create(upper).await.unwrap_err()), taken);
+    // Its own name, and one that nobody gave, are no reason to refuse anything.
+    let renamed = |name: &str| ContextChange { name: Some(name.into()), ..Default::default() };
+    registry.update(&mira_id, renamed("mira")).await.unwrap();
+    let preset = registry.preset("calm-counselor").await.unwrap();
+    for name in ["Calm Counselor", "Calm Counselor 2", "Calm Counselor 3"] {
+        let new = NewContext::from_preset(&preset, None, PersonaChange::default());
+        assert_eq!(registry.create(new).await.unwrap().name, name);
+    }
+    let other = registry.create(NewContext::new("Other", Persona::new("x"))).await.unwrap().id;
+    assert_eq!(failure(registry.update(&other, renamed("Mira")).await.unwrap_err()), taken);
+    assert_eq!(registry.get(&other).await.unwrap().name, "Other");
+    // One that was deleted has let go of its name, and does not get it back while another one has it.
+    registry.delete(&other).await.unwrap();
+    let second = registry.create(NewContext::new("Other", Persona::new("x"))).await.unwrap().id;
+    let back = |name: Option<&str>| ContextChange {
+        name: name.map(str::to_owned),
+        is_active: Some(true),
+        ..Default::default()
+    };
+    let error = failure(registry.update(&other, back(None)).await.unwrap_err());
+    assert_eq!(error, ContextFailure::ContextNameTaken { id: second.clone() });
+    registry.update(&other, back(Some("Another"))).await.unwrap();
+    // One that has expired keeps it.
+    clock.advance(SignedDuration::from_hours(24 * 30));
+    let error = failure(registry.create(mira()).await.unwrap_err());
+    assert_eq!(error, taken);
+}
+
+#[tokio::test]
+async fn of_two_contexts_of_one_name_made_at_once_one_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let registry = registry(root.path(), &clock());
+    for number in 0..5 {
+        let new = || NewContext::new(format!("Mira {number}"), Persona::new("x"));
+        let made = tokio::join!(registry.create(new()), registry.create(new()));
+        assert_eq!([made.0, made.1].iter().filter(|made| made.is_ok()).count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn where_an_import_brought_a_second_one_of_a_name_both_ids_are_told() {
+    let root = tempfile::tempdir().unwrap();
+    let registry = registry(root.path(), &clock());
+    let one = registry.create(mira()).await.unwrap().id;
+    let other = registry.create(NewContext::new("Other", Persona::new("x"))).await.unwrap().id;
+    // As an import does, past the registry.
+    let scope = Scope::Named { id: other.clone() };
+    let store = StoreOptions::new(key()).scope(scope).open(root.path()).await.unwrap();
+    store.change_profile(Box::new(|profile| profile.rename(Some("mira".into())))).await.unwrap();
+    let error = registry.find("Mira").await.unwrap_err();
+    let text = format!("{error} {}", error.help());
+    assert!(text.contains(&one) && text.contains(&other) && text.contains("give the id"), "{text}");
+    registry.delete(&other).await.unwrap();
+    assert_eq!(registry.find("Mira").await.unwrap().id, one);
+}
+
+#[tokio::test]
 async fn a_bad_field_is_refused_by_name_and_changes_nothing() {
     let root = tempfile::tempdir().unwrap();
     let registry = registry(root.path(), &clock());
@@ -307,7 +372,7 @@ async fn limits_are_told_before_anything_is_made() {
     (limits.contexts, limits.messages) = (2, 3);
     let registry = registry(root.path(), &clock).limits(limits);
     let id = registry.create(mira()).await.unwrap().id;
-    registry.create(mira()).await.unwrap();
+    registry.create(mira().numbered()).await.unwrap();
     let error = failure(registry.create(mira()).await.unwrap_err());
     assert_eq!(error, ContextFailure::TooManyContexts { limit: 2 });
     say(&registry, &id, &clock, "One").await;
@@ -370,7 +435,7 @@ async fn what_somebody_was_killed_over_removing_is_no_context_and_goes_with_the_
     let clock = clock();
     let registry = registry(root.path(), &clock);
     let (gone, kept) =
-        (registry.create(mira()).await.unwrap(), registry.create(mira()).await.unwrap());
+        (registry.create(mira()).await.unwrap(), registry.create(mira().numbered()).await.unwrap());
     say(&registry, &gone.id, &clock, "Remember the eggs").await;
     let conversations = root.path().join("conversations");
     std::fs::create_dir(conversations.join(".gone")).unwrap();

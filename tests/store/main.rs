@@ -14,6 +14,7 @@ mod isolation;
 mod keys;
 mod memory;
 mod mishaps;
+mod moving;
 mod packs;
 mod repair;
 mod retention;

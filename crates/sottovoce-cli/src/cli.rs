@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
+use clap_complete::ArgValueCandidates;
 use colorchoice_clap::Color;
 use sottovoce::Scope;
 
 use crate::cmd;
-
-const DOCTOR_AFTER_HELP: &str = "\
-Exit codes:
-  0  nothing bad                   3  something bad was found";
+use crate::complete;
+use crate::whose;
 
 const AFTER_HELP: &str = "\
 Start here:
@@ -29,9 +28,9 @@ Exit codes:
 
 /// Remembers a conversation on this machine, encrypted, and builds prompts from it.
 #[derive(Parser)]
-#[command(version, after_help = AFTER_HELP, styles = STYLES, propagate_version = true)]
+#[command(name = "sottovoce", version, next_help_heading = "Global options", after_help = AFTER_HELP, styles = STYLES, propagate_version = true)]
 pub(crate) struct Cli {
-    /// Reads this file instead of ./appsettings.json or the one in the user's configuration folder
+    /// Reads this file instead of your own appsettings.json and that of the current folder
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -47,17 +46,30 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_name = "FD")]
     pub(crate) passphrase_fd: Option<u32>,
 
-    /// Whose conversation: default, dm/USER, guild/GUILD/CHANNEL/USER or named/NAME
-    #[arg(long, global = true, value_name = "SCOPE")]
+    /// Whose conversation: default, dm/USER, guild/GUILD/CHANNEL/USER or named/NAME; a bare NAME is the latter
+    #[arg(long, global = true, value_name = "SCOPE", value_parser = whose::scope,
+        add = ArgValueCandidates::new(complete::scopes))]
     pub(crate) scope: Option<Scope>,
 
     /// The same for a context, by its id or its name; `sottovoce context list` shows them
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", add = ArgValueCandidates::new(complete::contexts))]
     pub(crate) context: Option<String>,
 
+    /// Whose conversation at home: with one person (dm/NAME), or with --room that person in that room
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+
+    /// Whose conversation at home: of one room (named/NAME), or with --user (guild/home/ROOM/USER)
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) room: Option<String>,
+
     /// Which thread of it; what was said in no thread unless given
-    #[arg(long, global = true, value_name = "ID")]
+    #[arg(long, global = true, value_name = "ID", add = ArgValueCandidates::new(complete::threads))]
     pub(crate) thread: Option<String>,
+
+    /// Asks this model instead of LanguageModel.Model
+    #[arg(long, global = true, value_name = "NAME", add = ArgValueCandidates::new(complete::models))]
+    pub(crate) model: Option<String>,
 
     #[command(flatten)]
     pub(crate) color: Color,
@@ -106,9 +118,7 @@ pub(crate) enum Command {
     Init(cmd::init::Args),
     Key(cmd::key::Args),
     Rekey(cmd::rekey::Args),
-    /// Checks the set-up, and says for each thing that is wrong which command mends it
-    #[command(after_help = DOCTOR_AFTER_HELP)]
-    Doctor,
+    Doctor(cmd::doctor::Args),
     /// Shows every setting, its value and where it comes from
     Config,
     Completions(cmd::completions::Args),
@@ -125,7 +135,7 @@ impl Command {
     }
 }
 
-const STYLES: Styles = Styles::styled()
+pub(crate) const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Yellow.on_default().bold())
     .usage(AnsiColor::Yellow.on_default().bold())
     .literal(AnsiColor::Green.on_default())

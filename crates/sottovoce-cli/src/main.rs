@@ -2,23 +2,28 @@
 
 mod cli;
 mod cmd;
+mod complete;
 mod exit;
+mod help;
 mod hidden;
 mod interrupt;
 mod message_row;
 mod mistyped;
+mod no_model;
 mod output;
+mod own_settings;
 mod passphrase;
 mod private_file;
 mod recall;
 mod reply;
 mod session;
 mod table;
+mod whose;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -26,12 +31,18 @@ use tracing_subscriber::util::SubscriberInitExt;
 use cli::{Cli, Command};
 use exit::{Failure, Outcome};
 use session::Session;
+use sottovoce::Scope;
 
 /// How long work on files that goes on behind a server may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| mistyped::told(error).exit());
+    // A shell that wants to know what a line can go on with is answered here, and nothing else is done.
+    complete::answer();
+    let cli = help::grouped(Cli::command())
+        .try_get_matches()
+        .and_then(|matches| Cli::from_arg_matches(&matches))
+        .unwrap_or_else(|error| mistyped::told(error).exit());
     cli.color.write_global();
     if cli.verbose {
         let stderr = std::io::stderr();
@@ -73,17 +84,21 @@ async fn run(cli: Cli) -> Outcome {
         config_file: cli.config,
         json: cli.json,
         passphrase_fd: cli.passphrase_fd,
-        scope: cli.scope.clone().unwrap_or_default(),
         thread: cli.thread,
+        model: cli.model,
         ..Session::default()
     };
-    if let Some(name) = &cli.context {
-        if cli.scope.is_some() {
-            let what = "--scope and --context both say whose conversation is meant";
+    let at_home = whose::at_home(cli.user, cli.room)?;
+    session.scope = match (cli.scope, &cli.context, at_home) {
+        (None, None, None) => Scope::Default,
+        (Some(scope), None, None) | (None, None, Some(scope)) => scope,
+        (None, Some(name), None) => session.scope_of_context(name).await?,
+        _ => {
+            let what =
+                "--scope, --context and --user with --room each say whose conversation is meant";
             return Err(Failure::input(what, "give one of them"));
         }
-        session.scope = session.scope_of_context(name).await?;
-    }
+    };
     match cli.command {
         Command::Ask(args) => cmd::ask::run(&session, args).await,
         Command::Chat(args) => cmd::chat::run(&session, args).await,
@@ -115,7 +130,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Init(args) => cmd::init::run(&session, &args),
         Command::Key(args) => cmd::key::run(&session, args),
         Command::Rekey(args) => cmd::rekey::run(&session, args).await,
-        Command::Doctor => cmd::doctor::run(&session).await,
+        Command::Doctor(args) => cmd::doctor::run(&session, args).await,
         Command::Config => cmd::config::run(&session),
         Command::Completions(args) => cmd::completions::run(&args),
     }

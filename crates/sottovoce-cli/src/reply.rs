@@ -3,10 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-use sottovoce::{Answer, Error, Kept, Piece, TurnReport};
+use sottovoce::{Answer, Config, Error, Kept, Piece, TurnReport};
 
 use crate::exit::{self, Exit, with_causes};
 use crate::interrupt::{Heard, Interrupt};
+use crate::no_model::NoModel;
 use crate::output;
 
 /// The share of its room from which on a history is said to be nearly full.
@@ -96,8 +97,11 @@ impl Reply {
     }
 
     /// Says why there is no whole answer, and what to do.
-    pub(crate) fn say_failed(&self, error: &Error, retry: &str) -> Exit {
-        output::error(&with_causes(error), error.help());
+    pub(crate) fn say_failed(&self, config: &Config, error: &Error, retry: &str) -> Exit {
+        match NoModel::of(config, error) {
+            Some(missing) => missing.report(),
+            None => output::error(&with_causes(error), error.help()),
+        }
         if !matches!(error, Error::UtteranceForgotten) {
             output::note(&format!("{}{retry}", self.what_is_kept()));
         }

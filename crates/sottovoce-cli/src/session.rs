@@ -24,6 +24,8 @@ pub(crate) struct Session {
     pub(crate) passphrase_fd: Option<u32>,
     pub(crate) scope: Scope,
     pub(crate) thread: Option<String>,
+    /// The model that is asked instead of the configured one.
+    pub(crate) model: Option<String>,
     /// The configuration, once it was read: what gives a key may be read only once.
     pub(crate) loaded: OnceLock<Config>,
     /// The keys that somebody was asked for.
@@ -31,8 +33,14 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// The configuration. Says once what of the current folder's file is not followed.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
-        Ok(self.load()?)
+        let is_new = self.loaded.get().is_none();
+        let config = self.load()?;
+        if is_new && let Some(left_out) = left_out(&config) {
+            output::note(&left_out);
+        }
+        Ok(config)
     }
 
     pub(crate) fn load(&self) -> sottovoce::Result<Config> {
@@ -45,6 +53,9 @@ impl Session {
 
     fn read_config(&self) -> sottovoce::Result<Config> {
         let mut config = Config::load(self.config_file.as_deref())?;
+        if let Some(model) = &self.model {
+            config.language_model.model.clone_from(model);
+        }
         let Some(fd) = self.passphrase_fd else {
             return Ok(config);
         };
@@ -225,6 +236,19 @@ impl Stores<'_> {
         let clock = Arc::clone(&self.clock);
         Ok(self.config.open_store_with(self.keys.clone(), scope, clock).await?)
     }
+}
+
+/// What of the current folder's file is not followed, and where it belongs.
+pub(crate) fn left_out(config: &Config) -> Option<String> {
+    let keys: Vec<&str> = config.left_out().iter().map(|setting| setting.key).collect();
+    let file = config.local_file.as_ref().filter(|_| !keys.is_empty())?;
+    let own = config.own_file().unwrap_or_default();
+    Some(format!(
+        "{} in this folder is not followed in {}; that belongs into {}, the environment or a file given with --config",
+        file.display(),
+        keys.join(", "),
+        own.display()
+    ))
 }
 
 pub(crate) fn announce_key(file: &std::path::Path) {

@@ -45,7 +45,7 @@ Exit codes:
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Who speaks: user, assistant, system or tool
+    /// Who speaks: user, assistant, system or tool; the user unless given
     #[arg(long, short, value_name = "ROLE", requires = "text")]
     role: Option<ChatRole>,
 
@@ -58,7 +58,6 @@ pub(crate) struct Args {
     metadata: Vec<(String, String)>,
 
     /// What was said; several words need no quotes, and `-` reads standard input
-    #[arg(requires = "role")]
     text: Vec<String>,
 }
 
@@ -96,13 +95,14 @@ pub(crate) fn parse_note(text: &str) -> Result<(String, String), String> {
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
-    let Some(role) = args.role else {
+    if args.text.is_empty() {
         let config = session.config()?;
         let store = session.store_or_make(&config).await?;
         session.check_open(&config, &store).await?;
         let conversation = session.conversation(&config, Arc::new(store.clone()))?;
         return many(session, &store, &conversation).await;
-    };
+    }
+    let role = args.role.unwrap_or(ChatRole::User);
     let text = words(&args.text)?;
     let config = session.config()?;
     let store = session.store_or_make(&config).await?;

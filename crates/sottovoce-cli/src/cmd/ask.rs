@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::{Config, Error, ModelFailure, Prompt, StoredMessage, Turn, TurnReport};
+use sottovoce::{ModelRequest, StoredMessage, Turn, TurnReport};
 
-use crate::exit::{Exit, Outcome, with_causes};
+use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
+use crate::no_model::NoModel;
 use crate::output::{self, piece};
 use crate::recall::Recall;
 use crate::reply::{self, End, NEARLY_FULL, Reply};
@@ -16,7 +17,7 @@ use crate::session::{Session, words};
 /// Keeps an utterance and has the model answer it
 ///
 /// The utterance is sealed on disk first, then the answer is shown as it comes, and sealed as far as it was shown.
-/// Where no model can be reached, the request that one would get is printed instead.
+/// Where no model can be reached, the utterance is kept all the same, and the exit code is 6.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// What was said; several words need no quotes, and `-` reads standard input
@@ -37,9 +38,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     recall: Recall,
 
-    /// Fails where no model can be reached, with exit code 6; the utterance is kept all the same
+    /// Where no model can be reached, prints the request that one would get
     #[arg(long)]
-    require_model: bool,
+    show_request: bool,
 }
 
 /// What machines read of an utterance that was answered, be it in part.
@@ -63,9 +64,18 @@ struct Answered<'a> {
 struct Unanswered<'a> {
     id: Option<u64>,
     file: Option<String>,
+    reason: &'a str,
+    /// The commands that change that.
+    commands: &'a [String],
+    #[serde(flatten)]
+    request: Option<Request<'a>>,
+}
+
+/// The request that a model would get.
+#[derive(Serialize)]
+struct Request<'a> {
     path: &'a str,
     request: &'a RawValue,
-    reason: String,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -94,13 +104,17 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let reply = reply?;
     match &reply.end {
         End::Failed(error) if reply.words.is_empty() => {
-            if args.require_model || !is_missing(error) {
-                return Ok(reply.say_failed(error, ""));
+            let Some(missing) = NoModel::of(&config, error) else {
+                return Ok(reply.say_failed(&config, error, ""));
+            };
+            let mut request = None;
+            if args.show_request {
+                let asked = kept.clone().map_or_else(|| utterance.into(), Turn::from);
+                let (prompt, receipt) = conversation.prompt(asked).await?;
+                output::skipped(&receipt.skipped);
+                request = Some(config.renderer(config.renderer_kind()).render(&prompt));
             }
-            let asked = kept.clone().map_or_else(|| utterance.into(), Turn::from);
-            let (prompt, receipt) = conversation.prompt(asked).await?;
-            output::skipped(&receipt.skipped);
-            return show_request(session, &config, &prompt, kept.as_deref(), error);
+            return say_missing(session, kept.as_deref(), &missing, request);
         }
         _ if session.json => output::json(&answered(kept.as_ref(), &reply))?,
         _ => reply.end_line()?,
@@ -117,7 +131,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             reply.say_done(&done.report)
         }
         End::Interrupted(_) => reply.say_interrupted(),
-        End::Failed(error) => reply.say_failed(error, ""),
+        End::Failed(error) => reply.say_failed(&config, error, ""),
     })
 }
 
@@ -141,37 +155,34 @@ fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Ans
     }
 }
 
-/// Whether there is no model to answer, as opposed to one that fails.
-fn is_missing(error: &Error) -> bool {
-    let Error::Model { failure, .. } = error else { return false };
-    matches!(failure, ModelFailure::Unreachable(_) | ModelFailure::NoSuchModel { .. })
-}
-
-fn show_request(
+/// Says that the utterance is kept, and what to do for an answer.
+fn say_missing(
     session: &Session,
-    config: &Config,
-    prompt: &Prompt,
     kept: Option<&StoredMessage>,
-    error: &Error,
+    missing: &NoModel,
+    request: Option<ModelRequest>,
 ) -> Outcome {
-    let request = config.renderer(config.renderer_kind()).render(prompt);
     if session.json {
-        let body = output::raw_json(request.body)?;
+        let body = request.as_ref().map(|request| output::raw_json(request.body.clone()));
+        let body = body.transpose()?;
+        let shown = request.as_ref().zip(body.as_deref());
         output::json(&Unanswered {
             id: kept.map(|kept| kept.seq),
             file: kept.map(StoredMessage::file_name),
-            path: request.path,
-            request: &body,
-            reason: with_causes(error),
+            reason: &missing.what,
+            commands: &missing.commands,
+            request: shown.map(|(request, body)| Request { path: request.path, request: body }),
         })?;
-        return Ok(Exit::Done);
+        return Ok(Exit::Model);
     }
-    if let Some(kept) = kept {
-        let file = session.folder(config)?.join(kept.file_name());
-        output::note(&format!("sealed as number {}: {}", kept.seq, file.display()));
+    output::note(&match kept {
+        Some(kept) => format!("what you said is kept as number {}", kept.seq),
+        None => "nothing is kept".to_owned(),
+    });
+    missing.report();
+    if let Some(request) = request {
+        output::note(&format!("a model would get this request at {}:", request.path));
+        output::request(&request)?;
     }
-    output::warning(&with_causes(error));
-    output::note(&format!("{}; a model would get this request at {}:", error.help(), request.path));
-    output::request(&request)?;
-    Ok(Exit::Done)
+    Ok(Exit::Model)
 }

@@ -9,6 +9,7 @@ mod persona;
 use std::ops::RangeInclusive;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sottovoce::{
     Answer, ChatMessage, ChatRole, Config, Conversation, Error, FileConversationStore,
@@ -18,11 +19,15 @@ use tokio::task::JoinHandle;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::{Heard, Interrupt};
+use crate::no_model::NoModel;
 use crate::output;
 use crate::recall::Recall;
 use crate::reply::{self, End};
 use crate::session::Session;
 use lines::{Line, Lines};
+
+/// How long a server may take to say whether it has the model before the chat begins.
+const LOOK: Duration = Duration::from_secs(2);
 
 const HELP: &str = "\
 Every line is an utterance. These are not:
@@ -38,6 +43,7 @@ Every line is an utterance. These are not:
   /context clear           later prompts hold nothing that was said so far; deletes nothing
   /context export FILE     writes the conversation to a file
   /context save [WORDS]    saves what was said lately as a snapshot, with a summary by the model
+  /context list            the contexts; /context new NAME [PRESET] makes one, /context use NAME goes over to it
   /context history         the snapshots, the newest first; /context restore ID brings one back
   /scope [SCOPE]           whose conversation this is, or goes over to another one
   //WORDS        says /WORDS
@@ -109,6 +115,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     if chat.lines.is_terminal() {
         chat.interrupt = chat.interrupt.and_hangup()?;
+        chat.look_for_model().await;
         output::note(&format!(
             "{} at {}; /help tells what else a line can be, Ctrl-D ends",
             chat.config.language_model.model,
@@ -145,6 +152,16 @@ impl Chat {
             }
         }
         Ok(self.exit)
+    }
+
+    /// Says before anything else where there is no model, for at most a moment. What is said is kept all the same.
+    async fn look_for_model(&self) {
+        let look = async { self.config.server()?.show(&self.config.language_model.model).await };
+        let Ok(Err(error)) = tokio::time::timeout(LOOK, look).await else { return };
+        if let Some(missing) = NoModel::of(&self.config, &error) {
+            missing.report();
+            output::note("what you say is kept; /retry asks again once a model is there");
+        }
     }
 
     /// While somebody types, the model can be loaded and read what the next prompt begins with. If that fails, the
@@ -256,7 +273,7 @@ impl Chat {
             End::Failed(error) => {
                 let fits =
                     !matches!(error, Error::Model { failure: ModelFailure::PromptTooLong, .. });
-                reply.say_failed(error, if fits { "; /retry asks again" } else { "" })
+                reply.say_failed(&self.config, error, if fits { "; /retry asks again" } else { "" })
             }
         };
         if self.over {

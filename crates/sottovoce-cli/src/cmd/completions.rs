@@ -1,15 +1,15 @@
 //! `sottovoce completions`
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::cli::Cli;
-use crate::exit::{Exit, Outcome};
+use crate::complete;
+use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 
 /// Prints the completions for a shell
 ///
-/// For bash: sottovoce completions bash > ~/.local/share/bash-completion/completions/sottovoce
+/// They know the scopes, contexts, threads and models that there are. For bash:
+/// echo 'source <(sottovoce completions bash)' >> ~/.bashrc
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The shell
@@ -18,9 +18,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
-    // Into memory first: it panics where it cannot write.
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "sottovoce", &mut script);
+    let shell = args.shell.to_string();
+    let script = complete::script(&shell)?
+        .ok_or_else(|| Failure::input(format!("{shell} is not known"), "choose another shell"))?;
     output::bytes(&script)?;
     Ok(Exit::Done)
 }

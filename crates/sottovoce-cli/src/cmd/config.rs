@@ -23,6 +23,13 @@ pub(crate) fn run(session: &Session) -> Outcome {
         let (key, origin) = (setting.key, &setting.origin);
         output::line(format!("{BOLD}{key:<width$}{BOLD:#} {value}  {DIM}({origin}){DIM:#}"))?;
     }
+    for setting in config.left_out() {
+        let value = output::printable(&setting.value.to_string()).into_owned();
+        output::line(format!(
+            "{DIM}not followed: {} {value} ({}){DIM:#}",
+            setting.key, setting.origin
+        ))?;
+    }
     output::line(format!("\nThe store is in {}", config.storage_root()?.display()))?;
     output::line(format!("The key file is {}", config.key_file()?.display()))?;
     Ok(Exit::Done)

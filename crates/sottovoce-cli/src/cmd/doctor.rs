@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -10,13 +11,32 @@ use sottovoce::{Config, ConversationStore, EncryptionKey, Error, store_exists, s
 
 use crate::exit::{Exit, Failure, Outcome, with_causes};
 use crate::output::{self, BAD, DIM, GOOD, WARN};
-use crate::session::Session;
+use crate::session::{Session, left_out};
 
+mod fix;
 mod folder;
 mod key;
 mod model;
 
+use fix::Fix;
 use folder::quoted;
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  nothing bad                   3  something bad was found, and is left";
+
+/// Checks the set-up, and says for each thing that is wrong which command mends it
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Does what each line advises, after asking for each, and says of the rest why it cannot be done
+    #[arg(long)]
+    fix: bool,
+
+    /// Does not ask
+    #[arg(long, short, requires = "fix")]
+    yes: bool,
+}
 
 /// How a matter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -35,6 +55,9 @@ struct Line {
     what: String,
     /// Commands, one a line.
     mend: Option<String>,
+    /// What --fix does about it; none where nothing is wrong.
+    #[serde(skip)]
+    fix: Option<Fix>,
 }
 
 #[derive(Default)]
@@ -42,32 +65,72 @@ struct Report(Vec<Line>);
 
 impl Report {
     fn good(&mut self, about: &'static str, what: impl Into<String>) {
-        self.0.push(Line { about, state: State::Good, what: what.into(), mend: None });
+        self.0.push(Line { about, state: State::Good, what: what.into(), mend: None, fix: None });
     }
 
-    fn warn(&mut self, about: &'static str, what: impl Into<String>, mend: impl Into<String>) {
-        let mend = Some(mend.into());
-        self.0.push(Line { about, state: State::Warn, what: what.into(), mend });
+    fn warn(
+        &mut self,
+        about: &'static str,
+        what: impl Into<String>,
+        mend: impl Into<String>,
+        fix: Fix,
+    ) {
+        let (mend, fix) = (Some(mend.into()), Some(fix));
+        self.0.push(Line { about, state: State::Warn, what: what.into(), mend, fix });
     }
 
-    fn bad(&mut self, about: &'static str, what: impl Into<String>, mend: impl Into<String>) {
-        let mend = Some(mend.into());
-        self.0.push(Line { about, state: State::Bad, what: what.into(), mend });
+    fn bad(
+        &mut self,
+        about: &'static str,
+        what: impl Into<String>,
+        mend: impl Into<String>,
+        fix: Fix,
+    ) {
+        let (mend, fix) = (Some(mend.into()), Some(fix));
+        self.0.push(Line { about, state: State::Bad, what: what.into(), mend, fix });
     }
 
     fn error(&mut self, about: &'static str, error: &Error) {
-        self.bad(about, with_causes(error), error.help());
+        let fix = Fix::by_hand("what to do depends on the cause");
+        self.bad(about, with_causes(error), error.help(), fix);
     }
 }
 
-pub(crate) async fn run(session: &Session) -> Outcome {
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let mut report = look(session).await;
+    show(session, &report)?;
+    // Without settings there is nothing that could be done.
+    if let Some(config) = session.loaded.get().filter(|_| args.fix) {
+        let done = fix::all(session, config, &report, args.yes).await?;
+        if done.anything {
+            let mut again = session.clone();
+            if done.settings {
+                again.loaded = OnceLock::new();
+            }
+            if !session.json {
+                output::note("looking again:");
+            }
+            report = look(&again).await;
+            show(session, &report)?;
+        }
+    }
+    let bad = report.0.iter().any(|line| line.state == State::Bad);
+    Ok(if bad { Exit::Found } else { Exit::Done })
+}
+
+async fn look(session: &Session) -> Report {
     let mut report = Report::default();
     match session.load() {
         Err(error) => report.error("config", &error),
         Ok(config) => {
             match &config.file {
                 Some(file) => report.good("config", file.display().to_string()),
-                None => report.good("config", "no file; the defaults and the environment hold"),
+                None => report
+                    .good("config", "no file of your own; the defaults and the environment hold"),
+            }
+            if let Some(left_out) = left_out(&config) {
+                let fix = Fix::by_hand("whether to trust that file is yours to say");
+                report.warn("config", left_out, "sottovoce config", fix);
             }
             model::look(&mut report, &config).await;
             match (config.storage_root(), config.key_file()) {
@@ -83,9 +146,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
             }
         }
     }
-    show(session, &report)?;
-    let bad = report.0.iter().any(|line| line.state == State::Bad);
-    Ok(if bad { Exit::Found } else { Exit::Done })
+    report
 }
 
 fn show(session: &Session, report: &Report) -> std::io::Result<()> {
@@ -116,6 +177,7 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
             "key",
             format!("{from} is so short that it may be guessed from a stolen disk"),
             "sottovoce rekey",
+            Fix::by_hand("a longer one is yours to think of"),
         ),
         ConfiguredKey::Secret { from, .. } => report.good("key", format!("given by {from}")),
         _ => match EncryptionKey::read_file(file) {
@@ -124,6 +186,7 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
                     "key",
                     format!("other users may read the key file {path} (mode {mode:03o})"),
                     format!("chmod 600 {}", quoted(file)),
+                    Fix::Mode(file.to_owned(), 0o600),
                 ),
                 _ => report.good("key", format!("{path}; keep a copy away from this machine")),
             },
@@ -133,13 +196,17 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
                 "key",
                 format!("no key file {path}; the vault does not say whether it takes one"),
                 "sottovoce doctor",
+                Fix::by_hand("the line about the store comes first"),
             ),
             Ok(None) if store_exists(root).unwrap_or(true) => report.bad(
                 "key",
                 format!("the store in {} has lost its key file {path}", root.display()),
                 format!("install -D -m 600 YOUR-BACKUP {}", quoted(file)),
+                Fix::by_hand("only you know where its backup is"),
             ),
-            Ok(None) => report.warn("key", "there is none yet", "sottovoce init"),
+            Ok(None) => {
+                report.warn("key", "there is none yet", "sottovoce init", Fix::MakeKey);
+            }
             Err(error) => report.error("key", &error),
         },
     }
@@ -171,7 +238,8 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
         Err(Failure::Library(error)) => Err(error),
         Err(_) => {
             clock(report, now, None);
-            return report.warn("store", "not looked into", "sottovoce doctor");
+            let fix = Fix::by_hand("run it again when the passphrase is at hand");
+            return report.warn("store", "not looked into", "sottovoce doctor", fix);
         }
     };
     match newest {
@@ -183,20 +251,23 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
                     "store",
                     "there is no vault beside the records, so nothing can be written",
                     "sottovoce repair",
+                    Fix::Repair,
                 ),
                 None => report.good("store", "the newest end is sound"),
-                Some(first) => report.bad(
-                    "store",
-                    format!(
-                        "{}; the first: {first}",
-                        output::counted(newest.skipped.len() as u64, "finding")
-                    ),
-                    if newest.skipped.iter().any(|finding| finding.remedy().is_some()) {
-                        "sottovoce repair"
-                    } else {
-                        "sottovoce verify"
-                    },
-                ),
+                Some(first) => {
+                    let (mend, fix) =
+                        match newest.skipped.iter().any(|finding| finding.remedy().is_some()) {
+                            true => ("sottovoce repair", Fix::Repair),
+                            false => (
+                                "sottovoce verify",
+                                Fix::by_hand(
+                                    "it only tells what is wrong; a backup may bring it back",
+                                ),
+                            ),
+                        };
+                    let number = output::counted(newest.skipped.len() as u64, "finding");
+                    report.bad("store", format!("{number}; the first: {first}"), mend, fix);
+                }
             }
         }
         Err(error) => {
@@ -211,6 +282,7 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
                     "store",
                     with_causes(&error),
                     key::vault_mend(config, root).unwrap_or_else(|| error.help().to_owned()),
+                    Fix::by_hand("look at the damaged vault first: it may be the only one"),
                 ),
                 error => report.error("store", &error),
             }
@@ -223,9 +295,10 @@ fn clock(report: &mut Report, now: Timestamp, newest: Option<Timestamp>) {
     // Before the format existed no clock can have been right.
     let earliest = Timestamp::from_second(1_735_689_600).unwrap_or_default();
     let mend = "timedatectl set-ntp true";
+    let fix = || Fix::by_hand("only the superuser sets the clock");
     let shown = now.strftime("%Y-%m-%d %H:%M UTC");
     if now < earliest {
-        report.bad("clock", format!("the clock says {shown}"), mend);
+        report.bad("clock", format!("the clock says {shown}"), mend, fix());
     } else if newest
         .is_some_and(|newest| newest.duration_since(now) > SignedDuration::from_hours(24))
     {
@@ -233,6 +306,7 @@ fn clock(report: &mut Report, now: Timestamp, newest: Option<Timestamp>) {
             "clock",
             format!("the clock says {shown}, but the newest message is from more than a day later"),
             mend,
+            fix(),
         );
     } else {
         report.good("clock", shown.to_string());

@@ -45,6 +45,13 @@ pub(crate) struct Args {
     yes: bool,
 }
 
+impl Args {
+    /// Mends what can be mended without asking again.
+    pub(crate) fn without_asking() -> Self {
+        Self { dry_run: false, quarantine: false, yes: true }
+    }
+}
+
 #[derive(Serialize)]
 struct Row<'a> {
     done: bool,

@@ -47,6 +47,15 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     show(&reading.messages)?;
     if !args.follow {
+        if args.number > 0 && !session.json && reading.messages.is_empty() {
+            let thread =
+                session.thread.as_ref().map(|id| format!(" in thread {}", output::one_line(id)));
+            output::note(&format!(
+                "nothing is kept in {}{}",
+                store.scope(),
+                thread.unwrap_or_default()
+            ));
+        }
         return Ok(Exit::Done);
     }
     // By number and not by time: what is imported may be older than what was shown.

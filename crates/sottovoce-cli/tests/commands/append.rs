@@ -142,6 +142,19 @@ fn blank_words_are_refused_wherever_they_come_from() {
 }
 
 #[test]
+fn words_without_a_role_are_the_users() {
+    let home = Home::new();
+    assert_eq!(code(&home.run(&["append", "Buy", "milk"])), 0);
+    assert_eq!(code(&home.feed(&["append", "--metadata", "lang=en", "-"], "and eggs\n")), 0);
+    let kept = rows(&home.run(&["tail", "--json"]));
+    assert!(kept.iter().all(|row| row["role"] == "User"), "{kept:?}");
+    assert_eq!(home.words(), ["Buy milk", "and eggs"]);
+    // Without words, JSON lines are read as before.
+    home.keep(&["a line"]);
+    assert_eq!(home.words().len(), 3);
+}
+
+#[test]
 fn a_given_time_keeps_its_offset_and_a_note_has_a_name() {
     let home = Home::new();
     for time in ["2025-08-24T10:00+02:00[Europe/Berlin]", "2025-08-24T10:00+02:00"] {

@@ -66,42 +66,51 @@ fn a_part_of_an_answer_is_told_from_a_whole_one_by_machines_too() {
 }
 
 #[test]
-fn without_a_server_or_the_model_the_request_is_printed_and_the_utterance_kept() {
+fn without_a_model_the_words_are_kept_and_what_to_do_is_said_instead_of_a_request() {
     let talk = Talk::new();
     talk.stub.always_to(Ask::Show, Answer::refusal(404, "model 'llama3.2' not found"));
     talk.stub.always_to(Ask::Reply, Answer::refusal(404, "model 'llama3.2' not found"));
     let nobody = Home::new();
-    for (home, asked, help) in [
-        (&nobody, nobody.run(&["ask", "Hello"]), "`ollama serve`"),
-        (&talk.home, talk.run(&["ask", "Hello"]), "`ollama pull`"),
+    for (home, asked, what, commands) in [
+        (
+            &nobody,
+            nobody.run(&["ask", "Hello"]),
+            "no model is running at http://127.0.0.1:1 (",
+            "\n        ollama serve\n        ollama pull llama3.2\n",
+        ),
+        (
+            &talk.home,
+            talk.run(&["ask", "Hello"]),
+            "has no model \"llama3.2\"",
+            ":\n        ollama pull llama3.2\n",
+        ),
     ] {
-        assert_eq!(code(&asked), 0, "{}", err(&asked));
-        let request: Value = serde_json::from_str(&out(&asked)).unwrap();
-        assert_eq!(request["model"], "llama3.2");
-        assert!(err(&asked).contains("warning: ") && err(&asked).contains(help), "{}", err(&asked));
+        let said = err(&asked);
+        assert_eq!((code(&asked), out(&asked).as_str()), (6, ""), "{said}");
+        for part in ["what you said is kept as number 1", what, commands] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
         assert_eq!(home.words(), ["Hello"]);
     }
-    let row = &rows(&talk.run(&["--json", "ask", "Again"]))[0];
-    assert_eq!((&row["id"], &row["path"]), (&json!(2), &json!("/api/chat")));
-    assert!(row["reason"].as_str().unwrap().contains("no model") && row["file"].is_string());
+    let shown = talk.run(&["ask", "--show-request", "Again"]);
+    assert_eq!(code(&shown), 6);
+    let request: Value = serde_json::from_str(&out(&shown)).unwrap();
+    assert_eq!(request["model"], "llama3.2");
 }
 
 #[test]
-fn who_requires_a_model_gets_an_error_and_nothing_to_mistake_for_an_answer() {
-    let talk = Talk::new();
-    talk.stub.always_to(Ask::Show, Answer::refusal(404, "model 'llama3.2' not found"));
-    for arguments in
-        [&["ask", "--require-model", "Hi"][..], &["--json", "ask", "--require-model", "Hi"]]
-    {
-        let nobody = Home::new();
-        for (home, asked) in [(&nobody, nobody.run(arguments)), (&talk.home, talk.run(arguments))] {
-            assert_eq!(code(&asked), 6);
-            assert_eq!(out(&asked), "");
-            let said = err(&asked);
-            assert!(said.contains("error: ") && said.contains("the utterance is kept"), "{said}");
-            assert_eq!(home.words().last().unwrap(), "Hi");
-        }
-    }
+fn machines_are_told_without_a_model_what_was_kept_and_no_answer() {
+    let nobody = Home::new();
+    let asked = nobody.run(&["--json", "ask", "Hello"]);
+    assert_eq!(code(&asked), 6);
+    let row = &parsed(&asked)[0];
+    assert_eq!((&row["id"], &row["commands"][0]), (&json!(1), &json!("ollama serve")));
+    assert!(row["reason"].as_str().unwrap().contains("no model") && row["file"].is_string());
+    assert!(row.get("request").is_none() && row.get("answer").is_none(), "{row}");
+    let shown = nobody.run(&["--json", "ask", "--show-request", "--model", "phi4", "Again"]);
+    let row = &parsed(&shown)[0];
+    assert_eq!((&row["path"], &row["request"]["model"]), (&json!("/api/chat"), &json!("phi4")));
+    assert_eq!(row["commands"][1], "ollama pull phi4");
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn the_exit_code_is_that_of_the_last_turn() {
     let nobody = Home::new();
     let alone = nobody.feed(&["chat"], "one\ntwo\n");
     assert_eq!((code(&alone), out(&alone).as_str()), (6, ""));
-    assert!(err(&alone).contains("`ollama serve`"), "{}", err(&alone));
+    assert!(err(&alone).contains("\n        ollama serve\n"), "{}", err(&alone));
     assert_eq!(nobody.words(), ["one", "two"]);
 }
 

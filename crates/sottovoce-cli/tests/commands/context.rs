@@ -88,7 +88,7 @@ fn a_chat_can_go_over_to_another_conversation() {
     for answer in ["Hi in the room.", "Hi in private."] {
         talk.stub.next(Answer::saying(&[answer]));
     }
-    let lines = "/scope\nroom canary\n/scope dm/7\nwhat was said?\n/scope nowhere\n";
+    let lines = "/scope\nroom canary\n/scope dm/7\nwhat was said?\n/scope dms/7\n";
     let chat = talk.feed(&["--scope", "guild/1/2/7", "chat"], lines);
     assert_eq!(code(&chat), 2);
     assert!(out(&chat).starts_with("guild/1/2/7\n"), "{}", out(&chat));

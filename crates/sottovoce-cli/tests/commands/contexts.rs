@@ -278,7 +278,9 @@ fn a_long_list_comes_page_by_page() {
 #[test]
 fn one_whose_settings_are_damaged_is_told_of_beside_the_others() {
     let home = Home::new();
-    let (bad, good) = (kitchen(&home, &[]), kitchen(&home, &["--max-tokens", "5"]));
+    let bad = kitchen(&home, &[]);
+    let good = home.run(&["context", "create", "--name", "Good", "--system-prompt", PROMPT]);
+    let good = out(&good).trim().to_owned();
     let profile = home.store().join("conversations").join(&bad).join("profile");
     let mut bytes = std::fs::read(&profile).unwrap();
     let middle = bytes.len() / 2;
@@ -293,17 +295,47 @@ fn one_whose_settings_are_damaged_is_told_of_beside_the_others() {
 }
 
 #[test]
-fn of_two_with_one_name_neither_is_taken_for_the_other() {
+fn a_second_context_of_a_name_is_refused_and_one_from_a_preset_numbered() {
     let home = Home::new();
-    let ids = [kitchen(&home, &[]), kitchen(&home, &[])];
-    let refused = home.run(&["context", "delete", "Kitchen", "--yes"]);
+    let id = kitchen(&home, &[]);
+    let create = |name| home.run(&["context", "create", "--name", name, "--system-prompt", PROMPT]);
+    let refused = create("kitchen");
     assert_eq!(code(&refused), 1);
-    let said = err(&refused);
-    assert!(said.contains("several have that name"), "{said}");
-    assert!(ids.iter().all(|id| said.contains(id)), "{said}");
-    // Which of them is deleted already is a difference.
-    assert_eq!(code(&home.run(&["context", "delete", &ids[0], "--yes"])), 0);
-    assert_eq!(code(&home.run(&["--context", "Kitchen", "prompt", "x"])), 0);
+    assert!(err(&refused).contains(&format!("{id} has that name already")), "{}", err(&refused));
+    assert_eq!(code(&create("Cellar")), 0);
+    let refused = home.run(&["context", "update", "Cellar", "--name", "Kitchen"]);
+    assert_eq!(code(&refused), 1);
+    assert!(err(&refused).contains("choose another name"), "{}", err(&refused));
+    for _ in 0..2 {
+        assert_eq!(code(&home.run(&["context", "create", "--preset", "calm-counselor"])), 0);
+    }
+    let names: Vec<Value> = list(&home, &[]).iter().map(|row| row["name"].clone()).collect();
+    assert_eq!(names, ["Calm Counselor 2", "Calm Counselor", "Cellar", "Kitchen"]);
+}
+
+#[test]
+fn in_a_chat_contexts_are_made_listed_and_gone_over_to_by_name() {
+    let talk = Talk::new();
+    kitchen(&talk.home, &[]);
+    let lines = "/context new \"Evening talk\" calm-counselor\nHello\n/context list\n\
+        /context use kitchen\nLeeks?\n/context new Kitchen\n/context use nowhere\n\
+        /context use Evening talk\nGood night\n/context new Own\nMine\n";
+    let chat = talk.feed(&["chat"], lines);
+    assert_eq!(code(&chat), 0, "{}", err(&chat));
+    let (shown, said) = (out(&chat), err(&chat));
+    assert!(shown.contains("Evening talk") && shown.contains("Kitchen"), "{shown}");
+    for part in ["has that name already", "no such context", "this is “Evening talk”"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let words = |context: &str| -> Vec<String> {
+        let tail = talk.run(&["--context", context, "tail", "--json"]);
+        let all = rows(&tail);
+        all.iter().map(|row| row["content"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(words("Evening talk"), ["Hello", "Fine.", "Good night", "Fine."]);
+    assert_eq!(words("Kitchen"), ["Leeks?", "Fine."]);
+    assert_eq!(words("Own"), ["Mine", "Fine."]);
+    assert!(talk.home.words().is_empty());
 }
 
 #[test]
@@ -316,7 +348,7 @@ fn one_conversation_is_named_once() {
     ] {
         let refused = home.run(arguments);
         assert_eq!(code(&refused), 2, "{}", err(&refused));
-        assert!(err(&refused).contains("--scope and --context"), "{}", err(&refused));
+        assert!(err(&refused).contains("--scope, --context and --user"), "{}", err(&refused));
     }
 }
 

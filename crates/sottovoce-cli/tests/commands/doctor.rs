@@ -20,7 +20,7 @@ fn about(home: &Home, matter: &str) -> Vec<Value> {
 }
 
 fn configure(home: &Home, settings: &Value) {
-    std::fs::write(home.path().join("appsettings.json"), settings.to_string()).unwrap();
+    home.configure(settings.to_string());
 }
 
 fn allow(path: &Path, mode: u32) {

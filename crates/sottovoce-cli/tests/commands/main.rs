@@ -20,11 +20,14 @@ mod context;
 mod contexts;
 mod conversations;
 mod doctor;
+mod doctor_fix;
 mod forget;
+mod help;
 mod import;
 mod import_many;
 mod interrupted;
 mod keys;
+mod local_file;
 mod models;
 #[path = "../../../../tests/common/ollama.rs"]
 mod ollama;
@@ -42,6 +45,7 @@ mod tail;
 mod talk;
 mod terminal;
 mod verify;
+mod whose;
 
 /// A home folder of its own, so that nothing of the user's is read or written.
 struct Home(tempfile::TempDir);
@@ -108,6 +112,17 @@ impl Home {
         self.path().join(".cache/sottovoce/Conversation")
     }
 
+    /// The user's own settings.
+    fn settings(&self) -> PathBuf {
+        self.path().join(".config/sottovoce/appsettings.json")
+    }
+
+    /// Writes the user's own settings.
+    fn configure(&self, settings: impl AsRef<[u8]>) {
+        std::fs::create_dir_all(self.settings().parent().unwrap()).unwrap();
+        std::fs::write(self.settings(), settings).unwrap();
+    }
+
     fn key(&self) -> PathBuf {
         self.path().join(".config/sottovoce/key")
     }
@@ -169,10 +184,10 @@ fn parsed(output: &Output) -> Vec<Value> {
 }
 
 #[test]
-fn the_first_question_makes_the_key_seals_it_and_prints_the_request() {
+fn the_first_question_makes_the_key_and_seals_it_without_a_model_too() {
     let home = Home::new();
-    let asked = home.run(&["ask", "What's the weather like tomorrow?"]);
-    assert_eq!(code(&asked), 0, "{}", err(&asked));
+    let asked = home.run(&["ask", "--show-request", "What's the weather like tomorrow?"]);
+    assert_eq!(code(&asked), 6, "{}", err(&asked));
     assert!(home.key().is_file());
     assert!(err(&asked).contains(home.key().to_str().unwrap()), "{}", err(&asked));
     assert_eq!(home.records().len(), 1);
@@ -184,7 +199,7 @@ fn the_first_question_makes_the_key_seals_it_and_prints_the_request() {
         messages[1]["content"].as_str().unwrap().ends_with("] What's the weather like tomorrow?")
     );
 
-    let again = home.run(&["--json", "ask", "And", "the", "day", "after?"]);
+    let again = home.run(&["--json", "ask", "--show-request", "And", "the", "day", "after?"]);
     let row: Value = serde_json::from_str(&out(&again)).unwrap();
     assert_eq!(row["id"], 2);
     assert_eq!(row["request"]["messages"].as_array().unwrap().len(), 3);

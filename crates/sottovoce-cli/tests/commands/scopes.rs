@@ -35,7 +35,7 @@ fn every_command_keeps_to_the_conversation_that_it_is_given() {
         ["canary"],
         "the same number elsewhere is another message"
     );
-    for wrong in ["42", "dm/", "dm/../x", "named/a/b", "dm/%2F"] {
+    for wrong in ["dms/42", "dm/", "dm/../x", "named/a/b", "dm/%2F"] {
         let refused = home.run(&["--scope", wrong, "tail"]);
         assert_eq!(code(&refused), 2, "{wrong}");
         assert!(err(&refused).contains("not a scope"), "{}", err(&refused));

@@ -12,16 +12,14 @@ fn init_speaks_as_the_other_commands_do() {
 fn config_tells_a_secret_from_the_placeholder_and_shows_no_password() {
     let home = Home::new();
     for file in ["{}", r#"{"Context":{"EncryptionKey":"replace-me-before-deployment"}}"#] {
-        std::fs::write(home.path().join("appsettings.json"), file).unwrap();
+        home.configure(file);
         let shown = out(&home.run(&["config"]));
         assert!(shown.contains("(placeholder)") && !shown.contains("(redacted)"), "{shown}");
     }
-    std::fs::write(
-        home.path().join("appsettings.json"),
+    home.configure(
         r#"{"Context":{"EncryptionKey":"a secret of this house"},
             "LanguageModel":{"BaseUrl":"http://anna:canary@host:1/x"}}"#,
-    )
-    .unwrap();
+    );
     for arguments in [&["config"][..], &["config", "--json"], &["ask", "x"]] {
         let shown =
             home.command(arguments).env_remove("SOTTOVOCE__LANGUAGEMODEL__BASEURL").output();

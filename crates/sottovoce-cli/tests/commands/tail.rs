@@ -98,3 +98,19 @@ fn a_follower_shows_what_is_imported_before_the_newest() {
     signal(&follower, "-INT");
     assert_eq!(code(&ended(follower)), 0);
 }
+
+#[test]
+fn a_tail_of_nothing_says_so() {
+    let home = Home::new();
+    home.keep(&["one"]);
+    for (arguments, said) in [
+        (&["--scope", "kitchen", "tail"][..], "nothing is kept in named/kitchen\n"),
+        (&["--thread", "7", "tail"], "nothing is kept in default in thread 7\n"),
+        (&["tail", "-n", "0"], ""),
+        (&["--scope", "kitchen", "tail", "--json"], ""),
+        (&["tail"], ""),
+    ] {
+        let tail = home.run(arguments);
+        assert_eq!((code(&tail), err(&tail).as_str()), (0, said), "{arguments:?}");
+    }
+}

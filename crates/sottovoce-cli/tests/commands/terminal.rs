@@ -224,6 +224,25 @@ fn a_model_that_is_slow_to_load_holds_nobody_back() {
 }
 
 #[test]
+fn a_chat_without_a_model_says_so_before_it_greets_and_keeps_what_is_said() {
+    let talk = Talk::new();
+    let mut command = talk.command(&["chat"]);
+    command.env("SOTTOVOCE__LANGUAGEMODEL__BASEURL", "http://127.0.0.1:1");
+    let Some(mut chat) = Terminal::running(&command) else { return };
+    let shown = chat.prompt();
+    let parts =
+        ["no model is running at http://127.0.0.1:1", "ollama serve", "is kept", "/help tells"];
+    let at = parts.map(|part| shown.find(part).unwrap_or_else(|| panic!("{part}: {shown}")));
+    assert!(at.is_sorted(), "{shown}");
+    chat.press("Hello\r");
+    chat.screen.until("/retry asks again");
+    chat.prompt();
+    chat.press(CTRL_D);
+    assert_eq!(chat.ended(), 0);
+    assert_eq!(talk.home.words(), ["Hello"]);
+}
+
+#[test]
 fn sigterm_ends_a_chat_that_waits_for_a_key_and_gives_the_terminal_back() {
     let talk = Talk::new();
     let Some(chat) = Terminal::chat(&talk, &["chat"]) else { return };

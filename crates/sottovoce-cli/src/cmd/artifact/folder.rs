@@ -199,8 +199,9 @@ fn name(dir: &Path, root: &Path) -> String {
 
 /// What is never added: the store itself, its key, and the configuration, which may hold one.
 fn never(config: &Config) -> Result<Vec<PathBuf>, Failure> {
-    let places = [Some(config.storage_root()?), Some(config.key_file()?), config.file.clone()];
-    Ok(places.into_iter().flatten().filter_map(|place| place.canonicalize().ok()).collect())
+    let files = [config.file.clone(), config.local_file.clone()];
+    let places = [Some(config.storage_root()?), Some(config.key_file()?)].into_iter().chain(files);
+    Ok(places.flatten().filter_map(|place| place.canonicalize().ok()).collect())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 
 /// Every line that is no utterance, as far as it is always the same.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 25] = [
     "/context",
     "/context add ",
     "/context add-folder ",
@@ -17,12 +17,15 @@ const COMMANDS: [&str; 22] = [
     "/context compact",
     "/context export ",
     "/context history",
+    "/context list",
     "/context messages",
+    "/context new ",
     "/context prune ",
     "/context restore ",
     "/context save ",
     "/context show ",
     "/context stats",
+    "/context use ",
     "/explain",
     "/forget last",
     "/help",
@@ -80,7 +83,7 @@ mod tests {
     #[test]
     fn commands_are_completed_word_by_word_and_utterances_not_at_all() {
         assert_eq!(candidates("/c"), ["/context"]);
-        assert_eq!(candidates("/context "), super::COMMANDS[1..15]);
+        assert_eq!(candidates("/context "), super::COMMANDS[1..18]);
         assert_eq!(
             candidates("/context s"),
             ["/context save ", "/context show ", "/context stats"]

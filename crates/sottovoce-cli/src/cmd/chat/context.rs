@@ -2,21 +2,50 @@
 
 use std::sync::Arc;
 
-use clap::Parser;
-use sottovoce::{ConversationStore, Error, Scope};
+use clap::{Parser, Subcommand};
+use sottovoce::{ConversationStore, Error, NewContext, Persona, PersonaChange, Preset, Scope};
 
 use super::Chat;
 use super::lines::Line;
+use crate::cmd::context::named::list;
 use crate::cmd::context::{Action, Open};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
+use crate::whose;
 
 /// What stands behind `/context`.
 #[derive(Parser)]
 #[command(name = "/context", no_binary_name = true, disable_version_flag = true)]
 struct Behind {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<Verb>,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    #[command(flatten)]
+    Other(Other),
+    #[command(flatten)]
+    One(Action),
+}
+
+/// What is done about other contexts than this one.
+#[derive(Subcommand)]
+enum Other {
+    /// Makes a context and goes over to it
+    New {
+        /// What it is called; several words need quotes
+        name: String,
+        /// The preset that it is made from, by id or name; the usual system prompt unless given
+        preset: Option<String>,
+    },
+    /// Goes over to a context
+    Use {
+        /// Its name or its id; several words need no quotes
+        #[arg(required = true)]
+        name: Vec<String>,
+    },
+    List(list::Args),
 }
 
 impl Chat {
@@ -27,7 +56,9 @@ impl Chat {
             return Ok(());
         };
         let action = match Behind::try_parse_from(words) {
-            Ok(Behind { action }) => action,
+            Ok(Behind { action: Some(Verb::Other(other)) }) => return self.other(other).await,
+            Ok(Behind { action: Some(Verb::One(action)) }) => Some(action),
+            Ok(Behind { action: None }) => None,
             Err(error) if error.use_stderr() => {
                 let text = error.render().to_string();
                 self.complain(text.trim_start_matches("error: ").trim_end());
@@ -61,6 +92,42 @@ impl Chat {
             self.last = None;
             self.prepare();
         }
+        self.done(done)
+    }
+
+    /// Lists contexts, makes one, or goes over to one.
+    async fn other(&mut self, other: Other) -> Result<(), Failure> {
+        let id = match other {
+            Other::List(args) => {
+                let done = list::run(&self.session, &args).await;
+                return self.done(done);
+            }
+            Other::New { name, preset } => self.made(name, preset).await,
+            Other::Use { name } => {
+                let found = self.session.find_context(&self.config, &name.join(" ")).await;
+                found.map(|(_, context)| context.id)
+            }
+        };
+        match id {
+            Ok(id) => self.go(Scope::Named { id }).await,
+            Err(failure) => self.done(Err(failure)),
+        }
+    }
+
+    /// Makes a context and gives its id.
+    async fn made(&self, name: String, preset: Option<String>) -> Result<String, Failure> {
+        let new = match preset {
+            Some(preset) => {
+                let preset = Preset::find(self.session.presets(&self.config).await?, &preset)?;
+                NewContext::from_preset(&preset, Some(name), PersonaChange::default())
+            }
+            None => NewContext::new(name, Persona::new(&*self.config.language_model.system_prompt)),
+        };
+        Ok(self.session.contexts_or_make(&self.config)?.create(new).await?.id)
+    }
+
+    /// What became of a command; what is the matter with it does not end the chat.
+    fn done(&mut self, done: Outcome) -> Result<(), Failure> {
         match done {
             Ok(exit) => {
                 if exit != Exit::Done {
@@ -68,7 +135,6 @@ impl Chat {
                 }
                 Ok(())
             }
-            // What is the matter with a command does not end the chat.
             Err(
                 failure @ (Failure::Library(_) | Failure::Input { .. } | Failure::Nothing { .. }),
             ) => {
@@ -86,13 +152,17 @@ impl Chat {
             output::line(self.store.scope().to_string())?;
             return Ok(());
         }
-        let scope: Scope = match text.parse() {
-            Ok(scope) => scope,
-            Err(error) => {
-                self.complain(&error.to_string());
-                return Ok(());
+        match whose::scope(text) {
+            Ok(scope) => self.go(scope).await,
+            Err(refusal) => {
+                self.complain(&format!("{text:?}: {refusal}"));
+                Ok(())
             }
-        };
+        }
+    }
+
+    /// Goes over to another conversation.
+    async fn go(&mut self, scope: Scope) -> Result<(), Failure> {
         // What was spoken here belongs here.
         self.conversation.close().await?;
         if let Some(preparing) = self.preparing.take() {

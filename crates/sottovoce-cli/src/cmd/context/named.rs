@@ -3,7 +3,7 @@
 mod change;
 mod create;
 mod delete;
-mod list;
+pub(crate) mod list;
 pub(crate) mod shown;
 
 use crate::exit::Outcome;

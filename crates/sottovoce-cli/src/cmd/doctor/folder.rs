@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use sottovoce::{Config, config, store_exists};
 
-use super::Report;
+use super::{Fix, Report};
+
+const STORAGE_ROOT: &str = "Context.StorageRoot";
 
 /// The path as a shell takes it.
 pub(super) fn quoted(path: &Path) -> String {
@@ -24,21 +26,27 @@ pub(super) fn usable(report: &mut Report, root: &Path) {
                 "folder",
                 format!("{path} cannot be made: {} is not a folder", folder.display()),
                 "point Context.StorageRoot somewhere else",
+                Fix::by_hand("where is yours to say"),
             ),
             Some((folder, found)) => match refusal(&folder, &found, 0o3) {
-                Some((why, mend)) => report.bad(
+                Some((why, mend, fix)) => report.bad(
                     "folder",
                     format!("{path} cannot be made: {} {why}", folder.display()),
                     mend,
+                    fix,
                 ),
                 None => report.good("folder", format!("{path} will be made at the first message")),
             },
-            None => report.bad("folder", format!("{path}: {error}"), format!("ls -ld {command}")),
+            None => {
+                let fix = Fix::by_hand("that command only tells more");
+                report.bad("folder", format!("{path}: {error}"), format!("ls -ld {command}"), fix);
+            }
         },
         Ok(found) if !found.is_dir() => report.bad(
             "folder",
             format!("{path} is not a folder, or a link to one"),
             format!("ls -ld {command}, then point Context.StorageRoot at the folder itself"),
+            Fix::by_hand("where it leads to is yours to look at"),
         ),
         Ok(found) => {
             if is_mine(&found) == Some(false) {
@@ -46,16 +54,18 @@ pub(super) fn usable(report: &mut Report, root: &Path) {
                     "folder",
                     format!("{path} belongs to another user"),
                     format!("chown -R \"$USER\" {command}"),
+                    Fix::by_hand("only the superuser may do that"),
                 );
             }
             let mode = found.permissions().mode() & 0o777;
-            if let Some((why, mend)) = refusal(root, &found, 0o7) {
-                report.bad("folder", format!("{path} {why}"), mend);
+            if let Some((why, mend, fix)) = refusal(root, &found, 0o7) {
+                report.bad("folder", format!("{path} {why}"), mend, fix);
             } else if mode & 0o077 != 0 {
                 report.bad(
                     "folder",
                     format!("other users may look into {path} (mode {mode:03o})"),
                     format!("chmod 700 {command}"),
+                    Fix::Mode(root.to_owned(), 0o700),
                 );
             } else {
                 report.good("folder", path.to_string());
@@ -79,7 +89,7 @@ fn nearest(root: &Path) -> Option<(PathBuf, Metadata)> {
 }
 
 /// Why this user lacks one of the rights (4 to read, 2 to write, 1 to enter) in the folder, and what to do about it.
-fn refusal(folder: &Path, found: &Metadata, rights: u8) -> Option<(String, String)> {
+fn refusal(folder: &Path, found: &Metadata, rights: u8) -> Option<(String, String, Fix)> {
     let command = quoted(folder);
     let mode = found.permissions().mode() & 0o777;
     let mine = is_mine(found) == Some(true);
@@ -87,10 +97,9 @@ fn refusal(folder: &Path, found: &Metadata, rights: u8) -> Option<(String, Strin
     // The superuser is let in everywhere, but a folder that shuts its own user out was not meant so.
     if mine && found.is_dir() && mode & own != own {
         let why = format!("shuts out its own user (mode {mode:03o})");
-        return Some((
-            why,
-            format!("chmod {} {command}", if rights == 0o7 { "700" } else { "u+rwx" }),
-        ));
+        let (change, mode) = if rights == 0o7 { ("700", 0o700) } else { ("u+rwx", mode | 0o700) };
+        let fix = Fix::Mode(folder.to_owned(), mode);
+        return Some((why, format!("chmod {change} {command}"), fix));
     }
     let error = Error::from(access(folder, Access::from_bits_truncate(rights.into())).err()?);
     let mend = if error.kind() == ErrorKind::PermissionDenied && !mine {
@@ -98,7 +107,8 @@ fn refusal(folder: &Path, found: &Metadata, rights: u8) -> Option<(String, Strin
     } else {
         format!("ls -ld {command}")
     };
-    Some((format!("cannot be written by this user ({error})"), mend))
+    let fix = Fix::by_hand("where else is yours to say");
+    Some((format!("cannot be written by this user ({error})"), mend, fix))
 }
 
 fn is_mine(found: &Metadata) -> Option<bool> {
@@ -108,6 +118,7 @@ fn is_mine(found: &Metadata) -> Option<bool> {
 
 /// Warns of a cache folder.
 pub(super) fn lasting(report: &mut Report, config: &Config, root: &Path) {
+    leftovers(report, root);
     let in_cache = root.components().any(|part| part.as_os_str() == ".cache");
     if config.context.storage_root.is_some() && !in_cache {
         return;
@@ -129,18 +140,51 @@ pub(super) fn lasting(report: &mut Report, config: &Config, root: &Path) {
     } else {
         "messages would be kept in a cache folder, which clean-up programs may empty"
     };
-    report.warn("cache", what, mend.join("\n"));
+    let place = lasting_place();
+    let fix = match Fix::set(config, STORAGE_ROOT, place.display().to_string()) {
+        Fix::Set(..) if stored && there => {
+            Fix::by_hand("which of the two is meant is yours to say")
+        }
+        Fix::Set(..) if stored => Fix::MoveStore(place),
+        fix => fix,
+    };
+    report.warn("cache", what, mend.join("\n"), fix);
+}
+
+/// What is left in the cache folder of a store that was moved out of it.
+fn leftovers(report: &mut Report, root: &Path) {
+    let Ok(usual) = config::usual_storage_root() else { return };
+    let mut moved = usual.clone().into_os_string();
+    moved.push(".moved");
+    let moved = PathBuf::from(moved);
+    if moved.is_dir() {
+        report.warn(
+            "cache",
+            format!("{} is left of a store that was moved", moved.display()),
+            format!("rm -r {}", quoted(&moved)),
+            Fix::Remove(moved),
+        );
+    }
+    let is_other = usual.canonicalize().ok() != root.canonicalize().ok();
+    if is_other && store_exists(root).unwrap_or(false) && store_exists(&usual).unwrap_or(false) {
+        report.warn(
+            "cache",
+            format!("a store that is not used is in {} too", usual.display()),
+            format!("SOTTOVOCE__CONTEXT__STORAGEROOT={} sottovoce tail", quoted(&usual)),
+            Fix::by_hand("it may hold what the other one does not; look before you delete it"),
+        );
+    }
 }
 
 /// How to name the lasting place in the configuration; as a remark, since it may be pasted with the command before.
 fn setting(configured: &Config) -> String {
     let place = serde_json::Value::from(lasting_place().display().to_string());
+    let file = configured.own_file().unwrap_or_default();
     match &configured.file {
-        Some(file) => {
+        Some(_) => {
             format!("# in {}, section \"Context\": \"StorageRoot\": {place}", file.display())
         }
         None => {
-            let file = config::config_folder().unwrap_or_default().join(config::FILE_NAME);
             format!("# in a new {}: {{\"Context\": {{\"StorageRoot\": {place}}}}}", file.display())
         }
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 use sottovoce::config::ConfiguredKey;
 use sottovoce::{Config, StoreKey, store_keys};
 
-use super::Report;
 use super::folder::quoted;
+use super::{Fix, Report};
 
 /// Whether the store's key is a passphrase.
 pub(super) fn asks(root: &Path) -> bool {
@@ -20,7 +20,8 @@ pub(super) fn changes(report: &mut Report, config: &Config, root: &Path) {
         return;
     };
     if keys.len() > 1 {
-        report.warn("key", "a change of keys is not finished", "sottovoce rekey");
+        let fix = Fix::by_hand("it may ask for a passphrase and take a while");
+        report.warn("key", "a change of keys is not finished", "sottovoce rekey", fix);
     }
     for key in keys.iter().filter(|key| key.is_of_passphrase()) {
         let copy = folder.join(key.copy_name());
@@ -35,6 +36,7 @@ pub(super) fn changes(report: &mut Report, config: &Config, root: &Path) {
                     copy.display()
                 ),
                 "sottovoce tail",
+                Fix::CopySalt,
             ),
             Err(error) => report.error("salt", &error),
         }
@@ -47,6 +49,7 @@ pub(super) fn changes(report: &mut Report, config: &Config, root: &Path) {
             "salt",
             format!("the store in {} has lost its vault; a copy of one is here", root.display()),
             format!("cp -n {} {}", quoted(&copy), quoted(&root.join("vault"))),
+            Fix::CopyVault { from: copy, to: root.join("vault") },
         );
     }
 }

@@ -1,16 +1,15 @@
 //! The model and its server, as the doctor sees them.
 
-use sottovoce::config::LanguageModelConfig;
 use sottovoce::{Config, Error, ModelFailure, ModelInfo, ModelServer};
 
-use super::Report;
+use super::{Fix, Report};
 use crate::exit::with_causes;
 use crate::output;
 
 /// Looks at the settings, and at what the server says of the model.
 pub(super) async fn look(report: &mut Report, config: &Config) {
     let model = &config.language_model;
-    settings(report, model);
+    settings(report, config);
     let server = match config.server() {
         Ok(server) => server,
         Err(error) => return report.error("model", &error),
@@ -23,33 +22,40 @@ pub(super) async fn look(report: &mut Report, config: &Config) {
             report.good("model", format!("the server at {url} {version}"));
         }
         Err(error) => {
+            let fix = Fix::by_hand("a server needs a terminal or a service of its own");
             let start = match server {
                 ModelServer::Ollama(_) => "ollama serve",
                 _ => error.help(),
             };
-            return report.warn("model", with_causes(&error), start);
+            return report.warn("model", with_causes(&error), start, fix);
         }
     }
     match server.show(&model.model).await {
-        Ok(info) => able(report, model, &server, &info).await,
-        Err(Error::Model { failure: ModelFailure::NoSuchModel { .. }, .. }) => report.bad(
-            "model",
-            format!("the server does not have {:?}", model.model),
-            match server {
-                ModelServer::Ollama(_) => format!("ollama pull {}", model.model),
-                _ => "sottovoce models".to_owned(),
-            },
-        ),
+        Ok(info) => able(report, config, &server, &info).await,
+        Err(Error::Model { failure: ModelFailure::NoSuchModel { .. }, .. }) => {
+            let (way, fix) = match server {
+                ModelServer::Ollama(_) => {
+                    (format!("ollama pull {}", model.model), Fix::Pull(model.model.clone()))
+                }
+                _ => (
+                    "sottovoce models".to_owned(),
+                    Fix::by_hand("which model to ask is yours to say"),
+                ),
+            };
+            report.bad("model", format!("the server does not have {:?}", model.model), way, fix);
+        }
         Err(error) => report.error("model", &error),
     }
 }
 
-fn settings(report: &mut Report, model: &LanguageModelConfig) {
+fn settings(report: &mut Report, config: &Config) {
+    let model = &config.language_model;
     match (model.num_ctx, model.num_predict) {
         (Some(0), _) => report.warn(
             "model",
             "LanguageModel.NumCtx is 0, which leaves no room for a prompt",
             "set LanguageModel.NumCtx to the model's window, such as 4096, or to null",
+            Fix::set(config, "LanguageModel.NumCtx", 4096),
         ),
         (Some(window), Some(answer)) if answer >= window => report.warn(
             "model",
@@ -58,23 +64,22 @@ fn settings(report: &mut Report, model: &LanguageModelConfig) {
                  LanguageModel.NumCtx ({window})"
             ),
             "set LanguageModel.NumPredict to a part of LanguageModel.NumCtx, such as a quarter",
+            Fix::set(config, "LanguageModel.NumPredict", window / 4),
         ),
         _ => {}
     }
 }
 
-async fn able(
-    report: &mut Report,
-    model: &LanguageModelConfig,
-    server: &ModelServer,
-    info: &ModelInfo,
-) {
+async fn able(report: &mut Report, config: &Config, server: &ModelServer, info: &ModelInfo) {
+    let model = &config.language_model;
     let name = &model.model;
+    let yours = || Fix::by_hand("which model to ask is yours to say");
     if info.remote && !model.allow_cloud {
         return report.bad(
             "model",
             format!("{name:?} runs in a cloud, so nothing is sent to it"),
             "set LanguageModel.Model to a model of this machine, or LanguageModel.AllowCloud to true",
+            yours(),
         );
     }
     if info.remote {
@@ -82,16 +87,18 @@ async fn able(
             "model",
             format!("{name:?} runs in a cloud: every prompt leaves this network"),
             "set LanguageModel.Model to a model of this machine",
+            yours(),
         );
     }
     if !info.capabilities.is_empty() && !info.can("completion") {
-        report.bad("model", format!("{name:?} cannot answer"), "sottovoce models");
+        report.bad("model", format!("{name:?} cannot answer"), "sottovoce models", yours());
     }
     if model.think == Some(true) && !info.can("thinking") {
         report.warn(
             "model",
             format!("{name:?} does not think, so LanguageModel.Think does nothing"),
             "set LanguageModel.Think to null",
+            Fix::set(config, "LanguageModel.Think", serde_json::Value::Null),
         );
     }
     let loaded = server.running().await.unwrap_or_default();
@@ -101,11 +108,13 @@ async fn able(
             "model",
             format!("LanguageModel.NumCtx is {asked}, but {name:?} was made for {trained}"),
             format!("set LanguageModel.NumCtx to {trained} or less"),
+            Fix::set(config, "LanguageModel.NumCtx", trained),
         ),
         (Some(asked), _, Some(loaded)) if loaded < asked => report.warn(
             "model",
             format!("{name:?} is loaded with a window of {loaded}, less than LanguageModel.NumCtx ({asked})"),
             format!("set LanguageModel.NumCtx to {loaded}"),
+            Fix::set(config, "LanguageModel.NumCtx", loaded),
         ),
         (Some(asked), _, Some(loaded)) if !matches!(server, ModelServer::Ollama(_)) => report.good(
             "model",

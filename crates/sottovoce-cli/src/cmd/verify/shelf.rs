@@ -56,11 +56,14 @@ impl Shelf {
             return refused("the configuration folder");
         }
         // These may be any folder, even that of everything: only what lies beside the files is out of bounds.
-        let settings = config.file.as_ref().and_then(|file| std::path::absolute(file).ok());
-        let settings = settings.and_then(|file| file.parent().map(Path::to_owned));
+        let folder_of = |file: &Option<PathBuf>| {
+            let file = std::path::absolute(file.as_ref()?).ok()?;
+            file.parent().map(Path::to_owned)
+        };
+        let (settings, local) = (folder_of(&config.file), folder_of(&config.local_file));
         let key_file = config.key_file()?;
         let real = key_file.canonicalize().ok().and_then(|file| file.parent().map(Path::to_owned));
-        let beside = [Some(config.salt_folder()?), real, settings];
+        let beside = [Some(config.salt_folder()?), real, settings, local];
         if beside.into_iter().flatten().any(|folder| is_same(&self.folder, &folder)) {
             return refused("the folder of the key file or the configuration");
         }

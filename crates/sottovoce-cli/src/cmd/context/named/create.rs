@@ -52,8 +52,10 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
         None => {
             let persona = own(&change)?;
             let first = persona.system_prompt.trim().lines().next().unwrap_or_default();
-            let name = args.name.unwrap_or_else(|| beginning(first));
-            NewContext::new(name, persona)
+            match args.name {
+                Some(name) => NewContext::new(name, persona),
+                None => NewContext::new(beginning(first), persona).numbered(),
+            }
         }
     };
     // Before a key is made for it.
@@ -95,6 +97,9 @@ async fn of_scope(
         }
         None => (own(change)?, None),
     };
+    if let Some(contexts) = session.contexts(&config)? {
+        contexts.check_name_is_free(&name, id).await?;
+    }
     attach(session, &config, (persona, preset), change, Some(name)).await?;
     let made = session.contexts_or_make(&config)?.get(id).await?;
     match session.json {

@@ -49,7 +49,7 @@ struct Unreadable<'a> {
     error: &'static str,
 }
 
-pub(super) async fn run(session: &Session, args: &Args) -> Outcome {
+pub(crate) async fn run(session: &Session, args: &Args) -> Outcome {
     let config = session.config()?;
     let Some(contexts) = session.contexts(&config)? else {
         return Err(Failure::Nothing { folder: config.storage_root()? });

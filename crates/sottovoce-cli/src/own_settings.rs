@@ -1,0 +1,105 @@
+//! Changing the user's own settings: one value in a file that stays as it is otherwise, comments and all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstRootNode};
+use serde_json::Value;
+use sottovoce::Config;
+
+use crate::exit::Failure;
+
+/// Sets a setting, such as `Context.StorageRoot`, in the user's own file. It is there durably, or not at all.
+pub(crate) fn set(config: &Config, key: &str, value: &Value) -> Result<PathBuf, Failure> {
+    // What a link leads to is the file that somebody keeps elsewhere.
+    let file = config.own_file()?;
+    let file = file.canonicalize().unwrap_or(file);
+    let wrong = |error: io::Error| {
+        Failure::input(
+            format!("{}: {error}", file.display()),
+            format!("see that this user may write it, or set {key} yourself"),
+        )
+    };
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "{}\n".to_owned(),
+        Err(error) => return Err(wrong(error)),
+    };
+    let changed = changed(text.trim_start_matches('\u{feff}'), key, value)
+        .ok_or_else(|| wrong(io::ErrorKind::InvalidData.into()))?;
+    write(&file, &changed).map_err(wrong)?;
+    Ok(file)
+}
+
+/// The text with another value; `None` where it is no object of sections.
+fn changed(text: &str, key: &str, value: &Value) -> Option<String> {
+    let (section, name) = key.split_once('.')?;
+    let root = CstRootNode::parse(text, &ParseOptions::default()).ok()?;
+    let section = root.object_value_or_create()?.object_value_or_create(section)?;
+    let value = match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(flag) => CstInputValue::Bool(*flag),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(_) | Value::Object(_) => return None,
+    };
+    match section.get(name) {
+        Some(setting) => setting.set_value(value),
+        None => drop(section.append(name, value)),
+    }
+    Some(root.to_string())
+}
+
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let temporary = PathBuf::from(name);
+    let written = || {
+        let mut options = OpenOptions::new();
+        let mut new =
+            options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        new.write_all(text.as_bytes())?;
+        // Whoever may read the settings may do so further on.
+        if let Ok(before) = fs::metadata(file) {
+            new.set_permissions(before.permissions())?;
+        }
+        new.sync_all()?;
+        fs::rename(&temporary, file)?;
+        File::open(folder)?.sync_all()
+    };
+    let written = written();
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_value_is_changed_and_everything_else_stays_as_it_is() {
+        let text = "{\n  // mine\n  \"Context\": {\n    \"LastN\": 3, // few\n  },\n  \"Logging\": {}\n}\n";
+        let root = Value::from("/a \"b\"");
+        let set = changed(text, "Context.StorageRoot", &root).unwrap();
+        for part in
+            ["// mine", "\"LastN\": 3, // few", "\"Logging\": {}", r#""StorageRoot": "/a \"b\"""#]
+        {
+            assert!(set.contains(part), "{part}: {set}");
+        }
+        let again = changed(&set, "Context.StorageRoot", &Value::Null).unwrap();
+        assert!(again.contains("\"StorageRoot\": null") && !again.contains("/a"), "{again}");
+        let new = changed("{}\n", "LanguageModel.NumCtx", &4096.into()).unwrap();
+        let read: Value = serde_json::from_str(&new).unwrap();
+        assert_eq!(read["LanguageModel"]["NumCtx"], 4096);
+        for wrong in ["[]", "{", "{\"Context\": 3}"] {
+            assert!(changed(wrong, "Context.LastN", &3.into()).is_none(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! That no two contexts have one name, so that a name says which is meant.
+
+use super::{ContextRegistry, NamedContext};
+use crate::error::{ContextFailure, Error, Result};
+use crate::persona::check_name;
+
+/// How many numbers are tried behind a name.
+const TRIED: usize = 10_000;
+
+/// A name without what people do not tell names apart by.
+fn folded(name: &str) -> String {
+    name.trim().to_lowercase()
+}
+
+impl ContextRegistry {
+    /// The name for a new context: the given one, or if `numbered` is set and another one has that, with a number.
+    ///
+    /// # Errors
+    /// [`ContextFailure::ContextNameTaken`] if another context that was not deleted has the name.
+    pub(super) async fn name_for_new(&self, name: String, numbered: bool) -> Result<String> {
+        let listed = self.list().await?.contexts;
+        let taken = |name: &str| holder(&listed, name, None);
+        let Some(other) = taken(&name) else { return Ok(name) };
+        let free = (2..TRIED).map(|n| format!("{name} {n}")).find(|name| taken(name).is_none());
+        match free.filter(|_| numbered) {
+            Some(free) => check_name(&free).map(|()| free),
+            None => Err(other),
+        }
+    }
+
+    /// Refuses a name for a context, or taking it back, if another one that was not deleted has the name.
+    ///
+    /// # Errors
+    /// [`ContextFailure::ContextNameTaken`], and those of [`list`](Self::list).
+    pub async fn check_name_is_free(&self, name: &str, id: &str) -> Result<()> {
+        match holder(&self.list().await?.contexts, name, Some(id)) {
+            Some(other) => Err(other),
+            None => Ok(()),
+        }
+    }
+
+    /// The context of a name, in whatever letter case: those that can be talked to come first.
+    pub(super) fn called<'a>(
+        listed: &'a [NamedContext],
+        name: &str,
+    ) -> Result<Option<&'a NamedContext>> {
+        let name = folded(name);
+        let called: Vec<_> = listed.iter().filter(|c| folded(&c.name) == name).collect();
+        let living: Vec<_> = called.iter().copied().filter(|c| c.is_open()).collect();
+        match if living.is_empty() { called } else { living }.as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some(one)),
+            several => {
+                let ids = several.iter().map(|context| context.id.clone()).collect();
+                Err(ContextFailure::SeveralContexts { ids }.into())
+            }
+        }
+    }
+}
+
+/// The refusal of a name that another context has.
+fn holder(listed: &[NamedContext], name: &str, own: Option<&str>) -> Option<Error> {
+    let name = folded(name);
+    let is_other = |context: &&NamedContext| {
+        context.is_active() && own != Some(&*context.id) && folded(&context.name) == name
+    };
+    let id = listed.iter().find(is_other)?.id.clone();
+    Some(ContextFailure::ContextNameTaken { id }.into())
+}
