@@ -58,6 +58,8 @@ fn open(folder: &File, path: &Path) -> Result<(File, Stat)> {
     let opened = retry_on_intr(|| rustix::fs::openat(folder, NAME, flags, Mode::RUSR | Mode::WUSR));
     let file = opened.map(File::from).map_err(|errno| match errno {
         Errno::LOOP | Errno::NXIO | Errno::ISDIR => refused(),
+        // The folder was removed while somebody waited for its lock: no file can be made in it.
+        Errno::NOENT => Error::FolderReplaced { path: path.with_file_name("") },
         _ => Error::io("open the lock", path, errno.into()),
     })?;
     let stat = retry_on_intr(|| rustix::fs::fstat(&file))
