@@ -99,6 +99,10 @@ impl Report {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let mut report = look(session).await;
     show(session, &report)?;
+    let can_fix = |line: &Line| line.fix.as_ref().is_some_and(|fix| fix.rank().is_some());
+    if !args.fix && !session.json && report.0.iter().any(can_fix) {
+        output::note("`sottovoce doctor --fix` does what can be done about this, after asking");
+    }
     // Without settings there is nothing that could be done.
     if let Some(config) = session.loaded.get().filter(|_| args.fix) {
         let done = fix::all(session, config, &report, args.yes).await?;

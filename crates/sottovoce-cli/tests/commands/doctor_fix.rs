@@ -43,7 +43,9 @@ fn what_others_may_look_into_is_made_private() {
     std::fs::remove_dir_all(home.store()).unwrap();
     allow(&store, 0o755);
     allow(&home.key(), 0o644);
-    assert_eq!(code(&home.run(&["doctor"])), 3);
+    let told = home.run(&["doctor"]);
+    assert_eq!(code(&told), 3);
+    assert!(err(&told).contains("`sottovoce doctor --fix`"), "{}", err(&told));
     let fixed = home.run(&["doctor", "--fix", "--yes"]);
     assert_eq!(code(&fixed), 0, "{}{}", out(&fixed), err(&fixed));
     assert_eq!((mode(&store), mode(&home.key())), (0o700, 0o600));

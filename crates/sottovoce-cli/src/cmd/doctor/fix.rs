@@ -70,7 +70,7 @@ impl Fix {
     }
 
     /// Whether it is something, and in which order: the folder before what is in it, and moving that last.
-    fn rank(&self) -> Option<u8> {
+    pub(super) fn rank(&self) -> Option<u8> {
         match self {
             Self::ByHand(_) => None,
             Self::Mode(..) => Some(0),
