@@ -223,6 +223,7 @@ fn copies(report: &mut Report) {
             "import",
             format!("an import that was killed left plain words in {}", copy.display()),
             format!("rm -r {}", quoted(&copy)),
+            Fix::Remove(copy.clone()),
         );
     }
 }

@@ -48,7 +48,7 @@ pub(crate) struct Args {
 impl Args {
     /// Mends what can be mended without asking again.
     pub(crate) fn without_asking() -> Self {
-        Self { dry_run: false, quarantine: false, yes: true }
+        Self { dry_run: false, quarantine: false, catalog: false, yes: true }
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) enum Fix {
     Set(&'static str, Value),
     /// Moves the store to another folder, and has the settings say so.
     MoveStore(PathBuf),
-    /// Deletes what is left of a store that was moved.
+    /// Deletes what is left of a store that was moved, or of an import that was killed.
     Remove(PathBuf),
     /// Fetches a model.
     Pull(String),
@@ -101,7 +101,7 @@ impl Fix {
                 to.display(),
                 own()
             ),
-            Self::Remove(path) => format!("Delete {}, which was moved before?", path.display()),
+            Self::Remove(path) => format!("Delete {} for ever?", path.display()),
             Self::Pull(model) => format!("Run `ollama pull {model}`?"),
             Self::Repair => "Run `sottovoce repair`?".to_owned(),
         }
