@@ -24,7 +24,7 @@ const MODULES: [(&str, &[&str]); 22] = [
     ("import", &["error", "message", "scope", "crypto", "blob", "persona", "store", "export"]),
     ("search", &["error", "store"]),
     ("registry", &["error", "clock", "scope", "blob", "persona", "store", "export"]),
-    ("context", &["error", "message", "scope", "tokens", "persona", "store"]),
+    ("context", &["error", "message", "scope", "tokens", "store"]),
     ("prompt", &["error", "clock", "message", "scope", "redact", "store", "tokens", "context"]),
     ("render", &["message", "context", "prompt"]),
     ("llm", &["error", "message", "context", "render"]),

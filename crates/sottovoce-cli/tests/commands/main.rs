@@ -45,6 +45,7 @@ mod tail;
 mod talk;
 mod terminal;
 mod verify;
+mod waiting_lines;
 mod whose;
 
 /// A home folder of its own, so that nothing of the user's is read or written.

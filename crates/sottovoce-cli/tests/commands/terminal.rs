@@ -11,21 +11,21 @@ use super::*;
 use ollama::{Answer, Ask};
 use talk::{Pipe, Talk};
 
-const CTRL_C: &str = "\u{3}";
-const CTRL_D: &str = "\u{4}";
+pub(super) const CTRL_C: &str = "\u{3}";
+pub(super) const CTRL_D: &str = "\u{4}";
 
 /// A terminal with a chat on it.
-struct Terminal {
+pub(super) struct Terminal {
     keys: File,
     line: OwnedFd,
-    screen: Pipe,
+    pub(super) screen: Pipe,
     child: Child,
     before: Termios,
 }
 
 impl Terminal {
     /// `None` where the program that gives a terminal to another is missing.
-    fn chat(talk: &Talk, arguments: &[&str]) -> Option<Self> {
+    pub(super) fn chat(talk: &Talk, arguments: &[&str]) -> Option<Self> {
         let mut terminal = Self::running(&talk.command(arguments))?;
         terminal.prompt();
         Some(terminal)
@@ -64,12 +64,12 @@ impl Terminal {
         Some(Self { keys, line, screen, child, before })
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(super) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Waits until a line is asked for, and gives what was shown until then.
-    fn prompt(&mut self) -> String {
+    pub(super) fn prompt(&mut self) -> String {
         let shown = self.screen.until("> ");
         self.until_edited(true);
         shown
@@ -87,7 +87,7 @@ impl Terminal {
     }
 
     /// Waits for the end, and gives its exit code; the terminal must be as it was.
-    fn ended(self) -> i32 {
+    pub(super) fn ended(self) -> i32 {
         let ended = ended(self.child);
         let after = tcgetattr(&self.line).unwrap();
         assert_eq!(after.local_modes, self.before.local_modes);
@@ -381,65 +381,4 @@ fn cleanup_names_the_artifacts_that_it_would_delete_and_asks() {
         cleanup.screen.until(said);
         assert_eq!(cleanup.ended(), 0);
     }
-}
-
-#[test]
-fn lines_that_are_typed_while_a_command_or_an_answer_is_under_way_come_in_their_order() {
-    let talk = Talk::new();
-    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
-    // All at once: the editor reads them in one go.
-    chat.press("one\r/explain\rtwo\rthree\r");
-    for _ in 0..3 {
-        chat.screen.until("Fine.");
-    }
-    chat.prompt();
-    // While an answer comes: the terminal has them until they are asked for, also after Ctrl-C.
-    talk.stub.next(Answer::saying(&["It will "]).silence());
-    chat.press("four\r");
-    chat.screen.until("It will ");
-    chat.press("five\rsix\r");
-    chat.screen.until("six");
-    chat.press(CTRL_C);
-    chat.screen.until("what was shown is kept");
-    for _ in 0..2 {
-        chat.screen.until("Fine.");
-    }
-    chat.prompt();
-    chat.press(CTRL_D);
-    assert_eq!(chat.ended(), 0);
-    let asked: Vec<String> = talk.home.words();
-    let expected = [
-        "one", "Fine.", "two", "Fine.", "three", "Fine.", "four", "It will ", "five", "Fine.",
-        "six", "Fine.",
-    ];
-    assert_eq!(asked, expected);
-}
-
-#[test]
-fn every_line_of_a_paste_is_a_line_of_its_own() {
-    let talk = Talk::new();
-    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
-    chat.press("\u{1b}[200~one\ntwo\n\n/explain\nthree\u{1b}[201~\r");
-    for _ in 0..2 {
-        chat.screen.until("Fine.");
-    }
-    chat.screen.until("the system prompt");
-    chat.screen.until("Fine.");
-    chat.prompt();
-    chat.press(CTRL_D);
-    assert_eq!(chat.ended(), 0);
-    assert_eq!(talk.home.words(), ["one", "Fine.", "two", "Fine.", "three", "Fine."]);
-}
-
-#[test]
-fn a_line_that_was_typed_before_a_question_neither_answers_it_nor_is_lost() {
-    let talk = Talk::new();
-    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
-    chat.press("one\r/forget last\ryesterday it rained\r");
-    chat.screen.until("nothing was deleted");
-    chat.screen.until("Fine.");
-    chat.prompt();
-    chat.press(CTRL_D);
-    assert_eq!(chat.ended(), 0);
-    assert_eq!(talk.home.words(), ["one", "Fine.", "yesterday it rained", "Fine."]);
 }

@@ -1,0 +1,67 @@
+//! Lines that are typed or pasted in a chat before they are asked for.
+
+use super::*;
+use ollama::Answer;
+use talk::Talk;
+use terminal::{CTRL_C, CTRL_D, Terminal};
+
+#[test]
+fn lines_that_are_typed_while_a_command_or_an_answer_is_under_way_come_in_their_order() {
+    let talk = Talk::new();
+    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    // All at once: the editor reads them in one go.
+    chat.press("one\r/explain\rtwo\rthree\r");
+    for _ in 0..3 {
+        chat.screen.until("Fine.");
+    }
+    chat.prompt();
+    // While an answer comes: the terminal has them until they are asked for, also after Ctrl-C.
+    talk.stub.next(Answer::saying(&["It will "]).silence());
+    chat.press("four\r");
+    chat.screen.until("It will ");
+    chat.press("five\rsix\r");
+    chat.screen.until("six");
+    chat.press(CTRL_C);
+    chat.screen.until("what was shown is kept");
+    for _ in 0..2 {
+        chat.screen.until("Fine.");
+    }
+    chat.prompt();
+    chat.press(CTRL_D);
+    assert_eq!(chat.ended(), 0);
+    let asked: Vec<String> = talk.home.words();
+    let expected = [
+        "one", "Fine.", "two", "Fine.", "three", "Fine.", "four", "It will ", "five", "Fine.",
+        "six", "Fine.",
+    ];
+    assert_eq!(asked, expected);
+}
+
+#[test]
+fn every_line_of_a_paste_is_a_line_of_its_own() {
+    let talk = Talk::new();
+    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    chat.press("\u{1b}[200~one\ntwo\n\n/explain\nthree\u{1b}[201~\r");
+    for _ in 0..2 {
+        chat.screen.until("Fine.");
+    }
+    chat.screen.until("the system prompt");
+    chat.screen.until("Fine.");
+    chat.prompt();
+    chat.press(CTRL_D);
+    assert_eq!(chat.ended(), 0);
+    assert_eq!(talk.home.words(), ["one", "Fine.", "two", "Fine.", "three", "Fine."]);
+}
+
+#[test]
+fn a_line_that_was_typed_before_a_question_neither_answers_it_nor_is_lost() {
+    let talk = Talk::new();
+    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    chat.press("one\r/forget last\ryesterday it rained\r");
+    chat.screen.until("nothing was deleted");
+    chat.screen.until("Fine.");
+    chat.prompt();
+    chat.press(CTRL_D);
+    assert_eq!(chat.ended(), 0);
+    assert_eq!(talk.home.words(), ["one", "Fine.", "yesterday it rained", "Fine."]);
+}
