@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::common::block_on;
 use crate::common::scripted::{House, done, said};
 use sottovoce::{
-    Answer, Artifact, ArtifactKind, ChatMessage, ChatRole, ConversationStore, Error, MemoryTools,
-    NewArtifact, Piece, ReplyPart, ToolCall, find_artifact,
+    Answer, Artifact, ArtifactKind, ChatMessage, ChatRole, Error, MemoryTools, NewArtifact, Piece,
+    ReplyPart, ToolCall, find_artifact,
 };
 
 async fn house() -> House {

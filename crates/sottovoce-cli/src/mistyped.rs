@@ -38,7 +38,10 @@ contexts, artifacts, snapshots and personas have a 'delete' of their own",
         &["backup", "save", "dump"],
         "'export' writes a backup, 'snapshot save' keeps a window under a name",
     ),
-    (&["load", "undo", "recover"], "'import' takes over a backup, 'snapshot' lists saved windows"),
+    (
+        &["load", "undo", "recover"],
+        "'import' takes over a backup, 'snapshot' lists saved windows, 'clear --undo' takes back a clear",
+    ),
     (
         &["check", "status", "test", "diagnose"],
         "'doctor' checks the set-up, 'verify' every record, 'stats' counts",

@@ -52,7 +52,7 @@ fn a_file_is_kept_once_and_a_message_refers_to_it() {
     assert_eq!((&added["lines"], &added["message"]), (&2.into(), &1.into()));
     let message = &rows(&home.run(&["tail", "--json"]))[0];
     let words = format!("Added src/main.rs (file, 2 lines): artifact://{}", id(&added));
-    assert_eq!((&message["content"], &message["role"]), (&words.into(), &"System".into()));
+    assert_eq!((&message["content"], &message["role"]), (&words.into(), &"system".into()));
     assert_eq!(message["threadId"], "7");
     let again = home.run(&["--thread", "7", "artifact", "add", "src/main.rs", "--name", "other"]);
     assert!(
