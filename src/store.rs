@@ -29,6 +29,7 @@ pub(crate) mod origin;
 pub(crate) mod pack;
 pub(crate) mod packer;
 pub(crate) mod pen;
+pub(crate) mod presets;
 pub(crate) mod profile;
 pub(crate) mod quarantine;
 pub(crate) mod reader;

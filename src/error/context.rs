@@ -60,6 +60,12 @@ pub enum ContextFailure {
         /// The limit.
         limit: usize,
     },
+    /// The presets of one's own take as many bytes as they may. Nothing was changed.
+    #[error("the presets would take over {limit} bytes together, which is the most that they may")]
+    PresetsTooLarge {
+        /// The limit.
+        limit: usize,
+    },
     /// The conversation is as long as it may be. Nothing was kept.
     #[error("the conversation has {limit} messages, and may have no more")]
     Full {
@@ -101,6 +107,7 @@ impl ContextFailure {
                 "delete contexts, or raise the setting Personas.MaxContexts"
             }
             Self::TooManyPresets { .. } => "delete presets that are not needed",
+            Self::PresetsTooLarge { .. } => "say less in it, or delete presets that are not needed",
             Self::Full { .. } => {
                 "delete messages that are not needed, or raise the setting Personas.MaxMessages"
             }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::import::{Refusal, RefusalReason};
 use crate::persona::{self, MOST_PRESETS, Preset};
 use crate::scope::Scope;
-use crate::store::{ConversationStore, FileConversationStore, Profile};
+use crate::store::{ConversationStore, FileConversationStore, Profile, presets};
 
 /// A template for a personality as another system has it.
 #[derive(Debug)]
@@ -103,7 +103,9 @@ impl ForeignPresets {
         if self.presets.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Profile::clone(&*store.profile().await?)))
+        let profile = store.profile().await?;
+        presets::check(&profile)?;
+        Ok(Some(Profile::clone(&profile)))
     }
 }
 
@@ -135,6 +137,10 @@ fn judge(profile: &Profile, preset: &Preset) -> Verdict {
     }
     if profile.presets.len() >= MOST_PRESETS {
         let reason = "the store has as many presets as it may have";
+        return Verdict::Refuse(RefusalReason::Unstorable(reason));
+    }
+    if !presets::has_room_for(profile, preset) {
+        let reason = "the store's presets have as many bytes as they may have";
         return Verdict::Refuse(RefusalReason::Unstorable(reason));
     }
     let others = persona::in_force(&profile.presets).into_iter();

@@ -1,4 +1,4 @@
-//! The presets of a store: those that are built in, and those that people make, sealed in the default conversation's
+//! The presets of a store: those that are built in, and those that people make, sealed beside the default conversation's
 //! settings.
 
 use std::sync::{Arc, OnceLock};
@@ -6,12 +6,13 @@ use std::sync::{Arc, OnceLock};
 use super::{ContextRegistry, PresetChange, id};
 use crate::error::{ContextFailure, Result};
 use crate::persona::{self, MOST_PRESETS, Preset};
-use crate::store::{ConversationStore, FileConversationStore, Profile};
+use crate::store::{ConversationStore, FileConversationStore, Profile, presets};
 
 impl ContextRegistry {
     async fn settings(&self) -> Result<(FileConversationStore, Arc<Profile>)> {
         let store = self.default_store().await?;
         let profile = store.standing().await?.profile;
+        presets::check(&profile)?;
         Ok((store, profile))
     }
 
@@ -114,6 +115,9 @@ fn refusal(profile: &Profile, preset: &Preset) -> Option<ContextFailure> {
     let mut others = persona::in_force(&profile.presets).into_iter();
     if others.any(|other| other.id != preset.id && other.name.to_lowercase() == name) {
         return Some(ContextFailure::NameTaken);
+    }
+    if !presets::has_room_for(profile, preset) {
+        return Some(ContextFailure::PresetsTooLarge { limit: presets::MOST_BYTES });
     }
     let is_new = !profile.presets.contains_key(&preset.id);
     (is_new && profile.presets.len() >= MOST_PRESETS)

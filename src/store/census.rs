@@ -267,13 +267,13 @@ impl Census {
         }
         // Only now: an artifact is listed before anything refers to it.
         let (_, head) = folder.head()?;
-        let (profile, unsettled) = profile::read(folder, head, None)?;
+        let (profile, _) = profile::read(folder, head, None)?;
         let is_live = |seq: u64| !self.erased.contains(seq);
         let dangling = referred
             .into_iter()
             .filter(|(seq, id)| is_live(*seq) && profile.artifact(id).is_none())
             .map(|(seq, id)| FindingKind::Dangling { id }.at(seq, seq));
-        if unsettled.is_none() {
+        if !profile.is_unknown {
             self.findings.extend(dangling);
         }
         Ok(())

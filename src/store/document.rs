@@ -15,18 +15,22 @@ pub enum Document {
     Calibration,
     /// Which imported messages were forgotten since.
     Imports,
+    /// The presets of a store, in the default conversation; they are read and changed with its settings.
+    Presets,
     /// The conversation's own settings; [`Profile`](crate::Profile) reads and changes them.
     Profile,
 }
 
 impl Document {
-    pub(crate) const ALL: [Self; 3] = [Self::Calibration, Self::Imports, Self::Profile];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Calibration, Self::Imports, Self::Presets, Self::Profile];
 
     /// The document's file within the conversation's folder.
     pub(crate) fn file_name(self) -> &'static str {
         match self {
             Self::Calibration => "calibration",
             Self::Imports => "imports",
+            Self::Presets => "presets",
             Self::Profile => "profile",
         }
     }
@@ -39,6 +43,7 @@ impl Document {
         let kind = match self {
             Self::Calibration => Kind::Calibration,
             Self::Imports => Kind::Imports,
+            Self::Presets => Kind::Presets,
             Self::Profile => Kind::Profile,
         };
         Place::of(kind, scope, self.file_name())
@@ -76,8 +81,8 @@ pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
             Ok(Some(Err(kind))) => kind,
             Err(error) => unreadable(error)?,
         };
-        // What is wrong with the settings is told with the newest end.
-        if document != Document::Profile {
+        // What is wrong with the settings and presets is told with the newest end.
+        if !matches!(document, Document::Presets | Document::Profile) {
             findings.push(kind.in_file(document.file_name()));
         }
     }

@@ -9,6 +9,7 @@ use crate::store::erased::Erased;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::head::{self, Head};
 use crate::store::name::{NameTime, RecordKind, RecordName};
+use crate::store::presets;
 use crate::store::profile::Profile;
 use crate::store::quarantine;
 use crate::store::record::LONGEST_RECORD;
@@ -178,8 +179,9 @@ impl Pen<'_> {
 
     /// Puts settings in place of those before, with the revision that they have. They bear witness to the highest number.
     pub(crate) fn restore_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
+        presets::put(self, &tail.profile, &mut profile)?;
         profile.seq = tail.last_seq;
-        let plaintext = serde_json::to_vec(&profile)
+        let plaintext = serde_json::to_vec(&profile.without_presets())
             .ok()
             .filter(|plaintext| plaintext.len() <= LONGEST_RECORD)
             .ok_or(Error::InvalidMessage { reason: "the settings are too long to be kept" })?;

@@ -21,6 +21,7 @@ use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, HeadState};
 use crate::store::lookup;
+use crate::store::presets;
 use crate::store::record::{StoredMessage, object};
 use crate::store::retention::Retention;
 
@@ -88,7 +89,14 @@ pub struct Profile {
     /// The part that the model plays in it, where the conversation is a context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub character: Option<Character>,
-    /// In the default conversation's settings, the presets that people have made or changed, by their ids.
+    /// The revision of the document that holds the presets; 0 where there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) presets_rev: u64,
+    /// Whether nobody knows what that says.
+    #[serde(skip)]
+    pub(crate) presets_are_unknown: bool,
+    /// In the default conversation's settings, the presets that people have made or changed, by their ids. Sealed in a
+    /// document of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) presets: BTreeMap<String, Preset>,
     /// Likewise the ids of those that imports have brought, so that none that was deleted since comes back.
@@ -290,6 +298,8 @@ impl Profile {
         later.brought_presets.extend(here.brought_presets);
         *self = Self {
             rev: here.rev,
+            presets_rev: here.presets_rev,
+            presets_are_unknown: here.presets_are_unknown && later.presets.is_empty(),
             cleared,
             retention: here.retention,
             window_seconds: here.window_seconds,
@@ -321,6 +331,11 @@ impl Profile {
         self.title_is_proposed = false;
     }
 
+    /// The same as it is sealed, beside the presets.
+    pub(crate) fn without_presets(&self) -> Self {
+        Self { presets: BTreeMap::new(), brought_presets: BTreeSet::new(), ..self.clone() }
+    }
+
     /// The same without what a model wrote about the conversation: that may be about any of its messages.
     pub(crate) fn without_model_words(&self) -> Self {
         let mut profile = self.clone();
@@ -329,6 +344,11 @@ impl Profile {
             profile.rename(None);
         }
         profile
+    }
+
+    /// Whether it is known what it says, its presets too.
+    fn is_known(&self) -> bool {
+        !self.is_unknown && !self.presets_are_unknown
     }
 
     /// Whether it holds words or figures about the conversation: a title, tags, notes, when it began, what it had cost,
@@ -455,7 +475,7 @@ pub(crate) fn read(
         HeadState::Known(head) => Some(head.profile()),
         HeadState::Absent | HeadState::Damaged => None,
     };
-    if let Some(known) = known.filter(|known| Some(known.rev) == rev && !known.is_unknown) {
+    if let Some(known) = known.filter(|known| Some(known.rev) == rev && known.is_known()) {
         return Ok((Arc::clone(known), None));
     }
     let (mut profile, finding) = match document::open(folder, Document::Profile)? {
@@ -470,6 +490,7 @@ pub(crate) fn read(
         },
     };
     profile.is_unknown = finding.is_some();
+    let finding = finding.or(presets::read_into(folder, &mut profile)?);
     Ok((Arc::new(profile), finding))
 }
 

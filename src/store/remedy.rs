@@ -7,6 +7,7 @@ use serde::ser::SerializeStruct;
 
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::pack::{self, PackName};
+use crate::store::presets;
 use crate::store::profile;
 use crate::store::{head, quarantine, vault};
 
@@ -49,7 +50,9 @@ impl Remedy {
             Kind::Returned => Some(Self::ForgetAgain),
             Kind::Leftover => Some(Self::Sweep),
             Kind::Absent | Kind::Outdated => Some(Self::Accept),
-            Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord if profile::is_about(finding) => {
+            Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord
+                if profile::is_about(finding) || presets::is_about(finding) =>
+            {
                 Some(Self::Accept)
             }
             Kind::Damaged(_) if is_pack(finding) => Some(Self::RebuildPack),

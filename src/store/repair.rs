@@ -16,6 +16,7 @@ use crate::store::folder::{Folder, HeadState};
 use crate::store::forget::{Forgotten, remove_packed};
 use crate::store::head;
 use crate::store::pen::Pen;
+use crate::store::presets;
 use crate::store::quarantine;
 use crate::store::remedy::{Mending, Remedy, pack_of};
 use crate::store::snapshot::shelf;
@@ -97,6 +98,7 @@ pub(crate) fn mend(
     renew_head(pen, tail, of(Remedy::RenewHead).next().is_some())?;
     if of(Remedy::Accept).next().is_some() {
         shelf::accept(pen, tail)?;
+        presets::accept(pen, tail)?;
     }
     Ok(())
 }

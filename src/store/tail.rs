@@ -17,6 +17,7 @@ use crate::store::folder::{Folder, HeadState};
 use crate::store::head::Head;
 use crate::store::name::{NameTime, RecordName};
 use crate::store::pack::PackName;
+use crate::store::presets;
 use crate::store::profile::{self, Profile};
 use crate::store::record::StoredMessage;
 use crate::store::retention::{self, Horizon, Retention};
@@ -169,8 +170,11 @@ impl Tail {
         if let HeadState::Known(head) = &mut self.head {
             *head = head.with_profile(profile.rev);
         }
+        self.skipped.retain(|finding| {
+            !profile::is_about(finding)
+                && (profile.presets_are_unknown || !presets::is_about(finding))
+        });
         self.profile = profile;
-        self.skipped.retain(|finding| !profile::is_about(finding));
     }
 
     /// The messages in memory, oldest first.

@@ -579,3 +579,116 @@ async fn a_listing_opens_only_what_has_changed_since_the_last_one() {
     let left = one.list().await.unwrap().contexts;
     assert!(left.len() == 3 && left.iter().all(|context| context.id != ids[2]), "{left:?}");
 }
+
+/// A preset that takes about that many bytes.
+fn large(name: &str, bytes: usize) -> Preset {
+    let mut preset = Preset::new(name, Persona::new("x"));
+    preset.metadata.insert("notes".into(), "n".repeat(bytes).into());
+    preset
+}
+
+#[tokio::test]
+async fn presets_leave_the_default_conversations_settings_their_room() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let registry = registry(root.path(), &clock);
+    let mut made = Vec::new();
+    let refused = loop {
+        match registry.create_preset(large(&format!("{}", made.len()), 16_000)).await {
+            Ok(preset) => made.push(preset.id),
+            Err(error) => break failure(error),
+        }
+    };
+    assert_eq!(refused, ContextFailure::PresetsTooLarge { limit: 1 << 20 });
+    assert!((60..=65).contains(&made.len()), "{}", made.len());
+    // The settings stay small, and the conversation works.
+    assert!(std::fs::metadata(root.path().join("profile")).unwrap().len() < 2000);
+    let store = StoreOptions::new(key()).clock(clock.clone()).open(root.path()).await.unwrap();
+    store.change_profile(Box::new(|profile| profile.rename(Some("Home".into())))).await.unwrap();
+    store.append_message(ChatMessage::new(ChatRole::User, "Hello", &clock.now())).await.unwrap();
+    let longer = PresetChange {
+        metadata: Some(large("", 16_300).metadata),
+        description: Some("d".repeat(2000)),
+        ..PresetChange::default()
+    };
+    let mut outcomes = Vec::new();
+    for id in made.iter().take(5) {
+        outcomes.push(registry.update_preset(id, longer.clone()).await.is_ok());
+    }
+    assert_eq!(outcomes.last(), Some(&false), "{outcomes:?}");
+    registry.delete_preset(&made[0]).await.unwrap();
+    registry.create_preset(large("again", 1000)).await.unwrap();
+    assert_eq!(registry.presets().await.unwrap().len(), 6 + made.len());
+}
+
+#[tokio::test]
+async fn older_presets_that_are_put_back_are_noticed_and_nothing_else_suffers() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let file = root.path().join("presets");
+    let registry = registry(root.path(), &clock);
+    let first = registry.create_preset(large("first", 10)).await.unwrap();
+    let older = std::fs::read(&file).unwrap();
+    let open =
+        || async { StoreOptions::new(key()).clock(clock.clone()).open(root.path()).await.unwrap() };
+    open()
+        .await
+        .append_message(ChatMessage::new(ChatRole::User, "Hello", &clock.now()))
+        .await
+        .unwrap();
+    for harm in ["outdated", "absent", "unopenable"] {
+        registry.create_preset(large(harm, 10)).await.unwrap();
+        match harm {
+            "outdated" => std::fs::write(&file, &older).unwrap(),
+            "absent" => std::fs::remove_file(&file).unwrap(),
+            _ => std::fs::copy(root.path().join("head"), &file).map(drop).unwrap(),
+        }
+        let fresh = self::registry(root.path(), &clock);
+        let refused = fresh.presets().await.unwrap_err();
+        assert!(matches!(refused, Error::Damaged { .. }), "{harm}: {refused:?}");
+        assert!(fresh.create_preset(large("more", 10)).await.is_err(), "{harm}");
+        let store = open().await;
+        let report = store.verify(|_| {}).await.unwrap();
+        let found: Vec<_> = report
+            .findings
+            .iter()
+            .map(|finding| (finding.file.as_deref().unwrap_or_default(), finding.kind.code()))
+            .collect();
+        assert_eq!(found, [("presets", harm)]);
+        // What was said is context as before, and what else is set is kept.
+        let profile = store.profile().await.unwrap();
+        let said = store.read_tail(1).await.unwrap().messages;
+        assert!(!profile.hides(&said[0]), "{harm}");
+        store
+            .change_profile(Box::new(|profile| profile.rename(Some("Home".into()))))
+            .await
+            .unwrap();
+        assert!(open().await.verify(|_| {}).await.unwrap().findings.len() == 1, "{harm}");
+        store.repair(sottovoce::RepairOptions::default(), |_| {}).await.unwrap();
+        let report = open().await.verify(|_| {}).await.unwrap();
+        assert!(report.findings.is_empty(), "{harm}: {:?}", report.findings);
+        let names: Vec<_> = self::registry(root.path(), &clock)
+            .presets()
+            .await
+            .unwrap()
+            .into_iter()
+            .skip(6)
+            .map(|preset| preset.id)
+            .collect();
+        let left = if harm == "outdated" { vec![first.id.clone()] } else { Vec::new() };
+        assert_eq!(names, left, "{harm}");
+    }
+}
+
+#[tokio::test]
+async fn presets_open_under_a_changed_key() {
+    let root = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let made = registry(root.path(), &clock).create_preset(large("one", 10)).await.unwrap();
+    let new = || EncryptionKey::from_secret("another secret that only this house knows").unwrap();
+    let rekey = sottovoce::Rekey::new(EncryptionKey::from_secret(SECRET).unwrap(), new());
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    rekey.run(root.path().to_owned(), go_on).await.unwrap();
+    let after = ContextRegistry::new(root.path(), StoreOptions::new(new()).clock(clock));
+    assert_eq!(after.preset("one").await.unwrap(), made);
+}

@@ -122,6 +122,14 @@ async fn contexts_and_presets_of_version_1_are_what_they_were() {
         ("Kitchen DJ", &"de-CH".into())
     );
     assert_eq!(kitchen.character.preset.as_deref(), Some(presets[6].id.as_str()));
+    // They lie in the settings there, and move into a document of their own.
+    assert!(!folder.path().join("presets").exists());
+    let more = sottovoce::Preset::new("More", sottovoce::Persona::new("x"));
+    let more = contexts.create_preset(more).await.unwrap();
+    assert!(folder.path().join("presets").exists());
+    let mut after = contexts.presets().await.unwrap();
+    after.retain(|preset| *preset != more);
+    assert_eq!(after, presets);
     let store = contexts.open(&kitchen.id).await.unwrap();
     let report = store.verify(|_| {}).await.unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);

@@ -30,6 +30,8 @@ impl Writer {
                 // What is not for a host to say stays as it is.
                 let own = std::mem::take(kept);
                 let Profile { rev, snapshots, restored, artifacts, imports, .. } = own;
+                let Profile { presets_rev, presets_are_unknown, .. } = own;
+                let profile = Profile { presets_rev, presets_are_unknown, ..profile };
                 *kept = Profile { rev, snapshots, restored, artifacts, imports, ..profile };
             })?;
             Ok(Profile::clone(&tail.profile))
@@ -79,7 +81,7 @@ impl Writer {
 
     /// Keeps a document in place of the one before.
     pub(crate) fn write_document(&mut self, document: Document, plaintext: &[u8]) -> Result<()> {
-        if document == Document::Profile {
+        if matches!(document, Document::Presets | Document::Profile) {
             let reason =
                 "the settings are changed with `change_profile`, so that no change is lost";
             return Err(Error::InvalidMessage { reason });
