@@ -665,8 +665,10 @@ async fn older_presets_that_are_put_back_are_noticed_and_nothing_else_suffers() 
             .unwrap();
         assert!(open().await.verify(|_| {}).await.unwrap().findings.len() == 1, "{harm}");
         store.repair(sottovoce::RepairOptions::default(), |_| {}).await.unwrap();
-        let report = open().await.verify(|_| {}).await.unwrap();
-        assert!(report.findings.is_empty(), "{harm}: {:?}", report.findings);
+        let mut left = open().await.verify(|_| {}).await.unwrap().findings;
+        // What did not open is kept there.
+        left.retain(|finding| finding.kind.code() != "quarantined");
+        assert!(left.is_empty(), "{harm}: {left:?}");
         let names: Vec<_> = self::registry(root.path(), &clock)
             .presets()
             .await
