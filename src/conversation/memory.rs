@@ -269,7 +269,8 @@ fn line(message: &ChatMessage, most: usize) -> String {
     };
     let mut words = message.content.split_whitespace().collect::<Vec<_>>().join(" ");
     if words.len() > most {
-        words.truncate(words.floor_char_boundary(most));
+        let end = (0..=most).rev().find(|end| words.is_char_boundary(*end));
+        words.truncate(end.unwrap_or(0));
         words.push('…');
     }
     let mut line = String::new();
