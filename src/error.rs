@@ -300,6 +300,13 @@ pub enum Error {
     /// Something cannot be done with a context or a preset.
     #[error(transparent)]
     Context(#[from] ContextFailure),
+    /// The new limits would show again what those in force hide, and nobody has said whether it is to come back. Nothing
+    /// was changed.
+    #[error("messages that the limits hide are still stored, and would be shown again")]
+    HiddenMessages,
+    /// More would be deleted or hidden now than was announced: the conversation has changed since. Nothing was done.
+    #[error("the conversation has changed meanwhile: more would go now than was announced")]
+    MoreThanAnnounced,
     /// The runtime stopped before the work was done.
     #[error("the runtime is shutting down")]
     ShuttingDown,
@@ -410,6 +417,10 @@ impl Error {
             Self::NothingToRetry => "ask something",
             Self::UtteranceForgotten => "ask again, if it is to be answered all the same",
             Self::ToolResults { .. } => "give one result for each call, in the calls' order",
+            Self::HiddenMessages => {
+                "change the limits with `change_limits`, which keeps or deletes them"
+            }
+            Self::MoreThanAnnounced => "look again at what would go; nothing was changed",
             Self::ShuttingDown => "keep the runtime alive until pending calls have returned",
         }
     }

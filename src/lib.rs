@@ -136,12 +136,12 @@ pub use scope::Scope;
 pub use search::{Found, Hit, SEARCH_NOTE, SearchOptions, SearchWords, search};
 pub use store::{
     AddedArtifact, Artifact, ArtifactContents, ArtifactKind, ArtifactLines, ArtifactReferences,
-    Cleaned, Cleared, Compaction, ConversationStore, Document, FileConversationStore, Finding,
-    FindingKind, Forgotten, Inventory, Mending, MovedStore, NewArtifact, Packed, Profile,
-    ProfileChange, Progress, Reading, Rekey, Rekeyed, Remedy, RepairOptions, Repaired, Report,
-    Retention, SavedMessage, Snapshot, Spent, Stats, StoreInventory, StoreKey, StoreOptions,
-    StoredMessage, artifact_references, find_artifact, keep_salt, make_vault, move_store, scopes,
-    store_exists, store_keys,
+    Cleaned, Cleared, Compaction, Concerned, ConversationStore, Document, FileConversationStore,
+    Finding, FindingKind, ForgetPlan, Forgotten, HiddenMessages, Inventory, LimitsEffect, Mending,
+    MovedStore, NewArtifact, Packed, Profile, ProfileChange, Progress, Reading, Rekey, Rekeyed,
+    Remedy, RepairOptions, Repaired, Report, RestoreThreads, Retention, SavedMessage, Snapshot,
+    Spent, Stats, StoreInventory, StoreKey, StoreOptions, StoredMessage, artifact_references,
+    find_artifact, keep_salt, make_vault, move_store, scopes, store_exists, store_keys,
 };
 pub use tokens::{TokenCount, TokenRates};
 

@@ -15,10 +15,12 @@ pub(crate) mod file;
 pub(crate) mod finding;
 pub(crate) mod folder;
 pub(crate) mod forget;
+pub(crate) mod gone;
 pub(crate) mod head;
 pub(crate) mod imports;
 pub(crate) mod inventory;
 pub(crate) mod keys;
+pub(crate) mod limits;
 pub(crate) mod lookup;
 pub(crate) mod moving;
 pub(crate) mod name;
@@ -100,9 +102,10 @@ pub use document::Document;
 pub(crate) use file::blocking;
 pub use file::{FileConversationStore, Packed};
 pub use finding::{Finding, FindingKind};
-pub use forget::Forgotten;
+pub use forget::{ForgetPlan, Forgotten};
 pub use inventory::Inventory;
 pub use keys::{StoreKey, keep_salt, store_keys};
+pub use limits::{Concerned, HiddenMessages, LimitsEffect};
 pub use lookup::find_artifact;
 pub use moving::{MovedStore, move_store};
 pub use options::StoreOptions;
@@ -113,6 +116,7 @@ pub use remedy::{Mending, Remedy};
 pub use repair::{RepairOptions, Repaired};
 pub use retention::Retention;
 pub use scopes::scopes;
+pub use snapshot::copies::RestoreThreads;
 pub use snapshot::{SavedMessage, Snapshot};
 pub use stats::Stats;
 pub use vault::{make_vault, store_exists};
@@ -167,8 +171,35 @@ pub trait ConversationStore: Send + Sync {
     /// message's own and the one before it, to the millisecond.
     async fn read_times(&self, times: Range<Timestamp>) -> Result<Reading>;
 
-    /// Deletes messages by number for ever, and records that it did.
+    /// What forgetting these messages would delete. Changes nothing.
+    ///
+    /// # Errors
+    /// Those of [`forget`](Self::forget).
+    async fn plan_forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetPlan>;
+
+    /// What [`forget_all`](Self::forget_all) would delete. Changes nothing.
+    ///
+    /// # Errors
+    /// Those of [`forget`](Self::forget).
+    async fn plan_forget_all(&self) -> Result<ForgetPlan>;
+
+    /// Deletes what a plan announced and is still there, and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::MoreThanAnnounced`](crate::Error::MoreThanAnnounced), and nothing is deleted, where something would go now
+    /// that the plan does not name. Those of [`forget`](Self::forget).
+    async fn forget_planned(&self, plan: &ForgetPlan) -> Result<Forgotten>;
+
+    /// Deletes messages by number for ever, with restored copies, the originals of copies and what was made of them,
+    /// and records that it did. The answer says what went; [`plan_forget`](Self::plan_forget) says it before.
     async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten>;
+
+    /// Deletes every message, snapshot, artifact and summary for ever, with title, tags and notes. A context stays, with
+    /// its name, its personality and its limits.
+    ///
+    /// # Errors
+    /// Those of [`forget`](Self::forget).
+    async fn forget_all(&self) -> Result<Forgotten>;
 
     /// A document's bytes as they were last written; `None` where none ever was.
     ///
@@ -192,10 +223,28 @@ pub trait ConversationStore: Send + Sync {
     async fn profile(&self) -> Result<Arc<Profile>>;
 
     /// Changes the settings as they are at that moment, so that no other change is lost; durable when this returns.
+    /// Tighter limits hide messages at once: [`limits_effect`](Self::limits_effect) says which before.
     ///
     /// # Errors
-    /// As [`write_document`](Self::write_document).
+    /// [`Error::HiddenMessages`](crate::Error::HiddenMessages) for limits that would show again what those in force hide:
+    /// that is for [`change_limits`](Self::change_limits). As [`write_document`](Self::write_document).
     async fn change_profile(&self, change: ProfileChange) -> Result<Profile>;
+
+    /// What other limits would hide and what they would show again; `None` for those of all conversations. Changes
+    /// nothing.
+    async fn limits_effect(&self, retention: Option<Retention>) -> Result<LimitsEffect>;
+
+    /// Changes how much is kept, once somebody has agreed to what that does.
+    ///
+    /// # Errors
+    /// [`Error::MoreThanAnnounced`](crate::Error::MoreThanAnnounced), and nothing is changed, where the conversation has
+    /// changed since the effect was worked out. As [`change_profile`](Self::change_profile).
+    async fn change_limits(
+        &self,
+        retention: Option<Retention>,
+        hidden: HiddenMessages,
+        announced: &LimitsEffect,
+    ) -> Result<Profile>;
 
     /// Clears the context up to now: no history in later prompts goes back further. Deletes nothing, and applies to
     /// all threads.
@@ -265,8 +314,8 @@ pub trait ConversationStore: Send + Sync {
     /// Takes a thread's last summary back, so that the messages themselves are context again. Whether there was one.
     async fn uncompact(&self, thread: Option<String>) -> Result<bool>;
 
-    /// Keeps a snapshot's messages anew, in one thread and said `now`, but for those that this thread has since that
-    /// moment. Each tells of where it is from in its metadata.
+    /// Keeps a snapshot's messages anew, said `now`, each in its own thread unless another is named, but for those that
+    /// the thread has since that moment. Each tells of where it is from in its metadata.
     ///
     /// # Errors
     /// [`Error::NoSuchSnapshot`](crate::Error::NoSuchSnapshot), and those of reading it and of appending.
@@ -274,7 +323,7 @@ pub trait ConversationStore: Send + Sync {
         &self,
         id: &str,
         since: Timestamp,
-        thread: Option<String>,
+        threads: RestoreThreads,
         now: Zoned,
     ) -> Result<Vec<Arc<StoredMessage>>>;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Conversation;
 use crate::error::Result;
-use crate::store::{Forgotten, Profile, StoredMessage};
+use crate::store::{ForgetPlan, Forgotten, Profile, StoredMessage};
 
 impl Conversation {
     /// The newest exchange: an utterance or note, and what followed it. Empty where nothing is kept.
@@ -68,7 +68,30 @@ impl Conversation {
     pub async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
         let mut between = self.wait().await;
         let forgotten = self.store().forget(seqs).await?;
-        between.forget(seqs);
+        between.forget(&forgotten.plan.numbers().collect::<Vec<_>>());
+        Ok(forgotten)
+    }
+
+    /// The same for what a plan of the store announced, and nothing else.
+    ///
+    /// # Errors
+    /// Those of [`ConversationStore::forget_planned`](crate::ConversationStore::forget_planned).
+    pub async fn forget_planned(&self, plan: &ForgetPlan) -> Result<Forgotten> {
+        let mut between = self.wait().await;
+        let forgotten = self.store().forget_planned(plan).await?;
+        between.forget(&plan.numbers().collect::<Vec<_>>());
+        Ok(forgotten)
+    }
+
+    /// Deletes everything that was said and what was made of it, once no turn goes on. What was spoken and is not kept
+    /// yet goes with it.
+    ///
+    /// # Errors
+    /// Those of [`ConversationStore::forget_all`](crate::ConversationStore::forget_all).
+    pub async fn forget_all(&self) -> Result<Forgotten> {
+        let mut between = self.wait().await;
+        let forgotten = self.store().forget_all().await?;
+        between.forget(&forgotten.plan.numbers().collect::<Vec<_>>());
         Ok(forgotten)
     }
 }

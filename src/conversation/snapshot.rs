@@ -9,7 +9,7 @@ use super::Conversation;
 use super::summary::Task;
 use crate::context::rolling_window;
 use crate::error::{Error, Result};
-use crate::store::{Profile, SavedMessage, Snapshot, StoredMessage, lookup};
+use crate::store::{Profile, RestoreThreads, SavedMessage, Snapshot, StoredMessage, lookup};
 
 const SUMMARIZE: Task = Task {
     system: "You summarize conversations. Reply with two to four sentences and nothing else: what was talked about, \
@@ -57,19 +57,46 @@ impl Conversation {
         found.ok_or_else(|| no_such(id, &profile))
     }
 
-    /// Brings a snapshot's messages back into the window, in this conversation's thread, so that the next turn sees them:
-    /// said now, each telling in its metadata where it is from and when it was said. What the thread sees already is
-    /// not doubled.
+    /// Brings a snapshot's messages back into the window, each into its own thread, so that the next turn there sees them:
+    /// said now, each telling in its metadata where it is from and when it was said. What a thread sees already is
+    /// not doubled. Where this conversation is in a thread, only what was said in that.
     ///
     /// # Errors
     /// Those of [`snapshot`](Self::snapshot) and of appending.
     pub async fn restore(&self, id: &str) -> Result<Vec<Arc<StoredMessage>>> {
+        self.bring_back(id, self.restored_threads()).await
+    }
+
+    /// The same, with all of it into one thread; `None` is what is said outside all threads.
+    ///
+    /// # Errors
+    /// Those of [`restore`](Self::restore).
+    pub async fn restore_into(
+        &self,
+        id: &str,
+        thread: Option<String>,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        self.bring_back(id, self.restored_threads().all_into(thread)).await
+    }
+
+    fn restored_threads(&self) -> RestoreThreads {
+        match &self.thread {
+            Some(thread) => RestoreThreads::default().only(thread),
+            None => RestoreThreads::default(),
+        }
+    }
+
+    async fn bring_back(
+        &self,
+        id: &str,
+        threads: RestoreThreads,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
         let snapshot = self.snapshot(id).await?;
         let mut between = self.wait().await;
         self.keep_unfinished(&mut between).await?;
         between.request = None;
         let since = self.window_start(&*self.store.profile().await?);
-        self.store.restore(&snapshot.id, since, self.thread.clone(), self.clock.now()).await
+        self.store.restore(&snapshot.id, since, threads, self.clock.now()).await
     }
 
     /// Deletes a snapshot for ever.

@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::faults::{Call, Faulty, broken, not_durable};
 use super::{
-    ConversationStore, FileConversationStore, FindingKind, Profile, Retention, SavedMessage,
-    Snapshot, StoreOptions,
+    ConversationStore, FileConversationStore, FindingKind, HiddenMessages, Profile, RestoreThreads,
+    Retention, SavedMessage, Snapshot, StoreOptions,
 };
 use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::clock::{Clock, ManualClock};
@@ -230,7 +230,10 @@ async fn forgetting_reaches_every_copy_or_is_not_acknowledged() {
     let snap = Snapshot::new(now, (now, now), saved).unwrap();
     store.save_snapshot(snap.clone()).await.unwrap();
     store.clear().await.unwrap();
-    let copies = store.restore(&snap.id, Timestamp::MIN, None, clock.now()).await.unwrap();
+    let copies = store
+        .restore(&snap.id, Timestamp::MIN, RestoreThreads::default(), clock.now())
+        .await
+        .unwrap();
     assert_eq!(copies.len(), 4);
     let mut bad = Vec::new();
     for times in [1, usize::MAX] {
@@ -463,9 +466,11 @@ async fn two_that_restore_at_once_do_not_double() {
     let (other, now) = (snap.clone(), clock.now());
     faulty.meddle(Call::Lock, 0, move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
-        runtime.block_on(b.restore(&other.id, Timestamp::MIN, None, now)).unwrap();
+        runtime
+            .block_on(b.restore(&other.id, Timestamp::MIN, RestoreThreads::default(), now))
+            .unwrap();
     });
-    a.restore(&snap.id, Timestamp::MIN, None, clock.now()).await.unwrap();
+    a.restore(&snap.id, Timestamp::MIN, RestoreThreads::default(), clock.now()).await.unwrap();
     assert!(faulty.has_meddled());
     let there = words(&a).await;
     assert_eq!(
@@ -492,7 +497,7 @@ async fn what_another_process_forgets_meanwhile_is_not_restored() {
         runtime.block_on(b.forget(&[1..=1])).unwrap();
     });
     let snap = a.read_snapshot(&snap.id).await.unwrap().unwrap();
-    drop(a.restore(&snap.id, Timestamp::MIN, None, clock.now()).await);
+    drop(a.restore(&snap.id, Timestamp::MIN, RestoreThreads::default(), clock.now()).await);
     assert!(faulty.has_meddled());
     let there = words(&a).await;
     assert!(!there.contains(&"q1".to_owned()), "forgotten words are back: {there:?}");
@@ -553,7 +558,7 @@ async fn settings_are_the_old_or_the_new_ones_whatever_fails() {
                         .restore(
                             &snap.id,
                             clock.now().timestamp() + SignedDuration::from_secs(1),
-                            None,
+                            RestoreThreads::default(),
                             clock.now(),
                         )
                         .await
@@ -669,14 +674,19 @@ async fn restoring_that_is_tried_again_neither_doubles_nor_loses_and_is_forgotte
             let faulty = Faulty::over(copy.clone());
             let store = open(options(&clock).loose_files(2), &faulty).await;
             faulty.fail(Call::Any, after, times, broken);
-            let first = store.restore(&snap.id, Timestamp::MIN, None, clock.now()).await;
+            let first = store
+                .restore(&snap.id, Timestamp::MIN, RestoreThreads::default(), clock.now())
+                .await;
             if !faulty.was_reached() {
                 break;
             }
             drop(store);
             let store = open(options(&clock).loose_files(2), &copy).await;
             let what = format!("{times} {after} {}", first.is_ok());
-            let second = store.restore(&snap.id, Timestamp::MIN, None, clock.now()).await.unwrap();
+            let second = store
+                .restore(&snap.id, Timestamp::MIN, RestoreThreads::default(), clock.now())
+                .await
+                .unwrap();
             if first.is_ok_and(|first| first.len() == 6) {
                 assert!(second.is_empty(), "{what}: {second:?}");
             }
@@ -847,7 +857,13 @@ async fn widening_the_limits_shows_nothing_old_whatever_fails() {
             let faulty = Faulty::over(copy.clone());
             let store = open(options(&clock).loose_files(2), &faulty).await;
             faulty.fail(Call::Any, after, times, broken);
-            let ok = store.change_profile(retention(Retention::FOREVER)).await.is_ok();
+            let forever = Some(Retention::FOREVER);
+            let ok = match store.limits_effect(forever).await {
+                Ok(effect) => {
+                    store.change_limits(forever, HiddenMessages::Delete, &effect).await.is_ok()
+                }
+                Err(_) => false,
+            };
             if !faulty.was_reached() {
                 break;
             }

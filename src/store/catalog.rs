@@ -13,6 +13,7 @@ use crate::message::{ChatMessage, ChatRole};
 use crate::scope::Scope;
 use crate::store::draft::{Dating, Limits};
 use crate::store::folder::{Folder, HeadState};
+use crate::store::forget::plan::Asked;
 use crate::store::head;
 use crate::store::packer::Packer;
 use crate::store::pen::Pen;
@@ -70,7 +71,10 @@ impl Catalog {
     pub(crate) fn leave(&mut self, scope: &str) -> Result<()> {
         let numbers = self.entries()?.remove(scope).unwrap_or_default();
         let numbers: Vec<RangeInclusive<u64>> = numbers.into_iter().map(|seq| seq..=seq).collect();
-        if numbers.is_empty() { Ok(()) } else { self.writer.forget(&numbers).map(drop) }
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        self.writer.forget(&Asked::Numbers(numbers), None).map(drop)
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn cleanup(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result
     remove_hidden(reader, pen, tail, now)
 }
 
-/// The same where the limits are about to be widened, which must not show again what was hidden.
+/// The same where the limits are about to be widened and must not show again what was hidden, because that is asked for.
 pub(crate) fn before_widening(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
     if tail.retention.ttl_seconds.is_some() {
         return cleanup(reader, pen, tail).map(drop);

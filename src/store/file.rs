@@ -20,15 +20,18 @@ use crate::store::compaction::Compaction;
 use crate::store::document::{self, Document};
 use crate::store::draft::{Arrival, Dating, latest};
 use crate::store::finding::Finding;
-use crate::store::forget::Forgotten;
+use crate::store::forget::plan::Asked;
+use crate::store::forget::{ForgetPlan, Forgotten};
 use crate::store::inventory::{self, Inventory};
+use crate::store::limits::{HiddenMessages, LimitsEffect};
 use crate::store::pack::merge::size;
 use crate::store::packer::Step;
 use crate::store::profile::{Profile, ProfileChange};
 use crate::store::reader::{Reader, Wanted};
 use crate::store::record::StoredMessage;
 use crate::store::repair::{self, RepairOptions, Repaired};
-use crate::store::snapshot::copies::Restoring;
+use crate::store::retention::Retention;
+use crate::store::snapshot::copies::{RestoreThreads, Restoring};
 use crate::store::snapshot::{Snapshot, shelf};
 use crate::store::standing::Standing;
 use crate::store::stats::{self, Stats};
@@ -236,6 +239,17 @@ impl FileConversationStore {
         self.write(move |writer| writer.remove(seen, rev)).await
     }
 
+    /// Takes away the folder of a conversation of which everything was forgotten, with its settings; never that of the
+    /// default conversation, of a context, or one that holds anything else, such as a record of which imported messages
+    /// were forgotten. That it was forgotten stays recorded in the default conversation's settings, so that no backup brings
+    /// it back into this store. Whether it did. Whoever else has it open has to open it anew.
+    ///
+    /// # Errors
+    /// What keeps the store from being read or written.
+    pub async fn take_away(self) -> Result<bool> {
+        self.write(Writer::take_away).await
+    }
+
     /// What reads it, for work on a thread that may block.
     pub(crate) fn reader(&self) -> &Arc<Reader> {
         &self.reader
@@ -304,9 +318,27 @@ impl ConversationStore for FileConversationStore {
         self.read_if(Wanted::Times(times)).await
     }
 
+    async fn plan_forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetPlan> {
+        let asked = Asked::Numbers(seqs.to_vec());
+        self.write(move |writer| writer.plan_forget(&asked)).await
+    }
+
+    async fn plan_forget_all(&self) -> Result<ForgetPlan> {
+        self.write(|writer| writer.plan_forget(&Asked::All)).await
+    }
+
+    async fn forget_planned(&self, plan: &ForgetPlan) -> Result<Forgotten> {
+        let plan = plan.clone();
+        self.write(move |writer| writer.forget(&plan.asked(), Some(&plan))).await
+    }
+
     async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
-        let seqs = seqs.to_vec();
-        self.write(move |writer| writer.forget(&seqs)).await
+        let asked = Asked::Numbers(seqs.to_vec());
+        self.write(move |writer| writer.forget(&asked, None)).await
+    }
+
+    async fn forget_all(&self) -> Result<Forgotten> {
+        self.write(|writer| writer.forget(&Asked::All, None)).await
     }
 
     async fn read_document(&self, document: Document) -> Result<Option<Zeroizing<Vec<u8>>>> {
@@ -326,6 +358,20 @@ impl ConversationStore for FileConversationStore {
 
     async fn change_profile(&self, change: ProfileChange) -> Result<Profile> {
         self.write(move |writer| writer.change_profile(change)).await
+    }
+
+    async fn limits_effect(&self, retention: Option<Retention>) -> Result<LimitsEffect> {
+        self.write(move |writer| writer.limits_effect(retention)).await
+    }
+
+    async fn change_limits(
+        &self,
+        retention: Option<Retention>,
+        hidden: HiddenMessages,
+        announced: &LimitsEffect,
+    ) -> Result<Profile> {
+        let announced = announced.clone();
+        self.write(move |writer| writer.change_limits(retention, hidden, &announced)).await
     }
 
     async fn clear(&self) -> Result<Profile> {
@@ -397,10 +443,10 @@ impl ConversationStore for FileConversationStore {
         &self,
         id: &str,
         since: Timestamp,
-        thread: Option<String>,
+        threads: RestoreThreads,
         now: Zoned,
     ) -> Result<Vec<Arc<StoredMessage>>> {
-        let restoring = Restoring { id: id.to_owned(), since, now, thread };
+        let restoring = Restoring { id: id.to_owned(), since, now, threads };
         self.write(move |writer| writer.restore(&restoring)).await
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Folder {
     pub(crate) artifacts: Arc<dyn Blobs>,
     pub(crate) root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
-    vault: HeldVault,
+    vault: Arc<HeldVault>,
     /// How much is kept of a conversation whose settings do not say it.
     pub(crate) retention: Retention,
     /// How many threads may read packs, if not as many as there are processors.
@@ -114,9 +114,17 @@ impl Folder {
     ) -> Self {
         let [packs, snapshots, artifacts] =
             [pack::FOLDER, shelf::FOLDER, cabinet::FOLDER].map(|name| blobs.folder(name));
-        let (vault, scope) = (HeldVault::new(keys), Arc::new(scope));
+        let (vault, scope) = (Arc::new(HeldVault::new(keys)), Arc::new(scope));
         let retention = Retention::FOREVER;
         Self { blobs, packs, snapshots, artifacts, root, scope, vault, retention, threads: None }
+    }
+
+    /// The default conversation's folder, under the same keys.
+    pub(crate) fn of_root(&self) -> Self {
+        let root = Arc::clone(&self.root);
+        let folder = Self::new(Arc::clone(&root), root, Scope::Default, Vec::new());
+        let vault = Arc::clone(&self.vault);
+        Self { vault, retention: self.retention, threads: self.threads, ..folder }
     }
 
     /// The same, keeping so much where its settings do not say it.
@@ -126,7 +134,7 @@ impl Folder {
 
     /// The same, looking for a changed key in these files.
     pub(crate) fn finding_keys_in(self, files: Vec<PathBuf>) -> Self {
-        Self { vault: self.vault.finding_keys_in(files), ..self }
+        Self { vault: Arc::new(self.vault.finding_keys_in(files)), ..self }
     }
 
     /// The same, read by so many threads.

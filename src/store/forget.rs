@@ -1,6 +1,10 @@
 //! Deleting for ever, on record.
 
+pub(crate) mod plan;
+
 use std::collections::BTreeSet;
+
+pub use plan::ForgetPlan;
 
 use crate::error::{Error, Result};
 use crate::store::artifact::cabinet;
@@ -13,6 +17,7 @@ use crate::store::origin::Origin;
 use crate::store::pack::PackName;
 use crate::store::pack::weed::weed;
 use crate::store::pen::Pen;
+use crate::store::profile::Profile;
 use crate::store::reader::{Reader, Wanted};
 use crate::store::record::{LONGEST_RECORD, StoredMessage};
 use crate::store::tail::Tail;
@@ -30,6 +35,28 @@ pub struct Forgotten {
     /// Files that carry a forgotten number but do not open, so that they may be something else: they stay, are
     /// never read, and can be removed by hand.
     pub left: Vec<Finding>,
+    /// What it was that went.
+    pub plan: ForgetPlan,
+}
+
+/// What messages tell that are about to be forgotten.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    imported: BTreeSet<Origin>,
+    /// The artifacts that hold their words.
+    moved: BTreeSet<String>,
+}
+
+impl Told {
+    pub(crate) fn note(&mut self, stored: &StoredMessage) {
+        self.imported.extend(Origin::of(&stored.message));
+        self.moved.extend(stored.message.moved_to().map(str::to_owned));
+    }
+
+    /// The artifacts that go with them.
+    pub(crate) fn artifacts(&self, profile: &Profile) -> Vec<String> {
+        self.moved.iter().filter(|id| profile.artifact(id).is_some()).cloned().collect()
+    }
 }
 
 /// How many numbers are looked through at a time.
@@ -52,6 +79,19 @@ pub(crate) fn erase(
     seqs: &Erased,
     unread: Unread,
 ) -> Result<Forgotten> {
+    let mut told = Told::default();
+    survey(reader, tail, &seqs.without(&tail.erased), unread, |stored| told.note(stored))?;
+    erase_told(reader, pen, tail, seqs, &told)
+}
+
+/// The same where the messages have been looked at.
+pub(crate) fn erase_told(
+    reader: &Reader,
+    pen: &Pen<'_>,
+    tail: &mut Tail,
+    seqs: &Erased,
+    told: &Told,
+) -> Result<Forgotten> {
     let now = NameTime::try_from(reader.now())?;
     let mut erased = tail.erased.clone();
     erased.extend(seqs.ranges());
@@ -73,14 +113,9 @@ pub(crate) fn erase(
             reason: "so many separate numbers fit no record that could be read again",
         });
     }
-    let (mut imported, mut moved) = (BTreeSet::new(), BTreeSet::new());
-    survey(reader, tail, &newly, unread, |stored| {
-        imported.extend(Origin::of(&stored.message));
-        moved.extend(stored.message.moved_to().map(str::to_owned));
-    })?;
-    imports::note(pen, tail, &imported)?;
+    imports::note(pen, tail, &told.imported)?;
     // Their words are the messages'.
-    cabinet::delete(pen, tail, moved.iter().map(String::as_str))?;
+    cabinet::delete(pen, tail, told.moved.iter().map(String::as_str))?;
     let name = pen.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
     tail.last_seq = name.seq;
     tail.forgets.push(name);

@@ -20,6 +20,7 @@ use crate::store::document::{self, Document};
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, HeadState};
+use crate::store::gone::Gone;
 use crate::store::lookup;
 use crate::store::presets;
 use crate::store::record::{StoredMessage, object};
@@ -102,6 +103,9 @@ pub struct Profile {
     /// Likewise the ids of those that imports have brought, so that none that was deleted since comes back.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) brought_presets: BTreeSet<String>,
+    /// Likewise the conversations that were forgotten whole and have no folder any more.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) forgotten_scopes: BTreeMap<String, Gone>,
     /// The revision of the list of imported messages that were forgotten.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) imports: u64,
@@ -248,6 +252,15 @@ impl Profile {
         self.title_is_proposed || self.compacted.iter().any(|made| made.covers_any(seqs))
     }
 
+    /// How many summaries were made of any of these messages.
+    pub(crate) fn made_of(&self, seqs: &Erased) -> usize {
+        self.compacted.iter().filter(|made| made.covers_any(seqs)).count()
+    }
+
+    pub(crate) fn has_proposed_title(&self) -> bool {
+        self.title_is_proposed
+    }
+
     /// Has a summary stand for messages. Those that it goes on from stay, to be taken back to.
     pub(crate) fn keep_compaction(&mut self, compaction: Compaction) {
         self.compacted.push(compaction);
@@ -296,6 +309,7 @@ impl Profile {
             later.presets.entry(id).or_insert(preset);
         }
         later.brought_presets.extend(here.brought_presets);
+        later.forgotten_scopes = here.forgotten_scopes;
         *self = Self {
             rev: here.rev,
             presets_rev: here.presets_rev,
@@ -370,6 +384,23 @@ impl Profile {
         self.created_at = None;
         self.brought = Spent::default();
         self.character = None;
+    }
+
+    /// Whether it holds words about what was said, or what that had cost.
+    pub(crate) fn has_words(&self) -> bool {
+        let mut without = self.clone();
+        without.forget_words();
+        without != *self
+    }
+
+    /// Takes away words about what was said, as when the whole conversation is forgotten: title, tags, notes and costs.
+    /// A context keeps its name, its personality, and when it was made.
+    pub(crate) fn forget_words(&mut self) {
+        let Some(character) = self.character.take() else { return self.undescribe() };
+        let (name, created) = (self.title.take(), self.created_at);
+        let name = name.filter(|_| !self.title_is_proposed);
+        self.undescribe();
+        (self.title, self.created_at, self.character) = (name, created, Some(character));
     }
 
     /// The artifact of that id, of the only one that begins so, or of a whole reference to it.

@@ -113,6 +113,11 @@ impl Reader {
         Self { folder, clock, cache: Mutex::default() }
     }
 
+    /// What reads the default conversation of the same store.
+    pub(crate) fn of_root(&self) -> Self {
+        Self::new(self.folder.of_root(), Arc::clone(&self.clock))
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now().timestamp()
     }

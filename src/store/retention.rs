@@ -74,6 +74,15 @@ impl Horizon {
             Self::Nothing | Self::Expired => false,
         }
     }
+
+    /// Whether messages may be shown here that the other hides.
+    pub(crate) fn hides_less_than(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Nothing | Self::Expired, _) | (_, Self::All) => false,
+            (_, Self::Nothing | Self::Expired) | (Self::All, _) => true,
+            (Self::From(first), Self::From(other)) => first < other,
+        }
+    }
 }
 
 /// The index at which the newest `most` messages begin, if they are to be whole exchanges. An exchange that is longer is

@@ -61,6 +61,11 @@ impl SavedMessage {
     pub fn new(seq: u64, message: ChatMessage) -> Self {
         Self { seq, message }
     }
+
+    /// Whether it is one of these messages, or a copy of one.
+    fn is_any_of(&self, seqs: &Erased) -> bool {
+        seqs.contains(self.seq) || seqs.contains(root(self.seq, &self.message))
+    }
 }
 
 impl Snapshot {
@@ -104,12 +109,15 @@ impl Snapshot {
         self.messages.iter().any(|saved| saved.message.is_imported())
     }
 
+    /// How many of its messages are these, or copies of them.
+    pub(crate) fn held(&self, seqs: &Erased) -> usize {
+        self.messages.iter().filter(|saved| saved.is_any_of(seqs)).count()
+    }
+
     /// Takes messages out, and the summary that was made of them. Whether there were any.
     pub(crate) fn withdraw(&mut self, seqs: &Erased) -> bool {
         let before = self.messages.len();
-        self.messages.retain(|saved| {
-            !seqs.contains(saved.seq) && !seqs.contains(root(saved.seq, &saved.message))
-        });
+        self.messages.retain(|saved| !saved.is_any_of(seqs));
         let withdrawn = self.messages.len() < before;
         if withdrawn {
             self.summary.zeroize();

@@ -6,7 +6,6 @@ pub(crate) mod removal;
 mod restore;
 mod stock;
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -16,7 +15,8 @@ use crate::store::bulk::Batch;
 use crate::store::catalog;
 use crate::store::cleanup::{self, Cleaned};
 use crate::store::draft::{Arrival, Dating, Draft, Limits};
-use crate::store::forget::{self, Forgotten, Unread};
+use crate::store::forget::Forgotten;
+use crate::store::forget::plan::{Asked, ForgetPlan, Prepared};
 use crate::store::imports;
 use crate::store::packer::mend::Before;
 use crate::store::packer::{Packer, Step};
@@ -25,8 +25,6 @@ use crate::store::reader::Reader;
 use crate::store::record::StoredMessage;
 use crate::store::remedy::{Mending, Remedy};
 use crate::store::repair::{self, RepairOptions, adopt};
-use crate::store::snapshot::copies::with_copies;
-use crate::store::snapshot::shelf;
 use crate::store::tail::Tail;
 use stock::{newest_end, prepare};
 
@@ -138,27 +136,29 @@ impl Writer {
         drafts.enumerate().filter_map(|(at, draft)| Some((at, draft.err()?))).collect()
     }
 
-    /// Takes messages out of snapshots, records their numbers as forgotten with those of their copies, and removes their
-    /// files.
-    pub(crate) fn forget(&mut self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
+    /// What forgetting would delete now. Changes nothing.
+    pub(crate) fn plan_forget(&mut self, asked: &Asked) -> Result<ForgetPlan> {
+        let reader = Arc::clone(&self.reader);
+        // A conversation that was never written to is not made by this.
+        if Tail::load(&reader.folder, 0, None)?.is_fresh() {
+            return Ok(ForgetPlan::default());
+        }
+        self.locked(|pen, tail, _| Ok(Prepared::new(&reader, pen, tail, asked)?.plan()))
+    }
+
+    /// Forgets messages with what goes with them: where that was announced, nothing else.
+    pub(crate) fn forget(
+        &mut self,
+        asked: &Asked,
+        announced: Option<&ForgetPlan>,
+    ) -> Result<Forgotten> {
         let reader = Arc::clone(&self.reader);
         self.locked(|pen, tail, _| {
-            let last = tail.last_seq;
-            let asked = seqs.iter().map(|range| *range.start()..=(*range.end()).min(last));
-            let (snapshots, mut left) = shelf::all(pen.folder, &tail.profile)?;
-            let asked = with_copies(&reader, tail, &snapshots, asked.collect())?;
-            let withdrawn = shelf::withdraw(pen, tail, (snapshots, &left), &asked)?;
-            pen.withdraw_summaries(tail, &asked)?;
-            // What was hidden is not to take the place of what goes.
-            let hidden = cleanup::hidden_now(&reader, pen, tail)?;
-            if !hidden.is_empty() {
-                forget::erase(&reader, pen, tail, &hidden, Unread::Recorded)?;
+            let prepared = Prepared::new(&reader, pen, tail, asked)?;
+            if let Some(announced) = announced {
+                prepared.check(announced)?;
             }
-            let mut forgotten = forget::erase(&reader, pen, tail, &asked, Unread::Refused)?;
-            forgotten.left.append(&mut left);
-            forgotten.snapshots = withdrawn;
-            tracing::info!(removed = forgotten.removed.len(), "forgot");
-            Ok(forgotten)
+            prepared.carry_out(&reader, pen, tail)
         })
     }
 

@@ -18,8 +18,8 @@ use jiff::{SignedDuration, Timestamp};
 use sottovoce::{
     ChatMessage, ChatRole, Clock, Conversation, ConversationStore, FileConversationStore,
     LanguageModel, ManualClock, ModelOptions, OllamaChatRenderer, Placement, Profile,
-    PromptBuilder, RepairOptions, Retention, RollingWindowProvider, SavedMessage, Snapshot,
-    StoreOptions, SystemPromptProvider,
+    PromptBuilder, RepairOptions, RestoreThreads, Retention, RollingWindowProvider, SavedMessage,
+    Snapshot, StoreOptions, SystemPromptProvider,
 };
 
 fn start() -> Timestamp {
@@ -229,7 +229,10 @@ fn copies_are_forgotten_after_settings_were_lost_and_repaired() {
         let snap = house.snapshot(&[(1, "q1"), (3, "q2")]);
         store.save_snapshot(snap.clone()).await.unwrap();
         store.clear().await.unwrap();
-        store.restore(&snap.id, Timestamp::MIN, None, house.clock.now()).await.unwrap();
+        store
+            .restore(&snap.id, Timestamp::MIN, RestoreThreads::default(), house.clock.now())
+            .await
+            .unwrap();
         drop(store);
         std::fs::remove_file(house.path("profile")).unwrap();
         let store = house.open().await;
@@ -353,12 +356,12 @@ fn a_snapshot_that_holds_a_message_and_its_copy_restores_it_once() {
         talk.hear("hello").await.unwrap();
         model.says("One.");
         let first = talk.save_snapshot(None).await.unwrap();
-        let seven = talk.clone().in_thread("7");
-        assert_eq!(seven.restore(&first.id).await.unwrap().len(), 1);
+        let into = |thread: &str| Some(thread.to_owned());
+        assert_eq!(talk.restore_into(&first.id, into("7")).await.unwrap().len(), 1);
         model.says("Two.");
         let second = talk.save_snapshot(None).await.unwrap();
         let eight = talk.clone().in_thread("8");
-        eight.restore(&second.id).await.unwrap();
+        talk.restore_into(&second.id, into("8")).await.unwrap();
         assert_eq!(recalled(&eight).await, ["hello"]);
     });
 }
@@ -632,7 +635,10 @@ fn a_snapshot_of_one_scope_is_not_restored_or_saved_in_another() {
         let saved = reading.messages.iter().map(|m| SavedMessage::new(m.seq, m.message.clone()));
         one.save_snapshot(Snapshot::new(now, (now, now), saved.collect()).unwrap()).await.unwrap();
         let snapshot = one.snapshots().await.unwrap().0.remove(0);
-        drop(two.restore(&snapshot.id, Timestamp::MIN, None, house.clock.now()).await);
+        drop(
+            two.restore(&snapshot.id, Timestamp::MIN, RestoreThreads::default(), house.clock.now())
+                .await,
+        );
         assert!(words(&two).await.is_empty(), "words of dm/1 are in dm/2");
     });
 }

@@ -11,9 +11,9 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use sottovoce::{
     ChatMessage, ChatRole, Clock, ContextProvider, ContextRequest, Conversation, ConversationStore,
-    Error, FileConversationStore, FindingKind, LastNContextProvider, ManualClock, Outcome,
-    PromptBuilder, Retention, RollingWindowProvider, Scope, StoreOptions, SystemPromptProvider,
-    scopes,
+    Error, FileConversationStore, FindingKind, HiddenMessages, LastNContextProvider, ManualClock,
+    Outcome, PromptBuilder, RestoreThreads, Retention, RollingWindowProvider, Scope, StoreOptions,
+    SystemPromptProvider, scopes,
 };
 
 fn start() -> Timestamp {
@@ -441,13 +441,13 @@ async fn hold(steps: Vec<(usize, Step)>) {
             Step::Clear => drop(stores[at].clear().await.unwrap()),
             Step::Keep(most, ttl) => {
                 let retention = Retention::FOREVER.max_messages(most).ttl_seconds(ttl);
+                let mut fate = HiddenMessages::Keep;
                 if retention != model.retention {
                     model.drop_hidden(now);
+                    fate = HiddenMessages::Delete;
                 }
-                stores[at]
-                    .change_profile(Box::new(move |profile| profile.retention = Some(retention)))
-                    .await
-                    .unwrap();
+                let effect = stores[at].limits_effect(Some(retention)).await.unwrap();
+                stores[at].change_limits(Some(retention), fate, &effect).await.unwrap();
                 model.retention = retention;
                 resync(model, &stores[at]).await;
             }
@@ -480,7 +480,9 @@ async fn hold(steps: Vec<(usize, Step)>) {
                 let held: BTreeMap<u64, String> =
                     snapshot.messages.iter().map(|m| (m.seq, m.message.content.clone())).collect();
                 assert_eq!(&held, saved);
-                let restored = match stores[at].restore(id, Timestamp::MIN, None, clock.now()).await
+                let restored = match stores[at]
+                    .restore(id, Timestamp::MIN, RestoreThreads::default(), clock.now())
+                    .await
                 {
                     Ok(restored) => restored,
                     // There is no room for it within the limit.

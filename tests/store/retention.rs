@@ -9,7 +9,8 @@ use crate::common::{block_on, key, records, snapshot};
 use jiff::{SignedDuration, Timestamp};
 use sottovoce::{
     ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Error, FileConversationStore,
-    FindingKind, ManualClock, Profile, Remedy, RepairOptions, Retention, StoreOptions,
+    FindingKind, HiddenMessages, ManualClock, Profile, Remedy, RepairOptions, Retention,
+    StoreOptions,
 };
 
 fn start() -> Timestamp {
@@ -200,14 +201,13 @@ fn a_backup_does_not_bring_back_what_has_expired() {
 }
 
 #[test]
-fn a_conversations_own_limits_go_before_those_for_all_and_widening_them_shows_nothing_old() {
+fn a_conversations_own_limits_go_before_those_for_all() {
     block_on(async {
         let house = House::keeping(6, DAY);
         let store = house.open().await;
         house.exchanges(&store, 1..=5).await;
         assert_eq!(words(&store).await.len(), 6);
-        let forever = |profile: &mut Profile| profile.retention = Some(Retention::FOREVER);
-        store.change_profile(Box::new(forever)).await.unwrap();
+        limit(&store, Some(Retention::FOREVER), HiddenMessages::Delete).await;
         assert_eq!(words(&store).await.len(), 6, "what was hidden is gone");
         house.wait(9 * DAY as i64);
         assert_eq!(words(&store).await.len(), 6, "and nothing expires any more");
@@ -217,6 +217,76 @@ fn a_conversations_own_limits_go_before_those_for_all_and_widening_them_shows_no
         store.change_profile(Box::new(as_all)).await.unwrap();
         assert_eq!(words(&store).await.len(), 6);
         assert!(findings(&store).await.is_empty());
+    });
+}
+
+async fn limit(store: &FileConversationStore, to: Option<Retention>, hidden: HiddenMessages) {
+    let effect = store.limits_effect(to).await.unwrap();
+    store.change_limits(to, hidden, &effect).await.unwrap();
+}
+
+#[test]
+fn loosened_limits_neither_delete_nor_show_what_they_hid_until_told_to() {
+    block_on(async {
+        let house = House::keeping(0, 0);
+        let store = house.open().await;
+        house.exchanges(&store, 1..=5).await;
+        let most = |messages| Some(Retention::FOREVER.max_messages(messages));
+        let effect = store.limits_effect(most(4)).await.unwrap();
+        assert_eq!((effect.hides.messages, effect.returns.messages), (6, 0));
+        assert_eq!((effect.hides.first, effect.hides.last), (Some(start()), Some(start())));
+        assert_eq!(words(&store).await.len(), 10, "looking changes nothing");
+        limit(&store, most(4), HiddenMessages::Keep).await;
+        assert_eq!(words(&store).await.len(), 4);
+
+        for (to, returns) in [(most(6), 2), (most(0), 6), (None, 6)] {
+            let effect = store.limits_effect(to).await.unwrap();
+            assert_eq!((effect.hides.messages, effect.returns.messages), (0, returns));
+            let loosen = move |profile: &mut Profile| profile.retention = to;
+            let refused = store.change_profile(Box::new(loosen)).await;
+            assert!(matches!(refused, Err(Error::HiddenMessages)), "{refused:?}");
+        }
+        assert_eq!(words(&store).await.len(), 4, "nobody said that they are to come back");
+        assert_eq!(records(house.root.path()).len(), 10, "nor that they are to go");
+        let other = |profile: &mut Profile| profile.title = Some("Kitchen".into());
+        store.change_profile(Box::new(other)).await.unwrap();
+
+        limit(&store, most(6), HiddenMessages::Keep).await;
+        assert_eq!(words(&store).await.len(), 6);
+        limit(&store, None, HiddenMessages::Keep).await;
+        assert_eq!(words(&store).await.len(), 10);
+        limit(&store, most(4), HiddenMessages::Keep).await;
+        limit(&store, None, HiddenMessages::Delete).await;
+        assert_eq!(words(&house.open().await).await.len(), 4);
+        assert!(findings(&store).await.is_empty());
+    });
+}
+
+#[test]
+fn limits_do_nothing_that_was_not_announced() {
+    block_on(async {
+        let house = House::keeping(0, 0);
+        let store = house.open().await;
+        house.exchanges(&store, 1..=2).await;
+        let day = Some(Retention::FOREVER.ttl_seconds(DAY));
+        let nothing = store.limits_effect(day).await.unwrap();
+        assert_eq!(nothing.hides.messages, 0);
+        house.wait(2 * DAY as i64);
+        let refused = store.change_limits(day, HiddenMessages::Keep, &nothing).await;
+        assert!(matches!(refused, Err(Error::MoreThanAnnounced)), "they have expired since");
+        let two = Some(Retention::FOREVER.max_messages(2));
+        let some = store.limits_effect(two).await.unwrap();
+        assert_eq!(some.hides.messages, 2);
+        house.exchanges(&house.open().await, 3..=3).await;
+        let refused = store.change_limits(two, HiddenMessages::Keep, &some).await;
+        assert!(matches!(refused, Err(Error::MoreThanAnnounced)), "there are more to hide now");
+        assert_eq!(words(&store).await.len(), 6);
+        let fresh = House::keeping(0, 0);
+        let store = fresh.open().await;
+        assert_eq!(store.limits_effect(two).await.unwrap(), sottovoce::LimitsEffect::default());
+        assert!(!fresh.root.path().join("head").exists(), "looking makes no conversation");
+        limit(&store, two, HiddenMessages::Keep).await;
+        assert_eq!(store.profile().await.unwrap().retention, two);
     });
 }
 

@@ -194,13 +194,14 @@ fn what_is_restored_is_seen_by_the_next_turn_and_says_when_it_was_said() {
         assert!(recalled(&house.talk).await.is_empty());
         let restored = house.talk.restore(&saved.id).await.unwrap();
         assert_eq!(restored.len(), 4);
-        assert_eq!(recalled(&house.talk).await, ["main", "main!", "aside", "aside!"]);
-        assert!(recalled(&aside).await.is_empty(), "the thread that asked for it sees it");
+        assert_eq!(recalled(&house.talk).await, ["main", "main!"]);
+        assert_eq!(recalled(&aside).await, ["aside", "aside!"]);
         let first = &restored[0].message;
         assert_eq!(first.timestamp, house.clock.now().timestamp());
         assert_eq!(first.said_at(), start());
         assert_eq!(first.restored_from(), Some((saved.id.as_str(), 1)));
-        assert_eq!(restored[2].message.metadata["saidIn"], "7");
+        assert_eq!(restored[2].message.thread_id.as_deref(), Some("7"));
+        assert!(!restored[2].message.metadata.contains_key("saidIn"));
         // The model is told when it was said, not when it was brought back.
         let (prompt, _) = house.talk.prompt("And now?").await.unwrap();
         let body = sottovoce::PromptRenderer::render(
@@ -209,14 +210,84 @@ fn what_is_restored_is_seen_by_the_next_turn_and_says_when_it_was_said() {
         )
         .body;
         assert!(body.contains("[Thursday 12 February 2026 14:30 +00:00] main"), "{body}");
-        // Twice restored is not doubled, not in this thread; another one may have it too.
+        // Twice restored is not doubled, not in its thread; another one may have it too.
         assert!(house.talk.restore(&saved.id).await.unwrap().is_empty());
-        assert_eq!(aside.restore(&saved.id).await.unwrap().len(), 4);
         assert!(aside.restore(&saved.id).await.unwrap().is_empty());
+        let eight = Some("8".to_owned());
+        let elsewhere = house.talk.restore_into(&saved.id, eight.clone()).await.unwrap();
+        assert_eq!(elsewhere.len(), 4);
+        assert!(elsewhere.iter().all(|stored| stored.message.thread_id == eight));
+        assert_eq!(elsewhere[2].message.metadata["saidIn"], "7");
+        assert!(house.talk.restore_into(&saved.id, eight).await.unwrap().is_empty());
         // A snapshot of what was restored is one of the same messages.
         house.model.says("Fine.");
         let second = house.talk.save_snapshot(None).await.unwrap();
         assert!(house.talk.restore(&second.id).await.unwrap().is_empty());
+        assert!(house.findings().await.is_empty());
+    });
+}
+
+#[test]
+fn each_restored_message_returns_to_its_own_thread() {
+    block_on(async {
+        let house = House::new().await;
+        let [three, five] = ["3", "5"].map(|thread| house.talk.clone().in_thread(thread));
+        house.exchange(&house.talk, "main").await;
+        house.exchange(&three, "three").await;
+        house.exchange(&five, "five").await;
+        house.model.says("Fine.");
+        let saved = house.talk.save_snapshot(None).await.unwrap();
+        house.talk.clear().await.unwrap();
+        // In a thread, only what was said in it.
+        let restored = three.restore(&saved.id).await.unwrap();
+        assert_eq!(restored.len(), 2);
+        assert!(restored.iter().all(|stored| stored.message.thread_id.as_deref() == Some("3")));
+        assert!(recalled(&house.talk).await.is_empty() && recalled(&five).await.is_empty());
+        assert_eq!(house.talk.restore(&saved.id).await.unwrap().len(), 4);
+        for (talk, words) in [(&house.talk, "main"), (&three, "three"), (&five, "five")] {
+            assert_eq!(recalled(talk).await, [words.to_owned(), format!("{words}!")]);
+        }
+        assert_eq!(five.restore_into(&saved.id, None).await.unwrap().len(), 2);
+        assert_eq!(recalled(&house.talk).await, ["main", "main!", "five", "five!"]);
+    });
+}
+
+#[test]
+fn a_forgetting_deletes_what_it_announced_and_nothing_else() {
+    block_on(async {
+        let house = House::new().await;
+        house.exchange(&house.talk, "one").await;
+        house.exchange(&house.talk, "two").await;
+        house.model.says("Both.");
+        let both = house.talk.save_snapshot(None).await.unwrap();
+        house.clock.advance(SignedDuration::from_hours(48));
+        house.exchange(&house.talk, "three").await;
+        house.model.says("Three.");
+        let third = house.talk.save_snapshot(None).await.unwrap();
+        let copies = house.talk.restore(&both.id).await.unwrap();
+        let copy = copies[0].seq;
+        let plan = house.store.plan_forget(&[copy..=copy, 5..=6]).await.unwrap();
+        assert_eq!((&plan.messages[..], &plan.originals[..]), (&[5, 6, copy][..], &[1][..]));
+        assert!(plan.copies.is_empty() && plan.hidden.is_empty() && plan.lost == 0);
+        assert_eq!(plan.changed_snapshots, std::slice::from_ref(&both.id));
+        assert_eq!(plan.deleted_snapshots, std::slice::from_ref(&third.id));
+        assert_eq!(house.store.plan_forget(&[1..=1]).await.unwrap().copies, [copy]);
+        let before = house.store.read_tail(99).await.unwrap().messages.len();
+        assert_eq!(before, 10, "looking changes nothing");
+
+        // While somebody is asked, another copy is made.
+        let again = house.talk.restore_into(&both.id, Some("7".into())).await.unwrap();
+        assert_eq!(again.len(), 4);
+        let refused = house.talk.forget_planned(&plan).await;
+        assert!(matches!(refused, Err(Error::MoreThanAnnounced)), "{refused:?}");
+        assert_eq!(house.store.read_tail(99).await.unwrap().messages.len(), before + 4);
+        let plan = house.store.plan_forget(&[copy..=copy, 5..=6]).await.unwrap();
+        assert_eq!(plan.copies, [again[0].seq]);
+        // Less than was announced is no reason to ask anew.
+        house.store.forget(&[6..=6]).await.unwrap();
+        let forgotten = house.talk.forget_planned(&plan).await.unwrap();
+        assert_eq!(forgotten.removed, [1, 5, copy, again[0].seq]);
+        assert_eq!(forgotten.plan.message_count(), 4);
         assert!(house.findings().await.is_empty());
     });
 }

@@ -128,12 +128,6 @@ impl Session {
         })
     }
 
-    /// The folder of the conversation that the command was given.
-    pub(crate) fn folder(&self, config: &Config) -> Result<PathBuf, Failure> {
-        let below = self.scope.folder()?;
-        Ok(below.iter().fold(config.storage_root()?, |folder, name| folder.join(name)))
-    }
-
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {
         Arc::new(SystemClock)
     }

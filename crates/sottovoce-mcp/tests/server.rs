@@ -164,7 +164,13 @@ async fn a_context_lives_from_its_making_to_its_deletion() {
     assert_eq!(listed["totalCount"], 2);
     assert_eq!(listed["conversations"][0]["content"], "Noted.");
     let forget = json!({ "action": "delete", "contextId": id, "conversationIds": ["conv-1"] });
-    assert_eq!(done(&talk, "conversation-manage", forget).await["deletedCount"], 1);
+    let deleted = done(&talk, "conversation-manage", forget).await;
+    assert_eq!(deleted["deletedCount"], 1);
+    let along = json!({
+        "originals": 0, "copies": 0, "overLimits": 0, "snapshots": 0, "snapshotsDeleted": 0,
+        "summaries": 0, "artifacts": 0,
+    });
+    assert_eq!(deleted["along"], along);
     let clear = json!({ "action": "clear", "contextId": id });
     assert_eq!(done(&talk, "conversation-manage", clear).await["cleared"]["count"], 1);
     let delete = json!({ "action": "delete", "contextId": id });

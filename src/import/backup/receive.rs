@@ -55,6 +55,8 @@ struct Current {
     /// The highest number in the store.
     seen: u64,
     settled: bool,
+    /// Whether it had been forgotten whole, folder and all.
+    was_gone: bool,
     report: ImportReport,
     left_out: Vec<LeftOut>,
     snapshots: usize,
@@ -89,11 +91,14 @@ impl Receiver {
 impl Elements for Receiver {
     fn begin(&mut self, head: Head) -> Result<()> {
         let scope: Scope = head.scope.parse()?;
-        let head = head.checked()?;
+        let mut head = head.checked()?;
         let store = self.runtime.block_on((self.open)(scope))?;
         if head.scope != store.scope().to_string() {
             return Err(Error::OtherScope);
         }
+        // What was forgotten whole is for each store to know.
+        head.profile.forgotten_scopes.clear();
+        let was_gone = store.writer().blocking_lock().heed_gone()?;
         let tail = store.reader().newest()?;
         let merge = Merge::new(&head, &tail);
         if merge.is_exact() {
@@ -109,6 +114,7 @@ impl Elements for Receiver {
             bytes: 0,
             seen: tail.last_seq,
             settled: false,
+            was_gone,
             report: ImportReport::default(),
             left_out: Vec::new(),
             snapshots: 0,
@@ -219,6 +225,9 @@ impl Elements for Receiver {
         };
         (self.done)(&report);
         self.reports.push(report);
+        if current.was_gone {
+            current.store.writer().blocking_lock().take_away()?;
+        }
         Ok(())
     }
 }

@@ -23,12 +23,51 @@ pub(crate) struct Restoring {
     /// Where the context begins.
     pub(crate) since: Timestamp,
     pub(crate) now: Zoned,
-    /// The thread that is to see the messages.
-    pub(crate) thread: Option<String>,
+    pub(crate) threads: RestoreThreads,
+}
+
+/// Which of a snapshot's messages are restored, and into which threads. The default is all of them, each into its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RestoreThreads {
+    only: Option<String>,
+    into: Target,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum Target {
+    #[default]
+    Own,
+    Thread(Option<String>),
+}
+
+impl RestoreThreads {
+    /// Only what was said in a thread.
+    #[must_use]
+    pub fn only(self, thread: impl Into<String>) -> Self {
+        Self { only: Some(thread.into()), ..self }
+    }
+
+    /// Everything into one thread; `None` is what is said outside all threads.
+    #[must_use]
+    pub fn all_into(self, thread: Option<String>) -> Self {
+        Self { into: Target::Thread(thread), ..self }
+    }
+
+    /// The thread that a message is restored into, if it is restored.
+    fn target<'a>(&'a self, message: &'a ChatMessage) -> Option<Option<&'a str>> {
+        let own = message.thread_id.as_deref();
+        if self.only.is_some() && self.only.as_deref() != own {
+            return None;
+        }
+        Some(match &self.into {
+            Target::Own => own,
+            Target::Thread(thread) => thread.as_deref(),
+        })
+    }
 }
 
 impl Restoring {
-    /// The messages that the thread does not see now, as they will be kept. For the lock's holder, so that nothing is
+    /// The messages that their threads do not see now, as they will be kept. For the lock's holder, so that nothing is
     /// forgotten or restored meanwhile.
     pub(crate) fn missing(&self, reader: &Reader, tail: &Tail) -> Result<Vec<ChatMessage>> {
         let Some(snapshot) = shelf::read(&reader.folder, &tail.profile, &self.id)? else {
@@ -37,32 +76,39 @@ impl Restoring {
         let wanted = Wanted::Times(self.since..Timestamp::MAX);
         let reading = reader.read_alone(tail, &wanted)?;
         let horizon = reader.horizon(tail)?;
-        let mut seen: BTreeSet<u64> = reading
+        let mut seen: BTreeSet<(Option<&str>, u64)> = reading
             .messages
             .iter()
             .filter(|stored| horizon.shows(stored.name) && !tail.profile.hides(stored))
-            .filter(|stored| stored.message.thread_id == self.thread)
-            .map(|stored| root(stored.seq, &stored.message))
+            .map(|stored| (stored.message.thread_id.as_deref(), root(stored.seq, &stored.message)))
             .collect();
         let new = snapshot.messages.iter().filter_map(|saved| {
             let first = root(saved.seq, &saved.message);
-            seen.insert(first).then(|| self.copy(&snapshot, first, &saved.message))
+            let thread = self.threads.target(&saved.message)?;
+            let is_new = seen.insert((thread, first));
+            is_new.then(|| self.copy(&snapshot, first, &saved.message, thread))
         });
         Ok(new.collect())
     }
 
-    fn copy(&self, snapshot: &Snapshot, first: u64, message: &ChatMessage) -> ChatMessage {
+    fn copy(
+        &self,
+        snapshot: &Snapshot,
+        first: u64,
+        message: &ChatMessage,
+        into: Option<&str>,
+    ) -> ChatMessage {
         let mut copy = message.clone();
         let restored = format!("{}:{first}", snapshot.id);
         copy.metadata.insert(RESTORED_FROM.to_owned(), restored);
         copy.metadata.insert(SAID_AT.to_owned(), message.said_at().to_string());
         copy.metadata.remove(IMPORTED_FROM);
-        if copy.thread_id != self.thread
+        if copy.thread_id.as_deref() != into
             && let Some(thread) = copy.thread_id.take()
         {
             copy.metadata.entry(SAID_IN.to_owned()).or_insert(thread);
         }
-        copy.thread_id.clone_from(&self.thread);
+        copy.thread_id = into.map(str::to_owned);
         copy.timestamp = self.now.timestamp();
         copy
     }

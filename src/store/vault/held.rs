@@ -36,8 +36,8 @@ impl HeldVault {
     }
 
     /// The same, which looks for new keys in these files.
-    pub(crate) fn finding_keys_in(self, files: Vec<PathBuf>) -> Self {
-        Self { files, ..self }
+    pub(crate) fn finding_keys_in(&self, files: Vec<PathBuf>) -> Self {
+        Self { files, ..Self::new(self.keys.clone()) }
     }
 
     /// Opens a vault with the keys at hand, or else with those that the key files hold by now.

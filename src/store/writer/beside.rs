@@ -10,10 +10,13 @@ use crate::store::cleanup;
 use crate::store::compaction::Compaction;
 use crate::store::document::{self, Document};
 use crate::store::draft::{Dating, Draft};
+use crate::store::limits::{self, HiddenMessages, LimitsEffect};
 use crate::store::profile::Profile;
 use crate::store::record::StoredMessage;
+use crate::store::retention::Retention;
 use crate::store::snapshot::copies::Restoring;
 use crate::store::snapshot::{Snapshot, shelf};
+use crate::store::tail::Tail;
 
 impl Writer {
     /// Changes the conversation's settings.
@@ -23,17 +26,52 @@ impl Writer {
             let mut profile = Profile::clone(&tail.profile);
             change(&mut profile);
             pen.check_settings(tail)?;
-            if profile.retention != tail.profile.retention {
-                cleanup::before_widening(&reader, pen, tail)?;
+            if profile.retention != tail.profile.retention
+                && limits::compare(&reader, tail, profile.retention)?.0
+            {
+                return Err(Error::HiddenMessages);
             }
             pen.change_profile(tail, |kept| {
                 // What is not for a host to say stays as it is.
                 let own = std::mem::take(kept);
                 let Profile { rev, snapshots, restored, artifacts, imports, .. } = own;
-                let Profile { presets_rev, presets_are_unknown, .. } = own;
-                let profile = Profile { presets_rev, presets_are_unknown, ..profile };
+                let Profile { presets_rev, presets_are_unknown, forgotten_scopes, .. } = own;
+                let profile =
+                    Profile { presets_rev, presets_are_unknown, forgotten_scopes, ..profile };
                 *kept = Profile { rev, snapshots, restored, artifacts, imports, ..profile };
             })?;
+            Ok(Profile::clone(&tail.profile))
+        })
+    }
+
+    /// What other limits would hide and show again. Changes nothing.
+    pub(crate) fn limits_effect(&mut self, retention: Option<Retention>) -> Result<LimitsEffect> {
+        let reader = Arc::clone(&self.reader);
+        // A conversation that was never written to is not made by this.
+        if Tail::load(&reader.folder, 0, None)?.is_fresh() {
+            return Ok(LimitsEffect::default());
+        }
+        self.locked(|pen, tail, _| {
+            pen.check_settings(tail)?;
+            LimitsEffect::of(&reader, tail, retention)
+        })
+    }
+
+    /// Changes the limits, if that does what was announced and nothing else.
+    pub(crate) fn change_limits(
+        &mut self,
+        retention: Option<Retention>,
+        hidden: HiddenMessages,
+        announced: &LimitsEffect,
+    ) -> Result<Profile> {
+        let reader = Arc::clone(&self.reader);
+        self.locked(|pen, tail, _| {
+            pen.check_settings(tail)?;
+            announced.check(&reader, tail, retention)?;
+            if hidden == HiddenMessages::Delete {
+                cleanup::before_widening(&reader, pen, tail)?;
+            }
+            pen.change_profile(tail, |profile| profile.retention = retention)?;
             Ok(Profile::clone(&tail.profile))
         })
     }

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use super::Writer;
 use crate::blob::{Blobs, EntryKind, LOCK};
 use crate::error::{Error, Result};
-use crate::scope::ScopeKind;
+use crate::scope::{Scope, ScopeKind};
 use crate::store::catalog;
+use crate::store::gone::{self, Gone};
+use crate::store::packer::Packer;
+use crate::store::tail::Tail;
 
 /// Where a conversation's folder is moved first, so that it is gone at once or not at all.
 pub(crate) const FOLDER: &str = ".gone";
@@ -37,15 +40,72 @@ impl Writer {
         if removed {
             // Whatever became of the lock: another process may have purged it along with the folder.
             purge(&*parent)?;
+            // Folders above that have become empty would still name a guild and a channel.
+            while let Some(name) = below.pop().filter(|_| !below.is_empty()) {
+                let parent =
+                    below.iter().fold(Arc::clone(&folder.root), |at, name| at.folder(name));
+                parent.remove_folder(&name)?;
+            }
             return Ok(true);
         }
         outcome.map(|()| false)
+    }
+
+    /// Takes away the folder of a conversation that was forgotten whole, if it holds nothing else. What has to be known of
+    /// it is noted in the default conversation's settings first. Whether it did.
+    pub(crate) fn take_away(&mut self) -> Result<bool> {
+        let scope = Arc::clone(&self.reader.folder.scope);
+        if *scope == Scope::Default || Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
+            return Ok(false);
+        }
+        let (last, rev, is_bare) = self.locked(|pen, tail, _| {
+            Ok((tail.last_seq, tail.profile.rev, gone::is_bare(pen, tail)?))
+        })?;
+        if !is_bare {
+            return Ok(false);
+        }
+        let gone = Gone::new(last, self.limits.clock.now().timestamp());
+        let root = Arc::new(self.reader.of_root());
+        let mut root = Self::new(root, self.limits.clone(), Packer::keeping(64));
+        root.locked(|pen, tail, _| {
+            pen.change_profile(tail, |profile| {
+                profile.forgotten_scopes.insert(gone::id(&scope), gone);
+            })
+        })?;
+        self.remove(last, rev)
+    }
+
+    /// Records what was forgotten of a conversation that has no folder any more, for whoever is about to look whether
+    /// something was. Whether there was anything to record.
+    pub(crate) fn heed_gone(&mut self) -> Result<bool> {
+        let is_gone = Tail::load(&self.reader.folder, 0, None)?.last_seq == 0
+            && gone::find(&self.reader.folder)?.is_some();
+        if is_gone {
+            self.locked(|_, _, _| Ok(()))?;
+        }
+        Ok(is_gone)
     }
 }
 
 /// Deletes what was taken away, also what somebody was killed over.
 pub(crate) fn purge_all(root: &dyn Blobs) -> Result<()> {
-    ScopeKind::ALL.iter().try_for_each(|kind| purge(&*root.folder(kind.folder())))
+    let below = |kind: &ScopeKind| purge_below(&*root.folder(kind.folder()), kind.levels());
+    ScopeKind::ALL.iter().try_for_each(below)
+}
+
+/// Looks on that many levels of folders.
+fn purge_below(folder: &dyn Blobs, levels: usize) -> Result<()> {
+    purge(folder)?;
+    if levels <= 1 {
+        return Ok(());
+    }
+    let mut names = Vec::new();
+    folder.list(&mut |name, kind| {
+        if let (Ok(name), EntryKind::Folder) = (str::from_utf8(name), kind) {
+            names.push(name.to_owned());
+        }
+    })?;
+    names.iter().try_for_each(|name| purge_below(&*folder.folder(name), levels - 1))
 }
 
 fn purge(parent: &dyn Blobs) -> Result<()> {

@@ -5,6 +5,7 @@ use std::mem::take;
 use crate::error::{Error, Result};
 use crate::store::folder::HeadState;
 use crate::store::forget::remove_erased;
+use crate::store::gone;
 use crate::store::packer::Packer;
 use crate::store::packer::mend::{Before, make_durable};
 use crate::store::pen::Pen;
@@ -47,6 +48,9 @@ pub(super) fn prepare(
 ) -> Result<()> {
     if tail.is_fresh() {
         pen.make_head(tail)?;
+    }
+    if tail.last_seq == 0 {
+        gone::heed(pen, tail)?;
     }
     if before != Before::Known {
         // From now on they count, and the numbers after them are given.

@@ -3,10 +3,10 @@
 mod completion;
 mod context;
 mod explain;
+mod forget;
 mod lines;
 mod persona;
 
-use std::ops::RangeInclusive;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -282,38 +282,6 @@ impl Chat {
             self.prepare();
         }
         self.ended(exit);
-        Ok(())
-    }
-
-    async fn forget(&mut self, sure: bool) -> Result<(), Failure> {
-        // An answer that was interrupted a moment ago belongs to it.
-        self.conversation.close().await?;
-        let exchange = self.conversation.last_exchange().await?;
-        if exchange.is_empty() {
-            output::note("nothing is kept yet");
-            return Ok(());
-        }
-        let what = output::messages(exchange.len());
-        if !sure {
-            if !self.lines.is_terminal() {
-                self.complain("this deletes for ever; in a pipe say /forget last yes");
-                return Ok(());
-            }
-            for stored in &exchange {
-                output::message(stored, false)?;
-            }
-            let question = format!("Really delete {what} for ever? [y/N] ");
-            if !self.confirmed(&question).await? {
-                output::note("nothing was deleted");
-                return Ok(());
-            }
-        }
-        let seqs: Vec<RangeInclusive<u64>> =
-            exchange.iter().map(|stored| stored.seq..=stored.seq).collect();
-        let forgotten = self.conversation.forget(&seqs).await?;
-        output::skipped(&forgotten.left);
-        self.lines.forget();
-        output::note(&format!("deleted {} for ever", output::messages(forgotten.removed.len())));
         Ok(())
     }
 }

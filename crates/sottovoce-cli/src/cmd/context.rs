@@ -80,10 +80,13 @@ pub(crate) enum Action {
     },
     /// Lists the snapshots, the newest first
     History,
-    /// Brings a snapshot's messages back into the window
+    /// Brings a snapshot's messages back into the window, each into its own thread; with --thread, only that thread's
     Restore {
         /// Its id, or the beginning of it
         id: String,
+        /// Brings all of them back into THREAD instead; "" is the conversation outside all threads
+        #[arg(long, value_name = "THREAD")]
+        into: Option<String>,
     },
 }
 
@@ -144,7 +147,9 @@ impl Open<'_> {
                 snapshot::save(session, conversation, &description).await?;
             }
             Some(Action::History) => snapshot::list(session, store).await?,
-            Some(Action::Restore { id }) => snapshot::restore(session, conversation, &id).await?,
+            Some(Action::Restore { id, into }) => {
+                snapshot::restore(session, conversation, &id, into).await?;
+            }
         }
         Ok(Exit::Done)
     }

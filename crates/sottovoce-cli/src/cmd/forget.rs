@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use serde::Serialize;
-use sottovoce::{ConversationStore, FileConversationStore, Finding, Forgotten, StoredMessage};
+use sottovoce::{ConversationStore, Error, FileConversationStore, Forgotten, StoredMessage};
 
 use crate::cmd::tail::newest_of;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
+pub(crate) mod announce;
 mod whole;
 
 const AFTER_HELP: &str = "\
@@ -21,10 +21,11 @@ Exit codes:
 
 /// Deletes messages for ever
 ///
-/// Shows them and asks first; a range means the messages that are in it when they are shown. The deletion itself is
-/// recorded, so that `verify` finds no hole, and a backup put back later does not bring them back. Copies that were
-/// made elsewhere are not reached. Snapshots and what was restored from them are: messages are taken out of them, and
-/// summaries that were made of them go. A number that `verify` misses can be recorded as gone too, by naming it by itself.
+/// Shows everything that will go and asks first; a range means the messages that are in it when they are shown. The
+/// deletion itself is recorded, so that `verify` finds no hole, and a backup put back later does not bring them back.
+/// Copies that were made elsewhere are not reached. Those in the conversation are: a message goes with what was restored
+/// of it, and a restored copy with its original; both are taken out of snapshots, and summaries that were made of them
+/// go. A number that `verify` misses can be recorded as gone too, by naming it by itself.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true, after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -36,43 +37,14 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "numbers")]
     last: bool,
 
-    /// The whole conversation, with its snapshots, artifacts, title and tags; with --thread, all that was said in that thread
+    /// The whole conversation, with its snapshots, artifacts, settings and folder; with --thread, all that was said in that
+    /// thread. A context stays, with its name, its personality and its limits
     #[arg(long, conflicts_with_all = ["numbers", "last"])]
     all: bool,
 
     /// Does not ask
     #[arg(long, short)]
     yes: bool,
-}
-
-#[derive(Serialize)]
-struct Done<'a> {
-    /// How many numbers are newly recorded as gone, whether or not they held a message.
-    numbers: u64,
-    removed: &'a [u64],
-    /// How many snapshots something was taken out of.
-    snapshots: usize,
-    /// How many artifacts were deleted.
-    #[serde(skip_serializing_if = "is_none")]
-    artifacts: usize,
-    left: &'a [Finding],
-}
-
-impl<'a> Done<'a> {
-    fn of(forgotten: &'a Forgotten) -> Self {
-        Self {
-            numbers: forgotten.numbers,
-            removed: &forgotten.removed,
-            snapshots: forgotten.snapshots,
-            artifacts: 0,
-            left: &forgotten.left,
-        }
-    }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-fn is_none(number: &usize) -> bool {
-    *number == 0
 }
 
 pub(crate) fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {
@@ -99,7 +71,6 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
         args.numbers = newest.iter().map(|stored| stored.seq..=stored.seq).collect();
     }
     let wanted = Wanted::find(&store, args.numbers, session.thread.as_deref()).await?;
-    let copies = store.profile().await?.snapshots().next().is_some();
     if wanted.messages.is_empty() && wanted.lost.is_empty() {
         return Err(no_such_message());
     }
@@ -108,20 +79,11 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
             "number {number} holds no message that is shown; it will be recorded as gone, unless it is already"
         ));
     }
-    if !args.yes {
-        session.check_attended(&format!("{} for ever", wanted.in_words()))?;
-        for stored in &wanted.messages {
-            output::message(stored, false)?;
-        }
-        let too =
-            if copies { ", with what snapshots hold and what was restored of it," } else { "" };
-        if !output::confirmed(&format!("Really {}{too} for ever?", wanted.in_words()))? {
-            output::note("nothing was deleted");
-            return Ok(Exit::Done);
-        }
-    }
-    // Exactly what was shown, whatever has come into the range since.
-    let forgotten = store.forget(&wanted.numbers()).await?;
+    // Exactly these, whatever has come into the range since.
+    let what = What::Numbers(wanted.numbers());
+    let Some(forgotten) = forget_if_sure(session, &store, &what, "", args.yes).await? else {
+        return Ok(Exit::Done);
+    };
     let nothing =
         forgotten.removed.is_empty() && forgotten.numbers == 0 && forgotten.snapshots == 0;
     if wanted.messages.is_empty() && nothing {
@@ -134,24 +96,53 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
             "`sottovoce tail` shows the numbers of what is there",
         ));
     }
-    if session.json {
-        output::json(&Done::of(&forgotten))?;
-    } else {
-        output::skipped(&forgotten.left);
-        let removed = forgotten.removed.len();
-        let gone = forgotten.numbers.saturating_sub(removed as u64);
-        if forgotten.snapshots > 0 {
-            let snapshots = output::counted(forgotten.snapshots as u64, "snapshot");
-            output::note(&format!("took what was forgotten out of {snapshots}"));
-        }
-        if removed > 0 || (gone == 0 && forgotten.snapshots == 0) {
-            output::note(&format!("deleted {} for ever", output::messages(removed)));
-        }
-        if gone > 0 {
-            output::note(&format!("recorded {} as gone", output::counted(gone, "number")));
-        }
+    match session.json {
+        true => announce::json(&forgotten)?,
+        false => announce::done(&forgotten),
     }
     Ok(Exit::Done)
+}
+
+/// What is to be forgotten.
+enum What {
+    Numbers(Vec<RangeInclusive<u64>>),
+    All,
+}
+
+/// Forgets what was announced, once somebody has said yes to it; `None` where nobody did. `whose` is put before the number
+/// of messages where they are not shown one by one.
+async fn forget_if_sure(
+    session: &Session,
+    store: &FileConversationStore,
+    what: &What,
+    whose: &str,
+    yes: bool,
+) -> Result<Option<Forgotten>, Failure> {
+    if yes {
+        return Ok(Some(match what {
+            What::Numbers(numbers) => store.forget(numbers).await?,
+            What::All => store.forget_all().await?,
+        }));
+    }
+    loop {
+        let plan = match what {
+            What::Numbers(numbers) => store.plan_forget(numbers).await?,
+            What::All => store.plan_forget_all().await?,
+        };
+        let deed = announce::deed(whose, &plan);
+        session.check_attended(&deed)?;
+        if whose.is_empty() {
+            announce::show(store, &plan).await?;
+        }
+        if !output::confirmed(&format!("Really {deed}?"))? {
+            output::note("nothing was deleted");
+            return Ok(None);
+        }
+        match store.forget_planned(&plan).await {
+            Err(Error::MoreThanAnnounced) => output::note("the conversation has changed meanwhile"),
+            forgotten => return Ok(Some(forgotten?)),
+        }
+    }
 }
 
 /// The newest message, of the thread if one is named.
@@ -208,17 +199,6 @@ impl Wanted {
     fn numbers(&self) -> Vec<RangeInclusive<u64>> {
         let numbers = self.messages.iter().map(|stored| stored.seq).chain(self.lost.clone());
         merged(numbers.map(|number| number..=number).collect())
-    }
-
-    fn in_words(&self) -> String {
-        let messages = output::messages(self.messages.len());
-        match (self.messages.is_empty(), self.lost.len() as u64) {
-            (_, 0) => format!("delete {messages}"),
-            (true, lost) => format!("record {} as gone", output::counted(lost, "number")),
-            (false, lost) => {
-                format!("delete {messages} and record {} as gone", output::counted(lost, "number"))
-            }
-        }
     }
 }
 

@@ -41,6 +41,11 @@ pub(crate) async fn run(session: &Session) -> Outcome {
         rows.push((scope, stats));
     }
     bar.finish_and_clear();
+    // It is where presets are kept, whether or not anybody has said anything in it.
+    rows.retain(|(scope, stats)| *scope != Scope::Default || !stats.as_ref().is_ok_and(is_empty));
+    if rows.is_empty() {
+        return Err(Failure::Nothing { folder: root });
+    }
     let mut exit = Exit::Done;
     let mut cells = Vec::new();
     for (scope, stats) in rows {
@@ -68,6 +73,10 @@ pub(crate) async fn run(session: &Session) -> Outcome {
 /// Every conversation of the store.
 pub(crate) fn all(config: &Config) -> Result<Vec<Scope>, Failure> {
     Ok(scopes(&config.storage_root()?)?)
+}
+
+fn is_empty(stats: &Stats) -> bool {
+    stats.message_count + stats.hidden == 0 && stats.snapshots + stats.artifacts == 0
 }
 
 async fn look(stores: &Stores<'_>, scope: Scope) -> Result<Stats, Failure> {

@@ -3,27 +3,35 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use serde::Serialize;
-use sottovoce::{ConversationStore, Profile, Retention};
+use sottovoce::{
+    Concerned, ConversationStore, Error, FileConversationStore, HiddenMessages, LimitsEffect,
+    Profile, Retention,
+};
 
-use crate::cmd::stats::duration;
-use crate::exit::{Exit, Outcome};
+use crate::cmd::stats::{duration, moment};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
-DURATION is a number of seconds, or with a unit: 90s, 30m, 24h, 7d.
+DURATION is a number with its unit: 90s, 30m, 24h, 7d.
 
   sottovoce --scope dm/42 settings --max-messages 15 --ttl 24h
   sottovoce --scope named/diary settings --max-messages none --ttl none    for ever, whatever is configured
   sottovoce --scope dm/42 settings --window 24h                            prompts hold what was said in the last day
-  sottovoce --scope dm/42 settings --default                               as it is configured for all";
+  sottovoce --scope dm/42 settings --default                               as it is configured for all
+
+Exit codes:
+  0  done                          2  nobody to ask; say --yes, --keep-hidden or --drop-hidden
+  1  failed; see the message       4  no key, or the wrong one";
 
 /// Shows or changes how one conversation is kept
 ///
-/// What is over the limits is hidden at once, and removed by `sottovoce cleanup`, by later messages, and when the limits
-/// are changed again, so that nothing hidden comes back. Snapshots are kept until they are deleted. Limits for all
-/// conversations are Context.MaxMessages and Context.TtlSeconds; Context.RollingWindow and Context.WindowSeconds are the window
-/// of those that have none of their own. Without a window a prompt holds the newest messages (Context.LastN).
+/// What is over the limits is hidden at once, and deleted by `sottovoce cleanup` and by later messages, so that limits
+/// that hide anything are asked about first. Of what is hidden and not deleted yet, limits that no longer hide it ask
+/// whether it is kept. Snapshots are kept until they are deleted. Limits for all conversations are Context.MaxMessages and
+/// Context.TtlSeconds; Context.RollingWindow and Context.WindowSeconds are the window of those that have none of their own.
+/// Without a window a prompt holds the newest messages (Context.LastN).
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -42,6 +50,18 @@ pub(crate) struct Args {
     /// Takes all of these back
     #[arg(long, conflicts_with_all = ["max_messages", "ttl", "window"])]
     default: bool,
+
+    /// Shows again what the old limits hide and the new ones do not
+    #[arg(long)]
+    keep_hidden: bool,
+
+    /// Deletes it for ever instead
+    #[arg(long, conflicts_with = "keep_hidden")]
+    drop_hidden: bool,
+
+    /// Does not ask before messages are hidden
+    #[arg(long, short)]
+    yes: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +86,12 @@ fn parse_duration(text: &str) -> Result<Limit<u64>, String> {
     let wrong = || "a duration such as 90s, 30m, 24h or 7d, or none".to_owned();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let each = match text.get(digits.len()..) {
-        Some("" | "s") => 1,
+        Some("") if !digits.is_empty() => {
+            return Err(format!(
+                "a number with its unit: {digits}s, {digits}m, {digits}h or {digits}d"
+            ));
+        }
+        Some("s") => 1,
         Some("m" | "min") => 60,
         Some("h") => 3600,
         Some("d") => 86_400,
@@ -89,19 +114,37 @@ struct Row {
     /// Which of these are the conversation's own.
     own_retention: bool,
     own_window: bool,
+    /// What the change did, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shown_again: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted: Option<u64>,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let config = session.config()?;
     let changes = args.default || args.max_messages.is_some() || args.ttl.is_some();
+    let mut done = None;
     let profile = if changes || args.window.is_some() {
         let store = session.store_or_make(&config).await?;
-        let default = config.retention();
-        if changes && let hidden @ 1.. = store.stats().await?.hidden {
-            let hidden = output::counted(hidden, "message");
-            output::note(&format!("{hidden} over the limits until now will be removed for good"));
+        if changes {
+            let now = store.profile().await?.retention;
+            let wanted = wanted(now, &args, config.retention());
+            match change_limits(session, &store, wanted, &args).await? {
+                Some(change) => done = Some(change),
+                None => return Ok(Exit::Done),
+            }
         }
-        store.change_profile(Box::new(move |profile| change(profile, &args, default))).await?
+        let window = args.window.map(seconds);
+        let change = move |profile: &mut Profile| {
+            if args.default || window.is_some() {
+                profile.window_seconds = window.and_then(NonZeroU64::new);
+                profile.rolling_window = window.map(|seconds| seconds > 0);
+            }
+        };
+        store.change_profile(Box::new(change)).await?
     } else {
         let store = session.store_or_empty(&config).await?;
         Profile::clone(&*store.profile().await?)
@@ -119,6 +162,9 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             rolling_window,
             own_retention: profile.retention.is_some(),
             own_window,
+            hidden: done.as_ref().map(|(effect, _)| effect.hides.messages),
+            shown_again: returned(done.as_ref(), HiddenMessages::Keep),
+            deleted: returned(done.as_ref(), HiddenMessages::Delete),
         })?;
         return Ok(Exit::Done);
     }
@@ -133,18 +179,106 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     row("ttl", ttl, profile.retention.is_some())?;
     let rolls = if rolling_window { duration(window) } else { "none".to_owned() };
     row("window", rolls, own_window)?;
+    if let Some((LimitsEffect { hides, returns, .. }, hidden)) = &done {
+        for (concerned, what) in [
+            (hides, "are hidden, and will be deleted"),
+            (
+                returns,
+                if *hidden == HiddenMessages::Keep { "are shown again" } else { "are deleted" },
+            ),
+        ] {
+            if concerned.messages > 0 {
+                output::note(&format!("{} {what}", messages(concerned)));
+            }
+        }
+    }
     Ok(Exit::Done)
 }
 
-/// A limit that is not named stays as it is for this conversation.
-fn change(profile: &mut Profile, args: &Args, default: Retention) {
-    if args.default {
-        profile.retention = None;
-        profile.rolling_window = None;
-        profile.window_seconds = None;
-        return;
+fn returned(done: Option<&(LimitsEffect, HiddenMessages)>, fate: HiddenMessages) -> Option<u64> {
+    let (effect, hidden) = done?;
+    Some(if *hidden == fate { effect.returns.messages } else { 0 })
+}
+
+/// "12 messages, said from … to …,"
+fn messages(concerned: &Concerned) -> String {
+    let number = output::counted(concerned.messages, "message");
+    match (concerned.first, concerned.last) {
+        (Some(first), Some(last)) if concerned.messages > 1 => {
+            format!("{number}, said from {} to {},", moment(first), moment(last))
+        }
+        (Some(first), _) => format!("{number}, said at {},", moment(first)),
+        _ => number,
     }
-    let mut retention = profile.retention.unwrap_or(default);
+}
+
+/// Changes the limits, once somebody has agreed to what that does; `None` where nobody did.
+async fn change_limits(
+    session: &Session,
+    store: &FileConversationStore,
+    wanted: Option<Retention>,
+    args: &Args,
+) -> Result<Option<(LimitsEffect, HiddenMessages)>, Failure> {
+    loop {
+        let effect = store.limits_effect(wanted).await?;
+        if effect.hides.messages > 0 && !args.yes {
+            let deed = format!(
+                "hide {} at once; they will be deleted, and cannot come back then",
+                messages(&effect.hides)
+            );
+            session.check_attended(&deed)?;
+            if !output::confirmed(&format!("This would {deed}. Really?"))? {
+                output::note("nothing was changed");
+                return Ok(None);
+            }
+        }
+        let Some(hidden) = fate(session, &effect, args)? else {
+            output::note("nothing was changed");
+            return Ok(None);
+        };
+        match store.change_limits(wanted, hidden, &effect).await {
+            Err(Error::MoreThanAnnounced) => output::note("the conversation has changed meanwhile"),
+            changed => {
+                changed?;
+                return Ok(Some((effect, hidden)));
+            }
+        }
+    }
+}
+
+/// What becomes of messages that would be shown again; `None` where somebody wants neither.
+fn fate(
+    session: &Session,
+    effect: &LimitsEffect,
+    args: &Args,
+) -> Result<Option<HiddenMessages>, Failure> {
+    if args.drop_hidden {
+        return Ok(Some(HiddenMessages::Delete));
+    }
+    if effect.returns.messages == 0 || args.keep_hidden {
+        return Ok(Some(HiddenMessages::Keep));
+    }
+    let what = format!("{} are over the old limits and still stored", messages(&effect.returns));
+    if session.check_attended("").is_err() {
+        return Err(Failure::input(
+            what,
+            "say --keep-hidden to show them again, or --drop-hidden to delete them for ever",
+        ));
+    }
+    output::note(&what);
+    if output::confirmed("Keep them, so that they are shown again?")? {
+        return Ok(Some(HiddenMessages::Keep));
+    }
+    let delete = output::confirmed("Delete them for ever?")?;
+    Ok(delete.then_some(HiddenMessages::Delete))
+}
+
+/// The conversation's own limits after the change. One that is not named stays as it is for this conversation.
+fn wanted(own: Option<Retention>, args: &Args, default: Retention) -> Option<Retention> {
+    if args.default {
+        return None;
+    }
+    let mut retention = own.unwrap_or(default);
     if let Some(most) = args.max_messages {
         retention = retention.max_messages(match most {
             Limit::None => 0,
@@ -154,13 +288,7 @@ fn change(profile: &mut Profile, args: &Args, default: Retention) {
     if let Some(ttl) = args.ttl {
         retention = retention.ttl_seconds(seconds(ttl));
     }
-    if args.max_messages.is_some() || args.ttl.is_some() {
-        profile.retention = Some(retention);
-    }
-    if let Some(window) = args.window {
-        profile.window_seconds = NonZeroU64::new(seconds(window));
-        profile.rolling_window = Some(profile.window_seconds.is_some());
-    }
+    Some(retention)
 }
 
 fn seconds(limit: Limit<u64>) -> u64 {
@@ -176,18 +304,15 @@ mod tests {
 
     #[test]
     fn durations_and_numbers_are_understood_and_nonsense_is_not() {
-        for (text, seconds) in [
-            ("90", 90),
-            ("90s", 90),
-            ("30m", 1800),
-            ("24h", 86_400),
-            ("7d", 604_800),
-            ("1w", 604_800),
-        ] {
+        for (text, seconds) in
+            [("90s", 90), ("30m", 1800), ("24h", 86_400), ("7d", 604_800), ("1w", 604_800)]
+        {
             assert_eq!(parse_duration(text), Ok(Limit::At(seconds)), "{text}");
         }
         assert_eq!(parse_duration("none"), Ok(Limit::None));
-        for wrong in ["", "0", "0h", "h", "-1h", "1.5h", "1y", "24 h", "99999999999999999999d"] {
+        for wrong in
+            ["", "0", "90", "0h", "h", "-1h", "1.5h", "1y", "24 h", "99999999999999999999d"]
+        {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
         assert_eq!(parse_most("15"), Ok(Limit::At(15)));

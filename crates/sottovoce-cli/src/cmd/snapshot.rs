@@ -1,5 +1,6 @@
 //! `sottovoce snapshot`
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -38,10 +39,13 @@ enum Action {
         /// Its id, or the beginning of it
         id: String,
     },
-    /// Brings a snapshot's messages back into the window, in the thread that is named
+    /// Brings a snapshot's messages back into the window, each into its own thread; with --thread, only that thread's
     Restore {
         /// Its id, or the beginning of it
         id: String,
+        /// Brings all of them back into THREAD instead; "" is the conversation outside all threads
+        #[arg(long, value_name = "THREAD")]
+        into: Option<String>,
     },
     /// Deletes a snapshot for ever; the conversation keeps its messages
     Delete {
@@ -85,9 +89,17 @@ impl<'a> Row<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Restored {
+struct Restored<'a> {
     restored: usize,
     seqs: Vec<u64>,
+    threads: Vec<InThread<'a>>,
+}
+
+/// How many messages came back into a thread.
+#[derive(Serialize)]
+struct InThread<'a> {
+    thread: Option<&'a str>,
+    restored: usize,
 }
 
 #[derive(Serialize)]
@@ -108,7 +120,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         Action::Save { description } => save(session, &conversation, &description).await?,
         Action::List => list(session, &store).await?,
         Action::Show { id } => return show_one(session, &conversation, &id).await,
-        Action::Restore { id } => restore(session, &conversation, &id).await?,
+        Action::Restore { id, into } => restore(session, &conversation, &id, into).await?,
         Action::Delete { id, yes } => delete(session, &conversation, &id, yes).await?,
     }
     Ok(Exit::Done)
@@ -147,21 +159,41 @@ pub(crate) async fn restore(
     session: &Session,
     conversation: &Conversation,
     id: &str,
+    into: Option<String>,
 ) -> Result<(), Failure> {
-    let restored = conversation.restore(id).await?;
+    let restored = match into {
+        None => conversation.restore(id).await?,
+        Some(thread) => {
+            conversation.restore_into(id, Some(thread).filter(|thread| !thread.is_empty())).await?
+        }
+    };
     let seqs: Vec<u64> = restored.iter().map(|stored| stored.seq).collect();
-    if session.json {
-        return Ok(output::json(&Restored { restored: seqs.len(), seqs })?);
+    let mut threads: BTreeMap<Option<&str>, usize> = BTreeMap::new();
+    for stored in &restored {
+        *threads.entry(stored.message.thread_id.as_deref()).or_default() += 1;
     }
-    output::note(&said_restored(seqs.len()));
+    let threads = threads.into_iter().map(|(thread, restored)| InThread { thread, restored });
+    let threads: Vec<InThread<'_>> = threads.collect();
+    if session.json {
+        return Ok(output::json(&Restored { restored: seqs.len(), seqs, threads })?);
+    }
+    output::note(&said_restored(seqs.len(), &threads));
     Ok(())
 }
 
-fn said_restored(messages: usize) -> String {
-    match messages {
-        0 => "the window holds all of it already".to_owned(),
-        messages => format!("brought {} back into the window", output::messages(messages)),
+fn said_restored(messages: usize, threads: &[InThread<'_>]) -> String {
+    if messages == 0 {
+        return "the window holds all of it already".to_owned();
     }
+    let said = format!("brought {} back into the window", output::messages(messages));
+    if threads.iter().all(|part| part.thread.is_none()) {
+        return said;
+    }
+    let parts = threads.iter().map(|InThread { thread, restored }| match thread {
+        Some(thread) => format!("{restored} into thread {}", output::one_line(thread)),
+        None => format!("{restored} outside all threads"),
+    });
+    format!("{said}: {}", parts.collect::<Vec<_>>().join(", "))
 }
 
 async fn delete(

@@ -140,7 +140,8 @@ fn forgetting_everything_takes_the_artifacts_and_the_title_along() {
     done(&home, &["artifact", "add", "a", "--no-message"]);
     done(&home, &["conversations", "tag", "x"]);
     let unasked = home.run(&["forget", "--all"]);
-    assert!(err(&unasked).contains("1 artifact, its title and tags"), "{}", err(&unasked));
+    let asked = err(&unasked);
+    assert!(asked.contains("delete 1 artifact, take away its title, tags"), "{asked}");
     let forgotten = home.run(&["forget", "--all", "--yes"]);
     assert_eq!(code(&forgotten), 0, "{}", err(&forgotten));
     assert!(err(&forgotten).contains("deleted 1 artifact for ever"), "{}", err(&forgotten));

@@ -12,6 +12,35 @@ fn each_message_is_counted_once() {
 }
 
 #[test]
+fn forgetting_a_copy_announces_the_original_and_all_that_goes() {
+    let home = Home::new();
+    home.keep(&["one", "two", "three"]);
+    let saved = rows(&home.run(&["snapshot", "save", "--json"])).remove(0);
+    home.run(&["clear"]);
+    let id = saved["id"].as_str().unwrap();
+    assert_eq!(code(&home.run(&["snapshot", "restore", id])), 0);
+    let unasked = home.run(&["forget", "4"]);
+    let said = err(&unasked);
+    assert_eq!(code(&unasked), 2);
+    assert!(said.contains("delete 2 messages (1 asked for, 1 original) for ever"), "{said}");
+    assert!(said.contains("take them out of 1 snapshot"), "{said}");
+    let unasked = err(&home.run(&["forget", "1"]));
+    assert!(unasked.contains("delete 2 messages (1 asked for, 1 restored copy)"), "{unasked}");
+    let unasked = err(&home.run(&["forget", "4-6"]));
+    assert!(unasked.contains("delete 6 messages (3 asked for, 3 originals)"), "{unasked}");
+    assert!(unasked.contains("delete 1 snapshot"), "{unasked}");
+    assert_eq!(home.records().len(), 6);
+    let done = rows(&home.run(&["forget", "4", "--yes", "--json"])).remove(0);
+    assert_eq!(done["removed"], serde_json::json!([1, 4]));
+    assert_eq!(
+        (&done["asked"], &done["originals"], &done["copies"]),
+        (&1.into(), &1.into(), &0.into())
+    );
+    assert_eq!((&done["snapshots"], &done["snapshotsDeleted"]), (&1.into(), &0.into()));
+    assert_eq!(code(&home.run(&["verify"])), 0);
+}
+
+#[test]
 fn a_lost_number_can_be_settled_by_naming_it() {
     let home = Home::new();
     home.keep(&["one", "two", "three", "four"]);

@@ -27,6 +27,7 @@ mod import;
 mod import_many;
 mod interrupted;
 mod keys;
+mod limits;
 mod local_file;
 mod models;
 #[path = "../../../../tests/common/ollama.rs"]

@@ -67,7 +67,7 @@ fn limits_hide_at_once_and_a_clean_up_removes() {
     let scope = ["--scope", "dm/42"];
     let run = |rest: &[&str]| home.run(&[&scope, rest].concat());
     keep_in(&home, "dm/42", &["one", "two", "three", "four"]);
-    let set = run(&["settings", "--max-messages", "3", "--ttl", "24h", "--json"]);
+    let set = run(&["settings", "--max-messages", "3", "--ttl", "24h", "--json", "--yes"]);
     assert_eq!(code(&set), 0, "{}", err(&set));
     assert_eq!(rows(&set)[0]["maxMessages"], 3);
     assert_eq!(rows(&set)[0]["ttlSeconds"], 86_400);
@@ -122,6 +122,7 @@ fn a_whole_conversation_or_thread_is_forgotten_only_if_one_is_sure() {
     assert!(err(&asked).contains("3 messages") && err(&asked).contains("--yes"), "{}", err(&asked));
     let thread = home.run(&["--scope", "dm/42", "--thread", "7", "forget", "--all", "--yes"]);
     assert_eq!(code(&thread), 0, "{}", err(&thread));
+    assert!(err(&thread).contains("deleted 1 message for ever"), "{}", err(&thread));
     assert_eq!(words_in(&home, "dm/42"), ["canary", "another canary"]);
     let all = home.run(&["--scope", "dm/42", "forget", "--all", "--yes"]);
     assert_eq!(code(&all), 0, "{}", err(&all));
@@ -130,6 +131,63 @@ fn a_whole_conversation_or_thread_is_forgotten_only_if_one_is_sure() {
     assert_eq!(code(&home.run(&["verify", "--all"])), 0);
     let again = home.run(&["--scope", "dm/44", "forget", "--all", "--yes"]);
     assert_eq!(code(&again), 2, "{}", err(&again));
+}
+
+#[test]
+fn a_forgotten_conversation_leaves_neither_folder_nor_row_and_no_backup_brings_it_back() {
+    let home = Home::new();
+    let whole = ["dm/42", "guild/1/2/42"];
+    for scope in whole {
+        keep_in(&home, scope, &["canary", "another canary"]);
+        let set = home.run(&["--scope", scope, "settings", "--max-messages", "9"]);
+        assert_eq!(code(&set), 0, "{}", err(&set));
+        assert_eq!(code(&home.run(&["--scope", scope, "snapshot", "save"])), 0);
+    }
+    keep_in(&home, "guild/1/3/42", &["stays"]);
+    assert_eq!(code(&home.run(&["export", "--sealed", "--all", ".cache/backup"])), 0);
+    for scope in whole {
+        let forgotten = home.run(&["--scope", scope, "forget", "--all", "--yes"]);
+        assert_eq!(code(&forgotten), 0, "{}", err(&forgotten));
+        assert!(err(&forgotten).contains("its folder is gone"), "{}", err(&forgotten));
+    }
+    let listed = || {
+        let rows = rows(&home.run(&["scopes", "--json"]));
+        rows.iter().map(|row| row["scope"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let are_gone = || {
+        assert_eq!(listed(), ["guild/1/3/42"]);
+        assert!(!home.store().join("dms/42").exists());
+        assert!(!home.store().join("guilds/1/2").exists());
+        assert_eq!(code(&home.run(&["verify", "--all"])), 0);
+    };
+    are_gone();
+    let again = home.run(&["--scope", "dm/42", "forget", "--all", "--yes"]);
+    assert_eq!(code(&again), 2, "{}", err(&again));
+    let imported = home.run(&["import", "backup", ".cache/backup"]);
+    assert_eq!(code(&imported), 0, "{}", err(&imported));
+    assert!((out(&imported) + &err(&imported)).contains("forgotten"), "{}", err(&imported));
+    are_gone();
+    // What is said there anew is a conversation of its own, whatever a backup holds.
+    keep_in(&home, "dm/42", &["new"]);
+    assert_eq!(code(&home.run(&["import", "backup", ".cache/backup"])), 0);
+    assert_eq!(words_in(&home, "dm/42"), ["new"]);
+    assert_eq!(listed(), ["dm/42", "guild/1/3/42"]);
+    assert_eq!(code(&home.run(&["verify", "--all"])), 0);
+}
+
+#[test]
+fn the_folder_of_a_forgotten_conversation_stays_as_long_as_it_holds_anything_else() {
+    let home = Home::new();
+    keep_in(&home, "dm/42", &["one", "two"]);
+    let folder = home.store().join("dms/42");
+    std::fs::write(folder.join("notes.txt"), "mine").unwrap();
+    let forgotten = home.run(&["--scope", "dm/42", "forget", "--all", "--yes"]);
+    assert_eq!(code(&forgotten), 0, "{}", err(&forgotten));
+    assert!(err(&forgotten).contains("its folder stays"), "{}", err(&forgotten));
+    assert_eq!(std::fs::read_to_string(folder.join("notes.txt")).unwrap(), "mine");
+    std::fs::remove_file(folder.join("notes.txt")).unwrap();
+    assert_eq!(code(&home.run(&["--scope", "dm/42", "forget", "--all", "--yes"])), 0);
+    assert!(!folder.exists());
 }
 
 #[test]

@@ -286,6 +286,28 @@ fn forgetting_shows_what_goes_and_asks() {
     assert!(talk.home.words().is_empty());
 }
 
+#[test]
+fn forgetting_in_a_chat_shows_originals_and_counts_them() {
+    let talk = Talk::new();
+    talk.home.keep(&["first words"]);
+    let saved = rows(&talk.home.run(&["snapshot", "save", "--json"])).remove(0);
+    talk.home.run(&["clear"]);
+    talk.home.run(&["snapshot", "restore", saved["id"].as_str().unwrap()]);
+    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    chat.press("/forget last\r");
+    let asked =
+        "Really delete 2 messages (1 asked for, 1 original) for ever; also delete 1 snapshot?";
+    let shown = chat.screen.until(asked);
+    assert_eq!(shown.matches("first words").count(), 2, "{shown:?}");
+    chat.until_edited(true);
+    chat.press("y\r");
+    chat.screen.until("deleted 2 messages for ever (1 asked for, 1 original)");
+    chat.prompt();
+    chat.press(CTRL_D);
+    assert_eq!(chat.ended(), 0);
+    assert!(talk.home.words().is_empty());
+}
+
 /// An import that asks for keys on a terminal.
 fn import(home: &Home) -> Option<Terminal> {
     let folder = format!("{}/../../tests/fixtures/elara/mixed", env!("CARGO_MANIFEST_DIR"));

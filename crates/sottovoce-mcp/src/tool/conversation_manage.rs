@@ -6,11 +6,11 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::{ConversationStore, Document, FileConversationStore};
+use sottovoce::{ConversationStore, FileConversationStore, Forgotten};
 
 use super::{arguments, define, json};
 use crate::fault::Fault;
-use crate::hub::{Change, Hub, Target};
+use crate::hub::{Change, Hub};
 use crate::page::Page;
 use crate::resources;
 use crate::shape::{MessageShape, message_seq};
@@ -29,7 +29,8 @@ enum Action {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
-    /// What to do. Delete and clear are for ever; clear deletes all messages of the context.
+    /// What to do. Delete and clear are for ever; clear deletes all messages of the context, with its snapshots,
+    /// artifacts and tags; its name and personality stay.
     action: Action,
     /// Which context, by its id or its name.
     context_id: String,
@@ -76,6 +77,44 @@ struct Output {
     /// The same, for clear.
     #[serde(skip_serializing_if = "Option::is_none")]
     cleared: Option<Cleared>,
+    /// What was deleted along with the messages that were named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    along: Option<Along>,
+}
+
+#[derive(Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+struct Along {
+    /// How many of the deleted messages are originals of restored copies that were named.
+    originals: usize,
+    /// How many are restored copies of the others.
+    copies: usize,
+    /// How many were over the context's limits already.
+    over_limits: usize,
+    /// How many snapshots messages were taken out of.
+    snapshots: usize,
+    /// How many of those are gone, because nothing was left of them.
+    snapshots_deleted: usize,
+    /// How many summaries were withdrawn.
+    summaries: usize,
+    /// How many artifacts were deleted.
+    artifacts: usize,
+}
+
+impl Along {
+    fn of(forgotten: &Forgotten) -> Self {
+        let plan = &forgotten.plan;
+        Self {
+            originals: plan.originals.len(),
+            copies: plan.copies.len(),
+            over_limits: plan.hidden.len(),
+            snapshots: forgotten.snapshots,
+            snapshots_deleted: plan.deleted_snapshots.len(),
+            summaries: plan.summaries,
+            artifacts: plan.artifacts.len(),
+        }
+    }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -120,26 +159,31 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         Action::List => list(&store, &target.id, &given).await?,
         Action::Delete => {
             let seqs = named(&store, &given).await?;
-            let count = forget(hub, &target, &store, &seqs).await?;
+            let forgotten = match hub.ready_conversation(&target) {
+                // Whatever a turn here remembers of them goes with them.
+                Some(conversation) => conversation.forget(&seqs).await?,
+                None => store.forget(&seqs).await?,
+            };
+            let count = forgotten.removed.len();
             let message = format!("{count} messages are deleted for ever");
             let deleted = Some(Deleted { count, status: "deleted" });
-            Output { deleted, deleted_count: Some(count), ..done(message) }
+            let along = Some(Along::of(&forgotten));
+            Output { deleted, deleted_count: Some(count), along, ..done(message) }
         }
         Action::Clear => {
-            if let Some(conversation) = hub.ready_conversation(&target) {
-                // An answer that is being made would be kept behind what is deleted.
-                conversation.close().await?;
-            }
-            let last = store.read_tail(0).await?.last_seq;
-            let all = (last > 0).then_some(1..=last);
-            let count = forget(hub, &target, &store, all.as_slice()).await?;
-            if count > 0 {
-                // How long its texts were tells which languages were spoken.
-                store.write_document(Document::Calibration, b"{}").await?;
-            }
+            let forgotten = match hub.ready_conversation(&target) {
+                Some(conversation) => {
+                    // An answer that is being made would be kept behind what is deleted.
+                    conversation.close().await?;
+                    conversation.forget_all().await?
+                }
+                None => store.forget_all().await?,
+            };
+            let count = forgotten.removed.len();
             let message = format!("all {count} messages are deleted for ever");
             let cleared = Cleared { context_id: target.id.clone(), count, status: "cleared" };
-            Output { cleared: Some(cleared), deleted_count: Some(count), ..done(message) }
+            let along = Some(Along::of(&forgotten));
+            Output { cleared: Some(cleared), deleted_count: Some(count), along, ..done(message) }
         }
     };
     if output.deleted_count.is_some() {
@@ -147,20 +191,6 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         hub.tell(Change::Updated(resources::context_uri(&target.id)));
     }
     json(&output)
-}
-
-/// Deletes messages for ever; how many. Whatever a turn here remembers of them goes with them.
-async fn forget(
-    hub: &Hub,
-    target: &Target,
-    store: &FileConversationStore,
-    seqs: &[RangeInclusive<u64>],
-) -> Result<usize, Fault> {
-    let forgotten = match hub.ready_conversation(target) {
-        Some(conversation) => conversation.forget(seqs).await?,
-        None => store.forget(seqs).await?,
-    };
-    Ok(forgotten.removed.len())
 }
 
 async fn list(store: &FileConversationStore, id: &str, given: &Arguments) -> Result<Output, Fault> {

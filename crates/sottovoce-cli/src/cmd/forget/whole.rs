@@ -1,10 +1,9 @@
 //! Forgetting a whole conversation, or one of its threads.
 
-use std::ops::RangeInclusive;
+use sottovoce::{Config, ConversationStore, FileConversationStore, Forgotten, Scope};
 
-use sottovoce::{Config, ConversationStore, Document, FileConversationStore};
-
-use super::{Done, merged};
+use super::{What, announce, forget_if_sure, merged};
+use crate::cmd::scopes;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
@@ -16,103 +15,88 @@ pub(super) async fn forget(
     session: &Session,
     config: &Config,
     store: FileConversationStore,
-    sure: bool,
+    yes: bool,
 ) -> Outcome {
-    let last = store.read_tail(0).await?.last_seq;
-    let (mut messages, mut numbers) = (0, Vec::new());
-    for first in (1..=last).step_by(STEP as usize) {
-        let reading = store.read_seqs(first..=last.min(first + STEP - 1)).await?;
-        for stored in &reading.messages {
-            if session.thread.is_none() || stored.message.thread_id == session.thread {
-                messages += 1;
-                numbers.push(stored.seq..=stored.seq);
-            }
+    let what = match &session.thread {
+        None => What::All,
+        Some(thread) => What::Numbers(numbers_of(&store, thread).await?),
+    };
+    let nothing = match &what {
+        What::All => {
+            let plan = store.plan_forget_all().await?;
+            let is_gone =
+                session.scope == Scope::Default || !scopes::all(config)?.contains(&session.scope);
+            plan.is_nothing() && (plan.keeps_context || is_gone)
         }
-    }
-    // Not only what can be read now: of a conversation that is forgotten nothing is to come back.
-    if session.thread.is_none() && last > 0 {
-        numbers = vec![1..=last];
-    }
-    let snapshots = match session.thread {
-        None => store.profile().await?.snapshots().map(str::to_owned).collect(),
-        Some(_) => Vec::new(),
+        What::Numbers(numbers) => numbers.is_empty(),
     };
-    let profile = store.profile().await?;
-    let artifacts: Vec<String> = match session.thread {
-        None => profile.artifacts().map(str::to_owned).collect(),
-        Some(_) => Vec::new(),
-    };
-    let is_named = session.thread.is_none() && profile.is_described();
-    let hidden = store.stats().await?.hidden;
-    let others = !snapshots.is_empty() || !artifacts.is_empty() || is_named;
-    if messages == 0 && hidden == 0 && !others {
+    if nothing {
         return Err(Failure::input(
             format!("there is nothing to forget in {}", place(session)),
             "`sottovoce scopes` shows what there is",
         ));
     }
-    let beside = match (artifacts.len() as u64, is_named) {
-        (0, false) => String::new(),
-        (0, true) => ", its title and tags".to_owned(),
-        (many, false) => format!(", {}", output::counted(many, "artifact")),
-        (many, true) => format!(", {}, its title and tags", output::counted(many, "artifact")),
-    };
-    let what = format!(
-        "delete {}, {} with all snapshots and summaries made of them{beside}",
-        place(session),
-        output::messages(messages)
-    );
-    if !sure {
-        session.check_attended(&format!("{what}, for ever"))?;
-        if !output::confirmed(&format!("Really {what}, for ever?"))? {
-            output::note("nothing was deleted");
-            return Ok(Exit::Done);
-        }
-    }
-    let ranges: Vec<RangeInclusive<u64>> = merged(numbers);
-    let forgotten = store.forget(&ranges).await?;
-    for id in snapshots {
-        store.delete_snapshot(&id).await?;
-    }
-    if !artifacts.is_empty() {
-        store.delete_artifacts(&artifacts).await?;
-    }
-    if is_named {
-        store.change_profile(Box::new(sottovoce::Profile::undescribe)).await?;
-    }
-    if session.thread.is_none() && store.read_document(Document::Calibration).await?.is_some() {
-        // How long its texts were tells which languages were spoken.
-        store.write_document(Document::Calibration, b"{}").await?;
-    }
-    drop(store);
-    if session.json {
-        output::json(&Done { artifacts: artifacts.len(), ..Done::of(&forgotten) })?;
+    let whose = format!("{}, ", place(session));
+    let Some(forgotten) = forget_if_sure(session, &store, &what, &whose, yes).await? else {
         return Ok(Exit::Done);
-    }
-    output::skipped(&forgotten.left);
-    output::note(&format!(
-        "deleted {} of {} for ever",
-        output::messages(forgotten.removed.len()),
-        place(session)
-    ));
-    if !artifacts.is_empty() {
-        output::note(&format!(
-            "deleted {} for ever",
-            output::counted(artifacts.len() as u64, "artifact")
-        ));
-    }
-    if session.thread.is_none() {
-        output::note(&format!(
-            "that they were forgotten stays recorded in {}, so that no backup brings them back",
-            session.folder(config)?.display()
-        ));
+    };
+    let is_whole = forgotten.plan.is_whole() && !forgotten.plan.keeps_context;
+    let is_folder_gone = is_whole && store.take_away().await?;
+    match session.json {
+        true => announce::json(&forgotten)?,
+        false => say(session, &forgotten, is_folder_gone),
     }
     Ok(Exit::Done)
+}
+
+fn say(session: &Session, forgotten: &Forgotten, is_folder_gone: bool) {
+    announce::done(forgotten);
+    output::note(&match (&session.thread, forgotten.plan.keeps_context) {
+        (Some(_), _) => format!("{} is forgotten", place(session)),
+        (None, true) => format!(
+            "the context {} stays, with its name, its personality and its limits; \
+             `sottovoce context delete` lets it go",
+            session.scope
+        ),
+        (None, false) => format!(
+            "{} is forgotten; that stays recorded, so that no backup brings it back",
+            place(session)
+        ),
+    });
+    if is_folder_gone {
+        output::note("its folder is gone, with its settings");
+    } else if forgotten.plan.is_whole()
+        && !forgotten.plan.keeps_context
+        && session.scope != Scope::Default
+    {
+        output::note(
+            "its folder stays: it records which imported messages were forgotten, or holds files that \
+             are not the store's or do not open",
+        );
+    }
+}
+
+/// The numbers of what was said in a thread.
+async fn numbers_of(
+    store: &FileConversationStore,
+    thread: &str,
+) -> Result<Vec<std::ops::RangeInclusive<u64>>, Failure> {
+    let last = store.read_tail(0).await?.last_seq;
+    let mut numbers = Vec::new();
+    for first in (1..=last).step_by(STEP as usize) {
+        let reading = store.read_seqs(first..=last.min(first + STEP - 1)).await?;
+        let said = reading.messages.iter();
+        let said = said.filter(|stored| stored.message.thread_id.as_deref() == Some(thread));
+        numbers.extend(said.map(|stored| stored.seq..=stored.seq));
+    }
+    Ok(merged(numbers))
 }
 
 fn place(session: &Session) -> String {
     match &session.thread {
         None => format!("the conversation {}", session.scope),
-        Some(thread) => format!("thread {thread} of the conversation {}", session.scope),
+        Some(thread) => {
+            format!("thread {} of the conversation {}", output::one_line(thread), session.scope)
+        }
     }
 }
