@@ -321,11 +321,11 @@ impl Config {
 
     #[cfg(feature = "ollama")]
     fn answer_limits(&self) -> AnswerLimits {
-        let mut limits = AnswerLimits::default();
-        limits.bytes = self.language_model.max_answer_bytes;
-        limits.calls = self.language_model.max_tool_calls;
-        limits.time = Duration::from_secs(self.language_model.max_answer_seconds);
-        limits
+        AnswerLimits {
+            bytes: self.language_model.max_answer_bytes,
+            calls: self.language_model.max_tool_calls,
+            time: Duration::from_secs(self.language_model.max_answer_seconds),
+        }
     }
 
     fn redactor(&self) -> Result<Option<Arc<dyn Redactor>>> {
