@@ -114,6 +114,23 @@ async def a_round_that_was_changed_is_not_gone_on_with():
             assert store.messages(context) == [("user", "Good morning"), ("assistant", "Fine")]
 
 
+async def the_clients_model_answers_where_no_server_does_and_what_was_said_is_kept_once():
+    for era, transport in WAYS:
+        refuses, answers = _Sampling(says=None), _Sampling()
+        with Store() as store:
+            async with client(store, era, transport, sampling_callback=refuses) as c:
+                context = await make_context(c)
+                try:
+                    await c.call_tool("context-chat", {"contextId": context, "message": "Good morning"})
+                except Exception:
+                    pass  # The eras differ in how a refusal is told.
+            async with client(store, era, transport, sampling_callback=answers) as c:
+                answer = await done(c, "context-chat", contextId=context, message="Good morning")
+                assert answer["response"] == answers.says
+            assert refuses.asked and answers.asked
+            assert store.messages(context) == [("user", "Good morning"), ("assistant", answers.says)]
+
+
 async def a_cancelled_question_leaves_what_was_said():
     for transport in ("stdio", "http"):
         asked = anyio.Event()
