@@ -30,11 +30,11 @@ pub(crate) enum End {
     Failed(Error),
 }
 
-/// Reads an answer to its end, or until someone has had enough of it, and shows its words as they come.
+/// Reads an answer to its end, or until someone has had enough of it, and shows its pieces as they come.
 pub(crate) async fn read(
     mut answer: Answer,
     interrupt: &mut Interrupt,
-    mut show: impl FnMut(&str) -> io::Result<()>,
+    mut show: impl FnMut(&Piece) -> io::Result<()>,
 ) -> io::Result<Reply> {
     let mut words = String::new();
     let kept = answer.utterance().is_some();
@@ -53,17 +53,18 @@ pub(crate) async fn read(
             }
         };
         let end = match piece {
-            Some(Ok(Piece::Text(text))) => {
-                if let Err(error) = show(&text) {
+            Some(Ok(Piece::Done(kept))) => End::Kept(kept),
+            Some(Ok(piece)) => {
+                if let Err(error) = show(&piece) {
                     // What could not be shown is not to be kept. Should keeping the rest fail, closing tries again.
                     drop(answer.spoken_up_to(words.chars().count()).await);
                     return Err(error);
                 }
-                words.push_str(&text);
+                if let Piece::Text(text) = piece {
+                    words.push_str(&text);
+                }
                 continue;
             }
-            Some(Ok(Piece::Done(kept))) => End::Kept(kept),
-            Some(Ok(_)) => continue,
             Some(Err(error)) => End::Failed(error),
             None => End::Failed(Error::ShuttingDown),
         };

@@ -1,15 +1,16 @@
 //! `sottovoce ask`
 
+use std::io;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::{ModelRequest, StoredMessage, Turn, TurnReport};
+use sottovoce::{ModelRequest, Piece, StoredMessage, ToolCall, Turn, TurnReport};
 
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
 use crate::no_model::NoModel;
-use crate::output::{self, piece};
+use crate::output;
 use crate::recall::Recall;
 use crate::reply::{self, End, NEARLY_FULL, Reply};
 use crate::session::{Session, words};
@@ -19,6 +20,7 @@ use crate::session::{Session, words};
 /// The utterance is sealed on disk first, then the answer is shown as it comes, and sealed as far as it was shown.
 /// Where no model can be reached, the utterance is kept all the same, and the exit code is 6.
 #[derive(clap::Args)]
+#[command(after_help = JSON)]
 pub(crate) struct Args {
     /// What was said; several words need no quotes, and `-` reads standard input
     text: Vec<String>,
@@ -43,15 +45,34 @@ pub(crate) struct Args {
     show_request: bool,
 }
 
-/// What machines read of an utterance that was answered, be it in part.
+const JSON: &str = "\
+With --json each line is an event: `text` as words come, `toolCall` where the model calls a function, and one `done` at
+the end, with the numbers of both messages, the whole answer and what the turn took.";
+
+/// What machines read while an answer comes: one object a line.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "camelCase")]
+enum Event<'a> {
+    Text {
+        text: &'a str,
+    },
+    ToolCall(&'a ToolCall),
+    /// The utterance was answered, be it in part.
+    #[serde(rename = "done")]
+    Answered(Answered<'a>),
+    /// No model was found.
+    #[serde(rename = "done")]
+    Unanswered(Unanswered<'a>),
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answered<'a> {
     /// The utterance's number; none off the record.
-    id: Option<u64>,
+    seq: Option<u64>,
     file: Option<String>,
     /// The number of the answer as it is kept; none where it has none yet.
-    answer_id: Option<u64>,
+    answer_seq: Option<u64>,
     answer: &'a str,
     /// Why it is not whole, as the kept answer says it.
     cut_off: Option<&'a str>,
@@ -59,10 +80,9 @@ struct Answered<'a> {
     report: Option<&'a TurnReport>,
 }
 
-/// What machines read of an utterance that found no model.
 #[derive(Serialize)]
 struct Unanswered<'a> {
-    id: Option<u64>,
+    seq: Option<u64>,
     file: Option<String>,
     reason: &'a str,
     /// The commands that change that.
@@ -97,7 +117,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         false => conversation.ask_message(utterance.clone()).await?,
     };
     let kept = answer.utterance().cloned();
-    let show = |text: &str| if session.json { Ok(()) } else { piece(text) };
+    let show = if session.json { event } else { output::piece };
     let reply = reply::read(answer, &mut interrupt, show).await;
     // Whatever happened to the terminal, what was shown is kept.
     conversation.close().await?;
@@ -105,6 +125,9 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     match &reply.end {
         End::Failed(error) if reply.words.is_empty() => {
             let Some(missing) = NoModel::of(&config, error) else {
+                if session.json {
+                    output::json(&answered(kept.as_ref(), &reply))?;
+                }
                 return Ok(reply.say_failed(&config, error, ""));
             };
             let mut request = None;
@@ -136,15 +159,15 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 }
 
 /// What was read of an answer is shown here, so that it is kept with good reason.
-fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Answered<'a> {
+fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Event<'a> {
     let (answer, report) = match &reply.end {
         End::Kept(done) => (done.message.as_ref(), Some(&done.report)),
         _ => (None, None),
     };
-    Answered {
-        id: utterance.map(|utterance| utterance.seq),
+    Event::Answered(Answered {
+        seq: utterance.map(|utterance| utterance.seq),
         file: utterance.map(|utterance| utterance.file_name()),
-        answer_id: answer.map(|answer| answer.seq),
+        answer_seq: answer.map(|answer| answer.seq),
         answer: &reply.words,
         cut_off: match &reply.end {
             End::Kept(done) => done.report.usage.cut.then_some("length"),
@@ -152,6 +175,18 @@ fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Ans
             End::Failed(_) => Some("failed"),
         },
         report,
+    })
+}
+
+/// Writes a piece of an answer for machines.
+fn event(piece: &Piece) -> io::Result<()> {
+    match piece {
+        Piece::Text(text) => output::json(&Event::Text { text }),
+        Piece::LookedUp(call) => output::json(&Event::ToolCall(call)),
+        Piece::ToolCalls(calls) => {
+            calls.iter().try_for_each(|call| output::json(&Event::ToolCall(call)))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -166,13 +201,13 @@ fn say_missing(
         let body = request.as_ref().map(|request| output::raw_json(request.body.clone()));
         let body = body.transpose()?;
         let shown = request.as_ref().zip(body.as_deref());
-        output::json(&Unanswered {
-            id: kept.map(|kept| kept.seq),
+        output::json(&Event::Unanswered(Unanswered {
+            seq: kept.map(|kept| kept.seq),
             file: kept.map(StoredMessage::file_name),
             reason: &missing.what,
             commands: &missing.commands,
             request: shown.map(|(request, body)| Request { path: request.path, request: body }),
-        })?;
+        }))?;
         return Ok(Exit::Model);
     }
     output::note(&match kept {

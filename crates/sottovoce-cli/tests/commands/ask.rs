@@ -29,18 +29,20 @@ fn the_first_words_are_shown_while_the_model_still_answers() {
 }
 
 #[test]
-fn machines_get_one_object_that_names_both_messages() {
+fn machines_get_events_and_last_one_that_names_both_messages() {
     let talk = Talk::new();
     let words = "a\u{1b}[31mb\u{202e}c";
     talk.stub.next(Answer::saying(&[words]));
     let asked = talk.run(&["--json", "ask", "What?"]);
     let all = rows(&asked);
-    assert_eq!(all.len(), 1);
-    let row = &all[0];
+    let events: Vec<_> = all.iter().map(|row| row["event"].as_str().unwrap()).collect();
+    assert_eq!(events, ["text", "done"]);
+    assert_eq!(all[0]["text"], words);
+    let row = &all[1];
     let (kept, file) = (talk.kept(), talk.home.records()[0].clone());
-    assert_eq!(row["id"], kept[0]["seq"]);
+    assert_eq!(row["seq"], kept[0]["seq"]);
     assert_eq!(row["file"], file.file_name().unwrap().to_str().unwrap());
-    assert_eq!(row["answerId"], kept[1]["seq"]);
+    assert_eq!(row["answerSeq"], kept[1]["seq"]);
     assert_eq!(row["answer"], words);
     assert!(row["cutOff"].is_null() && row["report"]["requestBytes"].is_u64(), "{row}");
     // The answer, the file and the keys are all that is text.
@@ -55,10 +57,10 @@ fn a_part_of_an_answer_is_told_from_a_whole_one_by_machines_too() {
     talk.stub.next(Answer::saying(&["too long"]).cut_at_length());
     let broken = talk.run(&["--json", "ask", "one"]);
     assert_eq!(code(&broken), 6);
-    let row: Value = serde_json::from_str(&out(&broken)).unwrap();
+    let row = parsed(&broken).pop().unwrap();
     assert_eq!((&row["answer"], &row["cutOff"]), (&json!("half"), &json!("failed")));
-    assert!(row["report"].is_null() && row["answerId"].is_null(), "{row}");
-    let cut = &rows(&talk.run(&["--json", "ask", "two"]))[0];
+    assert!(row["report"].is_null() && row["answerSeq"].is_null(), "{row}");
+    let cut = &rows(&talk.run(&["--json", "ask", "two"]))[1];
     assert_eq!(cut["cutOff"], "length");
     let kept = talk.kept();
     assert_eq!(kept[1]["metadata"]["cutOff"], "failed");
@@ -104,7 +106,7 @@ fn machines_are_told_without_a_model_what_was_kept_and_no_answer() {
     let asked = nobody.run(&["--json", "ask", "Hello"]);
     assert_eq!(code(&asked), 6);
     let row = &parsed(&asked)[0];
-    assert_eq!((&row["id"], &row["commands"][0]), (&json!(1), &json!("ollama serve")));
+    assert_eq!((&row["seq"], &row["commands"][0]), (&json!(1), &json!("ollama serve")));
     assert!(row["reason"].as_str().unwrap().contains("no model") && row["file"].is_string());
     assert!(row.get("request").is_none() && row.get("answer").is_none(), "{row}");
     let shown = nobody.run(&["--json", "ask", "--show-request", "--model", "phi4", "Again"]);
@@ -167,8 +169,8 @@ fn off_the_record_leaves_no_trace_and_claims_none() {
         assert!(said.contains("nothing is kept") && !said.contains(" is kept;"), "{said}");
         assert!(!said.contains("utterance is kept") && !said.contains("shown is kept"), "{said}");
     }
-    let row = &rows(&talk.run(&["--json", "ask", "--off-record", "Psst"]))[0];
-    assert!(row["id"].is_null() && row["answerId"].is_null(), "{row}");
+    let row = rows(&talk.run(&["--json", "ask", "--off-record", "Psst"])).pop().unwrap();
+    assert!(row["seq"].is_null() && row["answerSeq"].is_null(), "{row}");
     assert_eq!(row["answer"], "Fine.");
     assert_eq!(std::fs::read_dir(talk.home.path()).unwrap().count(), 0);
 }

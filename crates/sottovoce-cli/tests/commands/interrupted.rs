@@ -45,8 +45,8 @@ fn machines_are_told_what_was_kept_of_an_interrupted_answer() {
     signal(&asked.child, "-INT");
     let asked = asked.ended();
     assert_eq!(code(&asked), 130);
-    let row: Value = serde_json::from_str(&out(&asked)).unwrap();
-    assert_eq!((&row["id"], &row["cutOff"]), (&1.into(), &"interrupted".into()));
+    let row = parsed(&asked).pop().unwrap();
+    assert_eq!((&row["seq"], &row["cutOff"]), (&1.into(), &"interrupted".into()));
     assert_eq!(talk.home.words(), ["Tomorrow?", row["answer"].as_str().unwrap()]);
 }
 

@@ -203,7 +203,7 @@ fn the_first_question_makes_the_key_and_seals_it_without_a_model_too() {
 
     let again = home.run(&["--json", "ask", "--show-request", "And", "the", "day", "after?"]);
     let row: Value = serde_json::from_str(&out(&again)).unwrap();
-    assert_eq!(row["id"], 2);
+    assert_eq!(row["seq"], 2);
     assert_eq!(row["request"]["messages"].as_array().unwrap().len(), 3);
     assert!(!err(&again).contains("key file"));
 }
