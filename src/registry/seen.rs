@@ -7,7 +7,9 @@ use super::NamedContext;
 
 /// Each by its id, as it stood when its head had those bytes; `None` for one that is no context.
 #[derive(Default)]
-pub(super) struct Seen(Mutex<HashMap<String, (Vec<u8>, Option<NamedContext>)>>);
+pub(super) struct Seen(Mutex<Known>);
+
+type Known = HashMap<String, (Vec<u8>, Option<NamedContext>)>;
 
 impl Seen {
     /// What is known of it, unless its head is another one by now.
@@ -27,7 +29,7 @@ impl Seen {
         self.known().retain(|id, _| ids.contains(id.as_str()));
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Vec<u8>, Option<NamedContext>)>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

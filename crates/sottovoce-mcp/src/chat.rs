@@ -139,7 +139,8 @@ async fn talk(
     let (target, conversation) = begin(hub, &given, is_said).await?;
     let mut said = None;
     let mut answered = None;
-    if !is_said && !(offered && prefers == Sampling::Always) {
+    let samples_first = is_said || (offered && prefers == Sampling::Always);
+    if !samples_first {
         match ask(hub, &conversation, &given.message, request).await {
             Err(NoTurn::NobodyAnswers(utterance, _)) if offered => said = utterance,
             turn => answered = Some(turn?),
