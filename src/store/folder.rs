@@ -1,5 +1,7 @@
 //! One conversation's sealed files: listing, opening and sealing them. Remembers only the vault.
 
+mod listing;
+
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,27 +10,21 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::blob::{Blobs, EntryKind, LOCK, TEMPORARY};
+use crate::blob::{Blobs, EntryKind, LOCK};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, Scratch, SealingKey};
 use crate::error::{Error, Result};
-use crate::scope::{BACKUPS, SCOPE_FOLDERS, Scope};
+use crate::scope::Scope;
 use crate::store::artifact::cabinet;
-use crate::store::catalog;
-use crate::store::document::Document;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::head::{self, Head};
 use crate::store::name::RecordName;
 use crate::store::pack::{self, PackName};
-use crate::store::quarantine;
 use crate::store::record::StoredMessage;
 use crate::store::retention::Retention;
 use crate::store::snapshot::shelf;
 use crate::store::vault::held::HeldVault;
 use crate::store::vault::{self, Found, Vault, holds_records};
-
-/// Files that belong to a conversation but are neither records nor documents.
-const SIDECARS: [&[u8]; 5] = [b"vault", b"head", b"lock", b"artifacts", b"snapshots"];
 
 /// How long a reading waits for a writer to finish what looks half done.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -240,84 +236,6 @@ impl Folder {
             lock.pass_on();
         }
         done.map(Some)
-    }
-
-    /// The names in the folder, and then those in the folder of packs: a record moves only that way, so that it is
-    /// seen in one of them at least.
-    pub(crate) fn list(&self) -> Result<Listing> {
-        let mut listing = self.list_loose()?;
-        self.list_packs(&mut listing)?;
-        listing.strange.sort_by(|a, b| a.file.cmp(&b.file));
-        Ok(listing)
-    }
-
-    /// Lists the packs until two listings are the same. While packs are merged, one listing may show neither the old
-    /// ones nor the new one; for two of them to overlook the same records, these would have to be merged in each.
-    fn list_packs(&self, listing: &mut Listing) -> Result<()> {
-        let mut seen = None;
-        for _ in 0..ATTEMPTS {
-            let mut packs = self.packs_at_once()?;
-            packs.names.sort_unstable();
-            if seen.as_ref() == Some(&packs.names) {
-                listing.packs = packs.names;
-                listing.strange.append(&mut packs.strange);
-                listing.leftovers.append(&mut packs.leftovers);
-                return Ok(());
-            }
-            seen = Some(packs.names);
-        }
-        Err(restless(self))
-    }
-
-    /// The packs that one listing shows, in no order.
-    pub(crate) fn packs_at_once(&self) -> Result<Packs> {
-        let Packs { mut names, mut strange, mut leftovers } = Packs::default();
-        let listed = self.packs.list(&mut |name, kind| {
-            let pack: Option<PackName> =
-                str::from_utf8(name).ok().and_then(|name| name.parse().ok());
-            let place = || [pack::FOLDER.as_bytes(), b"/", name].concat();
-            match (pack, kind) {
-                (Some(pack), EntryKind::File) => names.push(pack),
-                (Some(_), _) => strange.push(no_file(kind).in_file(place())),
-                _ if name.starts_with(TEMPORARY.as_bytes()) => {
-                    leftovers.push(FindingKind::Leftover.in_file(place()));
-                }
-                _ if name == quarantine::FOLDER.as_bytes() => {}
-                _ => strange.push(FindingKind::Foreign.in_file(place())),
-            }
-        });
-        match listed {
-            // What stands in the place of the folder says nothing of the loose records.
-            Err(Error::NotPlain { path, found }) if path == self.packs.path() => {
-                strange.push(FindingKind::NotPlain(found).in_file(pack::FOLDER));
-            }
-            listed => listed?,
-        }
-        Ok(Packs { names, strange, leftovers })
-    }
-
-    fn list_loose(&self) -> Result<Listing> {
-        let mut listing = Listing::default();
-        let at_root = *self.scope == Scope::Default;
-        self.blobs.list(&mut |name, kind| {
-            let record = str::from_utf8(name).ok().and_then(|name| name.parse().ok());
-            match (record, kind) {
-                (Some(record), EntryKind::File) => listing.names.push(record),
-                (Some(_), _) => listing.strange.push(no_file(kind).in_file(name)),
-                _ if name == pack::FOLDER.as_bytes() => {}
-                _ if name == quarantine::FOLDER.as_bytes() => {}
-                _ if SIDECARS.contains(&name) || Document::is_name(name) => {}
-                _ if at_root && SCOPE_FOLDERS.iter().any(|other| other.as_bytes() == name) => {}
-                (_, EntryKind::Folder) if at_root && name == catalog::FOLDER.as_bytes() => {}
-                // Sealed files of their own, which an import examines.
-                (_, EntryKind::Folder) if at_root && name == BACKUPS.as_bytes() => {}
-                _ if name.starts_with(TEMPORARY.as_bytes()) => {
-                    listing.leftovers.push(FindingKind::Leftover.in_file(name));
-                }
-                _ => listing.strange.push(FindingKind::Foreign.in_file(name)),
-            }
-        })?;
-        Ok(listing)
     }
 
     /// Whether a file's bytes open under another name than its own.

@@ -10,10 +10,10 @@ use talk::Talk;
 
 use super::*;
 
-const PROMPT: &str = "You are a sous chef.";
+pub(super) const PROMPT: &str = "You are a sous chef.";
 
 /// Makes a context called Kitchen, and tells its id.
-fn kitchen(home: &Home, options: &[&str]) -> String {
+pub(super) fn kitchen(home: &Home, options: &[&str]) -> String {
     let words = ["context", "create", "--name", "Kitchen", "--system-prompt", PROMPT];
     let made = home.run(&[&words, options].concat());
     assert_eq!(code(&made), 0, "{}", err(&made));
@@ -37,7 +37,7 @@ fn hours_ago<T>(home: &Home, hours: i64, work: impl AsyncFnOnce(ContextRegistry)
     runtime.block_on(work(ContextRegistry::new(home.store(), options)))
 }
 
-fn list(home: &Home, options: &[&str]) -> Vec<Value> {
+pub(super) fn list(home: &Home, options: &[&str]) -> Vec<Value> {
     rows(&home.run(&[&["context", "list", "--json"], options].concat()))
 }
 
@@ -392,59 +392,4 @@ fn what_is_said_about_contexts_repeats_none_of_their_words() {
         let said = err(&talk.run(arguments));
         assert!(!said.contains("canary"), "{arguments:?}: {said}");
     }
-}
-
-#[test]
-fn a_clients_configuration_is_printed_beside_variables_that_are_no_text_and_shows_no_secret() {
-    use std::os::unix::ffi::OsStrExt;
-    let home = Home::new();
-    let odd = std::ffi::OsStr::from_bytes(b"caf\xe9");
-    let printed = home
-        .command(&["mcp", "--print-config"])
-        .envs([("LESS", odd), ("SOTTOVOCE__MCP__TOKEN", "open sesame".as_ref())])
-        .env("SOTTOVOCE__MCP__SCOPES", "default")
-        .output()
-        .unwrap();
-    assert_eq!(code(&printed), 0, "{}", err(&printed));
-    let printed = out(&printed);
-    assert!(printed.contains("SOTTOVOCE__MCP__SCOPES") && !printed.contains("sesame"), "{printed}");
-}
-
-#[test]
-fn forgetting_everything_said_in_a_context_keeps_its_personality() {
-    let home = Home::new();
-    let id = kitchen(&home, &["--expiry-days", "9"]);
-    let kitchen = |rest: &[&str]| home.run(&[&["--context", "Kitchen"][..], rest].concat());
-    assert_eq!(code(&kitchen(&["append", "-r", "user", "canary"])), 0);
-    assert_eq!(code(&kitchen(&["conversations", "tag", "birds"])), 0);
-    assert_eq!(code(&kitchen(&["settings", "--max-messages", "40"])), 0);
-    assert_eq!(code(&kitchen(&["snapshot", "save"])), 0);
-    assert_eq!(code(&home.run(&["export", "--sealed", "--all", ".cache/backup"])), 0);
-    let before = list(&home, &[]).remove(0);
-    let asked = kitchen(&["forget", "--all"]);
-    let said = err(&asked);
-    assert!(said.contains("1 message") && said.contains("delete 1 snapshot"), "{said}");
-    assert!(said.contains("take away its tags and notes"), "{said}");
-    let forgotten = kitchen(&["forget", "--all", "--yes"]);
-    assert_eq!(code(&forgotten), 0, "{}", err(&forgotten));
-    assert!(
-        err(&forgotten).contains("stays, with its name, its personality"),
-        "{}",
-        err(&forgotten)
-    );
-    let check = || {
-        let after = list(&home, &[]).remove(0);
-        assert_eq!((&after["id"], &after["name"]), (&id.as_str().into(), &"Kitchen".into()));
-        assert_eq!((&after["systemPrompt"], &after["expiryDays"]), (&PROMPT.into(), &9.into()));
-        assert_eq!((&after["createdAt"], &after["messages"]), (&before["createdAt"], &0.into()));
-        assert_eq!(rows(&kitchen(&["settings", "--json"]))[0]["maxMessages"], 40);
-        let shown = out(&kitchen(&["conversations", "show", "--json"]));
-        assert!(!shown.contains("birds"), "{shown}");
-        assert!(out(&kitchen(&["snapshot", "list"])).is_empty());
-    };
-    check();
-    // What was forgotten stays so; nothing of the personality needs to come back.
-    assert_eq!(code(&home.run(&["import", "backup", ".cache/backup"])), 0);
-    check();
-    assert_eq!(code(&home.run(&["verify", "--all"])), 0);
 }

@@ -1,3 +1,4 @@
+use super::contexts::{PROMPT, kitchen, list};
 use super::*;
 
 #[test]
@@ -93,4 +94,43 @@ fn forgetting_asks_first_and_then_leaves_nothing() {
     assert_eq!(home.records().len(), 2, "one message and one forget record");
     assert_eq!(code(&home.run(&["verify"])), 0);
     assert_eq!(code(&home.run(&["forget", "2", "--yes"])), 2, "it is gone already");
+}
+
+#[test]
+fn forgetting_everything_said_in_a_context_keeps_its_personality() {
+    let home = Home::new();
+    let id = kitchen(&home, &["--expiry-days", "9"]);
+    let kitchen = |rest: &[&str]| home.run(&[&["--context", "Kitchen"][..], rest].concat());
+    assert_eq!(code(&kitchen(&["append", "-r", "user", "canary"])), 0);
+    assert_eq!(code(&kitchen(&["conversations", "tag", "birds"])), 0);
+    assert_eq!(code(&kitchen(&["settings", "--max-messages", "40"])), 0);
+    assert_eq!(code(&kitchen(&["snapshot", "save"])), 0);
+    assert_eq!(code(&home.run(&["export", "--sealed", "--all", ".cache/backup"])), 0);
+    let before = list(&home, &[]).remove(0);
+    let asked = kitchen(&["forget", "--all"]);
+    let said = err(&asked);
+    assert!(said.contains("1 message") && said.contains("delete 1 snapshot"), "{said}");
+    assert!(said.contains("take away its tags and notes"), "{said}");
+    let forgotten = kitchen(&["forget", "--all", "--yes"]);
+    assert_eq!(code(&forgotten), 0, "{}", err(&forgotten));
+    assert!(
+        err(&forgotten).contains("stays, with its name, its personality"),
+        "{}",
+        err(&forgotten)
+    );
+    let check = || {
+        let after = list(&home, &[]).remove(0);
+        assert_eq!((&after["id"], &after["name"]), (&id.as_str().into(), &"Kitchen".into()));
+        assert_eq!((&after["systemPrompt"], &after["expiryDays"]), (&PROMPT.into(), &9.into()));
+        assert_eq!((&after["createdAt"], &after["messages"]), (&before["createdAt"], &0.into()));
+        assert_eq!(rows(&kitchen(&["settings", "--json"]))[0]["maxMessages"], 40);
+        let shown = out(&kitchen(&["conversations", "show", "--json"]));
+        assert!(!shown.contains("birds"), "{shown}");
+        assert!(out(&kitchen(&["snapshot", "list"])).is_empty());
+    };
+    check();
+    // What was forgotten stays so; nothing of the personality needs to come back.
+    assert_eq!(code(&home.run(&["import", "backup", ".cache/backup"])), 0);
+    check();
+    assert_eq!(code(&home.run(&["verify", "--all"])), 0);
 }

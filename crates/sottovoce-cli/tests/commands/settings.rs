@@ -113,3 +113,19 @@ fn a_window_is_set_for_one_conversation() {
     assert_eq!((&usual["rollingWindow"], &usual["ownWindow"]), (&false.into(), &false.into()));
     assert_eq!(recalled(&home, &[]), 1);
 }
+
+#[test]
+fn a_clients_configuration_is_printed_beside_variables_that_are_no_text_and_shows_no_secret() {
+    use std::os::unix::ffi::OsStrExt;
+    let home = Home::new();
+    let odd = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    let printed = home
+        .command(&["mcp", "--print-config"])
+        .envs([("LESS", odd), ("SOTTOVOCE__MCP__TOKEN", "open sesame".as_ref())])
+        .env("SOTTOVOCE__MCP__SCOPES", "default")
+        .output()
+        .unwrap();
+    assert_eq!(code(&printed), 0, "{}", err(&printed));
+    let printed = out(&printed);
+    assert!(printed.contains("SOTTOVOCE__MCP__SCOPES") && !printed.contains("sesame"), "{printed}");
+}

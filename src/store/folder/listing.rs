@@ -1,0 +1,94 @@
+//! Listing what lies in a conversation's folder.
+
+use super::{ATTEMPTS, Folder, Listing, Packs, no_file, restless};
+use crate::blob::{EntryKind, TEMPORARY};
+use crate::error::{Error, Result};
+use crate::scope::{BACKUPS, SCOPE_FOLDERS, Scope};
+use crate::store::catalog;
+use crate::store::document::Document;
+use crate::store::finding::FindingKind;
+use crate::store::pack::{self, PackName};
+use crate::store::quarantine;
+
+/// Files that belong to a conversation but are neither records nor documents.
+const SIDECARS: [&[u8]; 5] = [b"vault", b"head", b"lock", b"artifacts", b"snapshots"];
+
+impl Folder {
+    /// The names in the folder, and then those in the folder of packs: a record moves only that way, so that it is
+    /// seen in one of them at least.
+    pub(crate) fn list(&self) -> Result<Listing> {
+        let mut listing = self.list_loose()?;
+        self.list_packs(&mut listing)?;
+        listing.strange.sort_by(|a, b| a.file.cmp(&b.file));
+        Ok(listing)
+    }
+
+    /// Lists the packs until two listings are the same. While packs are merged, one listing may show neither the old
+    /// ones nor the new one; for two of them to overlook the same records, these would have to be merged in each.
+    fn list_packs(&self, listing: &mut Listing) -> Result<()> {
+        let mut seen = None;
+        for _ in 0..ATTEMPTS {
+            let mut packs = self.packs_at_once()?;
+            packs.names.sort_unstable();
+            if seen.as_ref() == Some(&packs.names) {
+                listing.packs = packs.names;
+                listing.strange.append(&mut packs.strange);
+                listing.leftovers.append(&mut packs.leftovers);
+                return Ok(());
+            }
+            seen = Some(packs.names);
+        }
+        Err(restless(self))
+    }
+
+    /// The packs that one listing shows, in no order.
+    pub(crate) fn packs_at_once(&self) -> Result<Packs> {
+        let Packs { mut names, mut strange, mut leftovers } = Packs::default();
+        let listed = self.packs.list(&mut |name, kind| {
+            let pack: Option<PackName> =
+                str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+            let place = || [pack::FOLDER.as_bytes(), b"/", name].concat();
+            match (pack, kind) {
+                (Some(pack), EntryKind::File) => names.push(pack),
+                (Some(_), _) => strange.push(no_file(kind).in_file(place())),
+                _ if name.starts_with(TEMPORARY.as_bytes()) => {
+                    leftovers.push(FindingKind::Leftover.in_file(place()));
+                }
+                _ if name == quarantine::FOLDER.as_bytes() => {}
+                _ => strange.push(FindingKind::Foreign.in_file(place())),
+            }
+        });
+        match listed {
+            // What stands in the place of the folder says nothing of the loose records.
+            Err(Error::NotPlain { path, found }) if path == self.packs.path() => {
+                strange.push(FindingKind::NotPlain(found).in_file(pack::FOLDER));
+            }
+            listed => listed?,
+        }
+        Ok(Packs { names, strange, leftovers })
+    }
+
+    fn list_loose(&self) -> Result<Listing> {
+        let mut listing = Listing::default();
+        let at_root = *self.scope == Scope::Default;
+        self.blobs.list(&mut |name, kind| {
+            let record = str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+            match (record, kind) {
+                (Some(record), EntryKind::File) => listing.names.push(record),
+                (Some(_), _) => listing.strange.push(no_file(kind).in_file(name)),
+                _ if name == pack::FOLDER.as_bytes() => {}
+                _ if name == quarantine::FOLDER.as_bytes() => {}
+                _ if SIDECARS.contains(&name) || Document::is_name(name) => {}
+                _ if at_root && SCOPE_FOLDERS.iter().any(|other| other.as_bytes() == name) => {}
+                (_, EntryKind::Folder) if at_root && name == catalog::FOLDER.as_bytes() => {}
+                // Sealed files of their own, which an import examines.
+                (_, EntryKind::Folder) if at_root && name == BACKUPS.as_bytes() => {}
+                _ if name.starts_with(TEMPORARY.as_bytes()) => {
+                    listing.leftovers.push(FindingKind::Leftover.in_file(name));
+                }
+                _ => listing.strange.push(FindingKind::Foreign.in_file(name)),
+            }
+        })?;
+        Ok(listing)
+    }
+}
