@@ -203,12 +203,6 @@ impl Profile {
         self.window_seconds.map_or(of_all, |own| Duration::from_secs(own.get()))
     }
 
-    /// Calls the conversation by a title that a model made of what was said.
-    pub(crate) fn propose(&mut self, title: String) {
-        self.title = Some(title);
-        self.title_is_proposed = true;
-    }
-
     /// Takes messages out of the context, by their numbers. They stay stored.
     pub fn prune(&mut self, seqs: impl IntoIterator<Item = u64>) {
         self.pruned.extend(seqs.into_iter().map(|seq| seq..=seq));
@@ -257,10 +251,6 @@ impl Profile {
     /// How many summaries were made of any of these messages.
     pub(crate) fn made_of(&self, seqs: &Erased) -> usize {
         self.compacted.iter().filter(|made| made.covers_any(seqs)).count()
-    }
-
-    pub(crate) fn has_proposed_title(&self) -> bool {
-        self.title_is_proposed
     }
 
     /// Has a summary stand for messages. Those that it goes on from stay, to be taken back to.
@@ -340,26 +330,9 @@ impl Profile {
         profile
     }
 
-    /// Calls the conversation by a name that the user chose, which stays whatever is forgotten; `None` takes it away.
-    pub fn rename(&mut self, title: Option<String>) {
-        self.title.zeroize();
-        self.title = title;
-        self.title_is_proposed = false;
-    }
-
     /// The same as it is sealed, beside the presets.
     pub(crate) fn without_presets(&self) -> Self {
         Self { presets: BTreeMap::new(), brought_presets: BTreeSet::new(), ..self.clone() }
-    }
-
-    /// The same without what a model wrote about the conversation: that may be about any of its messages.
-    pub(crate) fn without_model_words(&self) -> Self {
-        let mut profile = self.clone();
-        profile.compacted.clear();
-        if profile.title_is_proposed {
-            profile.rename(None);
-        }
-        profile
     }
 
     /// Whether it is known what it says, its presets too.

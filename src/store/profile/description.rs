@@ -1,5 +1,7 @@
 //! What the settings say about a conversation, and what of that goes when everything in it is forgotten.
 
+use zeroize::Zeroize;
+
 use super::{Profile, Spent};
 
 impl Profile {
@@ -39,5 +41,32 @@ impl Profile {
         let name = name.filter(|_| !self.title_is_proposed);
         self.undescribe();
         (self.title, self.created_at, self.character) = (name, created, Some(character));
+    }
+
+    /// Calls the conversation by a title that a model made of what was said.
+    pub(crate) fn propose(&mut self, title: String) {
+        self.title = Some(title);
+        self.title_is_proposed = true;
+    }
+
+    /// Calls the conversation by a name that the user chose, which stays whatever is forgotten; `None` takes it away.
+    pub fn rename(&mut self, title: Option<String>) {
+        self.title.zeroize();
+        self.title = title;
+        self.title_is_proposed = false;
+    }
+
+    /// The same without what a model wrote about the conversation: that may be about any of its messages.
+    pub(crate) fn without_model_words(&self) -> Self {
+        let mut profile = self.clone();
+        profile.compacted.clear();
+        if profile.title_is_proposed {
+            profile.rename(None);
+        }
+        profile
+    }
+
+    pub(crate) fn has_proposed_title(&self) -> bool {
+        self.title_is_proposed
     }
 }
