@@ -123,6 +123,9 @@ pub enum Error {
         /// The limit of this store, in bytes.
         limit: usize,
     },
+    /// The window that a snapshot would save holds no message.
+    #[error("nothing was said in the window, so there is no snapshot to save")]
+    NothingToSave,
     /// A message that cannot be represented on disk.
     #[error("the message cannot be stored: {reason}")]
     InvalidMessage {
@@ -370,6 +373,7 @@ impl Error {
                 "use the newer version of the program that wrote it; nothing was changed"
             }
             Self::TooLarge { .. } => "split the text into several messages below the limit",
+            Self::NothingToSave => "say something first, or let the window reach further back",
             Self::InvalidMessage { .. } | Self::InvalidScope { .. } => {
                 "correct it as the message above says"
             }

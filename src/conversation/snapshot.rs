@@ -24,13 +24,17 @@ impl Conversation {
     /// nothing. Where the model fails, or there is none, the summary says so, and the snapshot is saved all the same.
     ///
     /// # Errors
-    /// What keeps the messages from being read or the snapshot from being written.
+    /// [`Error::NothingToSave`] if the window holds nothing; what keeps the messages from being read or the snapshot from
+    /// being written.
     pub async fn save_snapshot(&self, description: Option<String>) -> Result<Snapshot> {
         let profile = self.store.profile().await?;
         let start = self.window_start(&profile);
         let reading = self.store.read_times(start..Timestamp::MAX).await?;
         let messages: Vec<_> =
             reading.messages.into_iter().filter(|stored| !profile.hides(stored)).collect();
+        if messages.is_empty() {
+            return Err(Error::NothingToSave);
+        }
         let now = self.clock.now().timestamp();
         let start = profile.cleared.map_or(start, |cleared| start.max(cleared.at));
         let saved = messages.iter().map(|m| SavedMessage::new(m.seq, m.message.clone()));

@@ -361,3 +361,31 @@ fn a_picture_of_a_conversation_is_private_holds_no_words_and_replaces_nothing_un
     let empty = Home::new();
     assert_eq!(code(&empty.run(&["stats", "--plot", "plot.svg"])), 0);
 }
+
+#[test]
+fn an_empty_window_gives_no_snapshot() {
+    let home = Home::new();
+    keep_in(&home, "dm/42", &["canary"]);
+    for scope in ["dm/43", "dm/42"] {
+        home.run(&["--scope", scope, "clear"]);
+        let refused = home.run(&["--scope", scope, "snapshot", "save"]);
+        assert_eq!(code(&refused), 1, "{}", out(&refused));
+        assert!(err(&refused).contains("nothing was said in the window"), "{}", err(&refused));
+        assert_eq!(out(&home.run(&["--scope", scope, "snapshot", "list"])), "");
+    }
+}
+
+#[test]
+fn a_planted_file_of_a_newer_version_keeps_nothing_from_being_forgotten() {
+    for name in ["calibration", "imports", "profile", "20250824T163625123Z_0009_user.json"] {
+        let home = Home::new();
+        keep_in(&home, "dm/42", &["canary one", "canary two"]);
+        let planted = home.store().join("dms/42").join(name);
+        std::fs::write(&planted, r#"{"v":2,"alg":"AES-256-GCM"}"#).unwrap();
+        let done = home.run(&["--scope", "dm/42", "forget", "--all", "--yes"]);
+        assert_eq!(code(&done), 0, "{name}: {}", err(&done));
+        assert!(words_in(&home, "dm/42").is_empty(), "{name}");
+        // What this program cannot read is never deleted, and what stays is named.
+        assert!(planted.exists() == err(&done).contains(name), "{name}: {}", err(&done));
+    }
+}
