@@ -1,5 +1,7 @@
 //! Forgetting a whole conversation, or one of its threads.
 
+use std::path::Path;
+
 use sottovoce::{Config, ConversationStore, FileConversationStore, Forgotten, Scope};
 
 use super::{What, announce, forget_if_sure, merged};
@@ -44,12 +46,17 @@ pub(super) async fn forget(
     let is_folder_gone = is_whole && store.take_away().await?;
     match session.json {
         true => announce::json(&forgotten)?,
-        false => say(session, &forgotten, is_folder_gone),
+        false => say(session, config, &forgotten, is_folder_gone)?,
     }
     Ok(Exit::Done)
 }
 
-fn say(session: &Session, forgotten: &Forgotten, is_folder_gone: bool) {
+fn say(
+    session: &Session,
+    config: &Config,
+    forgotten: &Forgotten,
+    is_folder_gone: bool,
+) -> Result<(), Failure> {
     announce::done(forgotten);
     output::note(&match (&session.thread, forgotten.plan.keeps_context) {
         (Some(_), _) => format!("{} is forgotten", place(session)),
@@ -69,11 +76,24 @@ fn say(session: &Session, forgotten: &Forgotten, is_folder_gone: bool) {
         && !forgotten.plan.keeps_context
         && session.scope != Scope::Default
     {
-        output::note(
-            "its folder stays: it records which imported messages were forgotten, or holds files that \
-             are not the store's or do not open",
-        );
+        output::note(&format!(
+            "its folder stays, since it records which imported messages were forgotten, or holds files \
+             that are not the store's or do not open: {}",
+            left_in(&session.folder(config)?).join(", ")
+        ));
     }
+    Ok(())
+}
+
+/// What lies in a folder but for what every conversation has there.
+fn left_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_usual = |name: &str| ["head", "lock"].contains(&name) || name.ends_with("_forget.json");
+    let mut names: Vec<String> =
+        names.filter(|name| !is_usual(name)).map(|name| output::one_line(&name)).collect();
+    names.sort();
+    names
 }
 
 /// The numbers of what was said in a thread.
