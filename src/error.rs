@@ -123,8 +123,8 @@ pub enum Error {
         /// The limit of this store, in bytes.
         limit: usize,
     },
-    /// The window that a snapshot would save holds no message.
-    #[error("nothing was said in the window, so there is no snapshot to save")]
+    /// The window that a snapshot would save holds no message, or everything in it was forgotten meanwhile.
+    #[error("the window holds no message, so there is no snapshot to save")]
     NothingToSave,
     /// A message that cannot be represented on disk.
     #[error("the message cannot be stored: {reason}")]

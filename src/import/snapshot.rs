@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::import::known::{Known, STRETCH};
 use crate::import::{Refusal, RefusalReason};
 use crate::store::origin::Origin;
@@ -71,6 +71,7 @@ pub(super) async fn keep(
             .collect();
         match store.save_snapshot(snapshot).await {
             Ok(()) => saved += 1,
+            Err(Error::NothingToSave) => {}
             Err(error) => match RefusalReason::of(&error) {
                 Some(reason) => refused.push(Refusal::new(file, reason)),
                 None => return Err(error),

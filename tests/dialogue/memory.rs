@@ -1,6 +1,6 @@
 //! A model reads artifacts and what was said earlier, by functions that the conversation runs.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice)]
 
 use std::sync::atomic::Ordering;
 

@@ -49,7 +49,10 @@ async fn import(text: &str, root: &Path) -> sottovoce::Result<Vec<ConversationRe
 }
 
 fn folder(root: &Path) -> std::path::PathBuf {
-    let found = snapshot(root).into_keys().find(|path| path.ends_with("head")).unwrap();
+    let found = snapshot(root)
+        .into_keys()
+        .find(|path| path.ends_with("head") && !path.ends_with("catalog/head"))
+        .unwrap();
     found.parent().unwrap().to_owned()
 }
 

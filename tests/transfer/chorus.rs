@@ -243,7 +243,8 @@ async fn a_session_that_no_row_names_is_a_snapshot_if_it_is_whole() {
     let whole = std::fs::read_to_string(sessions.join(format!("{SESSION}.json"))).unwrap();
     let other = "7513270e-269e-4d37-b2a7-4de452e6b438";
     let cut = whole.replace(SESSION, other);
-    std::fs::write(sessions.join(format!("{other}.json")), &cut[..cut.len() / 2]).unwrap();
+    std::fs::write(sessions.join(format!("{other}.json")), &cut.as_bytes()[..cut.len() / 2])
+        .unwrap();
     let renamed = "8513270e-269e-4d37-b2a7-4de452e6b438";
     std::fs::write(sessions.join(format!("{renamed}.json")), &whole).unwrap();
     let root = tempfile::tempdir().unwrap();

@@ -164,8 +164,12 @@ impl Elements for Receiver {
             current.store.writer().blocking_lock().restore_snapshot(&snapshot)?;
             current.snapshots += 1;
         } else if current.merge.is_same() && !known {
-            runtime.block_on(current.store.save_snapshot(snapshot))?;
-            current.snapshots += 1;
+            match runtime.block_on(current.store.save_snapshot(snapshot)) {
+                Ok(()) => current.snapshots += 1,
+                // All of it was forgotten here since.
+                Err(Error::NothingToSave) => {}
+                Err(error) => return Err(error),
+            }
         } else if !known {
             current.merge.keep_snapshot(snapshot);
         }

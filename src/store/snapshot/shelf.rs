@@ -49,9 +49,7 @@ pub(crate) fn save(pen: &Pen<'_>, tail: &mut Tail, mut snapshot: Snapshot) -> Re
     }
     snapshot.withdraw(&forgotten);
     if held_any && snapshot.messages.is_empty() {
-        return Err(Error::InvalidMessage {
-            reason: "everything in the snapshot was forgotten meanwhile",
-        });
+        return Err(Error::NothingToSave);
     }
     let before = match open(pen.folder, &snapshot.id, 0)? {
         Ok(there) => there.rev,

@@ -28,7 +28,7 @@ Examples:
 
 In a chat what is about one conversation stands behind /context.";
 
-/// Shows what the conversation consists of, and changes what the model is told of it; contexts by name
+/// Shows what a conversation consists of; makes and lists contexts
 ///
 /// Without an action, a summary: messages by role, artifacts, tokens of the next prompt, what it has cost, and what was
 /// said last. A context that was created is a conversation in which the model plays a part, until it expires; global

@@ -147,7 +147,7 @@ fn words_without_a_role_are_the_users() {
     assert_eq!(code(&home.run(&["append", "Buy", "milk"])), 0);
     assert_eq!(code(&home.feed(&["append", "--metadata", "lang=en", "-"], "and eggs\n")), 0);
     let kept = rows(&home.run(&["tail", "--json"]));
-    assert!(kept.iter().all(|row| row["role"] == "User"), "{kept:?}");
+    assert!(kept.iter().all(|row| row["role"] == "user"), "{kept:?}");
     assert_eq!(home.words(), ["Buy milk", "and eggs"]);
     // Without words, JSON lines are read as before.
     home.keep(&["a line"]);

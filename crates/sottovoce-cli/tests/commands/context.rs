@@ -32,7 +32,7 @@ fn a_context_is_cleared_saved_and_restored_from_the_shell() {
     assert!(err(&restored).contains("brought 2 messages back"), "{}", err(&restored));
     assert!(prompt(&talk.home).contains("Siobhán"));
     let again = talk.run(&["snapshot", "restore", id, "--json"]);
-    assert_eq!(rows(&again), [serde_json::json!({"restored": 0, "seqs": []})]);
+    assert_eq!(rows(&again), [serde_json::json!({"restored": 0, "seqs": [], "threads": []})]);
 
     let unknown = talk.run(&["snapshot", "show", "ffffffff"]);
     assert_eq!(code(&unknown), 1);

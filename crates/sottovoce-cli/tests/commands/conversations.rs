@@ -35,7 +35,7 @@ fn conversations_are_listed_the_latest_first_with_title_tags_and_times() {
     let rows = rows(&home.run(&["conversations", "--json"]));
     let expected = serde_json::json!({
         "scope": "dm/42", "title": "Ferien in Øvre", "tags": [], "messages": 2, "artifacts": 0,
-        "created": "2025-01-01T00:00:00Z", "updated": "2025-02-01T00:00:00Z",
+        "createdAt": "2025-01-01T00:00:00Z", "updatedAt": "2025-02-01T00:00:00Z",
     });
     assert_eq!(rows[2], expected);
     assert_eq!(rows[0]["tags"], serde_json::json!(["Recipes", "family life"]));

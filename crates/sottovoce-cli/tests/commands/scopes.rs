@@ -370,7 +370,7 @@ fn an_empty_window_gives_no_snapshot() {
         home.run(&["--scope", scope, "clear"]);
         let refused = home.run(&["--scope", scope, "snapshot", "save"]);
         assert_eq!(code(&refused), 1, "{}", out(&refused));
-        assert!(err(&refused).contains("nothing was said in the window"), "{}", err(&refused));
+        assert!(err(&refused).contains("the window holds no message"), "{}", err(&refused));
         assert_eq!(out(&home.run(&["--scope", scope, "snapshot", "list"])), "");
     }
 }

@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn what_tail_prints_can_be_appended_again() {
-        let line = r#"{"seq":7,"role":"assistant","content":"x","timestampUtc":"2023-05-08T13:56:20.000Z","metadata":{"a":"b"},"toolCalls":[{"id":"1","name":"f","arguments":{}}],"toolCallId":"2","threadId":"t","offsetMinutes":60}"#;
+        let line = r#"{"seq":7,"role":"Assistant","content":"x","timestampUtc":"2023-05-08T13:56:20.000Z","metadata":{"a":"b"},"toolCalls":[{"id":"1","name":"f","arguments":{}}],"toolCallId":"2","threadId":"t","offsetMinutes":60}"#;
         let message = parse(line, 1, &now()).unwrap().unwrap();
         assert_eq!(
             format!(
-                r#"{{"id":7,{}"#,
+                r#"{{"seq":7,{}"#,
                 &serde_json::to_string(&message).unwrap().replacen('{', "", 1)
             ),
             line

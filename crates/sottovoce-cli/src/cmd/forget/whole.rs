@@ -76,10 +76,12 @@ fn say(
         && !forgotten.plan.keeps_context
         && session.scope != Scope::Default
     {
+        let below = session.scope.folder()?;
+        let folder = below.iter().fold(config.storage_root()?, |folder, name| folder.join(name));
         output::note(&format!(
             "its folder stays, since it records which imported messages were forgotten, or holds files \
              that are not the store's or do not open: {}",
-            left_in(&session.folder(config)?).join(", ")
+            left_in(&folder).join(", ")
         ));
     }
     Ok(())

@@ -79,7 +79,6 @@ struct ConversationRow<'a> {
     passed_over_kinds: &'a PassedOver,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
 fn is_forever(limits: &Retention) -> bool {
     *limits == Retention::FOREVER
 }
