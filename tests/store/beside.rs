@@ -743,7 +743,7 @@ fn debug_and_errors_show_no_words() {
     block_on(async {
         let house = House::new();
         let store = Arc::new(house.open().await);
-        store.append_message(said("my secret")).await.unwrap();
+        store.append_message(crate::common::said("my secret")).await.unwrap();
         let mut snapshot = house.snapshot(&[(1, "my secret")]);
         snapshot.description = Some("my secret".into());
         snapshot.summary = "my secret".into();

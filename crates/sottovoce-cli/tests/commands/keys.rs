@@ -155,7 +155,7 @@ fn a_change_killed_at_any_moment_leaves_a_store_that_opens_and_the_next_run_ends
     assert_eq!(code(&home.feed(&["append"], lines)), 0);
     let id = checked(&home)["keys"][0]["id"].clone();
     let mut killed = 0;
-    for round in 0..15 {
+    for round in 0..30 {
         let mut child = home.spawn(&["rekey"]);
         std::thread::sleep(Duration::from_millis(8 * round));
         child.kill().unwrap();
