@@ -17,6 +17,7 @@ impl Level {
         Self { blobs: root.folder(name), path: name.to_owned() }
     }
 
+    #[cfg(feature = "sqlite")]
     pub(super) fn of(blobs: Arc<dyn Blobs>, name: &str) -> Self {
         Self { blobs, path: name.to_owned() }
     }

@@ -163,7 +163,7 @@ async fn under_a_clock_at_either_end_of_time_nothing_panics() {
     let store = options.open_blobs(blobs.clone(), blobs).await.unwrap();
     let at = |now| crate::ChatMessage::at(crate::ChatRole::User, "x", now);
     let refused = store.append_message(at(jiff::Timestamp::MIN)).await;
-    assert!(matches!(refused, Err(crate::Error::NothingToSave)), "{refused:?}");
+    assert!(matches!(refused, Err(crate::Error::InvalidMessage { .. })), "{refused:?}");
     // What the system's clock shows is never later.
     clock.set(jiff::Timestamp::MAX.to_zoned(jiff::tz::TimeZone::UTC));
     store.append_message(at(jiff::Timestamp::MAX)).await.unwrap();
