@@ -200,10 +200,10 @@ impl Row {
         let day = self.updated_at.map(|at| at.strftime("%Y-%m-%d").to_string());
         [
             Cell::new(&self.scope),
-            Cell::new(self.title()).at_most(20),
+            Cell::new(self.title()).at_most(14),
             Cell::number(self.messages),
             Cell::new(&day.unwrap_or_default()),
-            Cell::new(&self.tags()).at_most(16).style(DIM),
+            Cell::new(&self.tags()).at_most(11).style(DIM),
         ]
     }
 

@@ -25,7 +25,7 @@ Exit codes:
   0  done                          2  the command was mistyped, or a figure is not within its limits
   1  failed; see the message       4  no key, or the wrong one";
 
-/// Personalities that contexts are made from: what the model is told, and how it answers
+/// Personalities: what the model is told, and how it answers
 ///
 /// Six are built in, and more can be made; all that is made or changed is sealed as messages are. A context takes its
 /// personality when it is made, so that changing a preset later changes no context.
