@@ -24,7 +24,7 @@ Exit codes:
   1  failed; see the message       4  no key, or the wrong one
 130  interrupted; what was removed is recorded";
 
-/// Removes what is over the limits: expired conversations, and messages beyond the greatest number; backs up contexts
+/// Removes what is over the limits, and backs up contexts
 ///
 /// Everything of the kind is hidden already, so that this only frees the space; a host calls it from time to time. It
 /// refuses where this machine's clock is behind the newest message. Limits are set with `sottovoce settings`, or for all

@@ -24,7 +24,7 @@ Exit codes:
   0  done                          6  no model answered; nothing has changed
   1  failed; see the message     130  interrupted; what was summarized until then is kept";
 
-/// Has the model summarize older messages; the summary stands in prompts in their place
+/// Has the model summarize older messages; prompts hold the summary instead
 ///
 /// They stay stored, and `sottovoce tail` shows them still. A later compaction goes on from the summary. It goes when one
 /// of the messages is forgotten, since it is made of them.

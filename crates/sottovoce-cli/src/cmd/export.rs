@@ -36,7 +36,7 @@ Exit codes:
   2  FILE is there already, or nobody to ask; say --yes
  130  interrupted; no file was made";
 
-/// Writes conversations to a file: exactly, for reading, for Elara, or sealed as a backup
+/// Writes conversations to a file: as JSON, Markdown, for Elara, or sealed as a backup
 ///
 /// Plain text leaves the vault, so that is asked about first. The file is new, readable by its owner alone, and there
 /// only when it is whole.

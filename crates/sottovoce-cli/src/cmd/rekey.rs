@@ -35,7 +35,7 @@ Exit codes:
   2  refused; nothing was changed
   3  something does not open, so the old key stays valid";
 
-/// Changes the key: seals everything anew, in all conversations, and then refuses the old key
+/// Changes the key: seals everything anew, and then refuses the old key
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
