@@ -116,7 +116,7 @@ fn an_edit_changes_what_is_named_and_an_inactive_preset_leaves_the_list() {
     assert_eq!(rows(&home.run(&["persona", "list", "--json"])).len(), 6);
     let all = rows(&home.run(&["persona", "list", "--all", "--json"]));
     assert_eq!((all.len(), &all[6]["isActive"]), (7, &false.into()));
-    assert!(out(&home.run(&["persona", "list", "--all"])).contains("Cooks"));
+    assert!(out(&home.run(&["persona", "show", "chef"])).contains("Cooks"));
 }
 
 #[test]

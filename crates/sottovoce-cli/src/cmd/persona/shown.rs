@@ -14,9 +14,6 @@ use crate::output::{self, BOLD, DIM, GOOD};
 use crate::session::Session;
 use crate::table::{self, Cell};
 
-/// How many columns of a description stand in the table.
-const DESCRIPTION: usize = 56;
-
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row<'a> {
@@ -58,10 +55,9 @@ pub(super) fn list(session: &Session, presets: &[Preset]) -> io::Result<()> {
             true => Cell::new("yes").style(GOOD),
             false => Cell::new("no").style(DIM),
         };
-        let description = Cell::new(&preset.description).at_most(DESCRIPTION);
-        [Cell::new(&preset.id), Cell::new(&preset.name), description, active]
+        [Cell::new(&preset.id), Cell::new(&preset.name), active]
     };
-    table::show(["id", "name", "description", "active"], presets.iter().map(row).collect())
+    table::show(["id", "name", "active"], presets.iter().map(row).collect())
 }
 
 /// Everything that there is to one.
