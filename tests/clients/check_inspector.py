@@ -1,5 +1,7 @@
 """The inspector, which looks for schemas that some clients could not use."""
 
+import json
+
 import anyio
 
 from node import inspect
@@ -13,7 +15,7 @@ async def the_inspector_has_nothing_to_say_against_the_schemas():
         for era in ERAS:
             for target in (_started(store), _connected(server)):
                 listed = await _inspect(store, *target, "--protocol-era", era, "--method", "tools/list", "--strict")
-                assert len(listed["result"]["tools"]) == 6
+                assert len(listed["result"]["tools"]) == 7
                 assert not listed.get("schemaFindings"), listed["schemaFindings"]
 
 
@@ -21,7 +23,8 @@ async def the_inspector_calls_reads_and_gets():
     with Store() as store, http_server(store) as server:
         for era, target in zip(ERAS, (_started(store), _connected(server))):
             target = (*target, "--protocol-era", era, "--method")
-            given = ("--tool-args-json", '{"action": "create", "name": "Mira", "systemPrompt": "You are Mira."}')
+            arguments = {"action": "create", "name": f"Mira {era}", "systemPrompt": "You are Mira."}
+            given = ("--tool-args-json", json.dumps(arguments))
             made = await _inspect(store, *target, "tools/call", "--tool-name", "context-manage", *given)
             context = made["result"]["structuredContent"]["contextId"]
             uri = f"mcp-llm-generator://context/{context}"

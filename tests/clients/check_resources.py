@@ -44,7 +44,9 @@ async def contexts_and_presets_can_be_read_by_their_addresses():
                 assert (await _read(c, "preset/calm_counselor"))["preset"]["isBuiltIn"]
                 templates = (await c.list_resource_templates()).resource_templates
                 uris = [template.uri_template for template in templates]
-                assert uris == [SCHEME + "context/{contextId}", SCHEME + "preset/{presetId}"], uris
+                assert uris == [
+                    SCHEME + "context/{contextId}", SCHEME + "artifact/{+contextId}/{artifactId}", SCHEME + "preset/{presetId}",
+                ], uris
                 for uri in ("context/nobody", "context/", "context/../../key", "preset/nobody", "elsewhere"):
                     error = await _fails(-32002 if era == "legacy" else -32602, c.read_resource(SCHEME + uri))
                     assert error.data == {"uri": SCHEME + uri}, error.data

@@ -6,6 +6,7 @@ from model import Model
 from sottovoce import WAYS, Store, client, done, make_context, refused
 
 CONTEXT, CHAT, PRESET, HISTORY = "context-manage", "context-chat", "personality-preset-manage", "conversation-manage"
+SEARCH, ARTIFACT = "context-search", "artifact-read"
 
 
 async def every_action_of_every_tool_answers_as_its_schema_says():
@@ -17,8 +18,8 @@ async def every_action_of_every_tool_answers_as_its_schema_says():
                     jsonschema.Draft202012Validator.check_schema(tool.input_schema)
                     jsonschema.Draft202012Validator.check_schema(tool.output_schema)
                     assert tool.title and tool.description and tool.annotations
-                    assert tool.annotations.read_only_hint == (tool.name == "context-search")
-                assert set(tools) == {CONTEXT, CHAT, PRESET, HISTORY, "context-remember", "context-search"}
+                    assert tool.annotations.read_only_hint == (tool.name in (SEARCH, ARTIFACT))
+                assert set(tools) == {CONTEXT, CHAT, PRESET, HISTORY, "context-remember", SEARCH, ARTIFACT}
                 await _contexts(c)
                 await _presets(c)
                 await _history(c)
@@ -94,10 +95,10 @@ async def _history(c):
     assert [message["id"] for message in listed["conversations"]] == ["conv-7", "conv-6", "conv-5"], listed
     oldest = await done(c, HISTORY, action="list", contextId=context, pageSize=2, page=2, reverse=False)
     assert [message["id"] for message in oldest["conversations"]] == ["conv-3", "conv-4"] and oldest["totalCount"] == 7
-    found = await done(c, "context-search", query="plums LIKES")
+    found = await done(c, SEARCH, query="plums LIKES")
     assert found["totalCount"] == 3 and found["matches"][0]["contextId"] == context
-    assert (await done(c, "context-search", query="plums", contextId="Mira 2"))["totalCount"] == 0
-    assert (await done(c, "context-search", query="plums", limit=1, includeExpired=True))["totalCount"] == 3
+    assert (await done(c, SEARCH, query="plums", contextId="Mira 2"))["totalCount"] == 0
+    assert (await done(c, SEARCH, query="plums", limit=1, includeExpired=True))["totalCount"] == 3
     gone = await done(c, HISTORY, action="delete", contextId=context, conversationIds=["conv-2", "conv-99"])
     assert gone["deleted"] == {"count": 1, "status": "deleted"} and gone["deletedCount"] == 1
     assert (await done(c, HISTORY, action="delete", contextId=context, olderThan="2020-01-01T00:00:00Z"))["deletedCount"] == 0
@@ -111,4 +112,7 @@ async def _history(c):
     ):
         assert (await refused(c, tool, contextId=context, **wrong)).startswith("Error: "), (tool, wrong)
     for wrong in ({"query": ""}, {"query": "x", "limit": 101}, {"query": "x", "contextId": "nobody"}):
-        assert (await refused(c, "context-search", **wrong)).startswith("Error: "), wrong
+        assert (await refused(c, SEARCH, **wrong)).startswith("Error: "), wrong
+    assert (await done(c, ARTIFACT, contextId=context))["artifacts"] == []
+    for wrong in ({}, {"contextId": context, "artifactId": "abcd1234"}, {"contextId": "nobody", "artifactId": "abcd1234"}):
+        assert (await refused(c, ARTIFACT, **wrong)).startswith("Error: "), wrong

@@ -39,7 +39,7 @@ async def main():
         assert begun.protocolVersion == "2025-11-25" and begun.serverInfo.name == "sottovoce" and begun.instructions
         await c.send_ping()
         tools = [tool.name for tool in (await c.list_tools()).tools]
-        assert len(tools) == 6, tools
+        assert len(tools) == 7, tools
         made = await c.call_tool("context-manage", {"action": "create", "name": "Mira", "systemPrompt": "You are Mira."})
         context = made.structuredContent["contextId"]
         uri = f"mcp-llm-generator://context/{context}"
@@ -52,7 +52,7 @@ async def main():
         assert (await c.call_tool("context-manage", {"action": "get", "contextId": "nobody"})).isError
         assert "word" in (await c.read_resource(uri)).contents[0].text
         assert len((await c.list_resources()).resources) == 3 + 1 + 6
-        assert len((await c.list_resource_templates()).resourceTemplates) == 2
+        assert len((await c.list_resource_templates()).resourceTemplates) == 3
         assert len((await c.list_prompts()).prompts) == 2
         given = {"role": "a cook", "traits": "calm", "scenario": "dinner"}
         assert "a cook" in (await c.get_prompt("personality-creator", given)).messages[0].content.text
