@@ -8,12 +8,14 @@
 //! A file may hold comments, trailing commas and the sections of other programs. In our sections a key that does not
 //! exist or holds the wrong kind of value is an error.
 
+mod assemble;
 mod comments;
 mod keys;
 mod layer;
 mod sections;
 mod source;
 
+pub use assemble::RendererKind;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

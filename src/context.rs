@@ -9,6 +9,7 @@ mod prune;
 mod relevance;
 mod retrieval;
 pub(crate) mod rolling_window;
+pub(crate) mod tokens;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,22 +1,8 @@
 //! The orchestrator: an utterance is heard, sealed and answered; the answer is kept.
 
-mod answer;
-mod ask;
-mod between;
-mod build;
-mod compact;
-mod forget;
-mod gauge;
-mod keep;
-mod long_results;
 mod memory;
-mod overview;
-mod prune;
-mod report;
-mod sentences;
-mod snapshot;
+pub(crate) mod search;
 mod summary;
-mod title;
 mod turn;
 
 use std::sync::Arc;
@@ -25,23 +11,19 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
-pub use answer::{Answer, Kept, Piece};
-pub use compact::Compacted;
-pub use memory::MemoryTools;
-pub use overview::Overview;
-pub use report::TurnReport;
-pub use sentences::Sentences;
+pub use memory::{MemoryTools, Overview};
+pub use summary::Compacted;
+pub use turn::{Answer, Kept, Piece, Sentences, TurnReport};
 
 use crate::clock::Clock;
 use crate::context::rolling_window::DAY;
 use crate::error::{Error, Result};
-use crate::llm::{AnswerLimits, LanguageModel};
 use crate::message::{ChatMessage, ChatRole, offset_minutes};
+use crate::model::render::PromptRenderer;
+use crate::model::{AnswerLimits, LanguageModel};
 use crate::prompt::{Prompt, PromptBuilder, Receipt, Turn};
-use crate::render::PromptRenderer;
 use crate::store::{ConversationStore, StoredMessage};
-use between::Between;
-use keep::LastHeard;
+use turn::{Between, LastHeard};
 
 /// One conversation, ready for utterances. Clones are the same conversation.
 ///

@@ -59,8 +59,6 @@ compile_error!(
     "sottovoce keeps its files through Unix system calls; other systems are not supported yet"
 );
 
-#[cfg(feature = "config")]
-mod assemble;
 mod blob;
 mod clock;
 #[cfg(feature = "config")]
@@ -74,29 +72,28 @@ mod export;
 pub mod fuzzing;
 mod import;
 mod key_file;
-mod llm;
 mod message;
+mod model;
 mod persona;
 mod prompt;
 mod redact;
 mod registry;
-mod render;
 mod scope;
-mod search;
 mod store;
-mod tokens;
 
-#[cfg(feature = "config")]
-pub use assemble::RendererKind;
 pub use clock::{Clock, ManualClock, SystemClock};
 #[cfg(feature = "config")]
 pub use config::Config;
+#[cfg(feature = "config")]
+pub use config::RendererKind;
+pub use context::tokens::{TokenCount, TokenRates};
 pub use context::{
     Activity, ActivityContextProvider, Context, ContextMessage, ContextProvider, ContextRequest,
     DocumentsContextProvider, Embedder, LastNContextProvider, OldestStrategy,
     PersonaHistoryProvider, Placement, PruneStrategy, Pruning, Query, RelevanceProvider,
     RelevanceStrategy, RetrievalContextProvider, Retriever, RollingWindowProvider, Score, Verdict,
 };
+pub use conversation::search::{Found, Hit, SEARCH_NOTE, SearchOptions, SearchWords, search};
 pub use conversation::{
     Answer, Compacted, Conversation, Heard, Kept, MemoryTools, Overview, Piece, Sentences,
     TurnReport,
@@ -112,13 +109,17 @@ pub use import::{
 };
 #[cfg(feature = "sqlite")]
 pub use import::{ChorusDatabase, LlmGeneratorDatabase, leftover_copies};
-pub use llm::{AnswerLimits, LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
+pub use message::{ChatMessage, ChatRole, ToolCall};
+pub use model::render::{
+    KeepAlive, ModelOptions, ModelRequest, OllamaChatRenderer, OllamaPromptRenderer,
+    OpenAiChatRenderer, PromptRenderer,
+};
+pub use model::{AnswerLimits, LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
 #[cfg(feature = "ollama")]
-pub use llm::{
+pub use model::{
     HttpReply, ModelEntry, ModelInfo, ModelServer, Ollama, OllamaEmbedder, OllamaModel, OpenAi,
     OpenAiModel, RunningModel,
 };
-pub use message::{ChatMessage, ChatRole, ToolCall};
 pub use persona::{Character, Persona, Preset};
 pub use prompt::{
     Outcome, Prompt, PromptBuilder, Receipt, ReceiptEntry, SystemPromptProvider, Turn,
@@ -128,12 +129,7 @@ pub use registry::{
     ContextChange, ContextLimits, ContextRegistry, Contexts, NamedContext, NewContext,
     PersonaChange, PresetChange, Upkeep,
 };
-pub use render::{
-    KeepAlive, ModelOptions, ModelRequest, OllamaChatRenderer, OllamaPromptRenderer,
-    OpenAiChatRenderer, PromptRenderer,
-};
 pub use scope::Scope;
-pub use search::{Found, Hit, SEARCH_NOTE, SearchOptions, SearchWords, search};
 pub use store::{
     AddedArtifact, Artifact, ArtifactContents, ArtifactKind, ArtifactLines, ArtifactReferences,
     Cleaned, Cleared, Compaction, Concerned, ConversationStore, Document, FileConversationStore,
@@ -143,7 +139,6 @@ pub use store::{
     Spent, Stats, StoreInventory, StoreKey, StoreOptions, StoredMessage, artifact_references,
     find_artifact, keep_salt, make_vault, move_store, scopes, store_exists, store_keys,
 };
-pub use tokens::{TokenCount, TokenRates};
 
 /// The samples of the README, so that they are compiled.
 #[cfg(all(doctest, feature = "config"))]

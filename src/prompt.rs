@@ -18,9 +18,9 @@ pub use receipt::{Outcome, Receipt, ReceiptEntry};
 pub use system::SystemPromptProvider;
 pub use turn::Turn;
 
+use crate::context::tokens::TokenCount;
 use crate::context::{ContextMessage, Placement};
 use crate::message::{ChatMessage, ChatRole};
-use crate::tokens::TokenCount;
 
 /// One turn's prompt. `Debug` shows its shape, not its words.
 #[derive(Clone)]

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 
 use super::history::History;
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
+use crate::context::tokens::TokenRates;
 use crate::error::Result;
 use crate::store::{ConversationStore, Profile, Reading};
-use crate::tokens::TokenRates;
 
 /// How many messages are read at first.
 const FIRST: usize = 128;

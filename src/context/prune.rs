@@ -12,9 +12,9 @@ use serde::Serialize;
 pub use oldest::OldestStrategy;
 pub use relevance::RelevanceStrategy;
 
+use crate::context::tokens::TokenRates;
 use crate::message::ChatRole;
 use crate::store::StoredMessage;
-use crate::tokens::TokenRates;
 
 /// A way to tell how much each message of a context is worth.
 pub trait PruneStrategy: Send + Sync {

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use super::history::History;
 use super::prune::{PruneStrategy, Pruning, RelevanceStrategy};
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
+use crate::context::tokens::TokenRates;
 use crate::error::Result;
 use crate::store::ConversationStore;
-use crate::tokens::TokenRates;
 
 /// How many messages are looked at.
 const LOOKED_AT: usize = 1024;

@@ -9,13 +9,13 @@ use super::budget::{Candidate, fit, fit_history, low_water};
 use super::receipt::{Outcome, Receipt, ReceiptEntry};
 use super::{Prompt, SystemPromptProvider, Turn, count};
 use crate::clock::Clock;
+use crate::context::tokens::TokenRates;
 use crate::context::{ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
 use crate::redact::{Redactor, redact_message};
 use crate::scope::Scope;
 use crate::store::{Compaction, ConversationStore, Profile};
-use crate::tokens::TokenRates;
 
 /// Builds prompts from a system prompt and an ordered list of context providers.
 #[derive(Clone)]

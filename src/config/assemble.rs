@@ -1,0 +1,367 @@
+//! From a configuration to a ready conversation: the one place where the parts are wired together.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::config::{Config, ConfiguredKey, ModelKind};
+use crate::context::{
+    ContextProvider, LastNContextProvider, PersonaHistoryProvider, RollingWindowProvider,
+};
+use crate::conversation::{Conversation, MemoryTools};
+use crate::crypto::EncryptionKey;
+use crate::error::{Error, Result};
+use crate::model::render::{
+    KeepAlive, ModelOptions, OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer,
+    PromptRenderer,
+};
+#[cfg(feature = "ollama")]
+use crate::model::{
+    AnswerLimits, LanguageModel, ModelServer, Ollama, OllamaModel, OpenAi, OpenAiModel,
+};
+use crate::prompt::{PromptBuilder, SystemPromptProvider};
+use crate::redact::{ContactRedactor, Redactor};
+use crate::registry::{ContextLimits, ContextRegistry};
+use crate::scope::Scope;
+use crate::store::{
+    ConversationStore, FileConversationStore, Retention, StoreKey, StoreOptions, keep_salt,
+    make_vault, store_exists, store_keys,
+};
+
+/// The forms of request that a prompt can be rendered to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RendererKind {
+    /// [`OllamaChatRenderer`], the usual one.
+    OllamaChat,
+    /// [`OllamaPromptRenderer`].
+    OllamaGenerate,
+    /// [`OpenAiChatRenderer`].
+    OpenAiChat,
+}
+
+/// How long nobody may have said anything before older messages are summarized.
+const IDLE: Duration = Duration::from_secs(3);
+
+/// The key in a file, durable before anything is sealed under it.
+fn found(file: &Path) -> Result<Option<Arc<EncryptionKey>>> {
+    let key = EncryptionKey::read_file(file)?.map(Arc::new);
+    // Reading must go on where nothing can be written.
+    if key.is_some()
+        && let Err(error) = EncryptionKey::anchor_file(file)
+    {
+        tracing::warn!(%error, "the key file may not be durable");
+    }
+    Ok(key)
+}
+
+impl Config {
+    /// The keys: the configured one, or else the key file's, and while the key is being changed the new key file's too.
+    ///
+    /// # Errors
+    /// [`Error::NoKey`] or [`Error::PlaceholderKey`] where there is none yet, or only a passphrase that no store was made
+    /// with; [`Error::KeyLost`] where a store waits for its key file, [`Error::PassphraseNeeded`] for its passphrase.
+    pub fn encryption_keys(&self) -> Result<Vec<Arc<EncryptionKey>>> {
+        // The new one first: it takes the other's place when the change is done, and then the other one is it.
+        let next = found(&self.next_key_file()?)?;
+        let key_file = self.key_file()?;
+        let first = match &self.key {
+            ConfiguredKey::Secret { key, .. } => {
+                if key.needs_salt() && !store_exists(&self.storage_root()?)? {
+                    return Err(Error::NoKey);
+                }
+                Some(Arc::clone(key))
+            }
+            _ => found(&key_file)?,
+        };
+        if first.is_none() {
+            match self.no_key(key_file)? {
+                Error::KeyLost { .. } if next.is_some() => {}
+                error => return Err(error),
+            }
+        }
+        Ok(first.into_iter().chain(next).collect())
+    }
+
+    /// Makes the key file of a first use, unless it is there already or the configuration gives a key; of a passphrase,
+    /// the salt. Says where the key is, if it is in a file.
+    ///
+    /// # Errors
+    /// [`Error::KeyLost`] where a store exists already: no new key could read it.
+    pub fn make_key_file(&self) -> Result<Option<PathBuf>> {
+        if let ConfiguredKey::Secret { key, .. } = &self.key {
+            if key.needs_salt() {
+                make_vault(&self.storage_root()?, key, &self.salt_folder()?)?;
+            }
+            return Ok(None);
+        }
+        let key_file = self.key_file()?;
+        if EncryptionKey::read_file(&key_file)?.is_none() {
+            let no_key = self.no_key(key_file.clone())?;
+            if matches!(no_key, Error::KeyLost { .. } | Error::PassphraseNeeded { .. }) {
+                return Err(no_key);
+            }
+            EncryptionKey::read_or_make_file(&key_file)?;
+        } else {
+            EncryptionKey::anchor_file(&key_file)?;
+        }
+        Ok(Some(key_file))
+    }
+
+    /// What it means that there is no key.
+    fn no_key(&self, key_file: PathBuf) -> Result<Error> {
+        let root = self.storage_root()?;
+        if store_keys(&root, &[])?.first().is_some_and(StoreKey::is_of_passphrase) {
+            return Ok(Error::PassphraseNeeded { root });
+        }
+        Ok(match (store_exists(&root)?, &self.key) {
+            (true, _) => Error::KeyLost { root, key_file },
+            (false, ConfiguredKey::Absent) => Error::NoKey,
+            (false, _) => Error::PlaceholderKey,
+        })
+    }
+
+    /// How much is kept of conversations whose own settings do not say it.
+    pub fn retention(&self) -> Retention {
+        Retention::FOREVER
+            .max_messages(self.context.max_messages.unwrap_or(0))
+            .ttl_seconds(self.context.ttl_seconds.unwrap_or(0))
+    }
+
+    /// Opens one conversation of the configured store.
+    ///
+    /// # Errors
+    /// Those of [`encryption_keys`](Self::encryption_keys) and [`StoreOptions::open`].
+    pub async fn open_store(
+        &self,
+        scope: Scope,
+        clock: Arc<dyn Clock>,
+    ) -> Result<FileConversationStore> {
+        self.open_store_with(self.encryption_keys()?, scope, clock).await
+    }
+
+    /// [`open_store`](Self::open_store) with keys that somebody was asked for.
+    ///
+    /// # Errors
+    /// [`Error::NoKey`] for no key, and those of [`StoreOptions::open`].
+    pub async fn open_store_with(
+        &self,
+        keys: Vec<Arc<EncryptionKey>>,
+        scope: Scope,
+        clock: Arc<dyn Clock>,
+    ) -> Result<FileConversationStore> {
+        let has_passphrase = keys.iter().any(|key| key.needs_salt());
+        let options = self.store_options(keys, clock)?.scope(scope);
+        let root = self.storage_root()?;
+        let store = options.open(&root).await?;
+        // A copy that was lost is no reason to be without the store.
+        if has_passphrase && let Err(error) = keep_salt(&root, &self.salt_folder()?) {
+            tracing::warn!(%error, "the passphrase's salt could not be copied");
+        }
+        Ok(store)
+    }
+
+    /// The contexts of the configured store.
+    ///
+    /// # Errors
+    /// [`Error::NoKey`] for no key, and those of [`storage_root`](Self::storage_root).
+    pub fn contexts(
+        &self,
+        keys: Vec<Arc<EncryptionKey>>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<ContextRegistry> {
+        let personas = &self.personas;
+        let limits = ContextLimits {
+            contexts: personas.max_contexts as usize,
+            messages: personas.max_messages.into(),
+            remove_after_days: personas.remove_after_days,
+            daily_backups: personas.daily_backups as usize,
+        };
+        let registry = ContextRegistry::new(self.storage_root()?, self.store_options(keys, clock)?);
+        let registry = registry.limits(limits);
+        Ok(match &personas.backup_folder {
+            Some(folder) => registry.backups(folder),
+            None => registry,
+        })
+    }
+
+    /// How every conversation's store is opened.
+    fn store_options(
+        &self,
+        keys: Vec<Arc<EncryptionKey>>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<StoreOptions> {
+        let mut keys = keys.into_iter();
+        let options = StoreOptions::new(keys.next().ok_or(Error::NoKey)?)
+            .clock(clock)
+            .retention(self.retention());
+        let mut options = keys.fold(options, StoreOptions::also_with);
+        // Where the key is found that this one is changed to while the store is open.
+        if !matches!(self.key, ConfiguredKey::Secret { .. }) {
+            options = options.key_file(self.key_file()?);
+        }
+        let options = options.key_file(self.next_key_file()?);
+        Ok(match self.redactor()? {
+            Some(redactor) => options.redactor(redactor),
+            None => options,
+        })
+    }
+
+    /// A conversation in the given store: the configured system prompt, the newest messages in blocks or, if the
+    /// conversation's settings or the configuration say so, those of a rolling window in steps, masking if it is on,
+    /// summaries of older messages when a prompt is nearly full, functions by which the model reads artifacts and what was
+    /// said earlier, long results of tools as artifacts, a budget that
+    /// leaves room for the answer, and with the feature `ollama` the configured model.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a server's address that is none.
+    pub fn conversation(
+        &self,
+        store: Arc<dyn ConversationStore>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Conversation> {
+        let model = &self.language_model;
+        let system = SystemPromptProvider::new(&model.system_prompt);
+        let scope = Arc::clone(store.scope());
+        let window = Duration::from_secs(self.context.window_seconds);
+        let history = self.history(&store, window);
+        let mut builder = PromptBuilder::new(system, scope, Arc::clone(&clock)).with(history);
+        if let Some(window) = model.num_ctx {
+            builder = builder.window(window as usize, model.num_predict.map(|most| most as usize));
+        }
+        if let Some(redactor) = self.redactor()? {
+            builder = builder.redactor(redactor);
+        }
+        if let Some(confidence) = self.context.min_confidence {
+            builder = builder.min_confidence(confidence);
+        }
+        let mut conversation = Conversation::new(store, builder, clock, self.context.last_n)
+            .window(window)
+            .refuse_when_busy(model.refuse_when_busy)
+            .with_memory_tools(self.memory_tools());
+        if let Some(share) = self.context.compact_at {
+            conversation = conversation.compact_at(share, IDLE);
+        }
+        if let Some(bytes) = self.context.long_result {
+            conversation = conversation.long_result(usize::try_from(bytes).unwrap_or(usize::MAX));
+        }
+        if let Some(answer) = model.num_predict {
+            conversation = conversation.answer_room(answer as usize);
+        }
+        #[cfg(feature = "ollama")]
+        {
+            let renderer = self.renderer(self.renderer_kind()).into();
+            conversation = conversation
+                .with_model(self.model()?, renderer)
+                .answer_limits(self.answer_limits());
+        }
+        Ok(conversation)
+    }
+
+    /// What gives a conversation its history.
+    fn history(
+        &self,
+        store: &Arc<dyn ConversationStore>,
+        window: Duration,
+    ) -> Arc<dyn ContextProvider> {
+        let rolling = RollingWindowProvider::new(Arc::clone(store)).window(window);
+        let unless_set = self.context.rolling_window;
+        if self.context.exact {
+            let newest = Arc::new(LastNContextProvider::new(Arc::clone(store)));
+            return Arc::new(rolling.where_set(unless_set, newest));
+        }
+        let newest = Arc::new(LastNContextProvider::in_blocks(Arc::clone(store)));
+        let history = Arc::new(rolling.in_steps().where_set(unless_set, newest));
+        Arc::new(PersonaHistoryProvider::new(Arc::clone(store), history))
+    }
+
+    fn memory_tools(&self) -> MemoryTools {
+        let context = &self.context;
+        MemoryTools::default()
+            .calls(context.memory_calls)
+            .bytes(context.memory_bytes)
+            .inline(context.inline_artifact)
+    }
+
+    /// The configured model server.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an address that is none, and those of [`api_key`](Self::api_key).
+    #[cfg(feature = "ollama")]
+    pub fn server(&self) -> Result<ModelServer> {
+        let (url, limits) = (&self.language_model.base_url, self.answer_limits());
+        let silence = Duration::from_secs(self.language_model.timeout_seconds.max(1));
+        if self.language_model.kind == ModelKind::Ollama {
+            return Ok(ModelServer::Ollama(Ollama::new(url, silence)?.answer_limits(limits)));
+        }
+        let server = OpenAi::new(url, silence)?.answer_limits(limits);
+        Ok(ModelServer::OpenAi(match self.api_key()? {
+            Some(key) => server.api_key(key)?,
+            None => server,
+        }))
+    }
+
+    /// The configured model on it.
+    ///
+    /// # Errors
+    /// Those of [`server`](Self::server).
+    #[cfg(feature = "ollama")]
+    pub fn model(&self) -> Result<Arc<dyn LanguageModel>> {
+        let (options, allow_cloud) = (self.model_options(), self.language_model.allow_cloud);
+        Ok(match self.server()? {
+            ModelServer::Ollama(server) => {
+                Arc::new(OllamaModel::new(server, options).allow_cloud(allow_cloud))
+            }
+            ModelServer::OpenAi(server) => {
+                Arc::new(OpenAiModel::new(server, options).allow_cloud(allow_cloud))
+            }
+        })
+    }
+
+    #[cfg(feature = "ollama")]
+    fn answer_limits(&self) -> AnswerLimits {
+        AnswerLimits {
+            bytes: self.language_model.max_answer_bytes,
+            calls: self.language_model.max_tool_calls,
+            time: Duration::from_secs(self.language_model.max_answer_seconds),
+        }
+    }
+
+    fn redactor(&self) -> Result<Option<Arc<dyn Redactor>>> {
+        Ok(match self.context.redact {
+            true => Some(Arc::new(ContactRedactor::new()?)),
+            false => None,
+        })
+    }
+
+    /// The form of request that the configured model is asked in.
+    pub fn renderer_kind(&self) -> RendererKind {
+        match self.language_model.kind {
+            ModelKind::Ollama => RendererKind::OllamaChat,
+            ModelKind::OpenAi => RendererKind::OpenAiChat,
+        }
+    }
+
+    /// The renderer for the configured model.
+    pub fn renderer(&self, kind: RendererKind) -> Box<dyn PromptRenderer> {
+        let options = self.model_options();
+        match kind {
+            RendererKind::OllamaChat => Box::new(OllamaChatRenderer::new(options)),
+            RendererKind::OllamaGenerate => Box::new(OllamaPromptRenderer::new(options)),
+            RendererKind::OpenAiChat => Box::new(OpenAiChatRenderer::new(options)),
+        }
+    }
+
+    fn model_options(&self) -> ModelOptions {
+        let model = &self.language_model;
+        let mut options = ModelOptions::new(&model.model);
+        options.num_ctx = model.num_ctx;
+        options.num_predict = model.num_predict;
+        options.temperature = model.temperature;
+        options.keep_alive = model.keep_alive.as_deref().map(KeepAlive::from);
+        options.think = model.think;
+        options.strict = model.strict;
+        options
+    }
+}

@@ -1,0 +1,100 @@
+//! Having a conversation forget.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use crate::conversation::Conversation;
+use crate::error::Result;
+use crate::store::{ForgetPlan, Forgotten, Profile, StoredMessage};
+
+impl Conversation {
+    /// The newest exchange: an utterance or note, and what followed it. Empty where nothing is kept.
+    ///
+    /// # Errors
+    /// What keeps the messages from being read.
+    pub async fn last_exchange(&self) -> Result<Vec<Arc<StoredMessage>>> {
+        let mut most = 64;
+        loop {
+            let tail = self.store().read_tail(most).await?.messages;
+            let is_all = tail.len() < most;
+            let tail = self.own(tail);
+            let start = tail.iter().rposition(|stored| stored.message.starts_exchange());
+            if start.is_some() || is_all {
+                // Where nobody has said anything yet, the newest message is all that can be meant.
+                let start = start.unwrap_or(tail.len().saturating_sub(1));
+                return Ok(tail.into_iter().skip(start).collect());
+            }
+            most = most.saturating_mul(4);
+        }
+    }
+
+    /// Those that were said in this thread.
+    pub(in crate::conversation) fn own(
+        &self,
+        mut messages: Vec<Arc<StoredMessage>>,
+    ) -> Vec<Arc<StoredMessage>> {
+        messages.retain(|stored| stored.message.thread_id == self.thread);
+        messages
+    }
+
+    /// Clears the context: later prompts hold nothing that was said up to now, in whatever thread. Nothing is deleted.
+    /// What was spoken in answer to the last utterance is kept first.
+    ///
+    /// # Errors
+    /// What keeps the settings from being written.
+    pub async fn clear(&self) -> Result<Arc<Profile>> {
+        let mut between = self.wait().await;
+        self.keep_unfinished(&mut between).await?;
+        between.request = None;
+        Ok(Arc::new(self.store().clear().await?))
+    }
+
+    /// Takes the last [`clear`](Self::clear) back, as [`Profile::undo_clear`] says. Returns whether there was one.
+    ///
+    /// # Errors
+    /// Those of [`ConversationStore::change_profile`](crate::ConversationStore::change_profile).
+    pub async fn undo_clear(&self) -> Result<bool> {
+        let mut between = self.wait().await;
+        if self.store().profile().await?.cleared.is_none() {
+            return Ok(false);
+        }
+        between.request = None;
+        self.store().change_profile(Box::new(|profile| _ = profile.undo_clear())).await?;
+        Ok(true)
+    }
+
+    /// Deletes messages by number for ever, once no turn goes on. What was spoken in answer to one of them and is not
+    /// kept yet goes with it.
+    ///
+    /// # Errors
+    /// Those of [`ConversationStore::forget`](crate::ConversationStore::forget).
+    pub async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
+        let mut between = self.wait().await;
+        let forgotten = self.store().forget(seqs).await?;
+        between.forget(&forgotten.plan.numbers().collect::<Vec<_>>());
+        Ok(forgotten)
+    }
+
+    /// The same for what a plan of the store announced, and nothing else.
+    ///
+    /// # Errors
+    /// Those of [`ConversationStore::forget_planned`](crate::ConversationStore::forget_planned).
+    pub async fn forget_planned(&self, plan: &ForgetPlan) -> Result<Forgotten> {
+        let mut between = self.wait().await;
+        let forgotten = self.store().forget_planned(plan).await?;
+        between.forget(&plan.numbers().collect::<Vec<_>>());
+        Ok(forgotten)
+    }
+
+    /// Deletes everything that was said and what was made of it, once no turn goes on. What was spoken and is not kept
+    /// yet goes with it.
+    ///
+    /// # Errors
+    /// Those of [`ConversationStore::forget_all`](crate::ConversationStore::forget_all).
+    pub async fn forget_all(&self) -> Result<Forgotten> {
+        let mut between = self.wait().await;
+        let forgotten = self.store().forget_all().await?;
+        between.forget(&forgotten.plan.numbers().collect::<Vec<_>>());
+        Ok(forgotten)
+    }
+}

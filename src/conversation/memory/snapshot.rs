@@ -1,0 +1,145 @@
+//! Saving a conversation's window, and bringing it back.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use zeroize::Zeroizing;
+
+use crate::context::rolling_window;
+use crate::conversation::Conversation;
+use crate::conversation::summary::writer::Task;
+use crate::error::{Error, Result};
+use crate::store::{Profile, RestoreThreads, SavedMessage, Snapshot, StoredMessage, lookup};
+
+const SUMMARIZE: Task = Task {
+    system: "You summarize conversations. Reply with two to four sentences and nothing else: what was talked about, \
+        what was decided or done, and what is still open.",
+    asked: "Summarize the conversation above.",
+    sentences: 4,
+    longest: 1000,
+};
+
+impl Conversation {
+    /// Saves what all threads said within the window, since the last clear, with a summary by the model. Clears
+    /// nothing. Where the model fails, or there is none, the summary says so, and the snapshot is saved all the same.
+    ///
+    /// # Errors
+    /// [`Error::NothingToSave`] if the window holds nothing; what keeps the messages from being read or the snapshot from
+    /// being written.
+    pub async fn save_snapshot(&self, description: Option<String>) -> Result<Snapshot> {
+        let profile = self.store.profile().await?;
+        let start = self.window_start(&profile);
+        let reading = self.store.read_times(start..Timestamp::MAX).await?;
+        let messages: Vec<_> =
+            reading.messages.into_iter().filter(|stored| !profile.hides(stored)).collect();
+        if messages.is_empty() {
+            return Err(Error::NothingToSave);
+        }
+        let now = self.clock.now().timestamp();
+        let start = profile.cleared.map_or(start, |cleared| start.max(cleared.at));
+        let saved = messages.iter().map(|m| SavedMessage::new(m.seq, m.message.clone()));
+        let mut snapshot = Snapshot::new(now, (start, now), saved.collect())?;
+        snapshot.description = description;
+        match self.summary(&messages).await {
+            Ok(Some(summary)) => snapshot.summary = String::clone(&summary),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "a snapshot has no summary"),
+        }
+        let id = snapshot.id.clone();
+        self.store.save_snapshot(snapshot).await?;
+        // What was forgotten meanwhile is not in it.
+        self.store.read_snapshot(&id).await?.ok_or(Error::NoSuchSnapshot { nearest: Vec::new() })
+    }
+
+    /// The snapshot of that id, or of the only one that begins so.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchSnapshot`] names those that are most like it.
+    pub async fn snapshot(&self, id: &str) -> Result<Snapshot> {
+        let profile = self.store.profile().await?;
+        let found = self.store.read_snapshot(meant(id, &profile)?).await?;
+        found.ok_or_else(|| no_such(id, &profile))
+    }
+
+    /// Brings a snapshot's messages back into the window, each into its own thread, so that the next turn there sees them:
+    /// said now, each telling in its metadata where it is from and when it was said. What a thread sees already is
+    /// not doubled. Where this conversation is in a thread, only what was said in that.
+    ///
+    /// # Errors
+    /// Those of [`snapshot`](Self::snapshot) and of appending.
+    pub async fn restore(&self, id: &str) -> Result<Vec<Arc<StoredMessage>>> {
+        self.bring_back(id, self.restored_threads()).await
+    }
+
+    /// The same, with all of it into one thread; `None` is what is said outside all threads.
+    ///
+    /// # Errors
+    /// Those of [`restore`](Self::restore).
+    pub async fn restore_into(
+        &self,
+        id: &str,
+        thread: Option<String>,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        self.bring_back(id, self.restored_threads().all_into(thread)).await
+    }
+
+    fn restored_threads(&self) -> RestoreThreads {
+        match &self.thread {
+            Some(thread) => RestoreThreads::default().only(thread),
+            None => RestoreThreads::default(),
+        }
+    }
+
+    async fn bring_back(
+        &self,
+        id: &str,
+        threads: RestoreThreads,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        let snapshot = self.snapshot(id).await?;
+        let mut between = self.wait().await;
+        self.keep_unfinished(&mut between).await?;
+        between.request = None;
+        let since = self.window_start(&*self.store.profile().await?);
+        self.store.restore(&snapshot.id, since, threads, self.clock.now()).await
+    }
+
+    /// Deletes a snapshot for ever.
+    ///
+    /// # Errors
+    /// Those of [`snapshot`](Self::snapshot), but for one that does not open.
+    pub async fn delete_snapshot(&self, id: &str) -> Result<String> {
+        let profile = self.store.profile().await?;
+        let id = meant(id, &profile)?;
+        match self.store.read_snapshot(id).await {
+            Ok(None) => return Err(no_such(id, &profile)),
+            // One that is damaged can go.
+            Ok(Some(_)) | Err(Error::Damaged { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        self.store.delete_snapshot(id).await?;
+        Ok(id.to_owned())
+    }
+
+    /// A few sentences about what was said last; `None` where nobody can write them.
+    async fn summary(&self, messages: &[Arc<StoredMessage>]) -> Result<Option<Zeroizing<String>>> {
+        if self.mind.is_none() || messages.is_empty() {
+            return Ok(None);
+        }
+        let room = self.room().await?;
+        let said = messages.iter().map(|stored| &stored.message);
+        Ok(Some(self.have_done(&SUMMARIZE, &self.newest_lines(said, room)).await?))
+    }
+
+    fn window_start(&self, profile: &Profile) -> Timestamp {
+        rolling_window::start(self.clock.now().timestamp(), profile.window(self.window), false)
+    }
+}
+
+/// The only id that begins so.
+fn meant<'a>(id: &str, profile: &'a Profile) -> Result<&'a str> {
+    lookup::only(id, profile.snapshots()).ok_or_else(|| no_such(id, profile))
+}
+
+fn no_such(id: &str, profile: &Profile) -> Error {
+    Error::NoSuchSnapshot { nearest: lookup::nearest(id, profile.snapshots()) }
+}

@@ -1,0 +1,320 @@
+//! Functions that a model may call to read what the conversation holds beyond its prompt. The conversation runs them
+//! itself, within its own scope and thread.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use crate::conversation::Conversation;
+use crate::conversation::search::{Hit, SearchOptions, search_in};
+use crate::error::{Error, Result};
+use crate::message::{ChatMessage, ChatRole, ToolCall};
+use crate::model::render::said_when;
+use crate::store::{ArtifactLines, StoredMessage, blocking, find_artifact};
+
+const READ_ARTIFACT: &str = "read_artifact";
+const SEARCH_MEMORY: &str = "search_memory";
+/// The most messages that a search gives.
+const HITS: usize = 8;
+/// How many of its words a message is given with at most, as a part of all bytes of a call.
+const PART: usize = 4;
+/// The fewest characters of an id by which a person may name an artifact to the model.
+const SHORTEST_ID: usize = 6;
+/// Estimated bytes of a token.
+const TOKEN: usize = 4;
+
+/// What a call that came together with calls of the host's functions is answered.
+pub(in crate::conversation) const ALONE: &str =
+    "This function was not run. Call it by itself, without other functions.";
+
+/// How much a model may read beyond its prompt.
+///
+/// A model that can call functions is offered `read_artifact(id, from, lines)` and `search_memory(words)`; a host's own
+/// functions must have other names. For other models, and where no calls are allowed, short artifacts that are text stand
+/// in the prompt with the note that refers to them, as long as that is in the history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryTools {
+    /// The most calls of one answer; 8 unless set. 0 offers no functions.
+    pub calls: usize,
+    /// The most bytes that one call gives; 8 KiB unless set. All calls of an answer together give at most a third of the
+    /// model's window, and one of them half of that.
+    pub bytes: usize,
+    /// The most bytes of an artifact that stands in the prompt of a model without functions; 4 KiB unless set, and never
+    /// more than an eighth of the prompt. 0 puts none there.
+    pub inline: usize,
+}
+
+impl Default for MemoryTools {
+    fn default() -> Self {
+        Self { calls: 8, bytes: 8 << 10, inline: 4 << 10 }
+    }
+}
+
+impl MemoryTools {
+    /// The most calls of one answer.
+    #[must_use]
+    pub fn calls(mut self, calls: usize) -> Self {
+        self.calls = calls;
+        self
+    }
+
+    /// The most bytes that one call gives.
+    #[must_use]
+    pub fn bytes(mut self, bytes: usize) -> Self {
+        self.bytes = bytes;
+        self
+    }
+
+    /// The most bytes of an artifact that stands in the prompt of a model without functions.
+    #[must_use]
+    pub fn inline(mut self, bytes: usize) -> Self {
+        self.inline = bytes;
+        self
+    }
+
+    /// Whether a function is one of these.
+    pub(in crate::conversation) fn has(&self, call: &ToolCall) -> bool {
+        self.calls > 0 && [READ_ARTIFACT, SEARCH_MEMORY].contains(&call.name.as_str())
+    }
+
+    /// How many bytes the next call may give, of an answer that was given so many.
+    pub(in crate::conversation) fn room(&self, window: Option<u32>, given: usize) -> usize {
+        let Some(window) = window else { return self.bytes };
+        let all = window as usize * TOKEN / 3;
+        self.bytes.min(all / 2).min(all.saturating_sub(given))
+    }
+}
+
+/// The functions as every request describes them, always the same.
+pub(in crate::conversation) fn definitions() -> Vec<Value> {
+    let function = |name: &str, about: &str, needed: &str, arguments: Value| {
+        json!({ "type": "function", "function": {
+            "name": name,
+            "description": about,
+            "parameters": { "type": "object", "properties": arguments, "required": [needed] },
+        }})
+    };
+    vec![
+        function(
+            READ_ARTIFACT,
+            "Reads lines of a text that a message refers to as artifact://ID.",
+            "id",
+            json!({
+                "id": { "type": "string", "description": "the ID behind artifact://" },
+                "from": { "type": "integer", "description": "the first line; 1 unless given" },
+                "lines": { "type": "integer", "description": "how many; as many as fit unless given" },
+            }),
+        ),
+        function(
+            SEARCH_MEMORY,
+            "Finds what was said earlier in this conversation and is not shown here.",
+            "words",
+            json!({ "words": { "type": "string", "description": "a few words that were said" } }),
+        ),
+    ]
+}
+
+/// What came of a call.
+pub(in crate::conversation) struct Looked {
+    /// What the model is told.
+    pub(in crate::conversation) told: String,
+    /// What is kept of it: nobody's words a second time, so that forgetting them leaves no copy.
+    pub(in crate::conversation) kept: String,
+}
+
+impl From<String> for Looked {
+    fn from(words: String) -> Self {
+        Self { kept: words.clone(), told: words }
+    }
+}
+
+/// What a call may see.
+pub(in crate::conversation) struct Sight<'a> {
+    /// The number of the utterance that is answered, if it is kept.
+    pub(in crate::conversation) utterance: Option<u64>,
+    /// What the model was told in this turn. It may open what that names.
+    pub(in crate::conversation) request: &'a str,
+    /// The most bytes to give.
+    pub(in crate::conversation) most: usize,
+}
+
+impl Conversation {
+    /// Runs a function that the model called. What is wrong with the call is told to the model.
+    pub(in crate::conversation) async fn look_up(
+        &self,
+        call: &ToolCall,
+        sight: &Sight<'_>,
+    ) -> Looked {
+        let arguments = Arguments::of(&call.arguments);
+        let looked = match call.name.as_str() {
+            READ_ARTIFACT => self.read_artifact(&arguments, sight).await,
+            _ => self.search_memory(&arguments, sight).await,
+        };
+        looked.unwrap_or_else(|error| {
+            tracing::warn!(%error, "a function of the conversation failed");
+            "It cannot be read.".to_owned().into()
+        })
+    }
+
+    async fn read_artifact(&self, arguments: &Arguments, sight: &Sight<'_>) -> Result<Looked> {
+        let given = arguments.text("id");
+        let (Some(given), Ok(from), Ok(lines)) =
+            (given, arguments.number("from"), arguments.number("lines"))
+        else {
+            let usage = "Give `id` as a text, and `from` and `lines` as whole numbers from 1.";
+            return Ok(usage.to_owned().into());
+        };
+        let given = given.trim().trim_start_matches("artifact://");
+        let none = || Looked::from("No artifact of that id is referred to here.".to_owned());
+        let id = match find_artifact(&*self.store, given).await {
+            Ok(id) => id,
+            Err(Error::NoSuchArtifact { .. }) => return Ok(none()),
+            Err(error) => return Err(error),
+        };
+        let is_named = given.chars().count() >= SHORTEST_ID && sight.request.contains(given);
+        if !is_named && !sight.request.contains(&id) {
+            return Ok(none());
+        }
+        let Some(contents) = self.store.open_artifact(&id).await? else { return Ok(none()) };
+        let about =
+            contents.artifact().description().split_whitespace().collect::<Vec<_>>().join(" ");
+        if !contents.artifact().is_text() {
+            return Ok(format!("{about} is no text.").into());
+        }
+        let reference = contents.artifact().reference();
+        let (from, lines) = (from.unwrap_or(1), lines.unwrap_or(u64::MAX));
+        let most = sight.most.saturating_sub(about.len() + 128);
+        let place = reference.clone();
+        let found = blocking(move || {
+            contents.lines(from, lines, most).map_err(|e| Error::io("read it", place, e))
+        });
+        let ArtifactLines { text, first, last, is_cut, has_more, .. } = found.await?;
+        if text.is_empty() {
+            return Ok(format!("{about} has no line {first}, or there is no room for more.").into());
+        }
+        let told = match (is_cut, has_more) {
+            (true, _) => format!("\n(Line {last} is longer than what fits, and cut here.)"),
+            (_, true) => format!("\n(There is more from line {} on.)", last + 1),
+            _ => String::new(),
+        };
+        Ok(Looked {
+            told: format!("{about}, lines {first} to {last}:\n{}{told}", text.as_str()),
+            kept: format!("(Read lines {first} to {last} of {about}: {reference})"),
+        })
+    }
+
+    async fn search_memory(&self, arguments: &Arguments, sight: &Sight<'_>) -> Result<Looked> {
+        let words = arguments.text("words").filter(|words| !words.trim().is_empty());
+        let Some(words) = words else {
+            return Ok("Give `words` as a text.".to_owned().into());
+        };
+        let hits = self.recall(&words, HITS, sight.utterance).await?;
+        let mut told = Zeroizing::new(String::with_capacity(sight.most + 64));
+        let mut numbers = Vec::new();
+        for hit in &hits {
+            let line = line(&hit.stored.message, sight.most / PART);
+            if told.len() + line.len() > sight.most {
+                break;
+            }
+            told.push_str(&line);
+            numbers.push(hit.stored.seq.to_string());
+        }
+        if numbers.is_empty() {
+            return Ok("Nothing that was said has any of these words.".to_owned().into());
+        }
+        Ok(Looked {
+            told: told.to_string(),
+            kept: format!("(Found what was said in the messages {})", numbers.join(", ")),
+        })
+    }
+
+    /// What was said that has any of these words, the best first, of what a prompt might hold: nothing that was cleared,
+    /// taken out, is over or was hardly understood, and nothing of another thread.
+    async fn recall(&self, words: &str, most: usize, utterance: Option<u64>) -> Result<Vec<Hit>> {
+        let profile = self.store.profile().await?;
+        let now = self.clock.now().timestamp();
+        let after = self.builder.started_after();
+        let least = self.builder.least_confidence();
+        let is_doubted = |message: &ChatMessage| {
+            message.confidence().zip(least).is_some_and(|(confidence, least)| confidence < least)
+        };
+        let may_see = |stored: &StoredMessage| {
+            let message = &stored.message;
+            stored.seq > after
+                && utterance.is_none_or(|utterance| stored.seq < utterance)
+                && message.role != ChatRole::Tool
+                && message.thread_id == self.thread
+                && !message.has_expired(now)
+                && !profile.hides(stored)
+                && !profile.is_pruned(stored.seq)
+        };
+        // What was said in answer to something doubtful is known by what stands before it.
+        let before = if least.is_some() { HITS } else { 0 };
+        let options = SearchOptions::new(most * PART).any(true).around(before);
+        let mut hits = search_in(&*self.store, words, &options, may_see).await?.hits;
+        hits.retain(|hit| {
+            let newest_first = hit.before.iter().rev().map(|stored| &stored.message);
+            let asked = std::iter::once(&hit.stored.message).chain(newest_first);
+            !asked.into_iter().find(|message| message.starts_exchange()).is_some_and(is_doubted)
+        });
+        hits.truncate(most);
+        Ok(hits)
+    }
+}
+
+/// A message in a line, no longer than so many bytes of its words.
+fn line(message: &ChatMessage, most: usize) -> String {
+    let from = match (message.role, message.speaker()) {
+        (ChatRole::User, Some(speaker)) => speaker,
+        (ChatRole::System, _) => "note",
+        (role, _) => role.as_str(),
+    };
+    let mut words = message.content.split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.len() > most {
+        let end = (0..=most).rev().find(|end| words.is_char_boundary(*end));
+        words.truncate(end.unwrap_or(0));
+        words.push('…');
+    }
+    let mut line = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(line, "- {}, {from}: {words}", said_when(message));
+    line
+}
+
+/// What a model gave a function. Some give numbers as texts, and some everything as one text.
+struct Arguments(Value);
+
+impl Arguments {
+    fn of(given: &Value) -> Self {
+        let parsed = given.as_str().and_then(|text| serde_json::from_str(text).ok());
+        Self(parsed.unwrap_or_else(|| given.clone()))
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        match self.0.get(name)? {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Array(words) => {
+                let words: Option<Vec<_>> = words.iter().map(Value::as_str).collect();
+                words.map(|words| words.join(" "))
+            }
+            _ => None,
+        }
+    }
+
+    /// A number from 1, if one is given.
+    fn number(&self, name: &str) -> std::result::Result<Option<u64>, ()> {
+        let number = match self.0.get(name) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::String(text)) => text.trim().parse().ok(),
+            Some(Value::Number(number)) => {
+                let whole = number.as_f64().filter(|number| number.fract() == 0.0);
+                number.as_u64().or_else(|| whole.and_then(|whole| format!("{whole}").parse().ok()))
+            }
+            Some(_) => None,
+        };
+        number.filter(|number| *number > 0).map(Some).ok_or(())
+    }
+}

@@ -1,0 +1,269 @@
+//! Having a summary stand for what was said long ago.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use tokio::sync::watch;
+use zeroize::Zeroizing;
+
+use crate::context::blocks;
+use crate::conversation::Conversation;
+use crate::conversation::summary::writer::Task;
+use crate::error::{ModelFailure, Result};
+use crate::prompt::Receipt;
+use crate::store::{Compaction, Profile, StoredMessage};
+
+const COMPACT: Task = Task {
+    system: "You keep the memory of a voice assistant. You are given part of a conversation. Reply with a summary of \
+        it, in at most ten short sentences and nothing else. Keep names, numbers, dates, wishes, promises and \
+        whatever is still open; leave out greetings and small talk.",
+    asked: "Summarize what was said above in a few short sentences.",
+    sentences: 12,
+    longest: 2400,
+};
+
+const SHORTEN: Task = Task {
+    system: "You keep the memory of a voice assistant. You are given its notes, the oldest first. Reply with shorter \
+        notes, in at most ten short sentences and nothing else. Keep names, numbers, dates, wishes, promises and \
+        whatever is still open; where notes contradict each other, the later one holds.",
+    asked: "Write the notes above anew, in fewer words.",
+    sentences: 16,
+    longest: 2400,
+};
+
+/// How far back a compaction reaches at most, in messages.
+const FARTHEST: usize = 1 << 14;
+/// How often a step is tried again because something was forgotten or cleared meanwhile.
+const ATTEMPTS: usize = 3;
+/// The longest summary that is not made shorter, as a share of the room for a request and in tokens.
+const SUMMARY_SHARE: usize = 4;
+const LONGEST_SUMMARY: usize = 1024;
+/// A summary is refused that keeps less than one token of so many, up to so many: a model too small for the task, which
+/// only greets back, must not have everything forgotten.
+const SAID_SHARE: usize = 64;
+const NOTES_SHARE: usize = 16;
+const ENOUGH: usize = 32;
+
+/// What a compaction came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Compacted {
+    /// For how many messages the summary stands now that it did not stand for before.
+    pub messages: usize,
+    /// Estimated tokens of these.
+    pub tokens_before: usize,
+    /// Estimated tokens of the summary; 0 where there is none.
+    pub tokens_after: usize,
+    /// How many requests it took.
+    pub requests: usize,
+    /// Whether a turn began meanwhile, so that not all of it was done. The next one goes on.
+    pub interrupted: bool,
+}
+
+impl Conversation {
+    /// Has the model summarize what was said in this thread before the newest `keep` messages. The summary stands in the
+    /// prompt in their place from then on; they stay stored, and [`uncompact`](Self::uncompact) brings them back. A
+    /// later compaction goes on from it, so that each message is read once. Where there is more than one request can
+    /// hold, it goes step by step, and each step is kept. What is more than 16,384 messages back is left out.
+    ///
+    /// A turn that begins meanwhile takes the model back: what was done until then is kept.
+    ///
+    /// # Errors
+    /// [`Error::NoModel`](crate::Error::NoModel), and those of the model; what has been summarized before stays, and
+    /// nothing else changes.
+    pub async fn compact(&self, keep: usize) -> Result<Compacted> {
+        self.mind()?;
+        let mut began = self.turns.subscribe();
+        // The turn that goes on has the model.
+        drop(self.wait().await);
+        began.mark_unchanged();
+        self.compact_until(keep, began).await
+    }
+
+    /// Takes this thread's last summary back, so that the messages themselves are context again. Whether there was one.
+    ///
+    /// # Errors
+    /// What keeps the settings from being written.
+    pub async fn uncompact(&self) -> Result<bool> {
+        let mut between = self.wait().await;
+        between.request = None;
+        self.store.uncompact(self.thread.clone()).await
+    }
+
+    /// Whether a prompt was long enough for older messages to be summarized. Those of a context never are unasked: a
+    /// summary would stand behind its personality, and change the head of every prompt.
+    pub(in crate::conversation) fn is_filled(&self, receipt: &Receipt) -> bool {
+        receipt.history_limit.is_none()
+            && self.compact_at.is_some_and(|(share, _)| receipt.is_filled(share))
+    }
+
+    /// Compacts in the background, unless a turn begins first. What goes wrong is tried again after the next turn.
+    pub(in crate::conversation) fn compact_when_idle(&self) {
+        let Some((_, idle)) = self.compact_at else { return };
+        let mut began = self.turns.subscribe();
+        let conversation = self.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = began.changed() => return,
+                () = tokio::time::sleep(idle) => {}
+            }
+            match conversation.compact_until(conversation.last_n, began).await {
+                Ok(Compacted { messages: 0, .. }) => {}
+                Ok(compacted) => {
+                    tracing::info!(messages = compacted.messages, "summarized older messages");
+                    // The prompt begins otherwise now.
+                    drop(conversation.prepare().await);
+                }
+                Err(error) => tracing::warn!(%error, "could not summarize older messages"),
+            }
+        });
+    }
+
+    /// Compacts until a turn begins.
+    async fn compact_until(
+        &self,
+        keep: usize,
+        mut began: watch::Receiver<u64>,
+    ) -> Result<Compacted> {
+        let mut done = Compacted::default();
+        let room = self.room().await?;
+        let mut failed = 0;
+        loop {
+            let profile = self.store.profile().await?;
+            let before = profile.compaction(self.thread.as_deref()).cloned();
+            let older = self.older(&profile, keep).await?;
+            let step = self.step(&older, room);
+            let (Some(last), false) = (step.taken.last(), profile.is_unknown) else { break };
+            let told = self.summarize(before.as_ref(), &step, room);
+            let (text, requests) = tokio::select! {
+                biased;
+                _ = began.changed() => {
+                    done.interrupted = true;
+                    break;
+                }
+                told = told => told?,
+            };
+            done.requests += requests;
+            let mut of = before.as_ref().map(|before| before.of().clone()).unwrap_or_default();
+            of.extend(step.taken.iter().map(|stored| stored.seq..=stored.seq));
+            let now = self.clock.now().timestamp();
+            let tokens = self.builder.bounds().rates.estimate(&text);
+            let times = (now, last.ordered_at());
+            let summary = Compaction::new(self.thread.clone(), times, of, String::clone(&text));
+            // Steps of one compaction are taken back together.
+            let goes_on = done.messages > 0;
+            if self.store.compact(summary, before, goes_on).await? {
+                done.messages += step.taken.len();
+                done.tokens_before += step.tokens;
+                done.tokens_after = tokens;
+            } else {
+                failed += 1;
+                if failed == ATTEMPTS {
+                    break;
+                }
+            }
+        }
+        if done.messages > 0 {
+            let between = Arc::clone(&self.between);
+            if let Ok(mut between) = between.try_lock_owned() {
+                between.request = None;
+            }
+        }
+        Ok(done)
+    }
+
+    /// A summary of more: what it said before, and what these messages say, made shorter where both are long. What is
+    /// known is not written anew with each step, since every time something of it gets lost. And how many requests it took.
+    async fn summarize(
+        &self,
+        before: Option<&Compaction>,
+        step: &Step,
+        room: usize,
+    ) -> Result<(Zeroizing<String>, usize)> {
+        let rates = &self.builder.bounds().rates;
+        let said = self.have_done(&COMPACT, &step.lines).await?;
+        self.check_kept(&said, &step.lines, SAID_SHARE)?;
+        let Some(before) = before else { return Ok((said, 1)) };
+        let both = Zeroizing::new(format!("{}\n{}", before.text, *said));
+        if rates.estimate(&both) <= (room / SUMMARY_SHARE).min(LONGEST_SUMMARY) {
+            return Ok((both, 1));
+        }
+        let short = self.have_done(&SHORTEN, &both).await?;
+        self.check_kept(&short, &both, NOTES_SHARE)?;
+        Ok((short, 2))
+    }
+
+    /// Refuses a summary that keeps next to nothing of what it was made of.
+    fn check_kept(&self, summary: &str, of: &str, share: usize) -> Result<()> {
+        let rates = &self.builder.bounds().rates;
+        if rates.estimate(summary) < (rates.estimate(of) / share).min(ENOUGH) {
+            return Err(self.mind()?.failed(ModelFailure::TooShort));
+        }
+        Ok(())
+    }
+
+    /// What is context in this thread, without what a summary stands for.
+    pub(in crate::conversation) async fn in_context(
+        &self,
+        profile: &Profile,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        let summary = profile.compaction(self.thread.as_deref());
+        let mut messages = self.own(self.store.read_tail(FARTHEST).await?.messages);
+        let now = self.clock.now().timestamp();
+        messages.retain(|stored| {
+            !profile.hides(stored)
+                && !profile.is_pruned(stored.seq)
+                && !stored.message.has_expired(now)
+                && stored.seq > self.builder.started_after()
+                && !summary.is_some_and(|summary| summary.replaces(stored))
+        });
+        Ok(messages)
+    }
+
+    /// The messages that a summary may stand for: those of the context before the newest ones, whole exchanges of which
+    /// are left.
+    async fn older(&self, profile: &Profile, keep: usize) -> Result<Vec<Arc<StoredMessage>>> {
+        let mut messages = self.in_context(profile).await?;
+        let newest = messages.len().saturating_sub(keep);
+        let starts = |stored: &Arc<StoredMessage>| stored.message.starts_exchange();
+        let end = match messages.get(newest) {
+            None => messages.len(),
+            Some(_) => messages.iter().take(newest + 1).rposition(starts).unwrap_or(0),
+        };
+        messages.truncate(end);
+        Ok(messages)
+    }
+
+    /// The oldest of the messages, as many as one request holds, and their words.
+    fn step(&self, older: &[Arc<StoredMessage>], room: usize) -> Step {
+        let rates = &self.builder.bounds().rates;
+        let mut step = Step::default();
+        let mut left = room;
+        let mut lines = Vec::new();
+        for stored in older {
+            let (line, cost) = self.line(&stored.message, room);
+            if cost > left && !lines.is_empty() {
+                break;
+            }
+            left = left.saturating_sub(cost);
+            step.tokens += rates.estimate_message(&stored.message);
+            step.taken.push(Arc::clone(stored));
+            lines.push(line);
+        }
+        // Results stay with the calls that they answer.
+        let whole = blocks::whole_to(step.taken.iter().map(|stored| &stored.message), older.len());
+        lines.truncate(whole);
+        step.taken.truncate(whole);
+        step.lines = lines.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n").into();
+        step
+    }
+}
+
+/// What one request is about.
+#[derive(Default)]
+struct Step {
+    taken: Vec<Arc<StoredMessage>>,
+    lines: Zeroizing<String>,
+    tokens: usize,
+}

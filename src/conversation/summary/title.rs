@@ -1,0 +1,59 @@
+//! What a conversation is called.
+
+use crate::conversation::Conversation;
+use crate::conversation::summary::writer::Task;
+use crate::error::{Error, Result};
+use crate::store::Profile;
+
+const TITLE: Task = Task {
+    system: "You name conversations. Reply with a title of two to six words and nothing else: no quotation marks, no \
+        full stop.",
+    asked: "Name the conversation above.",
+    sentences: 1,
+    longest: 80,
+};
+
+/// How many of the newest messages the title is made of at most.
+const LOOKED_AT: usize = 64;
+
+impl Conversation {
+    /// Has the model propose a title from what was said last, and keeps it. It goes again when any message is
+    /// forgotten, since it may be about that.
+    ///
+    /// # Errors
+    /// [`Error::NoModel`], those of the model, and [`Error::NothingToRetry`] where nothing was said.
+    pub async fn propose_title(&self) -> Result<String> {
+        let profile = self.store.profile().await?;
+        let mut messages = self.store.read_tail(LOOKED_AT).await?.messages;
+        let now = self.clock.now().timestamp();
+        messages.retain(|stored| {
+            !profile.hides(stored)
+                && !profile.is_pruned(stored.seq)
+                && !stored.message.has_expired(now)
+        });
+        if messages.is_empty() {
+            return Err(Error::NothingToRetry);
+        }
+        let room = self.room().await?;
+        let lines = self.newest_lines(messages.iter().map(|stored| &stored.message), room);
+        let words = self.have_done(&TITLE, &lines).await?;
+        let one_line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        let title = one_line.trim_matches(|c: char| "\"'“”„«».*#".contains(c)).trim().to_owned();
+        let kept = title.clone();
+        self.store.change_profile(Box::new(move |profile| profile.propose(kept))).await?;
+        // What is forgotten from now on takes the title with it; what was forgotten meanwhile did not find it.
+        let there = self.store.read_tail(LOOKED_AT * 2).await?.messages;
+        let is_there = |seq| there.iter().any(|stored| stored.seq == seq);
+        if !messages.iter().all(|stored| is_there(stored.seq)) {
+            let made = title.clone();
+            let take_back = move |profile: &mut Profile| {
+                if profile.title_is_proposed && profile.title.as_ref() == Some(&made) {
+                    profile.rename(None);
+                }
+            };
+            self.store.change_profile(Box::new(take_back)).await?;
+            return Err(Error::NothingToRetry);
+        }
+        Ok(title)
+    }
+}

@@ -1,0 +1,93 @@
+//! Keeping answers: only while the utterance that they answer is there.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::conversation::Conversation;
+use crate::conversation::turn::state::Spoken;
+use crate::error::{Error, Result};
+use crate::message::{ChatMessage, ChatRole};
+use crate::model::render::Stamps;
+use crate::store::StoredMessage;
+
+/// The utterance that a host with a model of its own has heard last, until an answer to it is kept.
+#[derive(Clone, Default)]
+pub(in crate::conversation) struct LastHeard(Arc<Mutex<Option<Arc<StoredMessage>>>>);
+
+impl LastHeard {
+    pub(in crate::conversation) fn set(&self, heard: Option<Arc<StoredMessage>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = heard;
+    }
+
+    fn get(&self) -> Option<Arc<StoredMessage>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl fmt::Debug for LastHeard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LastHeard")
+    }
+}
+
+impl Conversation {
+    /// Keeps the whole reply of a host's own model to the utterance that was [heard](Self::hear) last. A reply without
+    /// such an utterance, or a second one to it, is kept as well: an assistant may speak by itself. Time stamps at its
+    /// beginning, as the renderers write them before what people say, are left out.
+    ///
+    /// # Errors
+    /// [`Error::UtteranceForgotten`] if the utterance was forgotten meanwhile; the reply is not kept then. Those of
+    /// [`append_message`](crate::ConversationStore::append_message).
+    pub async fn keep(&self, reply: impl Into<String>) -> Result<Arc<StoredMessage>> {
+        self.keep_last(self.message(ChatRole::Assistant, reply)).await
+    }
+
+    /// [`keep`](Self::keep) for a reply that was interrupted: what was spoken of it, marked as cut off. `None` if that
+    /// is nothing.
+    ///
+    /// # Errors
+    /// Those of [`keep`](Self::keep).
+    pub async fn keep_cut_off(
+        &self,
+        spoken: impl Into<String>,
+    ) -> Result<Option<Arc<StoredMessage>>> {
+        match Spoken::part(spoken.into(), "interrupted").message(self) {
+            Some(spoken) => self.keep_last(spoken).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Keeps the answer to an utterance, for hosts that answer several at once.
+    ///
+    /// # Errors
+    /// Those of [`keep`](Self::keep), and [`Error::InvalidMessage`] for a message that is not an assistant's.
+    pub async fn keep_answer(
+        &self,
+        utterance: &StoredMessage,
+        mut answer: ChatMessage,
+    ) -> Result<Arc<StoredMessage>> {
+        if answer.role != ChatRole::Assistant {
+            return Err(Error::InvalidMessage {
+                reason: "an answer has the role of the assistant",
+            });
+        }
+        // A model that a host asks itself may write time stamps too.
+        let stamps = Stamps::naming([&utterance.message].into_iter());
+        stamps.remove_from(&mut answer.content);
+        let stored = self.store.append_answers(vec![answer], utterance).await?;
+        stored.into_iter().next().ok_or(Error::ShuttingDown)
+    }
+
+    async fn keep_last(&self, mut reply: ChatMessage) -> Result<Arc<StoredMessage>> {
+        let Some(utterance) = self.heard.get() else {
+            Stamps::naming(std::iter::empty()).remove_from(&mut reply.content);
+            return self.store.append_message(reply).await;
+        };
+        let kept = self.keep_answer(&utterance, reply).await;
+        // Anything else may succeed when it is tried again.
+        if matches!(kept, Ok(_) | Err(Error::UtteranceForgotten)) {
+            self.heard.set(None);
+        }
+        kept
+    }
+}

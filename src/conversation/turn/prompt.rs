@@ -1,0 +1,76 @@
+//! Building a turn's prompt within the model's window.
+
+use crate::context::ContextMessage;
+use crate::context::tokens::TokenRates;
+use crate::conversation::Conversation;
+use crate::conversation::memory::tools;
+use crate::conversation::turn::state::Between;
+use crate::error::Result;
+use crate::model::ModelLimits;
+use crate::prompt::{Bounds, Prompt, Receipt, Turn};
+
+/// What is asked: an utterance, and what its turn has brought since.
+type Asked<'a> = (&'a Turn, &'a [ContextMessage]);
+
+impl Between {
+    /// The prompt, measured by what was learnt of the model, as far as that is in use.
+    pub(in crate::conversation) async fn prompt(
+        &mut self,
+        conversation: &Conversation,
+        model: &str,
+        limits: &ModelLimits,
+        asked: Asked<'_>,
+    ) -> Result<(Prompt, Receipt)> {
+        self.gauge.read(&*conversation.store).await;
+        let built = build(conversation, asked, &self.bounds(conversation, model, limits)).await?;
+        if !self.gauge.starts(model, built.1.start()) {
+            return Ok(built);
+        }
+        let built = build(conversation, asked, &self.bounds(conversation, model, limits)).await?;
+        self.gauge.started(model, built.1.start());
+        Ok(built)
+    }
+
+    /// The prompt within another budget, where the usual one turned out to be too long.
+    pub(in crate::conversation) async fn shorter_prompt(
+        &mut self,
+        conversation: &Conversation,
+        model: &str,
+        limits: &ModelLimits,
+        budget: usize,
+        asked: Asked<'_>,
+    ) -> Result<(Prompt, Receipt)> {
+        let mut bounds = self.bounds(conversation, model, limits);
+        bounds.budget = Some(budget);
+        bounds.window = None;
+        build(conversation, asked, &bounds).await
+    }
+
+    /// The part of the model's window that is the prompt's, and how the model may read what the prompt does not hold.
+    fn bounds(&mut self, conversation: &Conversation, model: &str, limits: &ModelLimits) -> Bounds {
+        let mut bounds = conversation.builder.bounds().clone();
+        let learnt = self.gauge.rates(model);
+        if learnt != TokenRates::default() {
+            bounds.rates = learnt;
+        }
+        bounds.answer = conversation.answer_room.or(bounds.answer);
+        let windows = bounds.window.into_iter().chain(limits.window.map(|window| window as usize));
+        bounds.window = windows.min();
+        match conversation.memory {
+            Some(memory) if limits.tools && memory.calls > 0 => {
+                bounds.tools = tools::definitions();
+            }
+            Some(memory) => bounds.inline = memory.inline,
+            None => {}
+        }
+        bounds
+    }
+}
+
+async fn build(
+    conversation: &Conversation,
+    (turn, since): Asked<'_>,
+    bounds: &Bounds,
+) -> Result<(Prompt, Receipt)> {
+    conversation.builder.build_within(turn, since, conversation.last_n, bounds).await
+}

@@ -1,0 +1,381 @@
+//! The ways to begin a turn with the model, and to end the conversation.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::OwnedMutexGuard;
+
+use super::task::Task;
+use crate::context::ContextMessage;
+use crate::conversation::memory::tools::ALONE;
+use crate::conversation::turn::answer::{Answer, Kept};
+use crate::conversation::turn::state::{Between, Spoken, Unfinished, Waiting};
+use crate::conversation::{Conversation, Mind};
+use crate::error::{Error, Result, joined};
+use crate::message::{ARTIFACT, ChatMessage, ChatRole, TOOL, ToolCall};
+use crate::prompt::Turn;
+use crate::store::StoredMessage;
+
+/// How many messages are looked at to find an utterance and what followed it.
+const A_LONG_EXCHANGE: usize = 256;
+
+impl Conversation {
+    /// Keeps what someone said just now, and has the model answer it.
+    ///
+    /// # Errors
+    /// Those of [`ConversationStore::append_message`](crate::ConversationStore::append_message), [`Error::NoModel`],
+    /// [`Error::TurnInProgress`], and [`Error::InvalidMessage`] where there are no words; the utterance is not kept
+    /// then. What goes wrong later comes through the answer, and the utterance is kept. If it was forgotten before the
+    /// answer is at its end, the answer ends with [`Error::UtteranceForgotten`] and is not kept.
+    pub async fn ask(&self, text: impl Into<String>) -> Result<Answer> {
+        self.ask_message(self.message(ChatRole::User, text)).await
+    }
+
+    /// [`ask`](Self::ask) for an utterance with metadata, such as who spoke.
+    ///
+    /// # Errors
+    /// Those of [`ask`](Self::ask), and [`Error::InvalidMessage`] for a message that is not a user's.
+    pub async fn ask_message(&self, message: ChatMessage) -> Result<Answer> {
+        let message = with_words(self.utterance(message)?)?;
+        let mut between = self.begin().await?;
+        self.keep_unfinished(&mut between).await?;
+        let stored = self.store.append_message(message).await?;
+        self.answer(between, Waiting::new(Turn::Stored(stored), Vec::new()))
+    }
+
+    /// [`ask`](Self::ask) for a client that may be trying again: if the newest message is this very utterance, said within
+    /// that time and without an answer, it is answered, and not kept twice.
+    ///
+    /// # Errors
+    /// Those of [`ask`](Self::ask).
+    pub async fn ask_once(&self, text: impl Into<String>, within: Duration) -> Result<Answer> {
+        let message = with_words(self.utterance(self.message(ChatRole::User, text))?)?;
+        let mut between = self.begin().await?;
+        let repeated = self.repeated(&message, within).await?;
+        let waits = |waiting: &mut Waiting, seq| matches!(&waiting.turn, Turn::Stored(stored) if stored.seq == seq);
+        if let Some(repeated) = &repeated
+            && let Some(waiting) = between.waiting.take_if(|waiting| waits(waiting, repeated.seq))
+        {
+            return self.answer(between, waiting);
+        }
+        self.keep_unfinished(&mut between).await?;
+        let stored = match repeated {
+            Some(stored) => stored,
+            None => self.store.append_message(message).await?,
+        };
+        self.answer(between, Waiting::new(Turn::Stored(stored), Vec::new()))
+    }
+
+    /// The newest message, if it is this very utterance, said within that time and without an answer.
+    pub(in crate::conversation) async fn repeated(
+        &self,
+        message: &ChatMessage,
+        within: Duration,
+    ) -> Result<Option<Arc<StoredMessage>>> {
+        let newest = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages).pop();
+        let masked = self.builder.masked(message.clone());
+        let is_same = |said: &ChatMessage| {
+            let age = message.timestamp.duration_since(said.timestamp).unsigned_abs();
+            let is_alike = said.content == message.content || said.content == masked.content;
+            said.role == ChatRole::User && is_alike && age <= within
+        };
+        match newest.filter(|newest| is_same(&newest.message)) {
+            Some(newest) if !self.is_over(&newest).await? => Ok(Some(newest)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Has the model answer an utterance, and keeps neither of them.
+    ///
+    /// # Errors
+    /// Those of [`ask_message`](Self::ask_message).
+    pub async fn ask_off_record(&self, message: ChatMessage) -> Result<Answer> {
+        let message = with_words(self.utterance(message)?)?;
+        let mut between = self.begin().await?;
+        self.keep_unfinished(&mut between).await?;
+        self.answer(between, Waiting::new(message.into(), Vec::new()))
+    }
+
+    /// Asks again what has found no answer, without keeping it twice: the last turn's utterance if it failed or was
+    /// interrupted, or else the newest one that is kept without a whole answer.
+    ///
+    /// # Errors
+    /// [`Error::NothingToRetry`] where there is none.
+    pub async fn retry(&self) -> Result<Answer> {
+        let mut between = self.begin().await?;
+        self.drop_forgotten(&mut between).await;
+        if let Some(Waiting { turn: Turn::Stored(stored), .. }) = &between.waiting
+            && self.is_over(stored).await?
+        {
+            self.keep_unfinished(&mut between).await?;
+        }
+        let waiting = match between.waiting.take() {
+            Some(waiting) => waiting,
+            None if between.off_record => return Err(Error::NothingToRetry),
+            None => self.unanswered().await?,
+        };
+        self.answer(between, waiting)
+    }
+
+    /// Goes on with a turn in which the model called functions: keeps the calls with their results, one for each
+    /// call in the calls' order, and has the model go on.
+    ///
+    /// # Errors
+    /// [`Error::ToolResults`] where there are more or fewer results than calls, and [`Error::UtteranceForgotten`] if the
+    /// utterance was forgotten meanwhile. None of them is kept then.
+    pub async fn tool_results(&self, results: Vec<String>) -> Result<Answer> {
+        let conversation = self.clone();
+        detached(async move { conversation.go_on(results).await }).await
+    }
+
+    async fn go_on(&self, results: Vec<String>) -> Result<Answer> {
+        let mut between = self.begin().await?;
+        let (called, results) = match &between.waiting {
+            Some(Waiting { unfinished: Unfinished::Calls(called), .. }) => {
+                (called, self.results(called, results)?)
+            }
+            _ => return Err(Error::ToolResults { called: 0, given: results.len() }),
+        };
+        let mut brought = vec![called.clone()];
+        let is_stored = matches!(&between.waiting, Some(Waiting { turn: Turn::Stored(_), .. }));
+        for result in results {
+            brought.push(if is_stored { self.shortened(result).await? } else { result });
+        }
+        let kept: Vec<ContextMessage> = match is_stored {
+            true => self.keep_calls(&mut between, brought).await?,
+            false => brought.into_iter().map(|said| self.builder.masked(said).into()).collect(),
+        };
+        let Some(Waiting { turn, mut since, .. }) = between.waiting.take() else {
+            return Err(Error::NothingToRetry);
+        };
+        since.extend(kept);
+        self.answer(between, Waiting::new(turn, since))
+    }
+
+    /// Keeps the functions that were called with their results, unless the utterance was forgotten meanwhile.
+    pub(in crate::conversation) async fn keep_calls(
+        &self,
+        between: &mut Between,
+        brought: Vec<ChatMessage>,
+    ) -> Result<Vec<ContextMessage>> {
+        let Some(Waiting { turn: Turn::Stored(utterance), .. }) = &between.waiting else {
+            return Err(Error::NothingToRetry);
+        };
+        let artifacts =
+            brought.iter().filter_map(|message| message.metadata.get(ARTIFACT).cloned());
+        let artifacts: Vec<String> = artifacts.collect();
+        match self.store.append_answers(brought, utterance).await {
+            Ok(stored) => Ok(stored.into_iter().map(ContextMessage::from).collect()),
+            Err(error @ Error::UtteranceForgotten) => {
+                between.waiting = None;
+                between.request = None;
+                self.store.delete_artifacts(&artifacts).await?;
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Has the model loaded, and everything read that the next prompt begins with: what a host calls when it hears its
+    /// wake word, so that the answer begins sooner.
+    ///
+    /// # Errors
+    /// Those of the model.
+    pub async fn prepare(&self) -> Result<()> {
+        let Mind { model, renderer, .. } = self.mind()?;
+        let limits = model.limits().await?;
+        let request = {
+            let between = Arc::clone(&self.between);
+            let mut between = match Arc::clone(&between).try_lock_owned() {
+                Ok(free) => free,
+                Err(_) if self.ending.load(Ordering::Acquire) => between.lock_owned().await,
+                // The turn that goes on has the model read more than could be prepared.
+                Err(_) => return Ok(()),
+            };
+            self.ends();
+            let turn = Turn::from("");
+            let (prompt, _) = between.prompt(self, model.name(), &limits, (&turn, &[])).await?;
+            renderer.render(&prompt)
+        };
+        // The next utterance is kept meanwhile.
+        model.warm_up(&request).await
+    }
+
+    /// Waits for the turn that goes on, and keeps what was spoken in the last one. A host calls it before it ends.
+    ///
+    /// An [`Answer`] that is neither at its end nor dropped keeps it waiting.
+    ///
+    /// # Errors
+    /// What keeps the words from being kept.
+    pub async fn close(&self) -> Result<()> {
+        let mut between = self.wait().await;
+        self.keep_unfinished(&mut between).await
+    }
+
+    /// Puts the beginning of an answer in its place, since no more of it was heard.
+    pub(in crate::conversation) async fn shorten(&self, kept: Kept, chars: usize) -> Result<Kept> {
+        let Some(stored) = &kept.message else {
+            let mut between = self.wait().await;
+            if let Some(Waiting { unfinished: Unfinished::Calls(called), .. }) =
+                &mut between.waiting
+                && let Some(words) = beginning(&called.content, chars)
+            {
+                called.content = words;
+            }
+            return Ok(kept);
+        };
+        let Some(words) = beginning(&stored.message.content, chars) else { return Ok(kept) };
+        let (conversation, seq) = (self.clone(), stored.seq);
+        let message =
+            detached(async move { conversation.replace_newest(seq, words).await }).await?;
+        Ok(Kept { message, report: kept.report })
+    }
+
+    async fn replace_newest(&self, seq: u64, words: String) -> Result<Option<Arc<StoredMessage>>> {
+        let _between = self.wait().await;
+        let messages = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages);
+        let Some(newest) = messages.last().filter(|newest| newest.seq == seq) else {
+            return Err(Error::InvalidMessage {
+                reason: "the conversation has gone on since that answer",
+            });
+        };
+        // The new one first: a crash in between leaves both, never none.
+        let shorter = match Spoken::part(words, "interrupted").message(self) {
+            Some(shorter) => Some(self.keep_answer(newest, shorter).await?),
+            None => None,
+        };
+        let one: RangeInclusive<u64> = seq..=seq;
+        self.store.forget(&[one]).await?;
+        Ok(shorter)
+    }
+
+    pub(in crate::conversation) fn mind(&self) -> Result<&Mind> {
+        self.mind.as_ref().ok_or(Error::NoModel)
+    }
+
+    async fn begin(&self) -> Result<OwnedMutexGuard<Between>> {
+        self.mind()?;
+        let between = self.turn().await?;
+        self.ending.store(false, Ordering::Release);
+        Ok(between)
+    }
+
+    /// Whether an utterance is no part of the context any more: it was cleared, or said before this one started clean.
+    async fn is_over(&self, utterance: &StoredMessage) -> Result<bool> {
+        let profile = self.store.profile().await?;
+        Ok(profile.hides(utterance) || self.builder.started_after() >= utterance.seq)
+    }
+
+    /// Lets go of what waits if another process has forgotten its utterance since: nothing is left to answer then, and
+    /// what was spoken in answer goes with it.
+    async fn drop_forgotten(&self, between: &mut Between) {
+        let Some(Waiting { turn: Turn::Stored(stored), .. }) = &between.waiting else { return };
+        let Ok(reading) = self.store.read_seqs(stored.seq..=stored.seq).await else { return };
+        // Only what is surely gone: a file that cannot be read for a moment is not.
+        let is_there = reading.messages.iter().any(|there| there.name == stored.name);
+        if !is_there && reading.skipped.is_empty() {
+            between.waiting = None;
+        }
+    }
+
+    /// Keeps what was spoken of an answer that was not asked for again, since another utterance comes.
+    pub(in crate::conversation) async fn keep_unfinished(
+        &self,
+        between: &mut Between,
+    ) -> Result<()> {
+        let Some(waiting) = between.waiting.take() else { return Ok(()) };
+        between.off_record = !matches!(waiting.turn, Turn::Stored(_));
+        let Turn::Stored(utterance) = &waiting.turn else { return Ok(()) };
+        let Some(message) = waiting.unfinished.spoken().message(self) else { return Ok(()) };
+        match self.keep_answer(utterance, message).await {
+            // What was forgotten takes along what was spoken in answer to it.
+            Ok(_) | Err(Error::UtteranceForgotten) => Ok(()),
+            // It never will be kept, and its turn has said so.
+            Err(error @ (Error::TooLarge { .. } | Error::InvalidMessage { .. })) => {
+                tracing::warn!(%error, "what was spoken of an answer cannot be kept");
+                Ok(())
+            }
+            Err(error) => {
+                between.waiting = Some(waiting);
+                Err(error)
+            }
+        }
+    }
+
+    /// The newest utterance, if no whole answer follows it, and the functions called for it.
+    async fn unanswered(&self) -> Result<Waiting> {
+        let tail = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages);
+        let is_utterance = |stored: &Arc<StoredMessage>| stored.message.role == ChatRole::User;
+        let at = tail.iter().rposition(is_utterance).ok_or(Error::NothingToRetry)?;
+        let mut behind = tail.into_iter().skip(at);
+        let utterance = behind.next().ok_or(Error::NothingToRetry)?;
+        if self.is_over(&utterance).await? {
+            return Err(Error::NothingToRetry);
+        }
+        let mut since = Vec::new();
+        for stored in behind {
+            let message = &stored.message;
+            match message.role {
+                ChatRole::Tool => since.push(stored.into()),
+                ChatRole::Assistant if !message.tool_calls.is_empty() => since.push(stored.into()),
+                ChatRole::Assistant if message.cut_off().is_some() => {}
+                ChatRole::System => {}
+                _ => return Err(Error::NothingToRetry),
+            }
+        }
+        Ok(Waiting::new(Turn::Stored(utterance), since))
+    }
+
+    fn results(&self, called: &ChatMessage, results: Vec<String>) -> Result<Vec<ChatMessage>> {
+        let (calls, given) = (&called.tool_calls, results.len());
+        let is_own = |call: &ToolCall| self.memory.is_some_and(|memory| memory.has(call));
+        let asked = calls.iter().filter(|call| !is_own(call)).count();
+        if asked != given {
+            return Err(Error::ToolResults { called: asked, given });
+        }
+        let mut results = results.into_iter();
+        let messages = calls.iter().map(|call| {
+            let result = if is_own(call) { Some(ALONE.to_owned()) } else { results.next() };
+            let result = result.unwrap_or_default();
+            let mut message = self.message(ChatRole::Tool, result);
+            message.tool_call_id = Some(call.id.clone()).filter(|id| !id.is_empty());
+            message.with_metadata(TOOL, &call.name)
+        });
+        Ok(messages.collect())
+    }
+
+    /// Starts the turn in a task of its own, which ends properly whatever becomes of the answer.
+    fn answer(&self, mut between: OwnedMutexGuard<Between>, waiting: Waiting) -> Result<Answer> {
+        let utterance = match &waiting.turn {
+            Turn::Stored(stored) => Some(Arc::clone(stored)),
+            Turn::Unstored(_) | Turn::OffRecord(_) => None,
+        };
+        between.off_record = false;
+        let (answer, wire) = Answer::new(self.clone(), utterance);
+        let task = Task::new(self.clone(), self.mind()?.clone(), between, waiting);
+        tokio::spawn(task.run(wire));
+        Ok(answer)
+    }
+}
+
+fn with_words(message: ChatMessage) -> Result<ChatMessage> {
+    if message.content.trim().is_empty() {
+        return Err(Error::InvalidMessage { reason: "there are no words to answer" });
+    }
+    Ok(message)
+}
+
+/// Runs to its end even if the caller goes away, so that nothing is kept twice or by half.
+async fn detached<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    joined(tokio::spawn(work).await)
+}
+
+/// The first `chars` characters, if there are more.
+pub(in crate::conversation) fn beginning(text: &str, chars: usize) -> Option<String> {
+    let (end, _) = text.char_indices().nth(chars)?;
+    text.get(..end).map(str::to_owned)
+}

@@ -1,0 +1,87 @@
+//! Running the functions by which a model reads what the conversation holds.
+
+use super::{Events, Task};
+use crate::context::ContextMessage;
+use crate::conversation::memory::tools::{Looked, MemoryTools, Sight};
+use crate::conversation::turn::answer::{Event, Piece};
+use crate::error::Result;
+use crate::message::{ChatRole, TOOL};
+use crate::model::ModelLimits;
+use crate::prompt::Turn;
+
+const NO_MORE: &str =
+    "No more functions can be run for this answer. Answer now with what you have.";
+
+impl Task {
+    /// The functions that were called, if all of them are the conversation's own.
+    pub(in crate::conversation) fn memory_called(
+        &mut self,
+        limits: &ModelLimits,
+    ) -> Option<MemoryTools> {
+        let memory = self.conversation.memory.filter(|_| limits.tools)?;
+        let all = !self.calls.is_empty() && self.calls.iter().all(|call| memory.has(call));
+        if all && self.is_refused {
+            // It was told to answer, and calls again.
+            self.calls.clear();
+        }
+        (all && !self.is_refused).then_some(memory)
+    }
+
+    /// Runs them, and keeps the calls and what came of them, for the model to go on with.
+    pub(in crate::conversation) async fn look_up(
+        &mut self,
+        memory: MemoryTools,
+        limits: &ModelLimits,
+        events: &Events,
+    ) -> Result<()> {
+        let mut calls = std::mem::take(&mut self.calls);
+        let left = memory.calls.saturating_sub(self.report.lookups as usize);
+        self.is_refused = left == 0;
+        // What is beyond the limit is as if it had not been called; one is left to be told so.
+        calls.truncate(left.max(1));
+        let request = self.between.request.clone().unwrap_or_default();
+        let utterance = match &self.turn {
+            Turn::Stored(stored) => Some(stored.seq),
+            Turn::Unstored(_) | Turn::OffRecord(_) => None,
+        };
+        let mut called = self.conversation.message(ChatRole::Assistant, "");
+        called.tool_calls.clone_from(&calls);
+        let (mut brought, mut told) = (vec![called], Vec::new());
+        for call in &calls {
+            let most = memory.room(limits.window, self.given);
+            let looked = if self.is_refused || most == 0 {
+                NO_MORE.to_owned().into()
+            } else {
+                self.report.lookups += 1;
+                let sight = Sight { utterance, request: &request, most };
+                self.conversation.look_up(call, &sight).await
+            };
+            let Looked { told: words, kept } = looked;
+            self.given += words.len();
+            let mut result = self.conversation.message(ChatRole::Tool, kept);
+            result.tool_call_id = Some(call.id.clone()).filter(|id| !id.is_empty());
+            brought.push(result.with_metadata(TOOL, &call.name));
+            told.push(words);
+            let _ = events.send(Event::Piece(Piece::LookedUp(call.clone())));
+        }
+        let kept: Vec<ContextMessage> = match &self.turn {
+            Turn::Stored(_) => self.conversation.keep_calls(&mut self.between, brought).await?,
+            _ => {
+                let masked = |said| self.conversation.builder.masked(said).into();
+                brought.into_iter().map(masked).collect()
+            }
+        };
+        // Whoever asks again starts from what is kept: what was read may have been forgotten by then.
+        if let Some(waiting) = &mut self.between.waiting {
+            waiting.since.extend(kept.iter().cloned());
+        }
+        let (called, results) = kept.split_at(kept.len().min(1));
+        self.since.extend(called.iter().cloned());
+        let results = results.iter().zip(&told);
+        self.since.extend(results.map(|(kept, words)| kept.with_words(words)));
+        if self.text.ends_with(|c: char| !c.is_whitespace()) {
+            self.hand_over("\n".to_owned(), events);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! What a server sends back, before it is understood.
+
+use std::sync::Arc;
+
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Body, Request, Response};
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use super::buffer::Buffer;
+use super::reason;
+use super::wire::Wire;
+use crate::error::{AnswerLimit, Error, ModelFailure, Result};
+use crate::model::limits::Meter;
+
+/// The most bytes of an answer that is read as a whole.
+const WHOLE: usize = 64 << 20;
+/// The most bytes of an error.
+const COMPLAINT: usize = 64 << 10;
+
+/// An answer whose head has come.
+pub(crate) struct Answer {
+    wire: Arc<Wire>,
+    /// Kept for the model that it names. Its bytes are those that were sent, not a copy.
+    request: Request,
+    response: Response,
+}
+
+impl Answer {
+    pub(super) fn new(wire: Arc<Wire>, request: Request, response: Response) -> Self {
+        Self { wire, request, response }
+    }
+
+    /// Measures this answer, from now on.
+    pub(super) fn meter(&self) -> Meter {
+        Meter::new(self.wire.limits())
+    }
+
+    /// Waits for more bytes; `false` at the end.
+    pub(super) async fn more(&mut self, to: &mut Buffer) -> Result<bool> {
+        match timeout(self.wire.silence(), self.response.chunk()).await {
+            Err(_) => Err(self.wire.timed_out()),
+            Ok(Err(_)) => Err(self.broke_off("the connection was cut")),
+            Ok(Ok(None)) => Ok(false),
+            Ok(Ok(Some(chunk))) => {
+                to.push(&chunk);
+                Ok(true)
+            }
+        }
+    }
+
+    /// The whole of it.
+    pub(crate) async fn json<T: DeserializeOwned>(mut self) -> Result<T> {
+        let mut buffer = Buffer::default();
+        let meter = self.meter();
+        while meter.within(self.more(&mut buffer)).await.map_err(|limit| self.too_much(limit))?? {
+            if buffer.len() > WHOLE {
+                return Err(self.unintelligible("it is longer than 64 MiB"));
+            }
+        }
+        serde_json::from_slice(buffer.rest())
+            .map_err(|_| self.unintelligible("it is not the JSON that was asked for"))
+    }
+
+    /// The error that a status other than success stands for.
+    pub(super) async fn refusal(mut self) -> Error {
+        let mut buffer = Buffer::default();
+        let meter = self.meter();
+        // What was heard of the reason before the connection broke is enough.
+        while buffer.len() < COMPLAINT
+            && matches!(meter.within(self.more(&mut buffer)).await, Ok(Ok(true)))
+        {}
+        let complaint = reason::complaint(buffer.rest());
+        let status = self.response.status();
+        let text = complaint.as_deref().unwrap_or_default();
+        self.fail(match status.as_u16() {
+            400 | 404 if reason::speaks_of_absence(text) => {
+                ModelFailure::NoSuchModel { model: self.model() }
+            }
+            404 | 405 if complaint.is_none() => {
+                ModelFailure::Unintelligible { reason: "it does not know the path of the request" }
+            }
+            400 if reason::speaks_of_length(text) => ModelFailure::PromptTooLong,
+            status @ 300..=399 => {
+                let reason = "it points to another address, which is not followed".into();
+                ModelFailure::Refused { status, reason }
+            }
+            status => ModelFailure::Refused { status, reason: reason::shown(text, &self.model()) },
+        })
+    }
+
+    /// The error that a complaint in the middle of an answer stands for.
+    pub(super) fn complaint(&self, text: &str) -> Error {
+        let shown = reason::shown(text, &self.model());
+        self.broke_off(format!("the server met an error: {shown}"))
+    }
+
+    pub(super) fn broke_off(&self, reason: impl Into<String>) -> Error {
+        self.fail(ModelFailure::BrokeOff { reason: reason.into() })
+    }
+
+    /// A limit was passed.
+    pub(super) fn too_much(&self, limit: AnswerLimit) -> Error {
+        self.fail(ModelFailure::TooMuch { limit })
+    }
+
+    /// Whether it comes in lines, as opposed to one JSON text that may be set in lines.
+    pub(super) fn comes_in_lines(&self) -> bool {
+        let kind = self.response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        kind.is_none_or(|kind| !kind.starts_with("application/json"))
+    }
+
+    pub(super) fn unintelligible(&self, reason: &'static str) -> Error {
+        self.fail(ModelFailure::Unintelligible { reason })
+    }
+
+    /// The model that was asked, runs elsewhere.
+    pub(super) fn cloud(&self) -> Error {
+        self.fail(ModelFailure::Cloud { model: self.model() })
+    }
+
+    pub(super) fn address(&self) -> &str {
+        self.wire.shown()
+    }
+
+    fn fail(&self, failure: ModelFailure) -> Error {
+        self.wire.fail(failure)
+    }
+
+    /// The model that was asked.
+    fn model(&self) -> String {
+        reason::model(self.request.body().and_then(Body::as_bytes).unwrap_or_default())
+    }
+}

@@ -1,0 +1,87 @@
+//! What was learnt of a model, until its server may have become another one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+
+use super::HttpReply;
+use crate::error::{Error, ModelFailure, Result};
+use crate::model::{Reply, ReplyPart};
+
+/// Facts about a model, learnt once and again after a lost connection.
+#[derive(Debug)]
+pub(crate) struct Learnt<F> {
+    /// The lock is held while learning, so that calls at the same time learn once.
+    facts: Mutex<Option<F>>,
+    /// Whether the server may have become another since.
+    stale: Arc<AtomicBool>,
+}
+
+impl<F> Default for Learnt<F> {
+    fn default() -> Self {
+        Self { facts: Mutex::default(), stale: Arc::default() }
+    }
+}
+
+impl<F: Copy> Learnt<F> {
+    /// The facts, learnt now unless they are known.
+    pub(crate) async fn get(&self, learn: impl Future<Output = Result<F>>) -> Result<F> {
+        let mut known = self.facts.lock().await;
+        if self.stale.swap(false, Ordering::Relaxed) {
+            *known = None;
+        }
+        if let Some(facts) = *known {
+            return Ok(facts);
+        }
+        let facts = learn.await?;
+        *known = Some(facts);
+        Ok(facts)
+    }
+
+    /// Notes a failure after which the server may be another one.
+    pub(crate) fn watch<T>(&self, result: Result<T>) -> Result<T> {
+        watch(&self.stale, result)
+    }
+
+    /// An answer whose end tells whether to look at the server anew.
+    pub(crate) fn watched(&self, reply: HttpReply) -> Box<dyn Reply> {
+        Box::new(Watched { reply, stale: Arc::clone(&self.stale) })
+    }
+
+    /// Reads an answer to its end; what it says does not matter.
+    pub(crate) async fn finish(&self, mut reply: HttpReply) -> Result<()> {
+        while !matches!(self.watch(reply.next().await)?, ReplyPart::Done(_)) {}
+        Ok(())
+    }
+}
+
+fn watch<T>(stale: &AtomicBool, result: Result<T>) -> Result<T> {
+    if let Err(Error::Model { failure, .. }) = &result
+        && matches!(
+            failure,
+            ModelFailure::Unreachable(_)
+                | ModelFailure::BrokeOff { .. }
+                | ModelFailure::TimedOut { .. }
+                | ModelFailure::NoSuchModel { .. }
+                | ModelFailure::Cloud { .. }
+        )
+    {
+        stale.store(true, Ordering::Relaxed);
+    }
+    result
+}
+
+struct Watched {
+    reply: HttpReply,
+    stale: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl Reply for Watched {
+    async fn next(&mut self) -> Result<ReplyPart> {
+        let part = self.reply.next().await;
+        watch(&self.stale, part)
+    }
+}

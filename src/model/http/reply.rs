@@ -1,0 +1,206 @@
+//! An answer, piece by piece.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use async_trait::async_trait;
+
+use super::answer::Answer;
+use super::buffer::Buffer;
+use crate::error::{AnswerLimit, Error, Result};
+use crate::message::ToolCall;
+use crate::model::limits::Meter;
+use crate::model::{Reply, ReplyPart, Usage};
+
+/// The form of a server's answers.
+pub(crate) trait Protocol: Send {
+    /// Adds what a line says. The error tells what is wrong with the line.
+    fn read(&mut self, line: &[u8], said: &mut Vec<Said>) -> Result<(), &'static str>;
+
+    /// Adds what is known only once the server has sent everything.
+    fn end(&mut self, _said: &mut Vec<Said>) -> Result<(), &'static str> {
+        Ok(())
+    }
+}
+
+/// What a part of an answer says.
+pub(crate) enum Said {
+    Text(String),
+    /// So many bytes of thoughts; their words go no further.
+    Thought(usize),
+    /// A call begins, with so many bytes of it.
+    Call(usize),
+    /// So many bytes more of a call's arguments.
+    Arguments(usize),
+    /// All calls, which were counted before.
+    Calls(Vec<RawCall>),
+    Done(Usage),
+    /// The server met an error.
+    Complaint(String),
+    /// Another machine has written it.
+    Remote,
+}
+
+/// A call whose arguments are still text: as values they take many times the room, so they are counted first.
+pub(crate) struct RawCall {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+}
+
+impl RawCall {
+    pub(crate) fn bytes(&self) -> usize {
+        self.id.len() + self.name.len() + self.arguments.len()
+    }
+
+    /// `None` where the arguments are no JSON.
+    fn parsed(self) -> Option<ToolCall> {
+        let arguments = serde_json::from_str(&self.arguments).ok()?;
+        Some(ToolCall { id: self.id, name: self.name, arguments })
+    }
+}
+
+/// An answer of a model server. Dropping it closes the connection, at which the server stops.
+///
+/// A call of [`Reply::next`] that is dropped loses nothing; the next one goes on where it was.
+pub struct HttpReply {
+    answer: Answer,
+    protocol: Box<dyn Protocol>,
+    received: Buffer,
+    meter: Meter,
+    ready: VecDeque<Result<ReplyPart>>,
+    thinking: bool,
+    allow_cloud: bool,
+    over: bool,
+}
+
+impl fmt::Debug for HttpReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpReply")
+            .field("server", &self.answer.address())
+            .field("over", &self.over)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HttpReply {
+    pub(crate) fn new(answer: Answer, protocol: impl Protocol + 'static) -> Self {
+        Self {
+            meter: answer.meter(),
+            answer,
+            protocol: Box::new(protocol),
+            received: Buffer::default(),
+            ready: VecDeque::new(),
+            thinking: false,
+            allow_cloud: false,
+            over: false,
+        }
+    }
+
+    /// Whether an answer that another machine wrote is handed on; it is not by default.
+    #[must_use]
+    pub fn allow_cloud(mut self, allow: bool) -> Self {
+        self.allow_cloud = allow;
+        self
+    }
+
+    async fn receive(&mut self) -> Result<ReplyPart> {
+        loop {
+            if let Some(part) = self.ready.pop_front() {
+                return part;
+            }
+            let mut said = Vec::new();
+            let line = if self.answer.comes_in_lines() { self.received.line() } else { None };
+            let read = if let Some(line) = line {
+                self.protocol.read(line, &mut said)
+            } else if self.received.len() > self.meter.longest_line() {
+                Err("a line of it is longer than an answer may be")
+            } else {
+                let before = self.received.len();
+                let more = self.meter.within(self.answer.more(&mut self.received)).await;
+                if more.map_err(|limit| self.answer.too_much(limit))?? {
+                    let bytes = self.received.len().saturating_sub(before);
+                    self.meter.receive(bytes).map_err(|limit| self.answer.too_much(limit))?;
+                    continue;
+                }
+                let read = self.protocol.read(self.received.rest(), &mut said);
+                let ended = read.and_then(|()| self.protocol.end(&mut said));
+                if said.is_empty() && ended.is_ok() {
+                    return Err(self.answer.broke_off("it ended too early"));
+                }
+                ended
+            };
+            let taken = said.into_iter().try_for_each(|said| self.take(said));
+            let read = read.map_err(|reason| self.answer.unintelligible(reason));
+            if let Err(error) = taken.and(read) {
+                self.ready.push_back(Err(error));
+            }
+        }
+    }
+
+    fn take(&mut self, said: Said) -> Result<()> {
+        let too_much = |limit: AnswerLimit| self.answer.too_much(limit);
+        let part = match said {
+            Said::Text(mut text) => {
+                let counted = self.meter.text(&mut text).map_err(too_much);
+                self.ready.push_back(Ok(ReplyPart::Text(text)));
+                self.thinking = false;
+                return counted;
+            }
+            Said::Thought(bytes) => {
+                self.meter.count(bytes).map_err(too_much)?;
+                if std::mem::replace(&mut self.thinking, true) {
+                    return Ok(());
+                }
+                ReplyPart::Thinking
+            }
+            Said::Call(bytes) => return self.meter.call(bytes).map_err(too_much),
+            Said::Arguments(bytes) => return self.meter.count(bytes).map_err(too_much),
+            Said::Complaint(text) => return Err(self.answer.complaint(&text)),
+            Said::Remote if self.allow_cloud => return Ok(()),
+            Said::Remote => return Err(self.answer.cloud()),
+            Said::Calls(calls) => {
+                let parsed = calls.into_iter().map(RawCall::parsed).collect::<Option<_>>();
+                let odd =
+                    || self.answer.unintelligible("the arguments of a tool call are not JSON");
+                ReplyPart::ToolCalls(parsed.ok_or_else(odd)?)
+            }
+            Said::Done(usage) => ReplyPart::Done(usage),
+        };
+        self.thinking = matches!(part, ReplyPart::Thinking);
+        self.ready.push_back(Ok(part));
+        Ok(())
+    }
+
+    fn note(&self, part: &Result<ReplyPart>) {
+        match part {
+            Ok(ReplyPart::Done(usage)) => tracing::debug!(
+                server = self.answer.address(),
+                prompt_tokens = usage.prompt_tokens,
+                cached_tokens = usage.cached_tokens,
+                answer_tokens = usage.answer_tokens,
+                load_time = ?usage.load_time,
+                prompt_time = ?usage.prompt_time,
+                answer_time = ?usage.answer_time,
+                cut = usage.cut,
+                "answered"
+            ),
+            Err(Error::Model { failure, .. }) => tracing::debug!(%failure, "no whole answer"),
+            _ => {}
+        }
+    }
+}
+
+#[async_trait]
+impl Reply for HttpReply {
+    async fn next(&mut self) -> Result<ReplyPart> {
+        if self.over {
+            return Err(self.answer.broke_off("it is over"));
+        }
+        let part = self.receive().await;
+        self.over =
+            !matches!(part, Ok(ReplyPart::Text(_) | ReplyPart::Thinking | ReplyPart::ToolCalls(_)));
+        self.note(&part);
+        part
+    }
+}

@@ -1,0 +1,218 @@
+//! One server's address, and how a request reaches it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{Body, Client, Method, Request, StatusCode, Url, redirect, retry};
+use tokio::time::{sleep, timeout};
+use zeroize::Zeroizing;
+
+use super::answer::Answer;
+use super::near::is_near;
+use crate::error::{Error, ModelFailure, Result};
+use crate::model::AnswerLimits;
+
+/// The longest that a connection may take to come about.
+const CONNECTING: Duration = Duration::from_secs(5);
+/// How long to wait before asking a busy server once more.
+const BUSY: [Duration; 3] =
+    [Duration::from_millis(250), Duration::from_millis(500), Duration::from_secs(1)];
+
+/// The way to a server.
+#[derive(Clone)]
+pub(crate) struct Wire {
+    client: Client,
+    base: Url,
+    shown: String,
+    silence: Duration,
+    limits: AnswerLimits,
+    /// Shown to the server with each request.
+    key: Option<Zeroizing<String>>,
+}
+
+impl Wire {
+    pub(crate) fn new(base_url: &str, silence: Duration) -> Result<Self> {
+        let base = address(base_url)?;
+        let client = Client::builder()
+            .redirect(redirect::Policy::none())
+            .retry(retry::never())
+            .no_proxy()
+            .referer(false)
+            .connect_timeout(silence.min(CONNECTING))
+            .build()
+            .map_err(|error| unusable(format!("cannot be spoken to: {}", error.without_url())))?;
+        let shown = without_login(&base);
+        Ok(Self { client, base, shown, silence, limits: AnswerLimits::default(), key: None })
+    }
+
+    /// The address, without a name or password.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    pub(crate) fn with_limits(&self, limits: AnswerLimits) -> Self {
+        Self { limits, ..self.clone() }
+    }
+
+    /// With a key that is sent as a bearer token.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a key that no header can hold, and where it would cross a public network in plain text.
+    pub(crate) fn with_key(mut self, key: Zeroizing<String>) -> Result<Self> {
+        let place = || "LanguageModel.ApiKey".to_owned();
+        if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let reason = "the key must be one word of printable ASCII".to_owned();
+            return Err(Error::Config { place: place(), reason });
+        }
+        if self.base.scheme() != "https" && !self.is_near() {
+            let reason =
+                format!("the key is not sent to {} without encryption; use https", self.shown);
+            return Err(Error::Config { place: place(), reason });
+        }
+        self.key = Some(key);
+        Ok(self)
+    }
+
+    /// Whether the server is on this machine or in the same house, by its address.
+    pub(crate) fn is_near(&self) -> bool {
+        is_near(&self.base)
+    }
+
+    pub(super) fn limits(&self) -> AnswerLimits {
+        self.limits
+    }
+
+    pub(super) fn silence(&self) -> Duration {
+        self.silence
+    }
+
+    pub(crate) fn fail(&self, failure: ModelFailure) -> Error {
+        Error::Model { server: self.shown.clone(), failure }
+    }
+
+    pub(super) fn timed_out(&self) -> Error {
+        let seconds = self.silence.as_millis().div_ceil(1000);
+        self.fail(ModelFailure::TimedOut { seconds: u64::try_from(seconds).unwrap_or(u64::MAX) })
+    }
+
+    pub(crate) async fn get(self: &Arc<Self>, path: &'static str) -> Result<Answer> {
+        self.ask(Method::GET, path, None).await
+    }
+
+    pub(crate) async fn post(self: &Arc<Self>, path: &'static str, body: String) -> Result<Answer> {
+        self.ask(Method::POST, path, Some(body)).await
+    }
+
+    async fn ask(
+        self: &Arc<Self>,
+        method: Method,
+        path: &'static str,
+        body: Option<String>,
+    ) -> Result<Answer> {
+        let request = self.request(method, path, body)?;
+        let mut waits = BUSY.into_iter();
+        let mut tried = false;
+        loop {
+            let sent = timeout(self.silence, self.client.execute(again(&request)));
+            let response = match sent.await {
+                Err(_) => return Err(self.timed_out()),
+                // A server that was restarted since the last request has closed the connection kept from then.
+                Ok(Err(error)) if !tried && !error.is_connect() => {
+                    tracing::debug!(path, "the connection broke; trying another");
+                    tried = true;
+                    continue;
+                }
+                Ok(Err(error)) => {
+                    return Err(self
+                        .fail(ModelFailure::Unreachable(innermost(&error.without_url()).into())));
+                }
+                Ok(Ok(response)) => response,
+            };
+            let status = response.status();
+            tracing::debug!(path, status = status.as_u16(), "the server answers");
+            if status == StatusCode::SERVICE_UNAVAILABLE {
+                drop(response);
+                let Some(wait) = waits.next() else {
+                    return Err(self.fail(ModelFailure::Busy));
+                };
+                sleep(wait).await;
+                continue;
+            }
+            let answer = Answer::new(Arc::clone(self), request, response);
+            return if status.is_success() { Ok(answer) } else { Err(answer.refusal().await) };
+        }
+    }
+
+    fn request(&self, method: Method, path: &str, body: Option<String>) -> Result<Request> {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
+        // The builder takes name and password out of the address and into a header that shows nothing.
+        let mut request = self
+            .client
+            .request(method, url)
+            .build()
+            .map_err(|error| unusable(format!("cannot be asked: {}", error.without_url())))?;
+        if let Some(key) = &self.key {
+            let bearer = Zeroizing::new(format!("Bearer {}", **key));
+            let mut bearer = HeaderValue::from_str(&bearer)
+                .map_err(|_| unusable("cannot be asked with this key".to_owned()))?;
+            bearer.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, bearer);
+        }
+        if let Some(body) = body {
+            request
+                .headers_mut()
+                .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            *request.body_mut() = Some(Body::from(body));
+        }
+        Ok(request)
+    }
+}
+
+/// The same request once more; its bytes are shared, not copied.
+fn again(request: &Request) -> Request {
+    // Only a body that is a stream cannot be sent twice.
+    request
+        .try_clone()
+        .unwrap_or_else(|| Request::new(request.method().clone(), request.url().clone()))
+}
+
+/// What the operating system says. The layers above it only say that they were there.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+fn unusable(reason: String) -> Error {
+    Error::Config { place: "LanguageModel.BaseUrl".into(), reason }
+}
+
+fn address(text: &str) -> Result<Url> {
+    // The parser's own errors do not repeat the text, which may hold a password.
+    let url = Url::parse(text.trim()).map_err(|error| {
+        unusable(format!("not an address such as http://127.0.0.1:11434: {error}"))
+    })?;
+    match url.scheme() {
+        "http" => {}
+        "https" if cfg!(feature = "tls") => {}
+        "https" => {
+            let reason = "https is not built in; build with the feature `tls`, or use http";
+            return Err(unusable(reason.into()));
+        }
+        _ => return Err(unusable("must begin with http:// or https://".into())),
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(unusable("must be without `?` and `#`".into()));
+    }
+    Ok(url)
+}
+
+fn without_login(url: &Url) -> String {
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let path = url.path().trim_end_matches('/');
+    format!("{}://{}{port}{path}", url.scheme(), url.host_str().unwrap_or_default())
+}

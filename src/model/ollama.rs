@@ -1,0 +1,154 @@
+//! An Ollama server and what it runs.
+
+mod body;
+mod chunk;
+mod embedder;
+mod facts;
+mod model;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::json;
+
+pub use embedder::OllamaEmbedder;
+pub use model::OllamaModel;
+
+use super::http::{HttpReply, Wire};
+use super::limits::AnswerLimits;
+use super::server::{ModelEntry, ModelInfo, RunningModel};
+use crate::error::{ModelFailure, Result};
+use crate::model::render::{ModelOptions, ModelRequest};
+use chunk::Lines;
+
+/// An Ollama server. Clones share its connections.
+///
+/// It goes to the address it is given and nowhere else: no redirect is followed and no proxy is asked. A name and a
+/// password in the address are sent as basic authentication; errors, logs and `Debug` show the address without them.
+///
+/// A server whose queue is full is asked again for up to two seconds. Every call may fail with
+/// [`Error::Model`](crate::Error::Model).
+///
+/// ```no_run
+/// # async fn example() -> sottovoce::Result<()> {
+/// use std::time::Duration;
+/// use sottovoce::{LanguageModel, ModelOptions, Ollama, OllamaModel};
+///
+/// let server = Ollama::new("http://127.0.0.1:11434", Duration::from_secs(120))?;
+/// println!("Ollama {}", server.version().await?);
+///
+/// let model = OllamaModel::new(server, ModelOptions::new("llama3.2"));
+/// println!("{:?}", model.limits().await?.window);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Ollama {
+    wire: Arc<Wire>,
+}
+
+impl fmt::Debug for Ollama {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Ollama").field(&self.wire.shown()).finish()
+    }
+}
+
+impl Ollama {
+    /// A server at an address such as `http://127.0.0.1:11434`; nothing is sent yet.
+    ///
+    /// `silence` is the longest that it may stay without giving a sign, be it before or within an answer. A model that
+    /// is being loaded gives none.
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) for what is not such an address, and for `https` where the feature
+    /// `tls` is not built in.
+    pub fn new(base_url: &str, silence: Duration) -> Result<Self> {
+        Ok(Self { wire: Arc::new(Wire::new(base_url, silence)?) })
+    }
+
+    /// How much one answer may be.
+    #[must_use]
+    pub fn answer_limits(self, limits: AnswerLimits) -> Self {
+        Self { wire: Arc::new(self.wire.with_limits(limits)) }
+    }
+
+    /// The server's version, such as `0.33.0`.
+    pub async fn version(&self) -> Result<String> {
+        #[derive(Deserialize)]
+        struct Version {
+            version: String,
+        }
+        let answer = self.wire.get("/api/version").await?.json::<Version>().await?;
+        Ok(answer.version)
+    }
+
+    /// The models that the server has, loaded or not.
+    pub async fn models(&self) -> Result<Vec<ModelEntry>> {
+        let answer = self.wire.get("/api/tags").await?.json::<facts::Tags>().await?;
+        Ok(answer.into())
+    }
+
+    /// What a model can do.
+    pub async fn show(&self, model: &str) -> Result<ModelInfo> {
+        let body = json!({ "model": model }).to_string();
+        let answer = self.wire.post("/api/show", body).await?.json::<facts::Show>().await?;
+        Ok(answer.into())
+    }
+
+    /// The models that are loaded.
+    pub async fn running(&self) -> Result<Vec<RunningModel>> {
+        let answer = self.wire.get("/api/ps").await?.json::<facts::Running>().await?;
+        Ok(answer.into())
+    }
+
+    /// One vector a text.
+    pub async fn embed(&self, model: &str, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        #[derive(Deserialize)]
+        struct Embeddings {
+            embeddings: Vec<Vec<f32>>,
+        }
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let body = json!({ "model": model, "input": texts }).to_string();
+        let answer = self.wire.post("/api/embed", body).await?.json::<Embeddings>().await?;
+        if answer.embeddings.len() != texts.len() {
+            let reason = "it has another number of vectors than there were texts";
+            return Err(self.wire.fail(ModelFailure::Unintelligible { reason }));
+        }
+        Ok(answer.embeddings)
+    }
+
+    /// Loads a model the way requests with these options will want it, so that the first of them does not load it
+    /// anew. No words are sent.
+    pub async fn load(&self, options: &ModelOptions) -> Result<()> {
+        #[derive(Deserialize)]
+        struct Loaded {}
+        let body = body::load(options);
+        let _: Loaded = self.wire.post("/api/chat", body).await?.json().await?;
+        tracing::debug!(model = options.model, "loaded");
+        Ok(())
+    }
+
+    /// Sends a request as it is. What comes back in pieces or whole is read the same way.
+    ///
+    /// Whether the model runs in a cloud is not asked before; [`OllamaModel`] does so.
+    pub async fn send(&self, request: &ModelRequest) -> Result<HttpReply> {
+        self.send_body(request.path, request.body.clone()).await
+    }
+
+    async fn send_body(&self, path: &'static str, body: String) -> Result<HttpReply> {
+        Ok(HttpReply::new(self.wire.post(path, body).await?, Lines))
+    }
+
+    /// Refuses a model that would carry words to another machine.
+    fn refuse_cloud(&self, model: &str, info: &ModelInfo) -> Result<()> {
+        if info.remote {
+            tracing::warn!(model, "runs in a cloud, which is not allowed");
+            return Err(self.wire.fail(ModelFailure::Cloud { model: model.to_owned() }));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! A server that speaks OpenAI's chat completions: llama.cpp's, LM Studio, vLLM, LocalAI, and those in clouds.
+
+mod calls;
+mod events;
+mod facts;
+mod model;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+pub use model::OpenAiModel;
+
+use super::http::{HttpReply, Wire};
+use super::limits::AnswerLimits;
+use super::server::{ModelEntry, ModelInfo, RunningModel};
+use crate::error::{ModelFailure, Result};
+use crate::model::render::ModelRequest;
+use events::Events;
+use facts::{Facts, List, Listed, Props};
+
+/// A server of OpenAI's chat completions. Clones share its connections.
+///
+/// It goes to the address it is given and nowhere else: no redirect is followed and no proxy is asked. Errors, logs and
+/// `Debug` show no key, and the address without a name or password.
+///
+/// ```no_run
+/// # async fn example() -> sottovoce::Result<()> {
+/// use std::time::Duration;
+/// use sottovoce::{LanguageModel, ModelOptions, OpenAi, OpenAiModel};
+///
+/// let server = OpenAi::new("http://127.0.0.1:8080/v1", Duration::from_secs(120))?;
+/// let model = OpenAiModel::new(server, ModelOptions::new("qwen3-8b"));
+/// println!("{:?}", model.limits().await?.window);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct OpenAi {
+    wire: Arc<Wire>,
+}
+
+impl fmt::Debug for OpenAi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OpenAi").field(&self.wire.shown()).finish()
+    }
+}
+
+impl OpenAi {
+    /// A server at an address such as `http://127.0.0.1:8080`, with or without `/v1` at its end; nothing is sent yet.
+    ///
+    /// `silence` is the longest that it may stay without giving a sign, be it before or within an answer.
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) for what is not such an address, and for `https` where the feature
+    /// `tls` is not built in.
+    pub fn new(base_url: &str, silence: Duration) -> Result<Self> {
+        let base = base_url.trim().trim_end_matches('/');
+        let base = base.strip_suffix("/v1").unwrap_or(base);
+        Ok(Self { wire: Arc::new(Wire::new(base, silence)?) })
+    }
+
+    /// With a key that every request shows as a bearer token.
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) for a key that is not one word of printable ASCII, and where it would
+    /// leave the house without encryption.
+    pub fn api_key(self, key: Zeroizing<String>) -> Result<Self> {
+        Ok(Self { wire: Arc::new(Wire::clone(&self.wire).with_key(key)?) })
+    }
+
+    /// How much one answer may be.
+    #[must_use]
+    pub fn answer_limits(self, limits: AnswerLimits) -> Self {
+        Self { wire: Arc::new(self.wire.with_limits(limits)) }
+    }
+
+    /// Whether the server is on this machine or in the same house, by its address: a loopback, private or link-local
+    /// number, a name without dots, or one that ends in `.local`, `.localhost`, `.internal` or `.home.arpa`. Any other
+    /// counts as a cloud.
+    pub fn is_near(&self) -> bool {
+        self.wire.is_near()
+    }
+
+    /// The models that the server lists, and what it says of each.
+    pub async fn models(&self) -> Result<Vec<(ModelEntry, ModelInfo)>> {
+        let remote = !self.is_near();
+        let described = |model: Listed| {
+            let info = model.info(remote);
+            (model.entry(remote), info)
+        };
+        Ok(self.list().await?.into_iter().map(described).collect())
+    }
+
+    /// What the server says of a model.
+    pub async fn show(&self, model: &str) -> Result<ModelInfo> {
+        let listed = self.list().await?;
+        let Some(listed) = facts::find(&listed, model) else {
+            return Err(self.wire.fail(ModelFailure::NoSuchModel { model: model.to_owned() }));
+        };
+        Ok(listed.info(!self.is_near()))
+    }
+
+    /// The models of which the server tells the window that they are loaded with.
+    pub async fn running(&self) -> Result<Vec<RunningModel>> {
+        let mut running = Vec::new();
+        for listed in self.list().await? {
+            if let (Some(window), _) = self.abilities_of(&listed).await {
+                running.push(listed.running(window));
+            }
+        }
+        Ok(running)
+    }
+
+    /// Sends a request as it is. What comes back in pieces or whole is read the same way.
+    ///
+    /// Whether the server is nearby is not looked at; [`OpenAiModel`] does so.
+    pub async fn send(&self, request: &ModelRequest) -> Result<HttpReply> {
+        self.send_body(request.path, request.body.clone()).await
+    }
+
+    async fn send_body(&self, path: &'static str, body: String) -> Result<HttpReply> {
+        Ok(HttpReply::new(self.wire.post(path, body).await?, Events::default()))
+    }
+
+    /// What a model is asked by. All of it is unknown where the server does not list the model.
+    async fn facts(&self, model: &str) -> Result<Facts> {
+        let listed = self.list().await?;
+        let Some(listed) = facts::find(&listed, model) else { return Ok(Facts::default()) };
+        let (window, tools) = self.abilities_of(listed).await;
+        Ok(Facts { window, tools, has_template: listed.has_template() })
+    }
+
+    /// Its window, and whether it can call functions.
+    async fn abilities_of(&self, listed: &Listed) -> (Option<u32>, bool) {
+        let (mut window, mut tools) = (listed.window(), listed.can_call());
+        if listed.is_of_llama_cpp() {
+            // The list tells of all slots together, this of each.
+            if let Ok(answer) = self.wire.get("/props").await
+                && let Ok(props) = answer.json::<Props>().await
+            {
+                tools |= props.can_call();
+                window = window.into_iter().chain(props.window()).min();
+            }
+        }
+        (window, tools)
+    }
+
+    /// What the server lists; LM Studio tells more in a list of its own.
+    async fn list(&self) -> Result<Vec<Listed>> {
+        let listed = self.wire.get("/v1/models").await?.json::<List>().await?.data;
+        if listed.iter().any(|model| model.window().is_some()) {
+            return Ok(listed);
+        }
+        if self.is_near()
+            && let Ok(answer) = self.wire.get("/api/v0/models").await
+            && let Ok(more) = answer.json::<List>().await
+        {
+            return Ok(more.data);
+        }
+        Ok(listed)
+    }
+
+    /// Refuses a server that would carry words out of the house.
+    fn refuse_cloud(&self, model: &str) -> Result<()> {
+        if self.is_near() {
+            return Ok(());
+        }
+        tracing::warn!(server = self.wire.shown(), "is not nearby, which is not allowed");
+        Err(self.wire.fail(ModelFailure::Cloud { model: model.to_owned() }))
+    }
+}

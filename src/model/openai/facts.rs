@@ -1,0 +1,156 @@
+//! What a server says of its models, as each kind of server says it.
+
+use serde::Deserialize;
+
+use crate::model::{ModelEntry, ModelInfo, RunningModel};
+
+/// What is to be known of a model before it is asked.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Facts {
+    pub(super) window: Option<u32>,
+    /// Whether it can call functions, as far as the server says.
+    pub(super) tools: bool,
+    /// Whether a request may hold arguments for the template of its prompt.
+    pub(super) has_template: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct List {
+    pub(super) data: Vec<Listed>,
+}
+
+/// A model of the list. Only its id is said by all servers.
+#[derive(Deserialize, Default)]
+pub(super) struct Listed {
+    id: String,
+    /// llama.cpp: other names of it.
+    #[serde(default)]
+    aliases: Vec<String>,
+    #[serde(default)]
+    owned_by: Option<String>,
+    /// llama.cpp.
+    #[serde(default)]
+    meta: Option<Meta>,
+    /// vLLM.
+    #[serde(default)]
+    max_model_len: Option<u32>,
+    /// LM Studio: what the model was made for, and what it is loaded with.
+    #[serde(default)]
+    max_context_length: Option<u32>,
+    #[serde(default)]
+    loaded_context_length: Option<u32>,
+    #[serde(default)]
+    capabilities: Vec<String>,
+    #[serde(default)]
+    arch: Option<String>,
+    #[serde(default)]
+    quantization: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Meta {
+    n_ctx: Option<u32>,
+    n_ctx_train: Option<u32>,
+    n_params: Option<u64>,
+    size: Option<u64>,
+    ftype: Option<String>,
+}
+
+/// llama.cpp's own path, of what one slot has.
+#[derive(Deserialize)]
+pub(super) struct Props {
+    #[serde(default)]
+    default_generation_settings: Option<Settings>,
+    /// What the template of its prompts can write.
+    #[serde(default)]
+    chat_template_caps: Option<Template>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Template {
+    supports_tools: bool,
+    supports_tool_calls: bool,
+}
+
+#[derive(Deserialize)]
+struct Settings {
+    n_ctx: Option<u32>,
+}
+
+impl Props {
+    pub(super) fn can_call(&self) -> bool {
+        let template = self.chat_template_caps.as_ref();
+        template.is_some_and(|template| template.supports_tools && template.supports_tool_calls)
+    }
+
+    pub(super) fn window(self) -> Option<u32> {
+        self.default_generation_settings?.n_ctx.filter(|window| *window > 0)
+    }
+}
+
+/// The listed model that a name means. llama.cpp answers to any name where it runs only one.
+pub(super) fn find<'a>(listed: &'a [Listed], model: &str) -> Option<&'a Listed> {
+    let named = listed.iter().find(|l| l.id == model || l.aliases.iter().any(|a| a == model));
+    named.or_else(|| match listed {
+        [only] if only.is_of_llama_cpp() => Some(only),
+        _ => None,
+    })
+}
+
+impl Listed {
+    pub(super) fn is_of_llama_cpp(&self) -> bool {
+        self.owned_by.as_deref() == Some("llamacpp")
+    }
+
+    /// llama.cpp and vLLM take arguments for the template; other servers may refuse what they do not know.
+    pub(super) fn has_template(&self) -> bool {
+        self.is_of_llama_cpp() || self.owned_by.as_deref() == Some("vllm")
+    }
+
+    /// LM Studio says so.
+    pub(super) fn can_call(&self) -> bool {
+        self.capabilities.iter().any(|capability| capability == "tool_use")
+    }
+
+    /// The tokens that it is loaded with.
+    pub(super) fn window(&self) -> Option<u32> {
+        let of_llama_cpp = self.meta.as_ref().and_then(|meta| meta.n_ctx);
+        let said = [of_llama_cpp, self.max_model_len, self.loaded_context_length];
+        said.into_iter().flatten().filter(|window| *window > 0).min()
+    }
+
+    pub(super) fn entry(self, remote: bool) -> ModelEntry {
+        let meta = self.meta.unwrap_or_default();
+        ModelEntry {
+            name: self.id,
+            size: meta.size,
+            modified: None,
+            family: self.arch,
+            parameter_size: meta.n_params.map(rounded),
+            quantization: meta.ftype.or(self.quantization),
+            remote,
+        }
+    }
+
+    pub(super) fn info(&self, remote: bool) -> ModelInfo {
+        let trained = self.meta.as_ref().and_then(|meta| meta.n_ctx_train);
+        let context_length = trained.or(self.max_context_length).or(self.max_model_len);
+        ModelInfo { capabilities: Vec::new(), context_length, remote }
+    }
+
+    pub(super) fn running(self, window: u32) -> RunningModel {
+        RunningModel { name: self.id, context_length: Some(window) }
+    }
+}
+
+/// A number of weights as it is usually written.
+fn rounded(weights: u64) -> String {
+    let tenths = |unit: u64| (weights / (unit / 10)) as f64 / 10.0;
+    match weights {
+        1_000_000_000.. => format!("{:.1}B", tenths(1_000_000_000)),
+        1_000_000.. => format!("{}M", weights / 1_000_000),
+        _ => weights.to_string(),
+    }
+}
