@@ -131,7 +131,7 @@ async fn converse(
     settings: &Settings,
     way: Way,
     turns: usize,
-) -> Result<Vec<Turn>, Box<dyn Error>> {
+) -> Result<Vec<Utterance>, Box<dyn Error>> {
     let zone = Offset::constant(1).to_time_zone();
     let clock = Arc::new(ManualClock::at(message(0).timestamp.to_zoned(zone.clone())));
     let store = options().clock(clock.clone()).open_in_memory().await?;
@@ -206,8 +206,8 @@ fn evaluation(report: &TurnReport) -> Duration {
 
 type Figure = fn(&TurnReport) -> f64;
 /// What a turn took, and preparing for it.
-type Turn = (TurnReport, Duration);
-type Run = (Way, usize, Vec<Turn>);
+type Utterance = (TurnReport, Duration);
+type Run = (Way, usize, Vec<Utterance>);
 
 fn print_runs(runs: &[Run]) {
     let mut rows = Vec::new();

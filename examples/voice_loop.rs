@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sottovoce::{
-    Conversation, ConversationStore, EncryptionKey, LastNContextProvider, ModelOptions, Ollama,
-    OllamaChatRenderer, OllamaModel, Piece, PromptBuilder, StoreOptions, SystemClock,
-    SystemPromptProvider,
+    AnswerEvent, Conversation, ConversationStore, EncryptionKey, LastNContextProvider,
+    ModelOptions, Ollama, OllamaChatRenderer, OllamaModel, PromptBuilder, StoreOptions,
+    SystemClock, SystemPromptProvider,
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         while let Some(piece) = sentences.next().await {
             match piece {
                 // A voice would read it here. A host that hears someone speak meanwhile drops `sentences`.
-                Ok(Piece::Text(sentence)) => println!("{}", sentence.trim_end()),
+                Ok(AnswerEvent::Text(sentence)) => println!("{}", sentence.trim_end()),
                 Ok(_) => {}
                 Err(error) => eprintln!("{error}: {}", error.help()),
             }

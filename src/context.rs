@@ -20,7 +20,9 @@ use jiff::Timestamp;
 pub use last_n::LastNContextProvider;
 pub use persona_history::PersonaHistoryProvider;
 pub use preamble::{Activity, ActivityContextProvider, DocumentsContextProvider};
-pub use prune::{OldestStrategy, PruneStrategy, Pruning, RelevanceStrategy, Score, Verdict};
+pub use prune::{
+    OldestStrategy, PruneDecision, PrunePlan, PruneStrategy, RelevanceStrategy, Score,
+};
 pub use relevance::RelevanceProvider;
 pub use retrieval::{Embedder, Query, RetrievalContextProvider, Retriever};
 pub use rolling_window::RollingWindowProvider;

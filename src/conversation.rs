@@ -12,8 +12,8 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
 pub use memory::{MemoryTools, Overview};
-pub use summary::Compacted;
-pub use turn::{Answer, Kept, Piece, Sentences, TurnReport};
+pub use summary::SummaryReport;
+pub use turn::{Answer, AnswerEvent, Sentences, TurnOutcome, TurnReport};
 
 use crate::clock::Clock;
 use crate::context::rolling_window::DAY;
@@ -21,9 +21,9 @@ use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole, offset_minutes};
 use crate::model::render::PromptRenderer;
 use crate::model::{AnswerLimits, LanguageModel};
-use crate::prompt::{Prompt, PromptBuilder, Receipt, Turn};
+use crate::prompt::{Prompt, PromptBuilder, Receipt, Utterance};
 use crate::store::{ConversationStore, StoredMessage};
-use turn::{Between, LastHeard};
+use turn::{LastUtterance, TurnState};
 
 /// One conversation, ready for utterances. Clones are the same conversation.
 ///
@@ -38,11 +38,11 @@ pub struct Conversation {
     last_n: usize,
     window: Duration,
     thread: Option<String>,
-    mind: Option<Mind>,
+    binding: Option<ModelBinding>,
     answer_room: Option<usize>,
     refuse_when_busy: bool,
     /// From which share of the budget on older messages are summarized, and after how long without a turn.
-    compact_at: Option<(f64, Duration)>,
+    summarize_at: Option<(f64, Duration)>,
     /// From how many bytes on a tool's result becomes an artifact.
     long_result: Option<usize>,
     /// How a model may read what its prompt does not hold, if it may.
@@ -50,16 +50,16 @@ pub struct Conversation {
     /// Counts the turns that have begun.
     turns: Arc<watch::Sender<u64>>,
     /// Held by the turn that goes on.
-    between: Arc<Mutex<Between>>,
+    state: Arc<Mutex<TurnState>>,
     /// Whether the turn that goes on is about to end, whatever the model does.
     ending: Arc<AtomicBool>,
     /// What a host with a model of its own has heard last and not kept an answer to.
-    heard: LastHeard,
+    heard: LastUtterance,
 }
 
 /// Who answers, and in which form it is asked.
 #[derive(Clone)]
-struct Mind {
+struct ModelBinding {
     model: Arc<dyn LanguageModel>,
     renderer: Arc<dyn PromptRenderer>,
     limits: AnswerLimits,
@@ -68,7 +68,7 @@ struct Mind {
 /// What comes of an utterance: its sealed record, and the prompt for the model.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Heard {
+pub struct PreparedTurn {
     /// The utterance as it is kept.
     pub message: Arc<StoredMessage>,
     /// What to send to the model, once rendered.
@@ -94,16 +94,16 @@ impl Conversation {
             last_n,
             window: DAY,
             thread: None,
-            mind: None,
+            binding: None,
             answer_room: None,
             refuse_when_busy: false,
-            compact_at: None,
+            summarize_at: None,
             long_result: None,
             memory: None,
             turns: Arc::default(),
-            between: Arc::default(),
+            state: Arc::default(),
             ending: Arc::default(),
-            heard: LastHeard::default(),
+            heard: LastUtterance::default(),
         }
     }
 
@@ -114,7 +114,7 @@ impl Conversation {
         model: Arc<dyn LanguageModel>,
         renderer: Arc<dyn PromptRenderer>,
     ) -> Self {
-        self.mind = Some(Mind { model, renderer, limits: AnswerLimits::default() });
+        self.binding = Some(ModelBinding { model, renderer, limits: AnswerLimits::default() });
         self
     }
 
@@ -124,8 +124,8 @@ impl Conversation {
     /// or with calls of functions, fails instead.
     #[must_use]
     pub fn answer_limits(mut self, limits: AnswerLimits) -> Self {
-        if let Some(mind) = &mut self.mind {
-            mind.limits = limits;
+        if let Some(binding) = &mut self.binding {
+            binding.limits = limits;
         }
         self
     }
@@ -146,11 +146,11 @@ impl Conversation {
     }
 
     /// Has the model summarize older messages once a prompt fills this share of its budget, 0 to 1, or some of the
-    /// history did not fit: after a turn, when no other one has begun for so long. See [`compact`](Self::compact). Needs
+    /// history did not fit: after a turn, when no other one has begun for so long. See [`summarize`](Self::compact). Needs
     /// a runtime with a timer.
     #[must_use]
-    pub fn compact_at(mut self, share: f64, idle: Duration) -> Self {
-        self.compact_at = Some((share, idle));
+    pub fn summarize_at(mut self, share: f64, idle: Duration) -> Self {
+        self.summarize_at = Some((share, idle));
         self
     }
 
@@ -209,17 +209,17 @@ impl Conversation {
     /// With turns of its own.
     fn apart(self) -> Self {
         Self {
-            between: Arc::default(),
+            state: Arc::default(),
             ending: Arc::default(),
             turns: Arc::default(),
-            heard: LastHeard::default(),
+            heard: LastUtterance::default(),
             ..self
         }
     }
 
     /// Keeps what someone said just now, and builds the prompt for answering it. The utterance is durable before the
     /// prompt is built.
-    pub async fn hear(&self, text: impl Into<String>) -> Result<Heard> {
+    pub async fn hear(&self, text: impl Into<String>) -> Result<PreparedTurn> {
         self.hear_message(self.message(ChatRole::User, text)).await
     }
 
@@ -227,31 +227,35 @@ impl Conversation {
     ///
     /// # Errors
     /// [`Error::InvalidMessage`] for a message that is not a user's; nothing is kept then.
-    pub async fn hear_message(&self, message: ChatMessage) -> Result<Heard> {
+    pub async fn hear_message(&self, message: ChatMessage) -> Result<PreparedTurn> {
         let message = self.utterance(message)?;
-        let mut between = self.turn().await?;
-        self.keep_unfinished(&mut between).await?;
-        between.off_record = false;
+        let mut state = self.turn().await?;
+        self.keep_unfinished(&mut state).await?;
+        state.off_record = false;
         let message = self.store.append_message(message).await?;
         self.heard.set(Some(Arc::clone(&message)));
-        drop(between);
+        drop(state);
         let (prompt, receipt) = self.prompt(Arc::clone(&message)).await?;
-        Ok(Heard { message, prompt, receipt })
+        Ok(PreparedTurn { message, prompt, receipt })
     }
 
     /// [`hear`](Self::hear) for a client that may be trying again, as [`ask_once`](Self::ask_once) is.
     ///
     /// # Errors
     /// Those of [`hear`](Self::hear).
-    pub async fn hear_once(&self, text: impl Into<String>, within: Duration) -> Result<Heard> {
+    pub async fn hear_once(
+        &self,
+        text: impl Into<String>,
+        within: Duration,
+    ) -> Result<PreparedTurn> {
         let message = self.utterance(self.message(ChatRole::User, text))?;
-        let between = self.turn().await?;
+        let state = self.turn().await?;
         let repeated = self.repeated(&message, within).await?;
-        drop(between);
+        drop(state);
         let Some(message) = repeated else { return self.hear_message(message).await };
         self.heard.set(Some(Arc::clone(&message)));
         let (prompt, receipt) = self.prompt(Arc::clone(&message)).await?;
-        Ok(Heard { message, prompt, receipt })
+        Ok(PreparedTurn { message, prompt, receipt })
     }
 
     /// The prompt that an utterance would get, without keeping anything: one that is kept already, a message off the
@@ -259,7 +263,7 @@ impl Conversation {
     ///
     /// # Errors
     /// Those of [`PromptBuilder::build`].
-    pub async fn prompt(&self, utterance: impl Into<Turn>) -> Result<(Prompt, Receipt)> {
+    pub async fn prompt(&self, utterance: impl Into<Utterance>) -> Result<(Prompt, Receipt)> {
         self.builder.build(utterance, self.last_n).await
     }
 
@@ -291,27 +295,27 @@ impl Conversation {
     }
 
     /// Waits until no other turn goes on, and keeps others waiting.
-    async fn turn(&self) -> Result<OwnedMutexGuard<Between>> {
+    async fn turn(&self) -> Result<OwnedMutexGuard<TurnState>> {
         self.heard.set(None);
         // Whatever the model does beside turns makes room for one.
         self.turns.send_modify(|turns| *turns += 1);
-        let between = Arc::clone(&self.between);
+        let state = Arc::clone(&self.state);
         if !self.refuse_when_busy {
-            return Ok(between.lock_owned().await);
+            return Ok(state.lock_owned().await);
         }
-        match Arc::clone(&between).try_lock_owned() {
+        match Arc::clone(&state).try_lock_owned() {
             Ok(free) => Ok(free),
             // One waits for what is about to end; for the next, it is that one's turn that goes on.
-            Err(_) if self.ending.swap(false, Ordering::AcqRel) => Ok(between.lock_owned().await),
+            Err(_) if self.ending.swap(false, Ordering::AcqRel) => Ok(state.lock_owned().await),
             Err(_) => Err(Error::TurnInProgress),
         }
     }
 
     /// Waits until no other turn goes on, for something that takes only a moment.
-    async fn wait(&self) -> OwnedMutexGuard<Between> {
-        let between = Arc::clone(&self.between).lock_owned().await;
+    async fn wait(&self) -> OwnedMutexGuard<TurnState> {
+        let state = Arc::clone(&self.state).lock_owned().await;
         self.ends();
-        between
+        state
     }
 
     /// From now on the turn that goes on needs no model any more, only a moment.
@@ -325,7 +329,7 @@ impl std::fmt::Debug for Conversation {
         f.debug_struct("Conversation")
             .field("builder", &self.builder)
             .field("last_n", &self.last_n)
-            .field("model", &self.mind.as_ref().map(|mind| mind.model.name()))
+            .field("model", &self.binding.as_ref().map(|binding| binding.model.name()))
             .finish_non_exhaustive()
     }
 }

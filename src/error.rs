@@ -6,7 +6,7 @@ mod model;
 use std::io;
 use std::path::PathBuf;
 
-pub use context::ContextFailure;
+pub use context::PersonaFailure;
 pub use model::{AnswerLimit, ModelFailure};
 
 /// Shorthand for results of this crate.
@@ -302,7 +302,7 @@ pub enum Error {
     },
     /// Something cannot be done with a context or a preset.
     #[error(transparent)]
-    Context(#[from] ContextFailure),
+    Context(#[from] PersonaFailure),
     /// The new limits would show again what those in force hide, and nobody has said whether it is to come back. Nothing
     /// was changed.
     #[error("messages that the limits hide are still stored, and would be shown again")]

@@ -90,16 +90,17 @@ pub use context::tokens::{TokenCount, TokenRates};
 pub use context::{
     Activity, ActivityContextProvider, Context, ContextMessage, ContextProvider, ContextRequest,
     DocumentsContextProvider, Embedder, LastNContextProvider, OldestStrategy,
-    PersonaHistoryProvider, Placement, PruneStrategy, Pruning, Query, RelevanceProvider,
-    RelevanceStrategy, RetrievalContextProvider, Retriever, RollingWindowProvider, Score, Verdict,
+    PersonaHistoryProvider, Placement, PruneDecision, PrunePlan, PruneStrategy, Query,
+    RelevanceProvider, RelevanceStrategy, RetrievalContextProvider, Retriever,
+    RollingWindowProvider, Score,
 };
-pub use conversation::search::{Found, Hit, SEARCH_NOTE, SearchOptions, SearchWords, search};
+pub use conversation::search::{Found, SEARCH_NOTE, SearchHit, SearchOptions, SearchWords, search};
 pub use conversation::{
-    Answer, Compacted, Conversation, Heard, Kept, MemoryTools, Overview, Piece, Sentences,
-    TurnReport,
+    Answer, AnswerEvent, Conversation, MemoryTools, Overview, PreparedTurn, Sentences,
+    SummaryReport, TurnOutcome, TurnReport,
 };
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
-pub use error::{AnswerLimit, ContextFailure, Error, ModelFailure, Result};
+pub use error::{AnswerLimit, Error, ModelFailure, PersonaFailure, Result};
 pub use export::{ExportForm, ExportRange, Exported, Exporter, export_for_elara};
 pub use import::{
     Backup, ConversationReport, DiscordFolder, ElaraFolder, Foreign, ForeignArtifact,
@@ -122,12 +123,12 @@ pub use model::{
 };
 pub use persona::{Character, Persona, Preset};
 pub use prompt::{
-    Outcome, Prompt, PromptBuilder, Receipt, ReceiptEntry, SystemPromptProvider, Turn,
+    Outcome, Prompt, PromptBuilder, Receipt, ReceiptEntry, SystemPromptProvider, Utterance,
 };
 pub use redact::{ContactRedactor, Redactor};
 pub use registry::{
-    ContextChange, ContextLimits, ContextRegistry, Contexts, NamedContext, NewContext,
-    PersonaChange, PresetChange, Upkeep,
+    MaintenanceReport, NewPersonaConversation, PersonaChange, PersonaConversation,
+    PersonaConversationChange, PersonaConversations, PersonaLimits, PersonaRegistry, PresetChange,
 };
 pub use scope::Scope;
 pub use store::{

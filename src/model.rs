@@ -20,14 +20,14 @@ use serde::Serialize;
 #[cfg(feature = "ollama")]
 pub use http::HttpReply;
 pub use limits::AnswerLimits;
-pub(crate) use limits::Limited;
+pub(crate) use limits::LimitedReply;
 #[cfg(feature = "ollama")]
 pub use ollama::{Ollama, OllamaEmbedder, OllamaModel};
 #[cfg(feature = "ollama")]
 pub use openai::{OpenAi, OpenAiModel};
 #[cfg(feature = "ollama")]
 pub use server::{ModelEntry, ModelInfo, ModelServer, RunningModel};
-pub(crate) use thinking::Thoughts;
+pub(crate) use thinking::ThinkingFilter;
 
 use crate::error::{AnswerLimit, Result};
 use crate::message::ToolCall;

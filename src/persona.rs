@@ -16,7 +16,7 @@ pub use preset::Preset;
 pub(crate) use preset::canonical;
 pub(crate) use preset::{MOST_PRESETS, in_force};
 
-use crate::error::{ContextFailure, Result};
+use crate::error::{PersonaFailure, Result};
 
 /// Who the model is to be, and how it is to speak. `Debug` shows no words.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ impl Persona {
     /// Whether everything is within its limits.
     ///
     /// # Errors
-    /// [`ContextFailure::Invalid`] names the first field that is not.
+    /// [`PersonaFailure::Invalid`] names the first field that is not.
     pub fn check(&self) -> Result<()> {
         let text = |field, text: &str, most: usize| {
             within(text.len() <= most, field, || {
@@ -117,7 +117,7 @@ pub(crate) fn within(
 ) -> Result<()> {
     match is_within {
         true => Ok(()),
-        false => Err(ContextFailure::Invalid { field, reason: reason() }.into()),
+        false => Err(PersonaFailure::Invalid { field, reason: reason() }.into()),
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
             change(&mut persona);
             let error = persona.check().unwrap_err();
             assert!(
-                matches!(error, Error::Context(ContextFailure::Invalid { field, .. }) if field == named)
+                matches!(error, Error::Context(PersonaFailure::Invalid { field, .. }) if field == named)
             );
         }
     }

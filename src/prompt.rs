@@ -5,18 +5,18 @@ mod builder;
 mod inline;
 mod receipt;
 mod system;
-mod turn;
+mod utterance;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::Zoned;
 
-pub(crate) use builder::Bounds;
 pub use builder::PromptBuilder;
+pub(crate) use builder::PromptLimits;
 pub use receipt::{Outcome, Receipt, ReceiptEntry};
 pub use system::SystemPromptProvider;
-pub use turn::Turn;
+pub use utterance::Utterance;
 
 use crate::context::tokens::TokenCount;
 use crate::context::{ContextMessage, Placement};

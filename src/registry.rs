@@ -15,12 +15,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
-pub use change::{ContextChange, NewContext, PersonaChange, PresetChange};
-pub use listed::{Contexts, NamedContext};
-pub use upkeep::Upkeep;
+pub use change::{NewPersonaConversation, PersonaChange, PersonaConversationChange, PresetChange};
+pub use listed::{PersonaConversation, PersonaConversations};
+pub use upkeep::MaintenanceReport;
 
 use crate::clock::Clock;
-use crate::error::{ContextFailure, Error, Result};
+use crate::error::{Error, PersonaFailure, Result};
 use crate::persona::{Character, check_name};
 use crate::scope::{BACKUPS, Scope};
 use crate::store::file::blocking;
@@ -37,7 +37,7 @@ const NAMED: usize = 10;
 /// How many contexts there may be, how long they may get, and what becomes of those that are over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ContextLimits {
+pub struct PersonaLimits {
     /// The most contexts that are neither deleted nor expired: 1,000.
     pub contexts: usize,
     /// The most messages of one: 100,000.
@@ -48,7 +48,7 @@ pub struct ContextLimits {
     pub daily_backups: usize,
 }
 
-impl Default for ContextLimits {
+impl Default for PersonaLimits {
     fn default() -> Self {
         Self { contexts: 1000, messages: 100_000, remove_after_days: 7, daily_backups: 7 }
     }
@@ -61,10 +61,10 @@ impl Default for ContextLimits {
 /// refused to whoever would talk to it, and can be taken back until [`maintain`](Self::maintain) removes it, which it
 /// does only after a sealed backup.
 #[derive(Clone)]
-pub struct ContextRegistry {
+pub struct PersonaRegistry {
     root: PathBuf,
     options: StoreOptions,
-    limits: ContextLimits,
+    limits: PersonaLimits,
     backups: PathBuf,
     open: Arc<Mutex<HashMap<String, FileConversationStore>>>,
     seen: Arc<Seen>,
@@ -72,19 +72,19 @@ pub struct ContextRegistry {
     naming: Arc<tokio::sync::Mutex<()>>,
 }
 
-impl ContextRegistry {
+impl PersonaRegistry {
     /// The contexts of the store below a root. Backups go to its folder `backups`.
     pub fn new(root: impl Into<PathBuf>, options: StoreOptions) -> Self {
         let root = root.into();
         let backups = root.join(BACKUPS);
-        let limits = ContextLimits::default();
+        let limits = PersonaLimits::default();
         let (open, seen, naming) = (Arc::default(), Arc::default(), Arc::default());
         Self { root, options, limits, backups, open, seen, naming }
     }
 
     /// The same within other limits.
     #[must_use]
-    pub fn limits(self, limits: ContextLimits) -> Self {
+    pub fn limits(self, limits: PersonaLimits) -> Self {
         Self { limits, ..self }
     }
 
@@ -110,7 +110,7 @@ impl ContextRegistry {
     /// The store of a context, whether or not anybody may talk to it.
     ///
     /// # Errors
-    /// [`ContextFailure::NoSuchContext`], and those of [`get`](Self::get).
+    /// [`PersonaFailure::NoSuchContext`], and those of [`get`](Self::get).
     pub async fn store(&self, id: &str) -> Result<FileConversationStore> {
         self.get(id).await?;
         self.opened(id).await
@@ -119,20 +119,20 @@ impl ContextRegistry {
     /// The store of a context for something to be said in it.
     ///
     /// # Errors
-    /// [`ContextFailure::Deleted`], [`ContextFailure::Expired`] and [`ContextFailure::Full`]; those of
+    /// [`PersonaFailure::Deleted`], [`PersonaFailure::Expired`] and [`PersonaFailure::Full`]; those of
     /// [`get`](Self::get).
     pub async fn open(&self, id: &str) -> Result<FileConversationStore> {
         let context = self.get(id).await?;
         if let Some(at) = context.character.deleted_at {
-            return Err(ContextFailure::Deleted { at }.into());
+            return Err(PersonaFailure::Deleted { at }.into());
         }
         if context.is_expired {
-            return Err(ContextFailure::Expired { at: context.expires_at }.into());
+            return Err(PersonaFailure::Expired { at: context.expires_at }.into());
         }
         let limit = self.limits.messages;
         // The utterance and its answer.
         if context.messages.saturating_add(2) > limit {
-            return Err(ContextFailure::Full { limit }.into());
+            return Err(PersonaFailure::Full { limit }.into());
         }
         self.opened(id).await
     }
@@ -156,7 +156,7 @@ impl ContextRegistry {
     }
 
     /// Where a conversation stands; `None` where its folder has gone since it was opened.
-    async fn look(&self, id: &str) -> Result<Option<NamedContext>> {
+    async fn look(&self, id: &str) -> Result<Option<PersonaConversation>> {
         let looked = match self.opened(id).await?.standing().await {
             // Another process has removed it, and it may have been brought back.
             Err(Error::FolderReplaced { .. }) => {
@@ -165,15 +165,15 @@ impl ContextRegistry {
             }
             looked => looked,
         };
-        Ok(NamedContext::new(id, &looked?, self.now()))
+        Ok(PersonaConversation::new(id, &looked?, self.now()))
     }
 
     /// All contexts, the newest first, and of two that were made at once the one whose id comes first.
     ///
     /// # Errors
     /// What keeps the store from being read. A context that cannot be read by itself is told of in the answer.
-    pub async fn list(&self) -> Result<Contexts> {
-        let (mut contexts, now) = (Contexts::default(), self.now());
+    pub async fn list(&self) -> Result<PersonaConversations> {
+        let (mut contexts, now) = (PersonaConversations::default(), self.now());
         let root = self.root.clone();
         let heads = blocking(move || heads(&root)).await?;
         let named = heads.into_iter().filter_map(|(scope, head)| match scope {
@@ -207,16 +207,16 @@ impl ContextRegistry {
     /// A context by its id.
     ///
     /// # Errors
-    /// [`ContextFailure::NoSuchContext`] names those that there are; [`Error::Damaged`] where its settings cannot be
+    /// [`PersonaFailure::NoSuchContext`] names those that there are; [`Error::Damaged`] where its settings cannot be
     /// read.
-    pub async fn get(&self, id: &str) -> Result<NamedContext> {
+    pub async fn get(&self, id: &str) -> Result<PersonaConversation> {
         match self.by_id(id).await? {
             Some(context) => Ok(context),
             None => Err(self.no_such(id).await?),
         }
     }
 
-    async fn by_id(&self, id: &str) -> Result<Option<NamedContext>> {
+    async fn by_id(&self, id: &str) -> Result<Option<PersonaConversation>> {
         // What is no scope's id is no context's either.
         match (Scope::Named { id: id.to_owned() }).folder() {
             Ok(_) => self.look(id).await,
@@ -227,8 +227,8 @@ impl ContextRegistry {
     /// A context by its id, or by its name if no other has that, in whatever letter case.
     ///
     /// # Errors
-    /// [`ContextFailure::SeveralContexts`] if several have the name, and those of [`get`](Self::get).
-    pub async fn find(&self, id_or_name: &str) -> Result<NamedContext> {
+    /// [`PersonaFailure::SeveralContexts`] if several have the name, and those of [`get`](Self::get).
+    pub async fn find(&self, id_or_name: &str) -> Result<PersonaConversation> {
         if let Some(context) = self.by_id(id_or_name).await? {
             return Ok(context);
         }
@@ -242,22 +242,22 @@ impl ContextRegistry {
     /// Those that one may have meant: first what begins or reads alike, then the newest.
     async fn no_such(&self, meant: &str) -> Result<Error> {
         let mut contexts = self.list().await?.contexts;
-        let is_like = |context: &NamedContext| {
+        let is_like = |context: &PersonaConversation| {
             context.id.starts_with(meant) || context.name.to_lowercase() == meant.to_lowercase()
         };
         contexts.sort_by_key(|context| (!is_like(context), !context.is_open()));
         let known = contexts.into_iter().take(NAMED).map(|context| context.id).collect();
-        Ok(ContextFailure::NoSuchContext { known }.into())
+        Ok(PersonaFailure::NoSuchContext { known }.into())
     }
 
     /// Makes a context.
     ///
     /// # Errors
-    /// [`ContextFailure::Invalid`], [`ContextFailure::TooManyContexts`], [`ContextFailure::ContextNameTaken`], and those
+    /// [`PersonaFailure::Invalid`], [`PersonaFailure::TooManyContexts`], [`PersonaFailure::ContextNameTaken`], and those
     /// of opening the store.
-    pub async fn create(&self, new: NewContext) -> Result<NamedContext> {
+    pub async fn create(&self, new: NewPersonaConversation) -> Result<PersonaConversation> {
         new.check()?;
-        let NewContext { name, persona, preset, numbered } = new;
+        let NewPersonaConversation { name, persona, preset, numbered } = new;
         let _naming = self.naming.lock().await;
         self.check_room().await?;
         let name = self.name_for_new(name, numbered).await?;
@@ -282,7 +282,7 @@ impl ContextRegistry {
         let living = self.list().await?.contexts.iter().filter(|c| c.is_open()).count();
         match living < limit {
             true => Ok(()),
-            false => Err(ContextFailure::TooManyContexts { limit }.into()),
+            false => Err(PersonaFailure::TooManyContexts { limit }.into()),
         }
     }
 
@@ -300,9 +300,13 @@ impl ContextRegistry {
     /// Changes what is named of a context; that counts as an interaction. Setting it active takes a deleted one back.
     ///
     /// # Errors
-    /// [`ContextFailure::Invalid`], [`ContextFailure::ContextNameTaken`], and those of [`get`](Self::get). Nothing is
+    /// [`PersonaFailure::Invalid`], [`PersonaFailure::ContextNameTaken`], and those of [`get`](Self::get). Nothing is
     /// changed then.
-    pub async fn update(&self, id: &str, change: ContextChange) -> Result<NamedContext> {
+    pub async fn update(
+        &self,
+        id: &str,
+        change: PersonaConversationChange,
+    ) -> Result<PersonaConversation> {
         let _naming = self.naming.lock().await;
         let context = self.get(id).await?;
         if let Some(name) = &change.name {
@@ -318,7 +322,7 @@ impl ContextRegistry {
         persona.check()?;
         let now = self.now();
         let apply = move |profile: &mut Profile| {
-            let ContextChange { name, persona, is_active } = change;
+            let PersonaConversationChange { name, persona, is_active } = change;
             if let Some(name) = name {
                 profile.rename(Some(name));
             }
@@ -337,12 +341,12 @@ impl ContextRegistry {
     /// Puts the expiry off by so many days, or by the persona's, counted from the expiry or from now if that is over.
     ///
     /// # Errors
-    /// [`ContextFailure::Invalid`] for days outside the limits of a persona's, [`ContextFailure::Deleted`], and those of
+    /// [`PersonaFailure::Invalid`] for days outside the limits of a persona's, [`PersonaFailure::Deleted`], and those of
     /// [`get`](Self::get).
-    pub async fn extend(&self, id: &str, days: Option<u32>) -> Result<NamedContext> {
+    pub async fn extend(&self, id: &str, days: Option<u32>) -> Result<PersonaConversation> {
         let context = self.get(id).await?;
         if let Some(at) = context.character.deleted_at {
-            return Err(ContextFailure::Deleted { at }.into());
+            return Err(PersonaFailure::Deleted { at }.into());
         }
         let mut wanted = context.character.persona.clone();
         wanted.expiry_days = days.unwrap_or(wanted.expiry_days);
@@ -363,7 +367,7 @@ impl ContextRegistry {
     ///
     /// # Errors
     /// Those of [`get`](Self::get).
-    pub async fn delete(&self, id: &str) -> Result<NamedContext> {
+    pub async fn delete(&self, id: &str) -> Result<PersonaConversation> {
         self.get(id).await?;
         let now = self.now();
         let apply = move |profile: &mut Profile| {
@@ -378,17 +382,17 @@ impl ContextRegistry {
         &self,
         id: &str,
         change: impl FnOnce(&mut Profile) + Send + 'static,
-    ) -> Result<NamedContext> {
+    ) -> Result<PersonaConversation> {
         self.opened(id).await?.change_profile(Box::new(change)).await?;
         self.look(id)
             .await?
-            .ok_or_else(|| ContextFailure::NoSuchContext { known: Vec::new() }.into())
+            .ok_or_else(|| PersonaFailure::NoSuchContext { known: Vec::new() }.into())
     }
 }
 
-impl std::fmt::Debug for ContextRegistry {
+impl std::fmt::Debug for PersonaRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ContextRegistry")
+        f.debug_struct("PersonaRegistry")
             .field("root", &self.root)
             .field("limits", &self.limits)
             .finish_non_exhaustive()

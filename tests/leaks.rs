@@ -22,7 +22,7 @@ use sottovoce::{
     ChatMessage, ChatRole, Context, ContextMessage, ContextRequest, Conversation,
     ConversationStore, Document, EncryptionKey, Error, LastNContextProvider, ModelOptions,
     OllamaChatRenderer, PromptBuilder, PromptRenderer, Scope, StoreOptions, SystemClock,
-    SystemPromptProvider, ToolCall, Turn,
+    SystemPromptProvider, ToolCall, Utterance,
 };
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -232,8 +232,8 @@ async fn sing(root: &Path) -> Texts {
     let request = OllamaChatRenderer::new(ModelOptions::new("model")).render(&heard.prompt);
     assert!(request.body.contains(CANARY));
     texts.shown("request", &request);
-    texts.shown("turn", &Turn::from(CANARY));
-    texts.shown("stored turn", &Turn::from(stored));
+    texts.shown("turn", &Utterance::from(CANARY));
+    texts.shown("stored turn", &Utterance::from(stored));
     texts.shown("context request", &ContextRequest::new(CANARY, 3));
     let supplied = ContextMessage::from(message());
     texts.shown("context message", &supplied);

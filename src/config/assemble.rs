@@ -22,7 +22,7 @@ use crate::model::{
 };
 use crate::prompt::{PromptBuilder, SystemPromptProvider};
 use crate::redact::{ContactRedactor, Redactor};
-use crate::registry::{ContextLimits, ContextRegistry};
+use crate::registry::{PersonaLimits, PersonaRegistry};
 use crate::scope::Scope;
 use crate::store::{
     ConversationStore, FileConversationStore, Retention, StoreKey, StoreOptions, keep_salt,
@@ -170,15 +170,15 @@ impl Config {
         &self,
         keys: Vec<Arc<EncryptionKey>>,
         clock: Arc<dyn Clock>,
-    ) -> Result<ContextRegistry> {
+    ) -> Result<PersonaRegistry> {
         let personas = &self.personas;
-        let limits = ContextLimits {
+        let limits = PersonaLimits {
             contexts: personas.max_contexts as usize,
             messages: personas.max_messages.into(),
             remove_after_days: personas.remove_after_days,
             daily_backups: personas.daily_backups as usize,
         };
-        let registry = ContextRegistry::new(self.storage_root()?, self.store_options(keys, clock)?);
+        let registry = PersonaRegistry::new(self.storage_root()?, self.store_options(keys, clock)?);
         let registry = registry.limits(limits);
         Ok(match &personas.backup_folder {
             Some(folder) => registry.backups(folder),
@@ -241,7 +241,7 @@ impl Config {
             .refuse_when_busy(model.refuse_when_busy)
             .with_memory_tools(self.memory_tools());
         if let Some(share) = self.context.compact_at {
-            conversation = conversation.compact_at(share, IDLE);
+            conversation = conversation.summarize_at(share, IDLE);
         }
         if let Some(bytes) = self.context.long_result {
             conversation = conversation.long_result(usize::try_from(bytes).unwrap_or(usize::MAX));

@@ -62,7 +62,7 @@ impl fmt::Display for Score {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Verdict {
+pub struct PruneDecision {
     /// Its number.
     pub seq: u64,
     /// Whose it is.
@@ -80,16 +80,16 @@ pub struct Verdict {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Pruning {
+pub struct PrunePlan {
     /// Every message of the context, oldest first.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<PruneDecision>,
     /// Estimated tokens of all of them.
     pub tokens_before: usize,
     /// Estimated tokens of those that stay.
     pub tokens_after: usize,
 }
 
-impl Pruning {
+impl PrunePlan {
     /// Chooses what stays: the newest `keep_recent` messages, and of the others those that are worth most, as long as all
     /// of it takes at most `max_tokens`. A call of functions and its results stay or go together, at the highest score
     /// among them.
@@ -101,9 +101,9 @@ impl Pruning {
         now: Timestamp,
     ) -> Self {
         let groups = groups(messages);
-        let mut verdicts: Vec<Verdict> = messages
+        let mut verdicts: Vec<PruneDecision> = messages
             .iter()
-            .map(|stored| Verdict {
+            .map(|stored| PruneDecision {
                 seq: stored.seq,
                 role: stored.message.role,
                 tokens: rates.estimate_message(&stored.message),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::history::History;
-use super::prune::{PruneStrategy, Pruning, RelevanceStrategy};
+use super::prune::{PrunePlan, PruneStrategy, RelevanceStrategy};
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::context::tokens::TokenRates;
 use crate::error::Result;
@@ -79,7 +79,7 @@ impl ContextProvider for RelevanceProvider {
         if let Some(moment) = newest {
             let older = messages.get(..older).unwrap_or_default();
             let limits = (self.max_tokens, 0);
-            let pruning = Pruning::plan(older, &*self.strategy, &self.rates, limits, moment);
+            let pruning = PrunePlan::plan(older, &*self.strategy, &self.rates, limits, moment);
             let dropped: std::collections::HashSet<u64> = pruning.dropped().collect();
             messages.retain(|stored| !dropped.contains(&stored.seq));
         }

@@ -77,7 +77,7 @@ impl SearchOptions {
 /// A message that has the words. `Debug` shows none.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Hit {
+pub struct SearchHit {
     /// The message.
     pub stored: Arc<StoredMessage>,
     /// How well it fits, 0 to 1; hits of several conversations may be put in order by it.
@@ -90,7 +90,7 @@ pub struct Hit {
     pub after: Vec<Arc<StoredMessage>>,
 }
 
-impl fmt::Debug for Hit {
+impl fmt::Debug for SearchHit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hit")
             .field("stored", &self.stored)
@@ -104,7 +104,7 @@ impl fmt::Debug for Hit {
 #[non_exhaustive]
 pub struct Found {
     /// The best hits, no more than were asked for; of equals the newest first.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchHit>,
     /// How many there are in all.
     pub total: u64,
     /// What was passed over on the way.
@@ -183,7 +183,7 @@ pub(crate) async fn search_in(
     for (score, stored) in best.in_order() {
         let longer_words = words.longer(&stored.message.content);
         let (before, after) = around(store, &stored, options.around, &may_see).await?;
-        found.hits.push(Hit { stored, score, longer_words, before, after });
+        found.hits.push(SearchHit { stored, score, longer_words, before, after });
     }
     Ok(found)
 }

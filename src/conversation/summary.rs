@@ -5,4 +5,4 @@ mod summarize;
 mod title;
 pub(super) mod writer;
 
-pub use summarize::Compacted;
+pub use summarize::SummaryReport;

@@ -10,8 +10,8 @@ mod start;
 mod state;
 mod task;
 
-pub use answer::{Answer, Kept, Piece};
-pub(super) use keep::LastHeard;
+pub use answer::{Answer, AnswerEvent, TurnOutcome};
+pub(super) use keep::LastUtterance;
 pub use report::TurnReport;
 pub use sentences::Sentences;
-pub(super) use state::Between;
+pub(super) use state::TurnState;

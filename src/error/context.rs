@@ -3,7 +3,7 @@
 /// Why something cannot be done with a context or a preset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ContextFailure {
+pub enum PersonaFailure {
     /// A figure, name or text that is not within its limits.
     #[error("{field}: {reason}")]
     Invalid {
@@ -92,7 +92,7 @@ pub enum ContextFailure {
     InUse,
 }
 
-impl ContextFailure {
+impl PersonaFailure {
     /// What to do about it.
     pub(super) fn help(&self) -> &'static str {
         match self {

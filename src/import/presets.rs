@@ -44,7 +44,7 @@ pub struct PresetReport {
 }
 
 /// What is to become of a preset.
-enum Verdict {
+enum PruneDecision {
     Take(Preset),
     AlreadyThere,
     Forgotten,
@@ -111,37 +111,37 @@ impl ForeignPresets {
 
 impl PresetReport {
     /// Counts it; the preset, if it is one to be added.
-    fn note(&mut self, verdict: Verdict, file: String) -> Option<Preset> {
+    fn note(&mut self, verdict: PruneDecision, file: String) -> Option<Preset> {
         match verdict {
-            Verdict::Take(preset) => {
+            PruneDecision::Take(preset) => {
                 self.taken += 1;
                 if preset.is_changed() {
                     self.replaced.push(preset.id.clone());
                 }
                 return Some(preset);
             }
-            Verdict::AlreadyThere => self.already_there += 1,
-            Verdict::Forgotten => self.forgotten += 1,
-            Verdict::Refuse(reason) => self.refused.push(Refusal::new(file, reason)),
+            PruneDecision::AlreadyThere => self.already_there += 1,
+            PruneDecision::Forgotten => self.forgotten += 1,
+            PruneDecision::Refuse(reason) => self.refused.push(Refusal::new(file, reason)),
         }
         None
     }
 }
 
-fn judge(profile: &Profile, preset: &Preset) -> Verdict {
+fn judge(profile: &Profile, preset: &Preset) -> PruneDecision {
     if profile.presets.contains_key(&preset.id) {
-        return Verdict::AlreadyThere;
+        return PruneDecision::AlreadyThere;
     }
     if profile.brought_presets.contains(&preset.id) {
-        return Verdict::Forgotten;
+        return PruneDecision::Forgotten;
     }
     if profile.presets.len() >= MOST_PRESETS {
         let reason = "the store has as many presets as it may have";
-        return Verdict::Refuse(RefusalReason::Unstorable(reason));
+        return PruneDecision::Refuse(RefusalReason::Unstorable(reason));
     }
     if !presets::has_room_for(profile, preset) {
         let reason = "the store's presets have as many bytes as they may have";
-        return Verdict::Refuse(RefusalReason::Unstorable(reason));
+        return PruneDecision::Refuse(RefusalReason::Unstorable(reason));
     }
     let others = persona::in_force(&profile.presets).into_iter();
     let taken: HashSet<String> = others
@@ -149,7 +149,7 @@ fn judge(profile: &Profile, preset: &Preset) -> Verdict {
         .map(|other| other.name.to_lowercase())
         .collect();
     let name = unlike(&preset.name, &taken);
-    Verdict::Take(Preset { name, ..preset.clone() })
+    PruneDecision::Take(Preset { name, ..preset.clone() })
 }
 
 /// Adds presets of an export, but for those of which there is another one already, made here or built in; the ids of the
@@ -163,7 +163,7 @@ pub(super) fn merge(profile: &mut Profile, presets: BTreeMap<String, Preset>) ->
             continue;
         }
         match judge(profile, &preset) {
-            Verdict::Take(preset) if in_force.is_none() => {
+            PruneDecision::Take(preset) if in_force.is_none() => {
                 profile.presets.insert(id, preset);
             }
             _ => left_out.push(id),
@@ -216,14 +216,16 @@ mod tests {
             ("e", &long, &long),
             ("f", &long, &format!("{} 2", "ü".repeat(99))),
         ] {
-            let Verdict::Take(preset) = judge(&profile, &named(id, name)) else { panic!("{id}") };
+            let PruneDecision::Take(preset) = judge(&profile, &named(id, name)) else {
+                panic!("{id}")
+            };
             assert_eq!(preset.name, given);
             preset.check().unwrap();
             add(&mut profile, preset);
-            assert!(matches!(judge(&profile, &named(id, name)), Verdict::AlreadyThere));
+            assert!(matches!(judge(&profile, &named(id, name)), PruneDecision::AlreadyThere));
         }
         profile.presets.remove("a");
-        assert!(matches!(judge(&profile, &named("a", "DJ")), Verdict::Forgotten));
+        assert!(matches!(judge(&profile, &named("a", "DJ")), PruneDecision::Forgotten));
     }
 
     #[test]
@@ -231,9 +233,9 @@ mod tests {
         let mut profile = Profile::default();
         for at in 0..MOST_PRESETS {
             let preset = named(&format!("{at}"), &format!("{at}"));
-            assert!(matches!(judge(&profile, &preset), Verdict::Take(_)));
+            assert!(matches!(judge(&profile, &preset), PruneDecision::Take(_)));
             add(&mut profile, preset);
         }
-        assert!(matches!(judge(&profile, &named("x", "x")), Verdict::Refuse(_)));
+        assert!(matches!(judge(&profile, &named("x", "x")), PruneDecision::Refuse(_)));
     }
 }

@@ -2,16 +2,16 @@
 
 mod answer;
 mod buffer;
+mod client;
 mod edit;
-mod learnt;
+mod fact_cache;
 mod near;
 mod reason;
 mod reply;
-mod wire;
 
+pub(super) use client::HttpClient;
 pub(super) use edit::Edit;
-pub(super) use learnt::Learnt;
+pub(super) use fact_cache::FactCache;
 pub(super) use reason::words;
 pub use reply::HttpReply;
-pub(super) use reply::{Protocol, RawCall, Said};
-pub(super) use wire::Wire;
+pub(super) use reply::{Protocol, RawCall, ReplyItem};

@@ -33,7 +33,7 @@ impl Default for AnswerLimits {
 /// Measures one answer.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "ollama"), allow(dead_code, reason = "only servers send bytes"))]
-pub(crate) struct Meter {
+pub(crate) struct ReplyMeter {
     limits: AnswerLimits,
     received: usize,
     bytes: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Meter {
     until: Option<Instant>,
 }
 
-impl Meter {
+impl ReplyMeter {
     /// For an answer that begins now.
     pub(crate) fn new(limits: AnswerLimits) -> Self {
         let until = Instant::now().checked_add(limits.time);
@@ -116,16 +116,16 @@ impl Meter {
 }
 
 /// An answer of any model, held to limits. How long it may be silent is the model's own matter.
-pub(crate) struct Limited {
+pub(crate) struct LimitedReply {
     reply: Box<dyn Reply>,
     model: String,
-    meter: Meter,
+    meter: ReplyMeter,
     passed: Option<AnswerLimit>,
 }
 
-impl Limited {
+impl LimitedReply {
     pub(crate) fn new(reply: Box<dyn Reply>, model: &str, limits: AnswerLimits) -> Self {
-        Self { reply, model: model.to_owned(), meter: Meter::new(limits), passed: None }
+        Self { reply, model: model.to_owned(), meter: ReplyMeter::new(limits), passed: None }
     }
 
     /// The next part. Past a limit, what still fits comes first and [`ModelFailure::TooMuch`] after it.
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn words_are_cut_between_characters_and_the_limit_stays_passed() {
-        let mut meter = Meter::new(AnswerLimits { bytes: 5, ..AnswerLimits::default() });
+        let mut meter = ReplyMeter::new(AnswerLimits { bytes: 5, ..AnswerLimits::default() });
         let mut text = "éé".to_owned();
         assert_eq!(meter.text(&mut text), Ok(()));
         assert_eq!(text, "éé");

@@ -16,7 +16,7 @@ use serde_json::json;
 pub use embedder::OllamaEmbedder;
 pub use model::OllamaModel;
 
-use super::http::{HttpReply, Wire};
+use super::http::{HttpClient, HttpReply};
 use super::limits::AnswerLimits;
 use super::server::{ModelEntry, ModelInfo, RunningModel};
 use crate::error::{ModelFailure, Result};
@@ -46,12 +46,12 @@ use chunk::Lines;
 /// ```
 #[derive(Clone)]
 pub struct Ollama {
-    wire: Arc<Wire>,
+    client: Arc<HttpClient>,
 }
 
 impl fmt::Debug for Ollama {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Ollama").field(&self.wire.shown()).finish()
+        f.debug_tuple("Ollama").field(&self.client.shown()).finish()
     }
 }
 
@@ -65,13 +65,13 @@ impl Ollama {
     /// [`Error::Config`](crate::Error::Config) for what is not such an address, and for `https` where the feature
     /// `tls` is not built in.
     pub fn new(base_url: &str, silence: Duration) -> Result<Self> {
-        Ok(Self { wire: Arc::new(Wire::new(base_url, silence)?) })
+        Ok(Self { client: Arc::new(HttpClient::new(base_url, silence)?) })
     }
 
     /// How much one answer may be.
     #[must_use]
     pub fn answer_limits(self, limits: AnswerLimits) -> Self {
-        Self { wire: Arc::new(self.wire.with_limits(limits)) }
+        Self { client: Arc::new(self.client.with_limits(limits)) }
     }
 
     /// The server's version, such as `0.33.0`.
@@ -80,26 +80,26 @@ impl Ollama {
         struct Version {
             version: String,
         }
-        let answer = self.wire.get("/api/version").await?.json::<Version>().await?;
+        let answer = self.client.get("/api/version").await?.json::<Version>().await?;
         Ok(answer.version)
     }
 
     /// The models that the server has, loaded or not.
     pub async fn models(&self) -> Result<Vec<ModelEntry>> {
-        let answer = self.wire.get("/api/tags").await?.json::<facts::Tags>().await?;
+        let answer = self.client.get("/api/tags").await?.json::<facts::Tags>().await?;
         Ok(answer.into())
     }
 
     /// What a model can do.
     pub async fn show(&self, model: &str) -> Result<ModelInfo> {
         let body = json!({ "model": model }).to_string();
-        let answer = self.wire.post("/api/show", body).await?.json::<facts::Show>().await?;
+        let answer = self.client.post("/api/show", body).await?.json::<facts::Show>().await?;
         Ok(answer.into())
     }
 
     /// The models that are loaded.
     pub async fn running(&self) -> Result<Vec<RunningModel>> {
-        let answer = self.wire.get("/api/ps").await?.json::<facts::Running>().await?;
+        let answer = self.client.get("/api/ps").await?.json::<facts::Running>().await?;
         Ok(answer.into())
     }
 
@@ -113,10 +113,10 @@ impl Ollama {
             return Ok(Vec::new());
         }
         let body = json!({ "model": model, "input": texts }).to_string();
-        let answer = self.wire.post("/api/embed", body).await?.json::<Embeddings>().await?;
+        let answer = self.client.post("/api/embed", body).await?.json::<Embeddings>().await?;
         if answer.embeddings.len() != texts.len() {
             let reason = "it has another number of vectors than there were texts";
-            return Err(self.wire.fail(ModelFailure::Unintelligible { reason }));
+            return Err(self.client.fail(ModelFailure::Unintelligible { reason }));
         }
         Ok(answer.embeddings)
     }
@@ -127,7 +127,7 @@ impl Ollama {
         #[derive(Deserialize)]
         struct Loaded {}
         let body = body::load(options);
-        let _: Loaded = self.wire.post("/api/chat", body).await?.json().await?;
+        let _: Loaded = self.client.post("/api/chat", body).await?.json().await?;
         tracing::debug!(model = options.model, "loaded");
         Ok(())
     }
@@ -140,14 +140,14 @@ impl Ollama {
     }
 
     async fn send_body(&self, path: &'static str, body: String) -> Result<HttpReply> {
-        Ok(HttpReply::new(self.wire.post(path, body).await?, Lines))
+        Ok(HttpReply::new(self.client.post(path, body).await?, Lines))
     }
 
     /// Refuses a model that would carry words to another machine.
     fn refuse_cloud(&self, model: &str, info: &ModelInfo) -> Result<()> {
         if info.remote {
             tracing::warn!(model, "runs in a cloud, which is not allowed");
-            return Err(self.wire.fail(ModelFailure::Cloud { model: model.to_owned() }));
+            return Err(self.client.fail(ModelFailure::Cloud { model: model.to_owned() }));
         }
         Ok(())
     }

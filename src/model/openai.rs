@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 pub use model::OpenAiModel;
 
-use super::http::{HttpReply, Wire};
+use super::http::{HttpClient, HttpReply};
 use super::limits::AnswerLimits;
 use super::server::{ModelEntry, ModelInfo, RunningModel};
 use crate::error::{ModelFailure, Result};
@@ -39,12 +39,12 @@ use facts::{Facts, List, Listed, Props};
 /// ```
 #[derive(Clone)]
 pub struct OpenAi {
-    wire: Arc<Wire>,
+    client: Arc<HttpClient>,
 }
 
 impl fmt::Debug for OpenAi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OpenAi").field(&self.wire.shown()).finish()
+        f.debug_tuple("OpenAi").field(&self.client.shown()).finish()
     }
 }
 
@@ -59,7 +59,7 @@ impl OpenAi {
     pub fn new(base_url: &str, silence: Duration) -> Result<Self> {
         let base = base_url.trim().trim_end_matches('/');
         let base = base.strip_suffix("/v1").unwrap_or(base);
-        Ok(Self { wire: Arc::new(Wire::new(base, silence)?) })
+        Ok(Self { client: Arc::new(HttpClient::new(base, silence)?) })
     }
 
     /// With a key that every request shows as a bearer token.
@@ -68,20 +68,20 @@ impl OpenAi {
     /// [`Error::Config`](crate::Error::Config) for a key that is not one word of printable ASCII, and where it would
     /// leave the house without encryption.
     pub fn api_key(self, key: Zeroizing<String>) -> Result<Self> {
-        Ok(Self { wire: Arc::new(Wire::clone(&self.wire).with_key(key)?) })
+        Ok(Self { client: Arc::new(HttpClient::clone(&self.client).with_key(key)?) })
     }
 
     /// How much one answer may be.
     #[must_use]
     pub fn answer_limits(self, limits: AnswerLimits) -> Self {
-        Self { wire: Arc::new(self.wire.with_limits(limits)) }
+        Self { client: Arc::new(self.client.with_limits(limits)) }
     }
 
     /// Whether the server is on this machine or in the same house, by its address: a loopback, private or link-local
     /// number, a name without dots, or one that ends in `.local`, `.localhost`, `.internal` or `.home.arpa`. Any other
     /// counts as a cloud.
     pub fn is_near(&self) -> bool {
-        self.wire.is_near()
+        self.client.is_near()
     }
 
     /// The models that the server lists, and what it says of each.
@@ -98,7 +98,7 @@ impl OpenAi {
     pub async fn show(&self, model: &str) -> Result<ModelInfo> {
         let listed = self.list().await?;
         let Some(listed) = facts::find(&listed, model) else {
-            return Err(self.wire.fail(ModelFailure::NoSuchModel { model: model.to_owned() }));
+            return Err(self.client.fail(ModelFailure::NoSuchModel { model: model.to_owned() }));
         };
         Ok(listed.info(!self.is_near()))
     }
@@ -122,7 +122,7 @@ impl OpenAi {
     }
 
     async fn send_body(&self, path: &'static str, body: String) -> Result<HttpReply> {
-        Ok(HttpReply::new(self.wire.post(path, body).await?, Events::default()))
+        Ok(HttpReply::new(self.client.post(path, body).await?, Events::default()))
     }
 
     /// What a model is asked by. All of it is unknown where the server does not list the model.
@@ -138,7 +138,7 @@ impl OpenAi {
         let (mut window, mut tools) = (listed.window(), listed.can_call());
         if listed.is_of_llama_cpp() {
             // The list tells of all slots together, this of each.
-            if let Ok(answer) = self.wire.get("/props").await
+            if let Ok(answer) = self.client.get("/props").await
                 && let Ok(props) = answer.json::<Props>().await
             {
                 tools |= props.can_call();
@@ -150,12 +150,12 @@ impl OpenAi {
 
     /// What the server lists; LM Studio tells more in a list of its own.
     async fn list(&self) -> Result<Vec<Listed>> {
-        let listed = self.wire.get("/v1/models").await?.json::<List>().await?.data;
+        let listed = self.client.get("/v1/models").await?.json::<List>().await?.data;
         if listed.iter().any(|model| model.window().is_some()) {
             return Ok(listed);
         }
         if self.is_near()
-            && let Ok(answer) = self.wire.get("/api/v0/models").await
+            && let Ok(answer) = self.client.get("/api/v0/models").await
             && let Ok(more) = answer.json::<List>().await
         {
             return Ok(more.data);
@@ -168,7 +168,7 @@ impl OpenAi {
         if self.is_near() {
             return Ok(());
         }
-        tracing::warn!(server = self.wire.shown(), "is not nearby, which is not allowed");
-        Err(self.wire.fail(ModelFailure::Cloud { model: model.to_owned() }))
+        tracing::warn!(server = self.client.shown(), "is not nearby, which is not allowed");
+        Err(self.client.fail(ModelFailure::Cloud { model: model.to_owned() }))
     }
 }

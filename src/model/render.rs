@@ -1,12 +1,12 @@
 //! From a prompt to the request of one kind of model server.
 
+mod chat_line;
 mod ollama_chat;
 mod ollama_generate;
 mod openai_chat;
 mod options;
-mod stamp;
+mod stamp_filter;
 mod time;
-mod turn;
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub use ollama_chat::OllamaChatRenderer;
 pub use ollama_generate::OllamaPromptRenderer;
 pub use openai_chat::OpenAiChatRenderer;
 pub use options::{KeepAlive, ModelOptions};
-pub(crate) use stamp::Stamps;
+pub(crate) use stamp_filter::StampFilter;
 
 use crate::message::ChatMessage;
 use crate::prompt::Prompt;

@@ -7,7 +7,7 @@ const CLOSE: &str = "</think>";
 /// thinks; where they do not, they stand in the text, between `<think>` and `</think>`. Thoughts without the opening
 /// tag cannot be told from words.
 #[derive(Debug, Default)]
-pub(crate) struct Thoughts {
+pub(crate) struct ThinkingFilter {
     at: At,
     /// What cannot be told yet, because a tag may go on in the next piece.
     held: String,
@@ -23,7 +23,7 @@ enum At {
     Speaking,
 }
 
-impl Thoughts {
+impl ThinkingFilter {
     /// The words in a piece that are to be spoken.
     pub(crate) fn remove(&mut self, piece: &str) -> String {
         if self.at == At::Speaking {
@@ -82,7 +82,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn spoken(pieces: &[&str]) -> String {
-        let mut thoughts = Thoughts::default();
+        let mut thoughts = ThinkingFilter::default();
         let mut said: String = pieces.iter().map(|piece| thoughts.remove(piece)).collect();
         said += &thoughts.rest();
         said

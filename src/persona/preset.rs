@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::built_in::BUILT_IN;
 use super::{Persona, check_name, within};
-use crate::error::{ContextFailure, Result};
+use crate::error::{PersonaFailure, Result};
 
 /// What every preset's id begins with. Document and code of the system that the six come from disagree about it, so
 /// both spellings of those are understood.
@@ -74,7 +74,7 @@ impl Preset {
     /// The one of an id, in either spelling of those that are built in, or else of a name.
     ///
     /// # Errors
-    /// [`ContextFailure::NoSuchPreset`] names those that there are.
+    /// [`PersonaFailure::NoSuchPreset`] names those that there are.
     pub fn find(mut presets: Vec<Self>, id_or_name: &str) -> Result<Self> {
         let id = canonical(id_or_name);
         let name = id_or_name.trim().to_lowercase();
@@ -86,7 +86,7 @@ impl Preset {
             Some(at) => Ok(presets.swap_remove(at)),
             None => {
                 let known = presets.into_iter().map(|preset| preset.id).collect();
-                Err(ContextFailure::NoSuchPreset { known }.into())
+                Err(PersonaFailure::NoSuchPreset { known }.into())
             }
         }
     }
@@ -104,7 +104,7 @@ impl Preset {
     /// Whether everything is within its limits.
     ///
     /// # Errors
-    /// [`ContextFailure::Invalid`] names the first field that is not.
+    /// [`PersonaFailure::Invalid`] names the first field that is not.
     pub fn check(&self) -> Result<()> {
         const LONGEST: usize = Preset::LONGEST_DESCRIPTION;
         const LARGEST: usize = 16 << 10;

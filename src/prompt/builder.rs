@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::budget::{Candidate, fit, fit_history, low_water};
 use super::receipt::{Outcome, Receipt, ReceiptEntry};
-use super::{Prompt, SystemPromptProvider, Turn, count};
+use super::{Prompt, SystemPromptProvider, Utterance, count};
 use crate::clock::Clock;
 use crate::context::tokens::TokenRates;
 use crate::context::{ContextMessage, ContextProvider, ContextRequest, Placement};
@@ -28,7 +28,7 @@ pub struct PromptBuilder {
     thread: Option<String>,
     starts_after: Option<u64>,
     clock: Arc<dyn Clock>,
-    bounds: Bounds,
+    bounds: PromptLimits,
     min_confidence: Option<f64>,
     hints: BTreeMap<String, String>,
     redactor: Option<Arc<dyn Redactor>>,
@@ -37,7 +37,7 @@ pub struct PromptBuilder {
 
 /// How much a prompt may hold, how that is measured, and what else is in it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Bounds {
+pub(crate) struct PromptLimits {
     /// The most tokens, if there is a limit.
     pub(crate) budget: Option<usize>,
     /// The model's window, if it is known: prompt and answer together.
@@ -51,7 +51,7 @@ pub(crate) struct Bounds {
     pub(crate) inline: usize,
 }
 
-impl Bounds {
+impl PromptLimits {
     /// The most tokens of a prompt whose answer may take so many.
     pub(super) fn most(&self, answer: Option<u32>) -> Option<usize> {
         let left = self.window.map(|window| {
@@ -73,7 +73,7 @@ impl PromptBuilder {
             thread: None,
             starts_after: None,
             clock,
-            bounds: Bounds::default(),
+            bounds: PromptLimits::default(),
             min_confidence: None,
             hints: BTreeMap::new(),
             redactor: None,
@@ -180,30 +180,32 @@ impl PromptBuilder {
     /// # Errors
     /// [`Error::OtherScope`] for a stored utterance of another conversation, and what keeps the history from being
     /// read.
-    pub async fn build(&self, turn: impl Into<Turn>, n: usize) -> Result<(Prompt, Receipt)> {
+    pub async fn build(&self, turn: impl Into<Utterance>, n: usize) -> Result<(Prompt, Receipt)> {
         self.build_within(&turn.into(), &[], n, &self.bounds).await
     }
 
-    pub(crate) fn bounds(&self) -> &Bounds {
+    pub(crate) fn bounds(&self) -> &PromptLimits {
         &self.bounds
     }
 
     /// [`build`](Self::build) within other bounds, and with what the turn has brought `since` the utterance.
     pub(crate) async fn build_within(
         &self,
-        turn: &Turn,
+        turn: &Utterance,
         since: &[ContextMessage],
         n: usize,
-        bounds: &Bounds,
+        bounds: &PromptLimits,
     ) -> Result<(Prompt, Receipt)> {
         let now = self.clock.now();
         let (user_input, before) = match turn {
-            Turn::Stored(stored) if *stored.scope != *self.scope => return Err(Error::OtherScope),
-            Turn::Stored(stored) => (stored.message.clone(), Some(stored.seq)),
-            Turn::Unstored(text) => {
+            Utterance::Stored(stored) if *stored.scope != *self.scope => {
+                return Err(Error::OtherScope);
+            }
+            Utterance::Stored(stored) => (stored.message.clone(), Some(stored.seq)),
+            Utterance::Unstored(text) => {
                 (self.masked(ChatMessage::new(ChatRole::User, text, &now)), None)
             }
-            Turn::OffRecord(message) => (self.masked((**message).clone()), None),
+            Utterance::OffRecord(message) => (self.masked((**message).clone()), None),
         };
         let profile = match &self.store {
             Some(store) => store.profile().await?,

@@ -1,7 +1,7 @@
 //! Short artifacts in the prompts of models that cannot open them.
 
 use super::PromptBuilder;
-use super::builder::Bounds;
+use super::builder::PromptLimits;
 use crate::context::ContextMessage;
 use crate::error::Error;
 use crate::message::ChatRole;
@@ -17,7 +17,7 @@ impl PromptBuilder {
     pub(super) async fn with_artifact(
         &self,
         message: &ContextMessage,
-        bounds: &Bounds,
+        bounds: &PromptLimits,
     ) -> Option<ContextMessage> {
         let note = message.stored().filter(|stored| stored.message.role == ChatRole::System)?;
         let mut references = artifact_references(&note.message.content);

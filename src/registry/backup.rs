@@ -4,11 +4,11 @@ use std::path::Path;
 
 use jiff::Zoned;
 
-use super::ContextRegistry;
+use super::PersonaRegistry;
 use super::upkeep::is_anothers;
 use crate::blob::fs::FsBlobs;
 use crate::blob::{Blobs, EntryKind};
-use crate::error::{ContextFailure, Result};
+use crate::error::{PersonaFailure, Result};
 use crate::export::{ExportRange, Exporter};
 use crate::scope::Scope;
 use crate::store::file::blocking;
@@ -24,7 +24,7 @@ const KEPT: usize = 100;
 const KEPT_DAYS: i64 = 30;
 const DAY: i64 = 24 * 3600 * 1000;
 
-impl ContextRegistry {
+impl PersonaRegistry {
     /// Backs up all contexts and presets, unless that was done today. The file's name, and how many files could not be
     /// read; `None` where nothing had to be done.
     pub(super) async fn back_up_daily(&self, now: &Zoned) -> Result<Option<(String, usize)>> {
@@ -69,7 +69,7 @@ impl ContextRegistry {
     /// Backs up one context that is to be removed. The file's name.
     ///
     /// # Errors
-    /// [`ContextFailure::NotBackedUp`] where something of it cannot be read, or lies there that no backup takes, such as
+    /// [`PersonaFailure::NotBackedUp`] where something of it cannot be read, or lies there that no backup takes, such as
     /// what a repair has set aside; there is no file then.
     pub(super) async fn back_up(&self, id: &str, now: &Zoned) -> Result<String> {
         let store = self.opened(id).await?;
@@ -87,7 +87,7 @@ impl ContextRegistry {
         if unread > 0 {
             let folder = self.folder()?;
             blocking(move || folder.remove(&name)).await?;
-            return Err(ContextFailure::NotBackedUp { unread }.into());
+            return Err(PersonaFailure::NotBackedUp { unread }.into());
         }
         let young = now.saturating_sub(KEPT_DAYS * DAY);
         let mut before: Vec<_> =

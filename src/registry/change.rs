@@ -10,14 +10,14 @@ use crate::persona::{Persona, Preset, check_name};
 /// A context that is to be made. `Debug` shows no words.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
-pub struct NewContext {
+pub struct NewPersonaConversation {
     pub(super) name: String,
     pub(super) persona: Persona,
     pub(super) preset: Option<String>,
     pub(super) numbered: bool,
 }
 
-impl NewContext {
+impl NewPersonaConversation {
     /// A context of that name, one line of at most 200 bytes.
     pub fn new(name: impl Into<String>, persona: Persona) -> Self {
         Self { name: name.into(), persona, preset: None, numbered: false }
@@ -41,16 +41,16 @@ impl NewContext {
     /// Whether everything is within its limits.
     ///
     /// # Errors
-    /// [`ContextFailure::Invalid`](crate::ContextFailure::Invalid) names the first field that is not.
+    /// [`PersonaFailure::Invalid`](crate::PersonaFailure::Invalid) names the first field that is not.
     pub fn check(&self) -> Result<()> {
         check_name(&self.name)?;
         self.persona.check()
     }
 }
 
-impl std::fmt::Debug for NewContext {
+impl std::fmt::Debug for NewPersonaConversation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NewContext")
+        f.debug_struct("NewPersonaConversation")
             .field("persona", &self.persona)
             .field("preset", &self.preset)
             .finish_non_exhaustive()
@@ -104,7 +104,7 @@ impl std::fmt::Debug for PersonaChange {
 
 /// What of a context is to be changed: what is named.
 #[derive(Clone, Default, PartialEq)]
-pub struct ContextChange {
+pub struct PersonaConversationChange {
     /// What it is called.
     pub name: Option<String>,
     /// Who the model is.
@@ -113,9 +113,9 @@ pub struct ContextChange {
     pub is_active: Option<bool>,
 }
 
-impl std::fmt::Debug for ContextChange {
+impl std::fmt::Debug for PersonaConversationChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ContextChange")
+        f.debug_struct("PersonaConversationChange")
             .field("persona", &self.persona)
             .field("is_active", &self.is_active)
             .finish_non_exhaustive()

@@ -13,9 +13,9 @@ const WARNING: SignedDuration = SignedDuration::from_hours(24);
 /// All contexts of a store.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Contexts {
+pub struct PersonaConversations {
     /// Those that can be read, in their order.
-    pub contexts: Vec<NamedContext>,
+    pub contexts: Vec<PersonaConversation>,
     /// Ids of conversations whose settings cannot be read, so that nobody knows whether they are contexts. They stay as
     /// they are.
     pub unreadable: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Contexts {
 /// A context, as it stood at some moment. `Debug` shows no words.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
-pub struct NamedContext {
+pub struct PersonaConversation {
     /// Its id; its scope is [`Scope::Named`](crate::Scope::Named) with that.
     pub id: String,
     /// What it is called.
@@ -45,7 +45,7 @@ pub struct NamedContext {
     pub messages: u64,
 }
 
-impl NamedContext {
+impl PersonaConversation {
     pub(super) fn new(id: &str, standing: &Standing, now: Timestamp) -> Option<Self> {
         let profile = &standing.profile;
         let character = profile.character.clone()?;
@@ -90,9 +90,9 @@ impl NamedContext {
     }
 }
 
-impl fmt::Debug for NamedContext {
+impl fmt::Debug for PersonaConversation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NamedContext")
+        f.debug_struct("PersonaConversation")
             .field("id", &self.id)
             .field("character", &self.character)
             .field("expires_at", &self.expires_at)

@@ -1,7 +1,7 @@
 //! That no two contexts have one name, so that a name says which is meant.
 
-use super::{ContextRegistry, NamedContext};
-use crate::error::{ContextFailure, Error, Result};
+use super::{PersonaConversation, PersonaRegistry};
+use crate::error::{Error, PersonaFailure, Result};
 use crate::persona::check_name;
 
 /// How many numbers are tried behind a name.
@@ -12,11 +12,11 @@ fn folded(name: &str) -> String {
     name.trim().to_lowercase()
 }
 
-impl ContextRegistry {
+impl PersonaRegistry {
     /// The name for a new context: the given one, or if `numbered` is set and another one has that, with a number.
     ///
     /// # Errors
-    /// [`ContextFailure::ContextNameTaken`] if another context that was not deleted has the name.
+    /// [`PersonaFailure::ContextNameTaken`] if another context that was not deleted has the name.
     pub(super) async fn name_for_new(&self, name: String, numbered: bool) -> Result<String> {
         let listed = self.list().await?.contexts;
         let taken = |name: &str| holder(&listed, name, None);
@@ -31,7 +31,7 @@ impl ContextRegistry {
     /// Refuses a name for a context, or taking it back, if another one that was not deleted has the name.
     ///
     /// # Errors
-    /// [`ContextFailure::ContextNameTaken`], and those of [`list`](Self::list).
+    /// [`PersonaFailure::ContextNameTaken`], and those of [`list`](Self::list).
     pub async fn check_name_is_free(&self, name: &str, id: &str) -> Result<()> {
         match holder(&self.list().await?.contexts, name, Some(id)) {
             Some(other) => Err(other),
@@ -41,9 +41,9 @@ impl ContextRegistry {
 
     /// The context of a name, in whatever letter case: those that can be talked to come first.
     pub(super) fn called<'a>(
-        listed: &'a [NamedContext],
+        listed: &'a [PersonaConversation],
         name: &str,
-    ) -> Result<Option<&'a NamedContext>> {
+    ) -> Result<Option<&'a PersonaConversation>> {
         let name = folded(name);
         let called: Vec<_> = listed.iter().filter(|c| folded(&c.name) == name).collect();
         let living: Vec<_> = called.iter().copied().filter(|c| c.is_open()).collect();
@@ -52,18 +52,18 @@ impl ContextRegistry {
             [one] => Ok(Some(one)),
             several => {
                 let ids = several.iter().map(|context| context.id.clone()).collect();
-                Err(ContextFailure::SeveralContexts { ids }.into())
+                Err(PersonaFailure::SeveralContexts { ids }.into())
             }
         }
     }
 }
 
 /// The refusal of a name that another context has.
-fn holder(listed: &[NamedContext], name: &str, own: Option<&str>) -> Option<Error> {
+fn holder(listed: &[PersonaConversation], name: &str, own: Option<&str>) -> Option<Error> {
     let name = folded(name);
-    let is_other = |context: &&NamedContext| {
+    let is_other = |context: &&PersonaConversation| {
         context.is_active() && own != Some(&*context.id) && folded(&context.name) == name
     };
     let id = listed.iter().find(is_other)?.id.clone();
-    Some(ContextFailure::ContextNameTaken { id }.into())
+    Some(PersonaFailure::ContextNameTaken { id }.into())
 }

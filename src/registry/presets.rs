@@ -3,12 +3,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{ContextRegistry, PresetChange, id};
-use crate::error::{ContextFailure, Result};
+use super::{PersonaRegistry, PresetChange, id};
+use crate::error::{PersonaFailure, Result};
 use crate::persona::{self, MOST_PRESETS, Preset};
 use crate::store::{ConversationStore, FileConversationStore, Profile, presets};
 
-impl ContextRegistry {
+impl PersonaRegistry {
     async fn settings(&self) -> Result<(FileConversationStore, Arc<Profile>)> {
         let store = self.default_store().await?;
         let profile = store.standing().await?.profile;
@@ -27,7 +27,7 @@ impl ContextRegistry {
     /// A preset by its id, in either spelling of those that are built in, or by its name.
     ///
     /// # Errors
-    /// [`ContextFailure::NoSuchPreset`] names those that there are.
+    /// [`PersonaFailure::NoSuchPreset`] names those that there are.
     pub async fn preset(&self, id_or_name: &str) -> Result<Preset> {
         Preset::find(self.presets().await?, id_or_name)
     }
@@ -35,7 +35,7 @@ impl ContextRegistry {
     /// Makes a preset, with a new id.
     ///
     /// # Errors
-    /// [`ContextFailure::Invalid`], [`ContextFailure::NameTaken`] and [`ContextFailure::TooManyPresets`].
+    /// [`PersonaFailure::Invalid`], [`PersonaFailure::NameTaken`] and [`PersonaFailure::TooManyPresets`].
     pub async fn create_preset(&self, mut preset: Preset) -> Result<Preset> {
         let now = self.now();
         preset.id = id::fresh("preset", now)?;
@@ -93,12 +93,12 @@ impl ContextRegistry {
     /// Deletes a preset that somebody made, or takes back the changes of one that is built in.
     ///
     /// # Errors
-    /// [`ContextFailure::BuiltIn`] for one that was not changed; those of [`preset`](Self::preset).
+    /// [`PersonaFailure::BuiltIn`] for one that was not changed; those of [`preset`](Self::preset).
     pub async fn delete_preset(&self, id: &str) -> Result<Preset> {
         let preset = self.preset(id).await?;
         let (store, profile) = self.settings().await?;
         if !profile.presets.contains_key(&preset.id) {
-            return Err(ContextFailure::BuiltIn.into());
+            return Err(PersonaFailure::BuiltIn.into());
         }
         let gone = preset.id.clone();
         let remove = move |profile: &mut Profile| {
@@ -110,16 +110,16 @@ impl ContextRegistry {
 }
 
 /// Why a preset cannot be among those that there are.
-fn refusal(profile: &Profile, preset: &Preset) -> Option<ContextFailure> {
+fn refusal(profile: &Profile, preset: &Preset) -> Option<PersonaFailure> {
     let name = preset.name.to_lowercase();
     let mut others = persona::in_force(&profile.presets).into_iter();
     if others.any(|other| other.id != preset.id && other.name.to_lowercase() == name) {
-        return Some(ContextFailure::NameTaken);
+        return Some(PersonaFailure::NameTaken);
     }
     if !presets::has_room_for(profile, preset) {
-        return Some(ContextFailure::PresetsTooLarge { limit: presets::MOST_BYTES });
+        return Some(PersonaFailure::PresetsTooLarge { limit: presets::MOST_BYTES });
     }
     let is_new = !profile.presets.contains_key(&preset.id);
     (is_new && profile.presets.len() >= MOST_PRESETS)
-        .then_some(ContextFailure::TooManyPresets { limit: MOST_PRESETS })
+        .then_some(PersonaFailure::TooManyPresets { limit: MOST_PRESETS })
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::ContextRegistry;
+use super::PersonaRegistry;
 use crate::blob::fs::FsBlobs;
-use crate::error::{ContextFailure, Error, Result};
+use crate::error::{Error, PersonaFailure, Result};
 use crate::scope::Scope;
 use crate::store::file::blocking;
 use crate::store::writer::removal::purge_all;
@@ -16,7 +16,7 @@ use crate::store::{ConversationStore, FileConversationStore, Profile};
 /// What upkeep came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Upkeep {
+pub struct MaintenanceReport {
     /// The daily backup, if one was made.
     pub backup: Option<PathBuf>,
     /// How many files it lacks, because they could not be read; older backups are kept then.
@@ -27,17 +27,17 @@ pub struct Upkeep {
     pub kept: Vec<String>,
 }
 
-impl ContextRegistry {
+impl PersonaRegistry {
     /// Makes the daily backup if there is none of today, and removes the contexts that an earlier call has found deleted or
     /// expired, long enough ago. To be called once a day or more often.
     ///
     /// # Errors
     /// What keeps the store from being read, or backups from being written. What was not backed up is not removed.
-    pub async fn maintain(&self) -> Result<Upkeep> {
+    pub async fn maintain(&self) -> Result<MaintenanceReport> {
         let root = self.root.clone();
         blocking(move || purge_all(&FsBlobs::new(&root, &[])?)).await?;
         let now = self.clock().now();
-        let mut done = Upkeep::default();
+        let mut done = MaintenanceReport::default();
         if let Some((name, unread)) = self.back_up_daily(&now).await? {
             done.backup = Some(self.backups.join(name));
             done.unread = unread;
@@ -64,10 +64,10 @@ impl ContextRegistry {
         Ok(done)
     }
 
-    async fn remove_in_upkeep(&self, id: String, done: &mut Upkeep) -> Result<()> {
+    async fn remove_in_upkeep(&self, id: String, done: &mut MaintenanceReport) -> Result<()> {
         match self.remove(&id).await {
             Ok(backup) => done.removed.push((id, backup)),
-            Err(Error::Context(ContextFailure::NotBackedUp { .. } | ContextFailure::InUse)) => {
+            Err(Error::Context(PersonaFailure::NotBackedUp { .. } | PersonaFailure::InUse)) => {
                 done.kept.push(id);
             }
             Err(error) if is_anothers(&error) => {}
@@ -90,7 +90,7 @@ impl ContextRegistry {
     /// Removes a context for good, after a sealed backup, whose file is the answer. Importing that brings it back.
     ///
     /// # Errors
-    /// [`ContextFailure::NotBackedUp`] and [`ContextFailure::InUse`], where nothing is removed; those of
+    /// [`PersonaFailure::NotBackedUp`] and [`PersonaFailure::InUse`], where nothing is removed; those of
     /// [`get`](Self::get).
     pub async fn remove(&self, id: &str) -> Result<PathBuf> {
         self.delete(id).await?;
@@ -102,7 +102,7 @@ impl ContextRegistry {
         let before = store.standing().await?;
         let name = self.back_up(id, &self.clock().now()).await?;
         if !store.remove(before.last_seq, before.profile.rev).await? {
-            return Err(ContextFailure::InUse.into());
+            return Err(PersonaFailure::InUse.into());
         }
         self.held().remove(id);
         tracing::info!("removed a context after backing it up");
@@ -117,7 +117,7 @@ impl ContextRegistry {
 /// Whether somebody else does the same at this moment, and was faster.
 pub(super) fn is_anothers(error: &Error) -> bool {
     match error {
-        Error::FolderReplaced { .. } | Error::Context(ContextFailure::NoSuchContext { .. }) => true,
+        Error::FolderReplaced { .. } | Error::Context(PersonaFailure::NoSuchContext { .. }) => true,
         // A backup of that name is there, or the conversation's folder is no more.
         Error::Io { source, .. } => {
             matches!(source.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound)

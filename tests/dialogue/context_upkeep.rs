@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use sottovoce::{
-    Backup, ChatMessage, ChatRole, Clock, ContextFailure, ContextLimits, ContextRegistry,
-    ConversationStore, EncryptionKey, Error, ManualClock, NewContext, OpenStore, Persona,
+    Backup, ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Error, ManualClock,
+    NewPersonaConversation, OpenStore, Persona, PersonaFailure, PersonaLimits, PersonaRegistry,
     RepairOptions, Scope, StoreOptions,
 };
 
@@ -18,24 +18,24 @@ fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::at_utc("2025-08-24T05:31:01.123Z".parse().unwrap()))
 }
 
-fn registry(root: &Path, clock: &Arc<ManualClock>) -> ContextRegistry {
+fn registry(root: &Path, clock: &Arc<ManualClock>) -> PersonaRegistry {
     let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
     let key = EncryptionKey::from_secret(SECRET).unwrap();
-    ContextRegistry::new(root, StoreOptions::new(key).clock(clock))
+    PersonaRegistry::new(root, StoreOptions::new(key).clock(clock))
 }
 
 fn days(days: i64) -> SignedDuration {
     SignedDuration::from_hours(24 * days)
 }
 
-async fn make(registry: &ContextRegistry, clock: &ManualClock) -> String {
-    let mira = NewContext::new("Mira", Persona::new("You are Mira.")).numbered();
+async fn make(registry: &PersonaRegistry, clock: &ManualClock) -> String {
+    let mira = NewPersonaConversation::new("Mira", Persona::new("You are Mira.")).numbered();
     let id = registry.create(mira).await.unwrap().id;
     say(registry, &id, clock).await;
     id
 }
 
-async fn say(registry: &ContextRegistry, id: &str, clock: &ManualClock) {
+async fn say(registry: &PersonaRegistry, id: &str, clock: &ManualClock) {
     let said = ChatMessage::new(ChatRole::User, "Remember the eggs", &clock.now());
     registry.open(id).await.unwrap().append_message(said).await.unwrap();
 }
@@ -89,7 +89,7 @@ async fn however_many_contexts_go_at_once_the_backup_of_each_stays_for_a_month()
 async fn backups_from_before_a_contexts_settings_were_damaged_stay() {
     let root = tempfile::tempdir().unwrap();
     let clock = clock();
-    let mut limits = ContextLimits::default();
+    let mut limits = PersonaLimits::default();
     limits.daily_backups = 2;
     let whole = registry(root.path(), &clock).limits(limits);
     let (damaged, _) = (make(&whole, &clock).await, make(&whole, &clock).await);
@@ -116,7 +116,7 @@ async fn what_a_repair_set_aside_is_never_removed_with_its_context() {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join("a"), b"not to be opened").unwrap();
             let error = registry.remove(&id).await.unwrap_err();
-            let expected = ContextFailure::NotBackedUp { unread: 1 };
+            let expected = PersonaFailure::NotBackedUp { unread: 1 };
             assert!(matches!(error, Error::Context(told) if told == expected), "{place} {beside}");
             assert!(folder.join("a").exists());
             assert_eq!(std::fs::read_dir(registry.backup_folder()).unwrap().count(), 0);

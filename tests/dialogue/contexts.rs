@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use sottovoce::{
-    Backup, ChatMessage, ChatRole, Clock, ContextChange, ContextFailure, ContextLimits,
-    ContextRegistry, ConversationStore, EncryptionKey, Error, ManualClock, NewContext, Persona,
-    PersonaChange, Preset, PresetChange, Scope, StoreOptions,
+    Backup, ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Error, ManualClock,
+    NewPersonaConversation, Persona, PersonaChange, PersonaConversationChange, PersonaFailure,
+    PersonaLimits, PersonaRegistry, Preset, PresetChange, Scope, StoreOptions,
 };
 
 const SECRET: &str = "a long secret that only this house knows";
@@ -22,26 +22,26 @@ fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::at_utc("2025-08-24T05:31:01.123Z".parse().unwrap()))
 }
 
-fn registry(root: &Path, clock: &Arc<ManualClock>) -> ContextRegistry {
+fn registry(root: &Path, clock: &Arc<ManualClock>) -> PersonaRegistry {
     let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
-    ContextRegistry::new(root, StoreOptions::new(key()).clock(clock))
+    PersonaRegistry::new(root, StoreOptions::new(key()).clock(clock))
 }
 
-fn mira() -> NewContext {
-    NewContext::new("Mira", Persona::new("You are Mira.").personality("Warm and brief"))
+fn mira() -> NewPersonaConversation {
+    NewPersonaConversation::new("Mira", Persona::new("You are Mira.").personality("Warm and brief"))
 }
 
 fn days(days: i64) -> SignedDuration {
     SignedDuration::from_hours(24 * days)
 }
 
-async fn say(registry: &ContextRegistry, id: &str, clock: &ManualClock, words: &str) {
+async fn say(registry: &PersonaRegistry, id: &str, clock: &ManualClock, words: &str) {
     let store = registry.open(id).await.unwrap();
     let said = ChatMessage::new(ChatRole::User, words, &clock.now());
     store.append_message(said).await.unwrap();
 }
 
-fn failure(error: Error) -> ContextFailure {
+fn failure(error: Error) -> PersonaFailure {
     match error {
         Error::Context(failure) => failure,
         other => panic!("{other}"),
@@ -68,11 +68,11 @@ async fn what_is_not_there_is_answered_with_what_there_is_and_an_id_is_never_a_p
     for id in ["context-none", "", "../../etc", "a/b", "x\0y", &"x".repeat(1000)] {
         let error = registry.get(id).await.unwrap_err();
         let text = format!("{error} {}", error.help());
-        assert_eq!(failure(error), ContextFailure::NoSuchContext { known: vec![made.id.clone()] });
+        assert_eq!(failure(error), PersonaFailure::NoSuchContext { known: vec![made.id.clone()] });
         assert!(text.contains(&made.id) && text.contains("context list"), "{text}");
     }
     let error = failure(registry.preset("nope").await.unwrap_err());
-    let ContextFailure::NoSuchPreset { known } = error else { panic!("{error}") };
+    let PersonaFailure::NoSuchPreset { known } = error else { panic!("{error}") };
     assert_eq!(known.len(), 6);
     // A conversation that is no context is none of the registry's.
     let options = StoreOptions::new(key()).scope(Scope::Named { id: "diary".into() });
@@ -92,30 +92,33 @@ async fn no_two_contexts_have_one_name() {
     let clock = clock();
     let registry = registry(root.path(), &clock);
     let mira_id = registry.create(mira()).await.unwrap().id;
-    let taken = ContextFailure::ContextNameTaken { id: mira_id.clone() };
-    let upper = NewContext::new(" MIRA ", Persona::new("x"));
+    let taken = PersonaFailure::ContextNameTaken { id: mira_id.clone() };
+    let upper = NewPersonaConversation::new(" MIRA ", Persona::new("x"));
     assert_eq!(failure(registry.create(upper).await.unwrap_err()), taken);
     // Its own name, and one that nobody gave, are no reason to refuse anything.
-    let renamed = |name: &str| ContextChange { name: Some(name.into()), ..Default::default() };
+    let renamed =
+        |name: &str| PersonaConversationChange { name: Some(name.into()), ..Default::default() };
     registry.update(&mira_id, renamed("mira")).await.unwrap();
     let preset = registry.preset("calm-counselor").await.unwrap();
     for name in ["Calm Counselor", "Calm Counselor 2", "Calm Counselor 3"] {
-        let new = NewContext::from_preset(&preset, None, PersonaChange::default());
+        let new = NewPersonaConversation::from_preset(&preset, None, PersonaChange::default());
         assert_eq!(registry.create(new).await.unwrap().name, name);
     }
-    let other = registry.create(NewContext::new("Other", Persona::new("x"))).await.unwrap().id;
+    let other =
+        registry.create(NewPersonaConversation::new("Other", Persona::new("x"))).await.unwrap().id;
     assert_eq!(failure(registry.update(&other, renamed("Mira")).await.unwrap_err()), taken);
     assert_eq!(registry.get(&other).await.unwrap().name, "Other");
     // One that was deleted has let go of its name, and does not get it back while another one has it.
     registry.delete(&other).await.unwrap();
-    let second = registry.create(NewContext::new("Other", Persona::new("x"))).await.unwrap().id;
-    let back = |name: Option<&str>| ContextChange {
+    let second =
+        registry.create(NewPersonaConversation::new("Other", Persona::new("x"))).await.unwrap().id;
+    let back = |name: Option<&str>| PersonaConversationChange {
         name: name.map(str::to_owned),
         is_active: Some(true),
         ..Default::default()
     };
     let error = failure(registry.update(&other, back(None)).await.unwrap_err());
-    assert_eq!(error, ContextFailure::ContextNameTaken { id: second.clone() });
+    assert_eq!(error, PersonaFailure::ContextNameTaken { id: second.clone() });
     registry.update(&other, back(Some("Another"))).await.unwrap();
     // One that has expired keeps it.
     clock.advance(SignedDuration::from_hours(24 * 30));
@@ -128,7 +131,7 @@ async fn of_two_contexts_of_one_name_made_at_once_one_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let registry = registry(root.path(), &clock());
     for number in 0..5 {
-        let new = || NewContext::new(format!("Mira {number}"), Persona::new("x"));
+        let new = || NewPersonaConversation::new(format!("Mira {number}"), Persona::new("x"));
         let made = tokio::join!(registry.create(new()), registry.create(new()));
         assert_eq!([made.0, made.1].iter().filter(|made| made.is_ok()).count(), 1);
     }
@@ -139,7 +142,8 @@ async fn where_an_import_brought_a_second_one_of_a_name_both_ids_are_told() {
     let root = tempfile::tempdir().unwrap();
     let registry = registry(root.path(), &clock());
     let one = registry.create(mira()).await.unwrap().id;
-    let other = registry.create(NewContext::new("Other", Persona::new("x"))).await.unwrap().id;
+    let other =
+        registry.create(NewPersonaConversation::new("Other", Persona::new("x"))).await.unwrap().id;
     // As an import does, past the registry.
     let scope = Scope::Named { id: other.clone() };
     let store = StoreOptions::new(key()).scope(scope).open(root.path()).await.unwrap();
@@ -157,13 +161,14 @@ async fn a_bad_field_is_refused_by_name_and_changes_nothing() {
     let registry = registry(root.path(), &clock());
     let made = registry.create(mira()).await.unwrap();
     let hot = PersonaChange { temperature: Some(1.5), ..PersonaChange::default() };
-    let change = ContextChange { persona: hot, name: Some("Hot".into()), ..Default::default() };
+    let change =
+        PersonaConversationChange { persona: hot, name: Some("Hot".into()), ..Default::default() };
     let error = failure(registry.update(&made.id, change).await.unwrap_err());
-    assert!(matches!(error, ContextFailure::Invalid { field: "temperature", .. }));
+    assert!(matches!(error, PersonaFailure::Invalid { field: "temperature", .. }));
     assert_eq!(registry.get(&made.id).await.unwrap(), made);
-    let unnamed = NewContext::new("\n", Persona::new("x"));
+    let unnamed = NewPersonaConversation::new("\n", Persona::new("x"));
     let error = failure(registry.create(unnamed).await.unwrap_err());
-    assert!(matches!(error, ContextFailure::Invalid { field: "name", .. }));
+    assert!(matches!(error, PersonaFailure::Invalid { field: "name", .. }));
     assert_eq!(registry.list().await.unwrap().contexts.len(), 1);
 }
 
@@ -173,7 +178,8 @@ async fn zero_is_a_temperature() {
     let registry = registry(root.path(), &clock());
     let preset = registry.preset("calm_counselor").await.unwrap();
     let cold = PersonaChange { temperature: Some(0.0), ..PersonaChange::default() };
-    let made = registry.create(NewContext::from_preset(&preset, None, cold)).await.unwrap();
+    let made =
+        registry.create(NewPersonaConversation::from_preset(&preset, None, cold)).await.unwrap();
     let character = registry.get(&made.id).await.unwrap().character;
     assert_eq!(character.persona.temperature, 0.0);
     assert_eq!(character.persona.expiry_days, 14);
@@ -197,7 +203,7 @@ async fn expiry_is_counted_from_the_last_interaction_and_warned_of_a_day_before(
     let context = registry.get(&id).await.unwrap();
     assert!(context.is_expired && !context.expires_soon);
     let error = failure(registry.open(&id).await.unwrap_err());
-    assert_eq!(error, ContextFailure::Expired { at: context.expires_at });
+    assert_eq!(error, PersonaFailure::Expired { at: context.expires_at });
     // It is not lost, and can be gone on with.
     let extended = registry.extend(&id, Some(3)).await.unwrap();
     assert!(!extended.is_expired);
@@ -216,10 +222,11 @@ async fn a_deleted_context_can_be_taken_back_with_every_word() {
     registry.delete(&id).await.unwrap();
     assert!(matches!(
         failure(registry.open(&id).await.unwrap_err()),
-        ContextFailure::Deleted { .. }
+        PersonaFailure::Deleted { .. }
     ));
     registry.maintain().await.unwrap();
-    let back = ContextChange { is_active: Some(true), ..ContextChange::default() };
+    let back =
+        PersonaConversationChange { is_active: Some(true), ..PersonaConversationChange::default() };
     assert!(registry.update(&id, back).await.unwrap().is_open());
     let reading = registry.open(&id).await.unwrap().read_tail(9).await.unwrap();
     assert_eq!(reading.messages[0].message.content, "Remember the eggs");
@@ -265,7 +272,8 @@ async fn what_is_over_is_removed_only_after_a_backup_that_brings_it_back_whole()
     assert!(registry.maintain().await.unwrap().removed.is_empty());
     clock.advance(days(6));
     assert!(registry.maintain().await.unwrap().removed.is_empty());
-    let back = ContextChange { is_active: Some(true), ..ContextChange::default() };
+    let back =
+        PersonaConversationChange { is_active: Some(true), ..PersonaConversationChange::default() };
     registry.update(&id, back).await.unwrap();
     clock.advance(days(2));
     assert!(registry.maintain().await.unwrap().removed.is_empty(), "it is taken back");
@@ -290,7 +298,7 @@ async fn a_context_that_cannot_be_read_whole_is_not_removed() {
     std::fs::write(&records[0], bytes).unwrap();
     let fresh = self::registry(root.path(), &clock);
     let error = failure(fresh.remove(&id).await.unwrap_err());
-    assert_eq!(error, ContextFailure::NotBackedUp { unread: 1 });
+    assert_eq!(error, PersonaFailure::NotBackedUp { unread: 1 });
     assert!(records[0].exists());
     assert!(fresh.maintain().await.unwrap().kept.is_empty());
     clock.advance(days(7));
@@ -313,7 +321,7 @@ async fn whoever_has_a_removed_context_open_learns_it_and_loses_nothing_silently
     assert!(matches!(error, Error::FolderReplaced { .. }), "{error}");
     assert!(matches!(
         failure(other.get(&id).await.unwrap_err()),
-        ContextFailure::NoSuchContext { .. }
+        PersonaFailure::NoSuchContext { .. }
     ));
 }
 
@@ -321,7 +329,7 @@ async fn whoever_has_a_removed_context_open_learns_it_and_loses_nothing_silently
 async fn one_backup_is_made_a_day_and_the_oldest_go() {
     let root = tempfile::tempdir().unwrap();
     let clock = clock();
-    let mut limits = ContextLimits::default();
+    let mut limits = PersonaLimits::default();
     limits.daily_backups = 3;
     let registry = registry(root.path(), &clock).limits(limits);
     assert_eq!(registry.maintain().await.unwrap().backup, None, "there is nothing to back up");
@@ -368,17 +376,17 @@ async fn one_backup_is_made_a_day_and_the_oldest_go() {
 async fn limits_are_told_before_anything_is_made() {
     let root = tempfile::tempdir().unwrap();
     let clock = clock();
-    let mut limits = ContextLimits::default();
+    let mut limits = PersonaLimits::default();
     (limits.contexts, limits.messages) = (2, 3);
     let registry = registry(root.path(), &clock).limits(limits);
     let id = registry.create(mira()).await.unwrap().id;
     registry.create(mira().numbered()).await.unwrap();
     let error = failure(registry.create(mira()).await.unwrap_err());
-    assert_eq!(error, ContextFailure::TooManyContexts { limit: 2 });
+    assert_eq!(error, PersonaFailure::TooManyContexts { limit: 2 });
     say(&registry, &id, &clock, "One").await;
     say(&registry, &id, &clock, "Two").await;
     let error = failure(registry.open(&id).await.unwrap_err());
-    assert_eq!(error, ContextFailure::Full { limit: 3 });
+    assert_eq!(error, PersonaFailure::Full { limit: 3 });
     // What is deleted makes room.
     registry.delete(&id).await.unwrap();
     registry.create(mira()).await.unwrap();
@@ -390,7 +398,7 @@ async fn built_in_presets_are_changed_beside_what_is_built_in_and_never_destroye
     let registry = registry(root.path(), &clock());
     let before = registry.preset("preset-calm-counselor").await.unwrap();
     let refused = failure(registry.delete_preset("calm_counselor").await.unwrap_err());
-    assert_eq!(refused, ContextFailure::BuiltIn);
+    assert_eq!(refused, PersonaFailure::BuiltIn);
     let change = PresetChange {
         description: Some("Ruhig & sachlich".into()),
         is_active: Some(false),
@@ -412,11 +420,12 @@ async fn presets_of_ones_own_are_sealed_used_and_deleted() {
     dj.metadata.insert("lang".into(), "de-CH".into());
     let made = registry.create_preset(dj.clone()).await.unwrap();
     let taken = failure(registry.create_preset(dj).await.unwrap_err());
-    assert_eq!(taken, ContextFailure::NameTaken);
+    assert_eq!(taken, PersonaFailure::NameTaken);
     // Found by name, and from another process.
     let found = self::registry(root.path(), &clock).preset("kitchen dj").await.unwrap();
     assert_eq!(found, made);
-    let new = NewContext::from_preset(&found, Some("Party".into()), PersonaChange::default());
+    let new =
+        NewPersonaConversation::from_preset(&found, Some("Party".into()), PersonaChange::default());
     let context = registry.create(new).await.unwrap();
     registry.delete_preset(&made.id).await.unwrap();
     assert_eq!(registry.presets().await.unwrap().len(), 6);
@@ -454,10 +463,13 @@ async fn no_debug_output_shows_what_a_persona_is_told() {
     let clock = clock();
     let registry = registry(root.path(), &clock);
     let secret = "the marimba under the stairs";
-    let new = NewContext::new(secret, Persona::new(secret).personality(secret));
+    let new = NewPersonaConversation::new(secret, Persona::new(secret).personality(secret));
     let change = PersonaChange { personality: Some(secret.into()), ..PersonaChange::default() };
-    let context =
-        ContextChange { name: Some(secret.into()), persona: change.clone(), is_active: None };
+    let context = PersonaConversationChange {
+        name: Some(secret.into()),
+        persona: change.clone(),
+        is_active: None,
+    };
     let preset = PresetChange {
         name: Some(secret.into()),
         description: Some(secret.into()),
@@ -475,7 +487,7 @@ async fn no_debug_output_shows_what_a_persona_is_told() {
     let errors = [
         registry.get("context-none").await.unwrap_err(),
         registry.create_preset(own.clone()).await.unwrap_err(),
-        registry.create(NewContext::new("\n", Persona::new(secret))).await.unwrap_err(),
+        registry.create(NewPersonaConversation::new("\n", Persona::new(secret))).await.unwrap_err(),
     ];
     shown += &errors.map(|error| format!("{error} {error:?} {}", error.help())).join(" ");
     assert!(!shown.contains("marimba"), "{shown}");
@@ -498,7 +510,7 @@ async fn of_two_presets_of_one_name_made_at_once_one_is_refused() {
         let made = [made.0, made.1];
         assert_eq!(made.iter().filter(|made| made.is_ok()).count(), 1);
         let refused = made.into_iter().find_map(Result::err).unwrap();
-        assert_eq!(failure(refused), ContextFailure::NameTaken);
+        assert_eq!(failure(refused), PersonaFailure::NameTaken);
     }
     assert_eq!(registry(root.path(), &clock).presets().await.unwrap().len(), 16);
 }
@@ -509,7 +521,7 @@ async fn two_registries_that_change_presets_at_once_lose_none() {
     let clock = clock();
     let (one, other) = (registry(root.path(), &clock), registry(root.path(), &clock));
     one.create(mira()).await.unwrap();
-    let make = async |registry: &ContextRegistry, who: &str| {
+    let make = async |registry: &PersonaRegistry, who: &str| {
         for number in 0..10 {
             let preset = Preset::new(format!("{who} {number}"), Persona::new("x"));
             registry.create_preset(preset).await.unwrap();
@@ -561,10 +573,10 @@ async fn a_listing_opens_only_what_has_changed_since_the_last_one() {
     std::fs::write(&settings, sealed).unwrap();
     // What another process changed is.
     let other = registry(root.path(), &clock);
-    let back = ContextChange {
+    let back = PersonaConversationChange {
         is_active: Some(true),
         name: Some("Ada".to_owned()),
-        ..ContextChange::default()
+        ..PersonaConversationChange::default()
     };
     other.update(&ids[1], back).await.unwrap();
     say(&other, &ids[1], &clock, "Hello").await;
@@ -599,7 +611,7 @@ async fn presets_leave_the_default_conversations_settings_their_room() {
             Err(error) => break failure(error),
         }
     };
-    assert_eq!(refused, ContextFailure::PresetsTooLarge { limit: 1 << 20 });
+    assert_eq!(refused, PersonaFailure::PresetsTooLarge { limit: 1 << 20 });
     assert!((60..=65).contains(&made.len()), "{}", made.len());
     // The settings stay small, and the conversation works.
     assert!(std::fs::metadata(root.path().join("profile")).unwrap().len() < 2000);
@@ -691,6 +703,6 @@ async fn presets_open_under_a_changed_key() {
     let rekey = sottovoce::Rekey::new(EncryptionKey::from_secret(SECRET).unwrap(), new());
     let go_on = |_| std::ops::ControlFlow::Continue(());
     rekey.run(root.path().to_owned(), go_on).await.unwrap();
-    let after = ContextRegistry::new(root.path(), StoreOptions::new(new()).clock(clock));
+    let after = PersonaRegistry::new(root.path(), StoreOptions::new(new()).clock(clock));
     assert_eq!(after.preset("one").await.unwrap(), made);
 }

@@ -97,7 +97,7 @@ async fn contexts_and_presets_of_version_1_are_what_they_were() {
     copy(&fixtures().join("store-v1-contexts"), folder.path());
     let key = EncryptionKey::from_secret("test key, not secret").unwrap();
     let clock = Arc::new(ManualClock::at_utc("2026-12-01T00:00:00Z".parse().unwrap()));
-    let contexts = ContextRegistry::new(folder.path(), StoreOptions::new(key).clock(clock));
+    let contexts = PersonaRegistry::new(folder.path(), StoreOptions::new(key).clock(clock));
     let listed = contexts.list().await.unwrap().contexts;
     let names: Vec<_> = listed.iter().map(|context| context.name.as_str()).collect();
     assert_eq!(names, ["Mira", "Küche 🎹"]);

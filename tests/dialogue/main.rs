@@ -6,7 +6,6 @@ mod common;
 mod stub;
 
 mod appsettings;
-mod compaction;
 mod context_upkeep;
 mod contexts;
 mod endless;
@@ -17,6 +16,7 @@ mod ollama;
 mod openai;
 mod personas;
 mod pruning;
+mod summarizing;
 mod summary_limits;
 mod tool_results;
 mod turn;

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::common::block_on;
 use crate::common::scripted::{House, done, said};
 use sottovoce::{
-    Answer, Artifact, ArtifactKind, ChatMessage, ChatRole, Error, MemoryTools, NewArtifact, Piece,
-    ReplyPart, ToolCall, find_artifact,
+    Answer, AnswerEvent, Artifact, ArtifactKind, ChatMessage, ChatRole, Error, MemoryTools,
+    NewArtifact, ReplyPart, ToolCall, find_artifact,
 };
 
 async fn house() -> House {
@@ -69,9 +69,9 @@ fn a_model_reads_an_artifact_that_a_message_refers_to() {
         let (mut words, mut looked, mut lookups) = (String::new(), 0, 0);
         while let Some(piece) = answer.next().await {
             match piece.unwrap() {
-                Piece::Text(text) => words.push_str(&text),
-                Piece::LookedUp(call) => looked += usize::from(call.name == "read_artifact"),
-                Piece::Done(kept) => lookups = kept.report.lookups,
+                AnswerEvent::Text(text) => words.push_str(&text),
+                AnswerEvent::LookedUp(call) => looked += usize::from(call.name == "read_artifact"),
+                AnswerEvent::Done(kept) => lookups = kept.report.lookups,
                 _ => panic!("nothing for the host to do"),
             }
         }
@@ -242,7 +242,7 @@ fn an_interrupted_turn_keeps_calls_and_results_together_and_can_be_asked_again()
         hand.send(said("Le")).unwrap();
         let mut answer = house.conversation.ask("What do I need?").await.unwrap();
         loop {
-            if let Some(Ok(Piece::Text(_))) = answer.next().await {
+            if let Some(Ok(AnswerEvent::Text(_))) = answer.next().await {
                 break;
             }
         }
@@ -273,7 +273,9 @@ fn a_host_gets_its_own_functions_and_the_others_are_not_run_beside_them() {
         calls(&house, &[("search_memory", json!({ "words": "x" })), ("lamp", json!({}))]);
         house.model.says("Done.");
         let mut answer = house.conversation.ask("Light").await.unwrap();
-        let Some(Ok(Piece::ToolCalls(asked))) = answer.next().await else { panic!("no calls") };
+        let Some(Ok(AnswerEvent::ToolCalls(asked))) = answer.next().await else {
+            panic!("no calls")
+        };
         assert_eq!(asked.iter().map(|call| call.name.as_str()).collect::<Vec<_>>(), ["lamp"]);
         while answer.next().await.is_some() {}
         let go_on = house.conversation.tool_results(vec!["on".to_owned()]).await.unwrap();

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::Value;
 use sottovoce::{
-    Character, ChatRole, Clock, Conversation, ConversationStore, EncryptionKey, Heard,
+    Character, ChatRole, Clock, Conversation, ConversationStore, EncryptionKey,
     LastNContextProvider, ManualClock, ModelOptions, OllamaChatRenderer, OllamaPromptRenderer,
-    OpenAiChatRenderer, Outcome, Persona, PersonaHistoryProvider, Placement, PromptBuilder,
-    PromptRenderer, StoreOptions, SystemPromptProvider,
+    OpenAiChatRenderer, Outcome, Persona, PersonaHistoryProvider, Placement, PreparedTurn,
+    PromptBuilder, PromptRenderer, StoreOptions, SystemPromptProvider,
 };
 
 const SYSTEM: &str = "You are Mira, and you never lose your temper.";
@@ -44,7 +44,7 @@ async fn stage(persona: Option<Persona>, window: Option<usize>) -> Stage {
 }
 
 impl Stage {
-    async fn turn(&self, number: usize) -> Heard {
+    async fn turn(&self, number: usize) -> PreparedTurn {
         let heavy = "and I really cannot take it any more, do you hear me? ".repeat(number % 5);
         let heard = self.conversation.hear(format!("Turn {number}: {heavy}")).await.unwrap();
         self.clock.advance(SignedDuration::from_secs(40));
@@ -62,7 +62,7 @@ fn mira(max_history_tokens: u32) -> Persona {
     persona
 }
 
-fn request(heard: &Heard) -> Value {
+fn request(heard: &PreparedTurn) -> Value {
     let rendered = OllamaChatRenderer::new(ModelOptions::new("llama3.2")).render(&heard.prompt);
     serde_json::from_str(&rendered.body).unwrap()
 }

@@ -9,8 +9,8 @@ use crate::common::{block_on, open};
 use jiff::{SignedDuration, Timestamp};
 use sottovoce::{
     ChatMessage, ChatRole, ContextProvider, ContextRequest, ConversationStore, ModelOptions,
-    OldestStrategy, OllamaChatRenderer, Outcome, PromptBuilder, PromptRenderer, PruneStrategy,
-    Pruning, RelevanceProvider, RelevanceStrategy, RetrievalContextProvider, Retriever,
+    OldestStrategy, OllamaChatRenderer, Outcome, PromptBuilder, PromptRenderer, PrunePlan,
+    PruneStrategy, RelevanceProvider, RelevanceStrategy, RetrievalContextProvider, Retriever,
     StoredMessage, SystemPromptProvider, ToolCall,
 };
 
@@ -88,7 +88,7 @@ fn the_newest_stay_the_rest_by_worth_and_results_with_their_calls() {
         .await;
         let rates = sottovoce::TokenRates::default();
         let plan = |most, recent| {
-            Pruning::plan(&messages, &RelevanceStrategy::new(), &rates, (most, recent), now())
+            PrunePlan::plan(&messages, &RelevanceStrategy::new(), &rates, (most, recent), now())
         };
         let all = plan(usize::MAX, 0);
         assert_eq!(all.dropped().count(), 0);
@@ -99,7 +99,7 @@ fn the_newest_stay_the_rest_by_worth_and_results_with_their_calls() {
         assert!(some.verdicts[5].score.is_none() && some.verdicts[0].score.is_some());
         // Whatever the newest take, they stay; a result that is among them keeps its call.
         assert_eq!(plan(0, 3).dropped().collect::<Vec<_>>(), [1, 2]);
-        let oldest = Pruning::plan(&messages, &OldestStrategy, &rates, (60, 0), now());
+        let oldest = PrunePlan::plan(&messages, &OldestStrategy, &rates, (60, 0), now());
         assert_eq!(
             oldest.dropped().collect::<Vec<_>>(),
             [1, 5],

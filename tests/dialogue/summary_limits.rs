@@ -136,7 +136,7 @@ fn the_summary_of_a_conversation_that_has_expired_is_in_no_prompt() {
         for _ in 0..10 {
             talk.say(None, None).await;
         }
-        assert!(talk.conversation(None).compact(2).await.unwrap().messages > 0);
+        assert!(talk.conversation(None).summarize(2).await.unwrap().messages > 0);
         assert_eq!(marks(&talk.prompt(None).await).len(), 10);
         talk.clock.advance(SignedDuration::from_secs(61));
         assert!(marks(&talk.prompt(None).await).is_empty(), "{}", talk.prompt(None).await);
@@ -152,7 +152,7 @@ fn the_summary_of_messages_over_the_limit_expires_with_the_conversation() {
         for _ in 0..8 {
             talk.say(None, None).await;
         }
-        assert!(talk.conversation(None).compact(2).await.unwrap().messages > 0);
+        assert!(talk.conversation(None).summarize(2).await.unwrap().messages > 0);
         for _ in 0..60 {
             talk.say(None, None).await;
         }
@@ -252,7 +252,7 @@ async fn run(steps: Vec<Step>) -> std::result::Result<(), TestCaseError> {
             }
             Step::Compact(thread, keep) => {
                 let conversation = talk.conversation(name(*thread));
-                let done = conversation.compact(*keep).await.unwrap();
+                let done = conversation.summarize(*keep).await.unwrap();
                 if done.messages > 0 {
                     compacted = Some(*thread);
                     // Taken back and made again, prompts are the same.
@@ -261,7 +261,7 @@ async fn run(steps: Vec<Step>) -> std::result::Result<(), TestCaseError> {
                 }
             }
             Step::Uncompact(thread) => {
-                talk.conversation(name(*thread)).uncompact().await.unwrap();
+                talk.conversation(name(*thread)).undo_summary().await.unwrap();
             }
             Step::Title => {
                 let _ = talk.conversation(None).propose_title().await;

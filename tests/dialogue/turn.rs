@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::common::open;
 use crate::common::scripted::{House, broke_off, clock, done, said};
 use sottovoce::{
-    Answer, ChatRole, Conversation, ConversationStore, Error, Kept, ModelFailure, Piece,
-    PromptBuilder, ReplyPart, Result, SystemPromptProvider, ToolCall, Usage,
+    Answer, AnswerEvent, ChatRole, Conversation, ConversationStore, Error, ModelFailure,
+    PromptBuilder, ReplyPart, Result, SystemPromptProvider, ToolCall, TurnOutcome, Usage,
 };
 
 fn calls(names: &[&str]) -> Result<ReplyPart> {
@@ -23,7 +23,7 @@ fn calls(names: &[&str]) -> Result<ReplyPart> {
 
 async fn next_text(answer: &mut Answer) -> String {
     match soon(answer.next()).await {
-        Some(Ok(Piece::Text(text))) => text,
+        Some(Ok(AnswerEvent::Text(text))) => text,
         other => panic!("{other:?}"),
     }
 }
@@ -57,7 +57,7 @@ async fn a_turn_hands_over_the_pieces_and_ends_in_the_sealed_answer() {
     assert_eq!(answer.utterance().unwrap().seq, 1);
     assert_eq!(next_text(&mut answer).await, "It ");
     assert_eq!(next_text(&mut answer).await, "rains.");
-    let Some(Ok(Piece::Done(kept))) = soon(answer.next()).await else { panic!() };
+    let Some(Ok(AnswerEvent::Done(kept))) = soon(answer.next()).await else { panic!() };
     assert_eq!(kept.message.unwrap().seq, 2);
     assert!(soon(answer.next()).await.is_none());
     assert_eq!(house.kept().await, [user("Weather?"), assistant("It rains.")]);
@@ -406,7 +406,7 @@ async fn sentences_come_whole_and_only_those_handed_out_are_kept() {
         hand.send(said(part)).unwrap();
     }
     for expected in ["It rains. ", "Take a coat! "] {
-        let Some(Ok(Piece::Text(sentence))) = soon(sentences.next()).await else { panic!() };
+        let Some(Ok(AnswerEvent::Text(sentence))) = soon(sentences.next()).await else { panic!() };
         assert_eq!(sentence, expected);
     }
     drop(sentences);
@@ -415,14 +415,14 @@ async fn sentences_come_whole_and_only_those_handed_out_are_kept() {
 
     house.model.answers([said("Sun"), said(" and wind"), done()]);
     let mut sentences = house.conversation.ask("Now?").await.unwrap().sentences();
-    let Some(Ok(Piece::Text(sentence))) = soon(sentences.next()).await else { panic!() };
+    let Some(Ok(AnswerEvent::Text(sentence))) = soon(sentences.next()).await else { panic!() };
     assert_eq!(sentence, "Sun and wind");
     assert_eq!(
         house.words().await.last().unwrap(),
         "Now?",
         "not kept before it was asked for more"
     );
-    let Some(Ok(Piece::Done(kept))) = soon(sentences.next()).await else { panic!() };
+    let Some(Ok(AnswerEvent::Done(kept))) = soon(sentences.next()).await else { panic!() };
     assert_eq!(kept.message.unwrap().message.content, "Sun and wind");
     assert!(soon(sentences.next()).await.is_none());
 }
@@ -502,7 +502,7 @@ async fn without_a_model_nothing_is_kept() {
 }
 
 #[allow(dead_code)]
-fn kept_is_shared_between_threads(kept: Kept, answer: Answer) {
+fn kept_is_shared_between_threads(kept: TurnOutcome, answer: Answer) {
     fn send<T: Send + 'static>(_: T) {}
     send(kept);
     send(answer);

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::common::scripted::{House, broke_off, clock, done, said};
 use sottovoce::{
-    Answer, ChatRole, Conversation, ConversationStore, Error, ModelFailure, ModelOptions,
-    OllamaChatRenderer, Piece, PromptBuilder, ReplyPart, Result, SystemPromptProvider, ToolCall,
-    Usage,
+    Answer, AnswerEvent, ChatRole, Conversation, ConversationStore, Error, ModelFailure,
+    ModelOptions, OllamaChatRenderer, PromptBuilder, ReplyPart, Result, SystemPromptProvider,
+    ToolCall, Usage,
 };
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
@@ -78,7 +78,7 @@ async fn words_beside_a_call_that_nobody_saw_or_answered_are_kept() {
     let house = House::new().await;
     house.model.answers([said("Let me see."), call(), done()]);
     let mut answer = asked(&house, "Light?").await;
-    assert!(matches!(soon(answer.next()).await, Some(Ok(Piece::Text(_)))));
+    assert!(matches!(soon(answer.next()).await, Some(Ok(AnswerEvent::Text(_)))));
     tokio::time::sleep(Duration::from_millis(50)).await;
     drop(answer);
     soon(house.conversation.close()).await.unwrap();
@@ -110,7 +110,7 @@ async fn results_may_be_brought_while_the_answer_with_the_calls_is_still_held() 
     let house = House::new().await;
     house.model.answers([call(), done()]);
     let mut answer = asked(&house, "Light").await;
-    assert!(matches!(soon(answer.next()).await, Some(Ok(Piece::ToolCalls(_)))));
+    assert!(matches!(soon(answer.next()).await, Some(Ok(AnswerEvent::ToolCalls(_)))));
     house.model.says("It is on.");
     let next = soon(house.conversation.tool_results(vec!["on".into()])).await.unwrap();
     soon(next.whole()).await.unwrap();
@@ -123,7 +123,7 @@ async fn the_rest_of_a_sentence_that_was_handed_out_before_a_failure_is_kept() {
     house.model.answers([said("It rains. Take a co"), Err(broke_off())]);
     let mut sentences = asked(&house, "Weather?").await.sentences();
     for expected in ["It rains. ", "Take a co"] {
-        let Some(Ok(Piece::Text(words))) = soon(sentences.next()).await else { panic!() };
+        let Some(Ok(AnswerEvent::Text(words))) = soon(sentences.next()).await else { panic!() };
         assert_eq!(words, expected);
     }
     assert!(matches!(soon(sentences.next()).await, Some(Err(Error::Model { .. }))));
@@ -315,7 +315,7 @@ async fn words_beside_a_call_are_kept_only_as_far_as_they_were_heard() {
     let house = House::new().await;
     house.model.answers([said("One moment please, I look."), call(), done()]);
     let mut answer = asked(&house, "Light").await;
-    while !matches!(soon(answer.next()).await, Some(Ok(Piece::ToolCalls(_)))) {}
+    while !matches!(soon(answer.next()).await, Some(Ok(AnswerEvent::ToolCalls(_)))) {}
     soon(answer.spoken_up_to(3)).await.unwrap();
     answered(&house, "Never mind", "Fine.").await;
     assert_eq!(kept(&house).await[1], part("One", "interrupted"));

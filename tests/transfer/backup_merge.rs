@@ -76,7 +76,7 @@ async fn talk(store: &FileConversationStore, words: impl IntoIterator<Item = &st
 async fn summarize(store: &FileConversationStore, keep: usize) {
     let (conversation, model) = conversation(store);
     model.says(SUMMARY);
-    assert!(conversation.compact(keep).await.unwrap().messages > 0);
+    assert!(conversation.summarize(keep).await.unwrap().messages > 0);
 }
 
 async fn retitle(store: &FileConversationStore, times: usize) {

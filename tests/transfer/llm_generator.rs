@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use sottovoce::{
-    ContextRegistry, ConversationReport, ConversationStore, Error, FileConversationStore,
-    ForeignConversations, LlmGeneratorDatabase, PersonaChange, PresetChange, PresetReport, Scope,
+    ConversationReport, ConversationStore, Error, FileConversationStore, ForeignConversations,
+    LlmGeneratorDatabase, PersonaChange, PersonaRegistry, PresetChange, PresetReport, Scope,
     StoredMessage,
 };
 
@@ -54,8 +54,8 @@ async fn store(root: &Path, id: &str) -> FileConversationStore {
     options().scope(Scope::Named { id: id.into() }).open(root).await.unwrap()
 }
 
-fn registry(root: &Path) -> ContextRegistry {
-    ContextRegistry::new(root, options())
+fn registry(root: &Path) -> PersonaRegistry {
+    PersonaRegistry::new(root, options())
 }
 
 /// What an import came to, by context.

@@ -63,8 +63,8 @@ pub(crate) fn contexts() -> Vec<CompletionCandidate> {
     within_a_moment(|config| async move {
         let registry = config.contexts(keys(&config)?, Arc::new(SystemClock)).ok()?;
         let mut listed = registry.list().await.ok()?.contexts;
-        listed.retain(sottovoce::NamedContext::is_open);
-        let candidate = |context: sottovoce::NamedContext| {
+        listed.retain(sottovoce::PersonaConversation::is_open);
+        let candidate = |context: sottovoce::PersonaConversation| {
             let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
             match context.name.chars().all(plain) {
                 true => CompletionCandidate::new(context.name).help(Some(context.id.into())),

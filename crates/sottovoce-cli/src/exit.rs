@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sottovoce::ContextFailure;
+use sottovoce::PersonaFailure;
 
 use crate::output;
 
@@ -109,7 +109,7 @@ pub(crate) fn code(error: &sottovoce::Error) -> Exit {
         Config { .. } => Exit::Config,
         Model { .. } => Exit::Model,
         // A field that is not within its limits was mistyped, as an option would be.
-        Context(ContextFailure::Invalid { .. }) => Exit::Misused,
+        Context(PersonaFailure::Invalid { .. }) => Exit::Misused,
         _ => Exit::Failed,
     }
 }

@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How one is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum PreparedTurn {
     /// Ctrl-C: whatever goes on is to stop.
     Interrupt,
     /// SIGTERM, or a terminal that was closed: the program is to end.
@@ -54,7 +54,7 @@ impl Interrupt {
     }
 
     /// Returns when a signal has come since the last call, or comes.
-    pub(crate) async fn heard(&mut self) -> Heard {
+    pub(crate) async fn heard(&mut self) -> PreparedTurn {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => hangup.recv().await,
@@ -62,9 +62,9 @@ impl Interrupt {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => Heard::Interrupt,
-            _ = self.terminate.recv() => Heard::Terminate,
-            _ = hangup => Heard::Terminate,
+            _ = self.interrupt.recv() => PreparedTurn::Interrupt,
+            _ = self.terminate.recv() => PreparedTurn::Terminate,
+            _ = hangup => PreparedTurn::Terminate,
         }
     }
 }

@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::{ChatMessage, Finding, ModelRequest, Piece, StoredMessage, TurnReport};
+use sottovoce::{AnswerEvent, ChatMessage, Finding, ModelRequest, StoredMessage, TurnReport};
 
 use crate::message_row::MessageRow;
 use crate::reply;
@@ -29,8 +29,8 @@ pub(crate) fn line(text: impl AsRef<str>) -> io::Result<()> {
 }
 
 /// Writes the words of an answer as they come.
-pub(crate) fn piece(piece: &Piece) -> io::Result<()> {
-    let Piece::Text(text) = piece else { return Ok(()) };
+pub(crate) fn piece(piece: &AnswerEvent) -> io::Result<()> {
+    let AnswerEvent::Text(text) = piece else { return Ok(()) };
     let mut out = anstream::stdout();
     write!(out, "{}", printable(text))?;
     out.flush()

@@ -3,10 +3,10 @@
 use std::io;
 use std::time::Duration;
 
-use sottovoce::{Answer, Config, Error, Kept, Piece, TurnReport};
+use sottovoce::{Answer, AnswerEvent, Config, Error, TurnOutcome, TurnReport};
 
 use crate::exit::{self, Exit, with_causes};
-use crate::interrupt::{Heard, Interrupt};
+use crate::interrupt::{Interrupt, PreparedTurn};
 use crate::no_model::NoModel;
 use crate::output;
 
@@ -25,8 +25,8 @@ pub(crate) struct Reply {
 }
 
 pub(crate) enum End {
-    Kept(Box<Kept>),
-    Interrupted(Heard),
+    TurnOutcome(Box<TurnOutcome>),
+    Interrupted(PreparedTurn),
     Failed(Error),
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum End {
 pub(crate) async fn read(
     mut answer: Answer,
     interrupt: &mut Interrupt,
-    mut show: impl FnMut(&Piece) -> io::Result<()>,
+    mut show: impl FnMut(&AnswerEvent) -> io::Result<()>,
 ) -> io::Result<Reply> {
     let mut words = String::new();
     let kept = answer.utterance().is_some();
@@ -53,14 +53,14 @@ pub(crate) async fn read(
             }
         };
         let end = match piece {
-            Some(Ok(Piece::Done(kept))) => End::Kept(kept),
+            Some(Ok(AnswerEvent::Done(kept))) => End::TurnOutcome(kept),
             Some(Ok(piece)) => {
                 if let Err(error) = show(&piece) {
                     // What could not be shown is not to be kept. Should keeping the rest fail, closing tries again.
                     drop(answer.spoken_up_to(words.chars().count()).await);
                     return Err(error);
                 }
-                if let Piece::Text(text) = piece {
+                if let AnswerEvent::Text(text) = piece {
                     words.push_str(&text);
                 }
                 continue;

@@ -12,7 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sottovoce::config::Sampling;
 use sottovoce::{
-    Conversation, Error, ModelFailure, NamedContext, Piece, Receipt, StoredMessage, TokenRates,
+    AnswerEvent, Conversation, Error, ModelFailure, PersonaConversation, Receipt, StoredMessage,
+    TokenRates,
 };
 
 use crate::fault::{Fault, Stop};
@@ -101,7 +102,7 @@ what was said before. Both are stored.",
 }
 
 /// A turn that was answered.
-pub(crate) struct Turn {
+pub(crate) struct Utterance {
     pub(crate) utterance: Arc<StoredMessage>,
     pub(crate) reply: Arc<StoredMessage>,
     pub(crate) receipt: Receipt,
@@ -216,7 +217,7 @@ async fn ask(
     conversation: &Conversation,
     words: &str,
     request: &RequestContext<RoleServer>,
-) -> Result<Turn, NoTurn> {
+) -> Result<Utterance, NoTurn> {
     let mut answer = tokio::select! {
         answer = conversation.ask_once(words, sampling::PATIENCE) => answer?,
         () = hub.given_up(request) => return Err(Fault::new("cancelled while it was being said").into()),
@@ -236,7 +237,7 @@ async fn ask(
             }
         };
         match piece {
-            Some(Ok(Piece::Done(kept))) => break kept,
+            Some(Ok(AnswerEvent::Done(kept))) => break kept,
             Some(Ok(_)) => {
                 pieces += 1;
                 if told.elapsed() >= BEAT {
@@ -266,7 +267,7 @@ async fn ask(
         (None, None) => None,
         (prompt, answer) => Some(prompt.unwrap_or(0) + answer.unwrap_or(0)),
     };
-    Ok(Turn { utterance, reply, receipt: kept.report.receipt, counted, cut: usage.cut })
+    Ok(Utterance { utterance, reply, receipt: kept.report.receipt, counted, cut: usage.cut })
 }
 
 async fn progress(request: &RequestContext<RoleServer>, pieces: u32) {
@@ -279,8 +280,8 @@ async fn progress(request: &RequestContext<RoleServer>, pieces: u32) {
 
 fn output(
     target: &Target,
-    context: Option<NamedContext>,
-    turn: &Turn,
+    context: Option<PersonaConversation>,
+    turn: &Utterance,
     personality: bool,
 ) -> Output {
     let rates = TokenRates::default();

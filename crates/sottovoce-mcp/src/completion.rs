@@ -2,7 +2,7 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference};
-use sottovoce::NamedContext;
+use sottovoce::PersonaConversation;
 
 use crate::fault::Fault;
 use crate::hub::Hub;
@@ -50,9 +50,9 @@ async fn offered(hub: &Hub, of: &Reference, argument: &str) -> Result<Vec<String
     if !hub.access.contexts {
         return Ok(Vec::new());
     }
-    let open = async || -> Result<Vec<NamedContext>, Fault> {
+    let open = async || -> Result<Vec<PersonaConversation>, Fault> {
         let listed = hub.registry.list().await?.contexts;
-        Ok(listed.into_iter().filter(NamedContext::is_open).collect())
+        Ok(listed.into_iter().filter(PersonaConversation::is_open).collect())
     };
     let mut values: Vec<String> = match (of, argument) {
         (Reference::Resource(_), "contextId") => {

@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
-use sottovoce::{ContextFailure, Error};
+use sottovoce::{Error, PersonaFailure};
 
 /// Why something could not be done, in words for the model that asked. They hold nothing of what anybody said.
 #[derive(Debug)]
@@ -36,16 +36,16 @@ impl From<Error> for Fault {
 fn help(error: &Error) -> &'static str {
     let Error::Context(failure) = error else { return error.help() };
     match failure {
-        ContextFailure::NoSuchContext { .. } => "context-manage lists the contexts",
-        ContextFailure::NoSuchPreset { .. } => "personality-preset-manage lists the presets",
-        ContextFailure::Expired { .. } => "context-manage with the action extend puts that off",
-        ContextFailure::Deleted { .. } => {
+        PersonaFailure::NoSuchContext { .. } => "context-manage lists the contexts",
+        PersonaFailure::NoSuchPreset { .. } => "personality-preset-manage lists the presets",
+        PersonaFailure::Expired { .. } => "context-manage with the action extend puts that off",
+        PersonaFailure::Deleted { .. } => {
             "context-manage with the action update and isActive true takes it back"
         }
-        ContextFailure::Full { .. } => {
+        PersonaFailure::Full { .. } => {
             "conversation-manage deletes messages; or make another context"
         }
-        ContextFailure::TooManyContexts { .. } => "delete contexts that are not needed",
+        PersonaFailure::TooManyContexts { .. } => "delete contexts that are not needed",
         _ => error.help(),
     }
 }

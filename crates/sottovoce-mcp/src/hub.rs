@@ -8,8 +8,8 @@ use rmcp::RoleServer;
 use rmcp::model::RequestStateCodec;
 use rmcp::service::RequestContext;
 use sottovoce::{
-    Clock, Config, ContextFailure, ContextRegistry, Conversation, ConversationStore, EncryptionKey,
-    Error, FileConversationStore, NamedContext, Result, Scope,
+    Clock, Config, Conversation, ConversationStore, EncryptionKey, Error, FileConversationStore,
+    PersonaConversation, PersonaFailure, PersonaRegistry, Result, Scope,
 };
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +29,7 @@ const READY: usize = 256;
 /// What all clients share.
 pub struct Hub {
     pub(crate) config: Config,
-    pub(crate) registry: ContextRegistry,
+    pub(crate) registry: PersonaRegistry,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) access: Access,
     pub(crate) changes: broadcast::Sender<Change>,
@@ -56,7 +56,7 @@ pub(crate) struct Target {
     pub(crate) id: String,
     pub(crate) scope: Scope,
     /// What it is, where it is a context.
-    pub(crate) context: Option<NamedContext>,
+    pub(crate) context: Option<PersonaConversation>,
 }
 
 impl Hub {
@@ -132,7 +132,7 @@ impl Hub {
     }
 
     /// The context of that id or name.
-    pub(crate) async fn context(&self, id: &str) -> Result<NamedContext, Fault> {
+    pub(crate) async fn context(&self, id: &str) -> Result<PersonaConversation, Fault> {
         self.check_contexts()?;
         match self.registry.find(id).await {
             Ok(context) => Ok(context),
@@ -194,7 +194,7 @@ impl Hub {
         is_said: bool,
     ) -> Result<Conversation> {
         let store = match self.store_to_write(target).await {
-            Err(Error::Context(ContextFailure::Full { .. })) if is_said => self.store(target).await,
+            Err(Error::Context(PersonaFailure::Full { .. })) if is_said => self.store(target).await,
             store => store,
         };
         let store: Arc<dyn ConversationStore> = Arc::new(store?);

@@ -19,7 +19,7 @@ use sottovoce::{
     Receipt, Scope, StoredMessage,
 };
 
-use crate::chat::Turn;
+use crate::chat::Utterance;
 use crate::fault::{Fault, Stop};
 use crate::hub::Hub;
 
@@ -49,7 +49,7 @@ pub(crate) struct Asked<'a> {
 }
 
 pub(crate) enum Sampled {
-    Answered(Box<Turn>),
+    Answered(Box<Utterance>),
     /// The client is to ask, and to call again.
     Round(InputRequiredResult),
 }
@@ -233,7 +233,7 @@ fn turn(
     answer: &CreateMessageResult,
 ) -> Sampled {
     let cut = answer.stop_reason.as_deref() == Some("maxTokens");
-    Sampled::Answered(Box::new(Turn { utterance, reply, receipt, counted: None, cut }))
+    Sampled::Answered(Box::new(Utterance { utterance, reply, receipt, counted: None, cut }))
 }
 
 /// The words of an answer.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use sottovoce::{Artifact, Hit, NamedContext, Persona, Preset, StoredMessage, TokenRates};
+use sottovoce::{
+    Artifact, Persona, PersonaConversation, Preset, SearchHit, StoredMessage, TokenRates,
+};
 
 /// How many characters of a message its preview has.
 const PREVIEW: usize = 50;
@@ -53,8 +55,8 @@ pub(crate) struct ContextShape {
     pub(crate) status: Option<&'static str>,
 }
 
-impl From<NamedContext> for ContextShape {
-    fn from(context: NamedContext) -> Self {
+impl From<PersonaConversation> for ContextShape {
+    fn from(context: PersonaConversation) -> Self {
         let is_active = context.is_active();
         let persona = &context.character.persona;
         Self {
@@ -219,7 +221,7 @@ impl MessageShape {
     }
 
     /// A message that a search has found.
-    pub(crate) fn found(context_id: &str, hit: &Hit) -> Self {
+    pub(crate) fn found(context_id: &str, hit: &SearchHit) -> Self {
         Self {
             score: Some((hit.score * 1e4).round() / 1e4),
             longer_words: hit.longer_words.iter().map(|word| word.to_string()).collect(),

@@ -9,8 +9,8 @@ use std::time::Duration;
 use rmcp::ServiceExt;
 use serde_json::{Value, json};
 use sottovoce::{
-    Backup, Clock, Config, ContextChange, ContextRegistry, EncryptionKey, ManualClock, OpenStore,
-    StoreOptions,
+    Backup, Clock, Config, EncryptionKey, ManualClock, OpenStore, PersonaConversationChange,
+    PersonaRegistry, StoreOptions,
 };
 use sottovoce_mcp::{Hub, Server};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
@@ -195,7 +195,7 @@ async fn a_context_that_another_process_removed_and_brought_back_is_talked_to_as
         let now = "2025-08-24T05:31:02Z".parse().unwrap();
         StoreOptions::new(key).clock(Arc::new(ManualClock::at_utc(now)))
     };
-    let other = ContextRegistry::new(root.path(), options());
+    let other = PersonaRegistry::new(root.path(), options());
     let backup = other.remove(&id).await.unwrap();
     let gone = client.send("context-chat", &say, json!({})).await;
     assert_eq!(gone["result"]["isError"], true, "{gone}");
@@ -206,7 +206,8 @@ async fn a_context_that_another_process_removed_and_brought_back_is_talked_to_as
     });
     let key = EncryptionKey::from_secret("a long secret that only this house knows").unwrap();
     Backup::new(backup).key(Arc::new(key)).import(open, |_| {}, |_| {}).await.unwrap();
-    let back = ContextChange { is_active: Some(true), ..ContextChange::default() };
+    let back =
+        PersonaConversationChange { is_active: Some(true), ..PersonaConversationChange::default() };
     other.update(&id, back).await.unwrap();
     let say = json!({ "contextId": "Mira", "message": "Two?" });
     let state = client.say(&say).await;

@@ -43,9 +43,9 @@ impl Conversation {
     /// # Errors
     /// What keeps the settings from being written.
     pub async fn clear(&self) -> Result<Arc<Profile>> {
-        let mut between = self.wait().await;
-        self.keep_unfinished(&mut between).await?;
-        between.request = None;
+        let mut state = self.wait().await;
+        self.keep_unfinished(&mut state).await?;
+        state.request = None;
         Ok(Arc::new(self.store().clear().await?))
     }
 
@@ -54,11 +54,11 @@ impl Conversation {
     /// # Errors
     /// Those of [`ConversationStore::change_profile`](crate::ConversationStore::change_profile).
     pub async fn undo_clear(&self) -> Result<bool> {
-        let mut between = self.wait().await;
+        let mut state = self.wait().await;
         if self.store().profile().await?.cleared.is_none() {
             return Ok(false);
         }
-        between.request = None;
+        state.request = None;
         self.store().change_profile(Box::new(|profile| _ = profile.undo_clear())).await?;
         Ok(true)
     }
@@ -69,9 +69,9 @@ impl Conversation {
     /// # Errors
     /// Those of [`ConversationStore::forget`](crate::ConversationStore::forget).
     pub async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
-        let mut between = self.wait().await;
+        let mut state = self.wait().await;
         let forgotten = self.store().forget(seqs).await?;
-        between.forget(&forgotten.plan.numbers().collect::<Vec<_>>());
+        state.forget(&forgotten.plan.numbers().collect::<Vec<_>>());
         Ok(forgotten)
     }
 
@@ -80,9 +80,9 @@ impl Conversation {
     /// # Errors
     /// Those of [`ConversationStore::forget_planned`](crate::ConversationStore::forget_planned).
     pub async fn forget_planned(&self, plan: &ForgetPlan) -> Result<Forgotten> {
-        let mut between = self.wait().await;
+        let mut state = self.wait().await;
         let forgotten = self.store().forget_planned(plan).await?;
-        between.forget(&plan.numbers().collect::<Vec<_>>());
+        state.forget(&plan.numbers().collect::<Vec<_>>());
         Ok(forgotten)
     }
 
@@ -92,9 +92,9 @@ impl Conversation {
     /// # Errors
     /// Those of [`ConversationStore::forget_all`](crate::ConversationStore::forget_all).
     pub async fn forget_all(&self) -> Result<Forgotten> {
-        let mut between = self.wait().await;
+        let mut state = self.wait().await;
         let forgotten = self.store().forget_all().await?;
-        between.forget(&forgotten.plan.numbers().collect::<Vec<_>>());
+        state.forget(&forgotten.plan.numbers().collect::<Vec<_>>());
         Ok(forgotten)
     }
 }

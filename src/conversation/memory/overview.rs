@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::message::ChatRole;
-use crate::prompt::Turn;
+use crate::prompt::Utterance;
 use crate::store::{ArtifactKind, Spent};
 
 /// How many numbers are read at a time.
@@ -116,6 +116,6 @@ impl Conversation {
     /// The account of the prompt that the next utterance would get.
     async fn prompt_now(&self) -> Result<crate::prompt::Receipt> {
         let nothing = self.message(ChatRole::User, "");
-        Ok(self.prompt(Turn::from(nothing)).await?.1)
+        Ok(self.prompt(Utterance::from(nothing)).await?.1)
     }
 }

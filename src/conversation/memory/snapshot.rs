@@ -7,12 +7,12 @@ use zeroize::Zeroizing;
 
 use crate::context::rolling_window;
 use crate::conversation::Conversation;
-use crate::conversation::summary::writer::Task;
+use crate::conversation::summary::writer::WritingTask;
 use crate::error::{Error, Result};
 use crate::store::{Profile, RestoreThreads, SavedMessage, Snapshot, StoredMessage, lookup};
 
-const SUMMARIZE: Task = Task {
-    system: "You summarize conversations. Reply with two to four sentences and nothing else: what was talked about, \
+const SNAPSHOT: WritingTask = WritingTask {
+    system: "You write_summary conversations. Reply with two to four sentences and nothing else: what was talked about, \
         what was decided or done, and what is still open.",
     asked: "Summarize the conversation above.",
     sentences: 4,
@@ -96,9 +96,9 @@ impl Conversation {
         threads: RestoreThreads,
     ) -> Result<Vec<Arc<StoredMessage>>> {
         let snapshot = self.snapshot(id).await?;
-        let mut between = self.wait().await;
-        self.keep_unfinished(&mut between).await?;
-        between.request = None;
+        let mut state = self.wait().await;
+        self.keep_unfinished(&mut state).await?;
+        state.request = None;
         let since = self.window_start(&*self.store.profile().await?);
         self.store.restore(&snapshot.id, since, threads, self.clock.now()).await
     }
@@ -122,12 +122,12 @@ impl Conversation {
 
     /// A few sentences about what was said last; `None` where nobody can write them.
     async fn summary(&self, messages: &[Arc<StoredMessage>]) -> Result<Option<Zeroizing<String>>> {
-        if self.mind.is_none() || messages.is_empty() {
+        if self.binding.is_none() || messages.is_empty() {
             return Ok(None);
         }
         let room = self.room().await?;
         let said = messages.iter().map(|stored| &stored.message);
-        Ok(Some(self.have_done(&SUMMARIZE, &self.newest_lines(said, room)).await?))
+        Ok(Some(self.write_text(&SNAPSHOT, &self.newest_lines(said, room)).await?))
     }
 
     fn window_start(&self, profile: &Profile) -> Timestamp {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use crate::conversation::Conversation;
-use crate::conversation::search::{Hit, SearchOptions, search_in};
+use crate::conversation::search::{SearchHit, SearchOptions, search_in};
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole, ToolCall};
 use crate::model::render::said_when;
@@ -25,7 +25,7 @@ const SHORTEST_ID: usize = 6;
 const TOKEN: usize = 4;
 
 /// What a call that came together with calls of the host's functions is answered.
-pub(in crate::conversation) const ALONE: &str =
+pub(in crate::conversation) const CALL_ALONE: &str =
     "This function was not run. Call it by itself, without other functions.";
 
 /// How much a model may read beyond its prompt.
@@ -117,21 +117,21 @@ pub(in crate::conversation) fn definitions() -> Vec<Value> {
 }
 
 /// What came of a call.
-pub(in crate::conversation) struct Looked {
+pub(in crate::conversation) struct ToolOutput {
     /// What the model is told.
     pub(in crate::conversation) told: String,
     /// What is kept of it: nobody's words a second time, so that forgetting them leaves no copy.
     pub(in crate::conversation) kept: String,
 }
 
-impl From<String> for Looked {
+impl From<String> for ToolOutput {
     fn from(words: String) -> Self {
         Self { kept: words.clone(), told: words }
     }
 }
 
 /// What a call may see.
-pub(in crate::conversation) struct Sight<'a> {
+pub(in crate::conversation) struct ToolScope<'a> {
     /// The number of the utterance that is answered, if it is kept.
     pub(in crate::conversation) utterance: Option<u64>,
     /// What the model was told in this turn. It may open what that names.
@@ -145,8 +145,8 @@ impl Conversation {
     pub(in crate::conversation) async fn look_up(
         &self,
         call: &ToolCall,
-        sight: &Sight<'_>,
-    ) -> Looked {
+        sight: &ToolScope<'_>,
+    ) -> ToolOutput {
         let arguments = Arguments::of(&call.arguments);
         let looked = match call.name.as_str() {
             READ_ARTIFACT => self.read_artifact(&arguments, sight).await,
@@ -158,7 +158,11 @@ impl Conversation {
         })
     }
 
-    async fn read_artifact(&self, arguments: &Arguments, sight: &Sight<'_>) -> Result<Looked> {
+    async fn read_artifact(
+        &self,
+        arguments: &Arguments,
+        sight: &ToolScope<'_>,
+    ) -> Result<ToolOutput> {
         let given = arguments.text("id");
         let (Some(given), Ok(from), Ok(lines)) =
             (given, arguments.number("from"), arguments.number("lines"))
@@ -167,7 +171,7 @@ impl Conversation {
             return Ok(usage.to_owned().into());
         };
         let given = given.trim().trim_start_matches("artifact://");
-        let none = || Looked::from("No artifact of that id is referred to here.".to_owned());
+        let none = || ToolOutput::from("No artifact of that id is referred to here.".to_owned());
         let id = match find_artifact(&*self.store, given).await {
             Ok(id) => id,
             Err(Error::NoSuchArtifact { .. }) => return Ok(none()),
@@ -199,13 +203,17 @@ impl Conversation {
             (_, true) => format!("\n(There is more from line {} on.)", last + 1),
             _ => String::new(),
         };
-        Ok(Looked {
+        Ok(ToolOutput {
             told: format!("{about}, lines {first} to {last}:\n{}{told}", text.as_str()),
             kept: format!("(Read lines {first} to {last} of {about}: {reference})"),
         })
     }
 
-    async fn search_memory(&self, arguments: &Arguments, sight: &Sight<'_>) -> Result<Looked> {
+    async fn search_memory(
+        &self,
+        arguments: &Arguments,
+        sight: &ToolScope<'_>,
+    ) -> Result<ToolOutput> {
         let words = arguments.text("words").filter(|words| !words.trim().is_empty());
         let Some(words) = words else {
             return Ok("Give `words` as a text.".to_owned().into());
@@ -224,7 +232,7 @@ impl Conversation {
         if numbers.is_empty() {
             return Ok("Nothing that was said has any of these words.".to_owned().into());
         }
-        Ok(Looked {
+        Ok(ToolOutput {
             told: told.to_string(),
             kept: format!("(Found what was said in the messages {})", numbers.join(", ")),
         })
@@ -232,7 +240,12 @@ impl Conversation {
 
     /// What was said that has any of these words, the best first, of what a prompt might hold: nothing that was cleared,
     /// taken out, is over or was hardly understood, and nothing of another thread.
-    async fn recall(&self, words: &str, most: usize, utterance: Option<u64>) -> Result<Vec<Hit>> {
+    async fn recall(
+        &self,
+        words: &str,
+        most: usize,
+        utterance: Option<u64>,
+    ) -> Result<Vec<SearchHit>> {
         let profile = self.store.profile().await?;
         let now = self.clock.now().timestamp();
         let after = self.builder.started_after();

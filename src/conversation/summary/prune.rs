@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::context::{PruneStrategy, Pruning};
+use crate::context::{PrunePlan, PruneStrategy};
 use crate::conversation::Conversation;
 use crate::error::Result;
 
@@ -18,25 +18,25 @@ impl Conversation {
         strategy: &dyn PruneStrategy,
         max_tokens: usize,
         keep_recent: usize,
-    ) -> Result<Pruning> {
+    ) -> Result<PrunePlan> {
         let profile = self.store.profile().await?;
         let messages = self.in_context(&profile).await?;
         let rates = &self.builder.bounds().rates;
         let now = self.clock.now().timestamp();
-        Ok(Pruning::plan(&messages, strategy, rates, (max_tokens, keep_recent), now))
+        Ok(PrunePlan::plan(&messages, strategy, rates, (max_tokens, keep_recent), now))
     }
 
     /// Takes out of the context what the plan drops. It stays stored, and `tail` shows it still.
     ///
     /// # Errors
     /// What keeps the settings from being written.
-    pub async fn prune(&self, pruning: &Pruning) -> Result<()> {
+    pub async fn prune(&self, pruning: &PrunePlan) -> Result<()> {
         let dropped: Vec<u64> = pruning.dropped().collect();
         if dropped.is_empty() {
             return Ok(());
         }
-        let mut between = self.wait().await;
-        between.request = None;
+        let mut state = self.wait().await;
+        state.request = None;
         self.store.change_profile(Box::new(move |profile| profile.prune(dropped))).await?;
         Ok(())
     }
@@ -48,8 +48,8 @@ impl Conversation {
     /// What keeps the settings from being written.
     pub async fn unprune(&self, seqs: &[RangeInclusive<u64>]) -> Result<u64> {
         let seqs = if seqs.is_empty() { vec![1..=u64::MAX] } else { seqs.to_vec() };
-        let mut between = self.wait().await;
-        between.request = None;
+        let mut state = self.wait().await;
+        state.request = None;
         let before = self.store.profile().await?.pruned();
         let after =
             self.store.change_profile(Box::new(move |profile| profile.unprune(seqs))).await?;

@@ -8,12 +8,12 @@ use zeroize::Zeroizing;
 
 use crate::context::blocks;
 use crate::conversation::Conversation;
-use crate::conversation::summary::writer::Task;
+use crate::conversation::summary::writer::WritingTask;
 use crate::error::{ModelFailure, Result};
 use crate::prompt::Receipt;
 use crate::store::{Compaction, Profile, StoredMessage};
 
-const COMPACT: Task = Task {
+const SUMMARIZE: WritingTask = WritingTask {
     system: "You keep the memory of a voice assistant. You are given part of a conversation. Reply with a summary of \
         it, in at most ten short sentences and nothing else. Keep names, numbers, dates, wishes, promises and \
         whatever is still open; leave out greetings and small talk.",
@@ -22,7 +22,7 @@ const COMPACT: Task = Task {
     longest: 2400,
 };
 
-const SHORTEN: Task = Task {
+const SHORTEN: WritingTask = WritingTask {
     system: "You keep the memory of a voice assistant. You are given its notes, the oldest first. Reply with shorter \
         notes, in at most ten short sentences and nothing else. Keep names, numbers, dates, wishes, promises and \
         whatever is still open; where notes contradict each other, the later one holds.",
@@ -48,7 +48,7 @@ const ENOUGH: usize = 32;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Compacted {
+pub struct SummaryReport {
     /// For how many messages the summary stands now that it did not stand for before.
     pub messages: usize,
     /// Estimated tokens of these.
@@ -63,7 +63,7 @@ pub struct Compacted {
 
 impl Conversation {
     /// Has the model summarize what was said in this thread before the newest `keep` messages. The summary stands in the
-    /// prompt in their place from then on; they stay stored, and [`uncompact`](Self::uncompact) brings them back. A
+    /// prompt in their place from then on; they stay stored, and [`undo_summary`](Self::undo_summary) brings them back. A
     /// later compaction goes on from it, so that each message is read once. Where there is more than one request can
     /// hold, it goes step by step, and each step is kept. What is more than 16,384 messages back is left out.
     ///
@@ -72,22 +72,22 @@ impl Conversation {
     /// # Errors
     /// [`Error::NoModel`](crate::Error::NoModel), and those of the model; what has been summarized before stays, and
     /// nothing else changes.
-    pub async fn compact(&self, keep: usize) -> Result<Compacted> {
-        self.mind()?;
+    pub async fn summarize(&self, keep: usize) -> Result<SummaryReport> {
+        self.binding()?;
         let mut began = self.turns.subscribe();
         // The turn that goes on has the model.
         drop(self.wait().await);
         began.mark_unchanged();
-        self.compact_until(keep, began).await
+        self.summarize_until(keep, began).await
     }
 
     /// Takes this thread's last summary back, so that the messages themselves are context again. Whether there was one.
     ///
     /// # Errors
     /// What keeps the settings from being written.
-    pub async fn uncompact(&self) -> Result<bool> {
-        let mut between = self.wait().await;
-        between.request = None;
+    pub async fn undo_summary(&self) -> Result<bool> {
+        let mut state = self.wait().await;
+        state.request = None;
         self.store.uncompact(self.thread.clone()).await
     }
 
@@ -95,12 +95,12 @@ impl Conversation {
     /// summary would stand behind its personality, and change the head of every prompt.
     pub(in crate::conversation) fn is_filled(&self, receipt: &Receipt) -> bool {
         receipt.history_limit.is_none()
-            && self.compact_at.is_some_and(|(share, _)| receipt.is_filled(share))
+            && self.summarize_at.is_some_and(|(share, _)| receipt.is_filled(share))
     }
 
     /// Compacts in the background, unless a turn begins first. What goes wrong is tried again after the next turn.
-    pub(in crate::conversation) fn compact_when_idle(&self) {
-        let Some((_, idle)) = self.compact_at else { return };
+    pub(in crate::conversation) fn summarize_when_idle(&self) {
+        let Some((_, idle)) = self.summarize_at else { return };
         let mut began = self.turns.subscribe();
         let conversation = self.clone();
         tokio::spawn(async move {
@@ -108,8 +108,8 @@ impl Conversation {
                 _ = began.changed() => return,
                 () = tokio::time::sleep(idle) => {}
             }
-            match conversation.compact_until(conversation.last_n, began).await {
-                Ok(Compacted { messages: 0, .. }) => {}
+            match conversation.summarize_until(conversation.last_n, began).await {
+                Ok(SummaryReport { messages: 0, .. }) => {}
                 Ok(compacted) => {
                     tracing::info!(messages = compacted.messages, "summarized older messages");
                     // The prompt begins otherwise now.
@@ -121,12 +121,12 @@ impl Conversation {
     }
 
     /// Compacts until a turn begins.
-    async fn compact_until(
+    async fn summarize_until(
         &self,
         keep: usize,
         mut began: watch::Receiver<u64>,
-    ) -> Result<Compacted> {
-        let mut done = Compacted::default();
+    ) -> Result<SummaryReport> {
+        let mut done = SummaryReport::default();
         let room = self.room().await?;
         let mut failed = 0;
         loop {
@@ -135,7 +135,7 @@ impl Conversation {
             let older = self.older(&profile, keep).await?;
             let step = self.step(&older, room);
             let (Some(last), false) = (step.taken.last(), profile.is_unknown) else { break };
-            let told = self.summarize(before.as_ref(), &step, room);
+            let told = self.write_summary(before.as_ref(), &step, room);
             let (text, requests) = tokio::select! {
                 biased;
                 _ = began.changed() => {
@@ -165,9 +165,9 @@ impl Conversation {
             }
         }
         if done.messages > 0 {
-            let between = Arc::clone(&self.between);
-            if let Ok(mut between) = between.try_lock_owned() {
-                between.request = None;
+            let state = Arc::clone(&self.state);
+            if let Ok(mut state) = state.try_lock_owned() {
+                state.request = None;
             }
         }
         Ok(done)
@@ -175,21 +175,21 @@ impl Conversation {
 
     /// A summary of more: what it said before, and what these messages say, made shorter where both are long. What is
     /// known is not written anew with each step, since every time something of it gets lost. And how many requests it took.
-    async fn summarize(
+    async fn write_summary(
         &self,
         before: Option<&Compaction>,
         step: &Step,
         room: usize,
     ) -> Result<(Zeroizing<String>, usize)> {
         let rates = &self.builder.bounds().rates;
-        let said = self.have_done(&COMPACT, &step.lines).await?;
+        let said = self.write_text(&SUMMARIZE, &step.lines).await?;
         self.check_kept(&said, &step.lines, SAID_SHARE)?;
         let Some(before) = before else { return Ok((said, 1)) };
         let both = Zeroizing::new(format!("{}\n{}", before.text, *said));
         if rates.estimate(&both) <= (room / SUMMARY_SHARE).min(LONGEST_SUMMARY) {
             return Ok((both, 1));
         }
-        let short = self.have_done(&SHORTEN, &both).await?;
+        let short = self.write_text(&SHORTEN, &both).await?;
         self.check_kept(&short, &both, NOTES_SHARE)?;
         Ok((short, 2))
     }
@@ -198,7 +198,7 @@ impl Conversation {
     fn check_kept(&self, summary: &str, of: &str, share: usize) -> Result<()> {
         let rates = &self.builder.bounds().rates;
         if rates.estimate(summary) < (rates.estimate(of) / share).min(ENOUGH) {
-            return Err(self.mind()?.failed(ModelFailure::TooShort));
+            return Err(self.binding()?.failed(ModelFailure::TooShort));
         }
         Ok(())
     }

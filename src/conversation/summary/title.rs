@@ -1,11 +1,11 @@
 //! What a conversation is called.
 
 use crate::conversation::Conversation;
-use crate::conversation::summary::writer::Task;
+use crate::conversation::summary::writer::WritingTask;
 use crate::error::{Error, Result};
 use crate::store::Profile;
 
-const TITLE: Task = Task {
+const TITLE: WritingTask = WritingTask {
     system: "You name conversations. Reply with a title of two to six words and nothing else: no quotation marks, no \
         full stop.",
     asked: "Name the conversation above.",
@@ -36,7 +36,7 @@ impl Conversation {
         }
         let room = self.room().await?;
         let lines = self.newest_lines(messages.iter().map(|stored| &stored.message), room);
-        let words = self.have_done(&TITLE, &lines).await?;
+        let words = self.write_text(&TITLE, &lines).await?;
         let one_line = words.split_whitespace().collect::<Vec<_>>().join(" ");
         let title = one_line.trim_matches(|c: char| "\"'“”„«».*#".contains(c)).trim().to_owned();
         let kept = title.clone();

@@ -8,15 +8,15 @@ use zeroize::Zeroizing;
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::message::{ChatMessage, ChatRole};
-use crate::model::render::Stamps;
-use crate::model::{ReplyPart, Thoughts};
+use crate::model::render::StampFilter;
+use crate::model::{ReplyPart, ThinkingFilter};
 use crate::prompt::Prompt;
 
 /// How many tokens of a model whose window is not known may be filled with what it is to write about.
 const WINDOW: u32 = 2048;
 
 /// What the model is to write.
-pub(in crate::conversation) struct Task {
+pub(in crate::conversation) struct WritingTask {
     pub(in crate::conversation) system: &'static str,
     /// What stands behind the conversation: small models go by what they read last.
     pub(in crate::conversation) asked: &'static str,
@@ -29,19 +29,19 @@ pub(in crate::conversation) struct Task {
 impl Conversation {
     /// How many tokens of what was said fit a request: half the model's window.
     pub(in crate::conversation) async fn room(&self) -> Result<usize> {
-        Ok(self.mind()?.model.limits().await?.window.unwrap_or(WINDOW) as usize / 2)
+        Ok(self.binding()?.model.limits().await?.window.unwrap_or(WINDOW) as usize / 2)
     }
 
     /// The model's words about a conversation, asked with the same options as ever.
     ///
     /// # Errors
     /// Those of the model, and where it says nothing.
-    pub(in crate::conversation) async fn have_done(
+    pub(in crate::conversation) async fn write_text(
         &self,
-        task: &Task,
+        task: &WritingTask,
         lines: &str,
     ) -> Result<Zeroizing<String>> {
-        let mind = self.mind()?;
+        let binding = self.binding()?;
         let asked = format!("{lines}\n\n{}", task.asked);
         let prompt = Prompt {
             system: task.system.to_owned(),
@@ -54,9 +54,9 @@ impl Conversation {
             max_tokens: None,
             hints: BTreeMap::new(),
         };
-        let mut reply = mind.ask(&mind.renderer.render(&prompt)).await?;
-        let (mut words, mut thoughts) = (Zeroizing::new(String::new()), Thoughts::default());
-        let mut stamps = Stamps::of(&prompt);
+        let mut reply = binding.ask(&binding.renderer.render(&prompt)).await?;
+        let (mut words, mut thoughts) = (Zeroizing::new(String::new()), ThinkingFilter::default());
+        let mut stamps = StampFilter::of(&prompt);
         while words.len() < task.longest * 4 {
             match reply.next().await? {
                 ReplyPart::Text(text) => words.push_str(&stamps.remove(&thoughts.remove(&text))),
@@ -73,7 +73,7 @@ impl Conversation {
         let sentences = Zeroizing::new(sentences.take(task.sentences).collect::<String>());
         let short: String = sentences.chars().take(task.longest).collect();
         let short = Zeroizing::new(short.trim().to_owned());
-        if short.is_empty() { Err(mind.said_nothing()) } else { Ok(short) }
+        if short.is_empty() { Err(binding.said_nothing()) } else { Ok(short) }
     }
 
     /// As much of what was said last as so many tokens hold, a line each.

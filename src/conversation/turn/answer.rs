@@ -25,25 +25,25 @@ use crate::store::StoredMessage;
 ///
 /// The turn goes on until the answer is at its end or dropped; no other turn of the conversation begins meanwhile.
 pub struct Answer {
-    events: mpsc::UnboundedReceiver<Event>,
-    settle: Option<oneshot::Sender<Settled>>,
+    events: mpsc::UnboundedReceiver<TurnEvent>,
+    playback_end: Option<oneshot::Sender<PlaybackEnd>>,
     conversation: Conversation,
     utterance: Option<Arc<StoredMessage>>,
-    handed_out: usize,
+    delivered_chars: usize,
     report: Option<Box<TurnReport>>,
-    end: Option<End>,
+    end: Option<AnswerEnd>,
 }
 
 /// How an answer that is over ended.
-enum End {
-    Kept(Box<Kept>),
+enum AnswerEnd {
+    Complete(Box<TurnOutcome>),
     Failed,
 }
 
 /// A piece of an answer. `Debug` shows no words.
 #[derive(Clone)]
 #[non_exhaustive]
-pub enum Piece {
+pub enum AnswerEvent {
     /// Words to be spoken.
     Text(String),
     /// The model thinks; what it thinks is neither spoken nor kept.
@@ -54,10 +54,10 @@ pub enum Piece {
     /// The conversation has run one of its own functions for the model; the answer goes on by itself.
     LookedUp(ToolCall),
     /// The end.
-    Done(Box<Kept>),
+    Done(Box<TurnOutcome>),
 }
 
-impl fmt::Debug for Piece {
+impl fmt::Debug for AnswerEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
@@ -72,7 +72,7 @@ impl fmt::Debug for Piece {
 /// How a turn ended.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Kept {
+pub struct TurnOutcome {
     /// The answer as it is kept; `None` where nothing was spoken, the turn was off the record, or the model called
     /// functions, which are kept with their results.
     pub message: Option<Arc<StoredMessage>>,
@@ -81,47 +81,46 @@ pub struct Kept {
 }
 
 /// What a turn sends to its answer.
-pub(in crate::conversation) enum Event {
+pub(super) enum TurnEvent {
     /// What the turn took so far: once when the model is asked, and once more if the turn fails.
     Report(Box<TurnReport>),
-    Piece(Piece),
+    Answer(AnswerEvent),
     /// All words have been sent; the turn waits for how many of them were spoken.
-    Said,
-    Done(Box<Kept>),
+    TextComplete,
+    Done(Box<TurnOutcome>),
     Failed(Error),
 }
 
 /// What an answer sends to its turn: how much was spoken. It ends the turn wherever that is.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::conversation) enum Settled {
+pub(super) enum PlaybackEnd {
     Whole,
     UpTo(usize),
 }
 
 /// A turn's end of the connection to its answer.
-pub(in crate::conversation) struct Wire {
-    pub(in crate::conversation) events: mpsc::UnboundedSender<Event>,
-    pub(in crate::conversation) settled: oneshot::Receiver<Settled>,
+pub(super) struct TurnChannel {
+    pub(super) events: mpsc::UnboundedSender<TurnEvent>,
+    pub(super) playback_end: oneshot::Receiver<PlaybackEnd>,
 }
 
 impl Answer {
-    pub(in crate::conversation) fn new(
+    pub(super) fn new(
         conversation: Conversation,
         utterance: Option<Arc<StoredMessage>>,
-    ) -> (Self, Wire) {
+    ) -> (Self, TurnChannel) {
         let (sender, events) = mpsc::unbounded_channel();
-        let (settle, settled) = oneshot::channel();
-        let settle = Some(settle);
+        let (end_sender, end_receiver) = oneshot::channel();
         let answer = Self {
             events,
-            settle,
+            playback_end: Some(end_sender),
             conversation,
             utterance,
-            handed_out: 0,
+            delivered_chars: 0,
             report: None,
             end: None,
         };
-        (answer, Wire { events: sender, settled })
+        (answer, TurnChannel { events: sender, playback_end: end_receiver })
     }
 
     /// The utterance being answered, as it is kept; `None` off the record.
@@ -138,30 +137,30 @@ impl Answer {
     /// the end.
     pub fn report(&self) -> Option<&TurnReport> {
         match &self.end {
-            Some(End::Kept(kept)) => Some(&kept.report),
+            Some(AnswerEnd::Complete(kept)) => Some(&kept.report),
             _ => self.report.as_deref(),
         }
     }
 
-    /// The next piece; `None` behind the last, which is [`Piece::Done`] or an error.
+    /// The next piece; `None` behind the last, which is [`AnswerEvent::Done`] or an error.
     ///
     /// # Errors
     /// Why there is no answer, or no whole one; the utterance is kept, and [`Conversation::retry`] asks again.
-    pub async fn next(&mut self) -> Option<Result<Piece>> {
-        poll_fn(|cx| self.poll_piece(cx)).await
+    pub async fn next(&mut self) -> Option<Result<AnswerEvent>> {
+        poll_fn(|cx| self.poll_event(cx)).await
     }
 
     /// The whole answer's words, and how the turn ended.
     ///
     /// # Errors
     /// Those of [`next`](Self::next).
-    pub async fn whole(mut self) -> Result<(String, Kept)> {
+    pub async fn whole(mut self) -> Result<(String, TurnOutcome)> {
         let mut words = String::new();
         while let Some(piece) = self.next().await {
             match piece? {
-                Piece::Text(text) => words.push_str(&text),
-                Piece::Done(kept) => return Ok((words, *kept)),
-                Piece::Thinking | Piece::ToolCalls(_) | Piece::LookedUp(_) => {}
+                AnswerEvent::Text(text) => words.push_str(&text),
+                AnswerEvent::Done(kept) => return Ok((words, *kept)),
+                AnswerEvent::Thinking | AnswerEvent::ToolCalls(_) | AnswerEvent::LookedUp(_) => {}
             }
         }
         Err(Error::ShuttingDown)
@@ -178,30 +177,27 @@ impl Answer {
     /// # Errors
     /// What keeps the words from being kept; [`Error::InvalidMessage`] where the conversation has gone on since, or
     /// the answer had failed: what was handed out of it is kept before the next utterance, unless it is retried.
-    pub async fn spoken_up_to(mut self, chars: usize) -> Result<Kept> {
-        self.settle(Settled::UpTo(chars));
+    pub async fn spoken_up_to(mut self, chars: usize) -> Result<TurnOutcome> {
+        self.end_playback(PlaybackEnd::UpTo(chars));
         while self.end.is_none() {
-            let event = poll_fn(|cx| self.poll_event(cx)).await;
-            if let Some(Err(error)) = self.hand_out(event) {
+            let event = poll_fn(|cx| self.poll_turn(cx)).await;
+            if let Some(Err(error)) = self.deliver(event) {
                 return Err(error);
             }
         }
         match self.end.take() {
-            Some(End::Kept(kept)) => self.conversation.shorten(*kept, chars).await,
+            Some(AnswerEnd::Complete(kept)) => self.conversation.shorten(*kept, chars).await,
             _ => Err(Error::InvalidMessage { reason: "the answer had failed already" }),
         }
     }
 
-    pub(in crate::conversation) fn poll_piece(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Piece>>> {
+    pub(super) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<AnswerEvent>>> {
         while self.end.is_none() {
-            let event = ready!(self.poll_event(cx));
-            if let Event::Piece(Piece::Text(text)) = &event {
-                self.handed_out += text.chars().count();
+            let event = ready!(self.poll_turn(cx));
+            if let TurnEvent::Answer(AnswerEvent::Text(text)) = &event {
+                self.delivered_chars += text.chars().count();
             }
-            if let Some(piece) = self.hand_out(event) {
+            if let Some(piece) = self.deliver(event) {
                 return Poll::Ready(Some(piece));
             }
         }
@@ -209,70 +205,70 @@ impl Answer {
     }
 
     /// The turn's next event.
-    pub(in crate::conversation) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+    pub(super) fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<TurnEvent> {
         let event = ready!(self.events.poll_recv(cx));
-        Poll::Ready(event.unwrap_or(Event::Failed(Error::ShuttingDown)))
+        Poll::Ready(event.unwrap_or(TurnEvent::Failed(Error::ShuttingDown)))
     }
 
     /// What the host gets of an event; what it has got then tells the turn how much was spoken.
-    pub(in crate::conversation) fn hand_out(&mut self, event: Event) -> Option<Result<Piece>> {
+    pub(super) fn deliver(&mut self, event: TurnEvent) -> Option<Result<AnswerEvent>> {
         match event {
-            Event::Report(report) => {
+            TurnEvent::Report(report) => {
                 self.report = Some(report);
                 None
             }
-            Event::Said => {
-                self.settle(Settled::Whole);
+            TurnEvent::TextComplete => {
+                self.end_playback(PlaybackEnd::Whole);
                 None
             }
-            Event::Piece(piece) => {
-                if let Piece::ToolCalls(_) = piece {
-                    self.settle(Settled::Whole);
+            TurnEvent::Answer(piece) => {
+                if let AnswerEvent::ToolCalls(_) = piece {
+                    self.end_playback(PlaybackEnd::Whole);
                 }
                 Some(Ok(piece))
             }
-            Event::Done(kept) => {
-                self.end = Some(End::Kept(kept.clone()));
-                Some(Ok(Piece::Done(kept)))
+            TurnEvent::Done(kept) => {
+                self.end = Some(AnswerEnd::Complete(kept.clone()));
+                Some(Ok(AnswerEvent::Done(kept)))
             }
-            Event::Failed(error) => {
-                self.settle(Settled::UpTo(self.handed_out));
-                self.end = Some(End::Failed);
+            TurnEvent::Failed(error) => {
+                self.end_playback(PlaybackEnd::UpTo(self.delivered_chars));
+                self.end = Some(AnswerEnd::Failed);
                 Some(Err(error))
             }
         }
     }
 
-    pub(in crate::conversation) fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.end.is_some()
     }
 
     /// Says how much has been spoken so far, where that is less than was handed out.
-    pub(in crate::conversation) fn spoken(&mut self, chars: usize) {
-        self.handed_out = chars;
+    pub(super) fn spoken(&mut self, chars: usize) {
+        self.delivered_chars = chars;
     }
 
     /// Ends the turn, unless it has been ended.
-    pub(in crate::conversation) fn settle(&mut self, settled: Settled) {
-        if let Some(settle) = self.settle.take() {
+    pub(super) fn end_playback(&mut self, end: PlaybackEnd) {
+        if let Some(sender) = self.playback_end.take() {
             self.conversation.ends();
             // A turn that has failed does not listen any more.
-            let _ = settle.send(settled);
+            let _ = sender.send(end);
         }
     }
 }
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        self.settle(Settled::UpTo(self.handed_out));
+        self.end_playback(PlaybackEnd::UpTo(self.delivered_chars));
     }
 }
 
 impl Stream for Answer {
-    type Item = Result<Piece>;
+    type Item = Result<AnswerEvent>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.poll_piece(cx)
+        self.poll_event(cx)
     }
 }
 
@@ -280,7 +276,7 @@ impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answer")
             .field("utterance", &self.utterance)
-            .field("handed_out_chars", &self.handed_out)
+            .field("handed_out_chars", &self.delivered_chars)
             .finish_non_exhaustive()
     }
 }

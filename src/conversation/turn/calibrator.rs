@@ -12,35 +12,35 @@ use crate::store::{ConversationStore, Document};
 /// The rates of one conversation's models. It is kept with the conversation, because it tells which languages are
 /// spoken there.
 #[derive(Default)]
-pub(in crate::conversation) struct Gauge {
+pub(in crate::conversation) struct TokenCalibrator {
     /// As it is kept; `None` before it is read.
-    page: Option<Page>,
+    document: Option<CalibrationDocument>,
     changed: bool,
 }
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Page {
-    models: BTreeMap<String, Entry>,
+struct CalibrationDocument {
+    models: BTreeMap<String, ModelCalibration>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Entry {
+struct ModelCalibration {
     #[serde(flatten)]
     calibration: Calibration,
     /// The first message of the histories that the rates in use hold for.
     start: Option<u64>,
 }
 
-impl Gauge {
+impl TokenCalibrator {
     /// Reads what is kept, the first time.
-    pub(in crate::conversation) async fn read(&mut self, store: &dyn ConversationStore) {
-        if self.page.is_some() {
+    pub(super) async fn read(&mut self, store: &dyn ConversationStore) {
+        if self.document.is_some() {
             return;
         }
-        let page = match store.read_document(Document::Calibration).await {
-            Ok(Some(page)) => serde_json::from_slice(&page).ok(),
+        let document = match store.read_document(Document::Calibration).await {
+            Ok(Some(document)) => serde_json::from_slice(&document).ok(),
             Ok(None) => None,
             Err(error) => {
                 // Prompts can do without; `verify` names what is wrong with it.
@@ -48,16 +48,16 @@ impl Gauge {
                 None
             }
         };
-        self.page = Some(page.unwrap_or_default());
+        self.document = Some(document.unwrap_or_default());
     }
 
-    pub(in crate::conversation) fn rates(&mut self, model: &str) -> TokenRates {
+    pub(super) fn rates(&mut self, model: &str) -> TokenRates {
         self.entry(model).calibration.rates().clone()
     }
 
     /// Takes in where the history of a prompt starts. Only where it does not start as before, a server has to read
     /// everything anew anyway, and what was learnt comes into use; true where the prompt has to be built again then.
-    pub(in crate::conversation) fn starts(&mut self, model: &str, start: Option<u64>) -> bool {
+    pub(super) fn starts(&mut self, model: &str, start: Option<u64>) -> bool {
         let start = start.unwrap_or(0);
         let entry = self.entry(model);
         if entry.start == Some(start) {
@@ -70,13 +70,13 @@ impl Gauge {
     }
 
     /// Notes the start of a prompt that was built again.
-    pub(in crate::conversation) fn started(&mut self, model: &str, start: Option<u64>) {
+    pub(super) fn started(&mut self, model: &str, start: Option<u64>) {
         self.entry(model).start = Some(start.unwrap_or(0));
     }
 
     /// Takes in how many tokens a server counted, and learns from it if that is wanted; true where the server seems to
     /// have cut the prompt.
-    pub(in crate::conversation) fn take_in(
+    pub(super) fn take_in(
         &mut self,
         model: &str,
         prompt: &TokenCount,
@@ -94,12 +94,7 @@ impl Gauge {
     }
 
     /// Takes in that a prompt was longer than the window, and lets the next one begin with other rates.
-    pub(in crate::conversation) fn too_long(
-        &mut self,
-        model: &str,
-        prompt: &TokenCount,
-        window: Option<u32>,
-    ) {
+    pub(super) fn too_long(&mut self, model: &str, prompt: &TokenCount, window: Option<u32>) {
         let entry = self.entry(model);
         let thought = entry.calibration.thinks(prompt);
         // All that is known of the real count is that it is no less than the window, or than was thought.
@@ -112,10 +107,10 @@ impl Gauge {
     }
 
     /// Keeps what has changed.
-    pub(in crate::conversation) async fn keep(&mut self, store: &dyn ConversationStore) {
-        let Some(page) = self.page.as_ref().filter(|_| self.changed) else { return };
-        let kept = match serde_json::to_vec(page).map(Zeroizing::new) {
-            Ok(page) => store.write_document(Document::Calibration, &page).await,
+    pub(super) async fn keep(&mut self, store: &dyn ConversationStore) {
+        let Some(document) = self.document.as_ref().filter(|_| self.changed) else { return };
+        let kept = match serde_json::to_vec(document).map(Zeroizing::new) {
+            Ok(document) => store.write_document(Document::Calibration, &document).await,
             Err(error) => Err(Error::host("the calibration", error)),
         };
         match kept {
@@ -127,7 +122,7 @@ impl Gauge {
         }
     }
 
-    fn entry(&mut self, model: &str) -> &mut Entry {
-        self.page.get_or_insert_default().models.entry(model.to_owned()).or_default()
+    fn entry(&mut self, model: &str) -> &mut ModelCalibration {
+        self.document.get_or_insert_default().models.entry(model.to_owned()).or_default()
     }
 }

@@ -4,17 +4,17 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::conversation::Conversation;
-use crate::conversation::turn::state::Spoken;
+use crate::conversation::turn::state::SpokenText;
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
-use crate::model::render::Stamps;
+use crate::model::render::StampFilter;
 use crate::store::StoredMessage;
 
 /// The utterance that a host with a model of its own has heard last, until an answer to it is kept.
 #[derive(Clone, Default)]
-pub(in crate::conversation) struct LastHeard(Arc<Mutex<Option<Arc<StoredMessage>>>>);
+pub(in crate::conversation) struct LastUtterance(Arc<Mutex<Option<Arc<StoredMessage>>>>);
 
-impl LastHeard {
+impl LastUtterance {
     pub(in crate::conversation) fn set(&self, heard: Option<Arc<StoredMessage>>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = heard;
     }
@@ -24,7 +24,7 @@ impl LastHeard {
     }
 }
 
-impl fmt::Debug for LastHeard {
+impl fmt::Debug for LastUtterance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LastHeard")
     }
@@ -51,7 +51,7 @@ impl Conversation {
         &self,
         spoken: impl Into<String>,
     ) -> Result<Option<Arc<StoredMessage>>> {
-        match Spoken::part(spoken.into(), "interrupted").message(self) {
+        match SpokenText::part(spoken.into(), "interrupted").message(self) {
             Some(spoken) => self.keep_last(spoken).await.map(Some),
             None => Ok(None),
         }
@@ -72,7 +72,7 @@ impl Conversation {
             });
         }
         // A model that a host asks itself may write time stamps too.
-        let stamps = Stamps::naming([&utterance.message].into_iter());
+        let stamps = StampFilter::naming([&utterance.message].into_iter());
         stamps.remove_from(&mut answer.content);
         let stored = self.store.append_answers(vec![answer], utterance).await?;
         stored.into_iter().next().ok_or(Error::ShuttingDown)
@@ -80,7 +80,7 @@ impl Conversation {
 
     async fn keep_last(&self, mut reply: ChatMessage) -> Result<Arc<StoredMessage>> {
         let Some(utterance) = self.heard.get() else {
-            Stamps::naming(std::iter::empty()).remove_from(&mut reply.content);
+            StampFilter::naming(std::iter::empty()).remove_from(&mut reply.content);
             return self.store.append_message(reply).await;
         };
         let kept = self.keep_answer(&utterance, reply).await;

@@ -4,35 +4,35 @@ use crate::context::ContextMessage;
 use crate::context::tokens::TokenRates;
 use crate::conversation::Conversation;
 use crate::conversation::memory::tools;
-use crate::conversation::turn::state::Between;
+use crate::conversation::turn::state::TurnState;
 use crate::error::Result;
 use crate::model::ModelLimits;
-use crate::prompt::{Bounds, Prompt, Receipt, Turn};
+use crate::prompt::{Prompt, PromptLimits, Receipt, Utterance};
 
 /// What is asked: an utterance, and what its turn has brought since.
-type Asked<'a> = (&'a Turn, &'a [ContextMessage]);
+type Asked<'a> = (&'a Utterance, &'a [ContextMessage]);
 
-impl Between {
+impl TurnState {
     /// The prompt, measured by what was learnt of the model, as far as that is in use.
-    pub(in crate::conversation) async fn prompt(
+    pub(super) async fn prompt(
         &mut self,
         conversation: &Conversation,
         model: &str,
         limits: &ModelLimits,
         asked: Asked<'_>,
     ) -> Result<(Prompt, Receipt)> {
-        self.gauge.read(&*conversation.store).await;
+        self.calibrator.read(&*conversation.store).await;
         let built = build(conversation, asked, &self.bounds(conversation, model, limits)).await?;
-        if !self.gauge.starts(model, built.1.start()) {
+        if !self.calibrator.starts(model, built.1.start()) {
             return Ok(built);
         }
         let built = build(conversation, asked, &self.bounds(conversation, model, limits)).await?;
-        self.gauge.started(model, built.1.start());
+        self.calibrator.started(model, built.1.start());
         Ok(built)
     }
 
     /// The prompt within another budget, where the usual one turned out to be too long.
-    pub(in crate::conversation) async fn shorter_prompt(
+    pub(super) async fn shorter_prompt(
         &mut self,
         conversation: &Conversation,
         model: &str,
@@ -47,9 +47,14 @@ impl Between {
     }
 
     /// The part of the model's window that is the prompt's, and how the model may read what the prompt does not hold.
-    fn bounds(&mut self, conversation: &Conversation, model: &str, limits: &ModelLimits) -> Bounds {
+    fn bounds(
+        &mut self,
+        conversation: &Conversation,
+        model: &str,
+        limits: &ModelLimits,
+    ) -> PromptLimits {
         let mut bounds = conversation.builder.bounds().clone();
-        let learnt = self.gauge.rates(model);
+        let learnt = self.calibrator.rates(model);
         if learnt != TokenRates::default() {
             bounds.rates = learnt;
         }
@@ -70,7 +75,7 @@ impl Between {
 async fn build(
     conversation: &Conversation,
     (turn, since): Asked<'_>,
-    bounds: &Bounds,
+    bounds: &PromptLimits,
 ) -> Result<(Prompt, Receipt)> {
     conversation.builder.build_within(turn, since, conversation.last_n, bounds).await
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::conversation::turn::answer::{Answer, Event, Kept, Piece};
+use crate::conversation::turn::answer::{Answer, AnswerEvent, TurnEvent, TurnOutcome};
 use crate::error::Result;
 
 /// Characters after which a sentence without an end is cut, so that a voice need not wait for it.
@@ -29,11 +29,11 @@ pub struct Sentences {
     begun: String,
     spoken: usize,
     /// What stands behind the text that is still to be handed out.
-    next: Option<Event>,
+    next: Option<TurnEvent>,
 }
 
 impl Sentences {
-    pub(in crate::conversation) fn new(mut answer: Answer) -> Self {
+    pub(super) fn new(mut answer: Answer) -> Self {
         answer.spoken(0);
         Self { answer, begun: String::new(), spoken: 0, next: None }
     }
@@ -42,15 +42,15 @@ impl Sentences {
     ///
     /// # Errors
     /// Those of [`Answer::next`].
-    pub async fn next(&mut self) -> Option<Result<Piece>> {
-        poll_fn(|cx| self.poll_piece(cx)).await
+    pub async fn next(&mut self) -> Option<Result<AnswerEvent>> {
+        poll_fn(|cx| self.poll_event(cx)).await
     }
 
     /// [`Answer::spoken_up_to`].
     ///
     /// # Errors
     /// Those of [`Answer::spoken_up_to`].
-    pub async fn spoken_up_to(self, chars: usize) -> Result<Kept> {
+    pub async fn spoken_up_to(self, chars: usize) -> Result<TurnOutcome> {
         self.answer.spoken_up_to(chars).await
     }
 
@@ -59,36 +59,36 @@ impl Sentences {
         &self.answer
     }
 
-    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Piece>>> {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<AnswerEvent>>> {
         loop {
             if let Some(end) = first_sentence(&self.begun) {
                 let rest = self.begun.split_off(end);
-                return Poll::Ready(Some(Ok(self.hand_out(rest))));
+                return Poll::Ready(Some(Ok(self.deliver(rest))));
             }
             if let Some(next) = self.next.take() {
                 if !self.begun.is_empty() {
                     self.next = Some(next);
-                    return Poll::Ready(Some(Ok(self.hand_out(String::new()))));
+                    return Poll::Ready(Some(Ok(self.deliver(String::new()))));
                 }
-                if let Some(piece) = self.answer.hand_out(next) {
+                if let Some(piece) = self.answer.deliver(next) {
                     return Poll::Ready(Some(piece));
                 }
             }
             if self.answer.is_over() {
                 return Poll::Ready(None);
             }
-            match ready!(self.answer.poll_event(cx)) {
-                Event::Piece(Piece::Text(text)) => self.begun.push_str(&text),
+            match ready!(self.answer.poll_turn(cx)) {
+                TurnEvent::Answer(AnswerEvent::Text(text)) => self.begun.push_str(&text),
                 other => self.next = Some(other),
             }
         }
     }
 
-    fn hand_out(&mut self, rest: String) -> Piece {
+    fn deliver(&mut self, rest: String) -> AnswerEvent {
         let sentence = std::mem::replace(&mut self.begun, rest);
         self.spoken += sentence.chars().count();
         self.answer.spoken(self.spoken);
-        Piece::Text(sentence)
+        AnswerEvent::Text(sentence)
     }
 }
 
@@ -127,10 +127,10 @@ fn ends_sentence(part: &str) -> bool {
 }
 
 impl Stream for Sentences {
-    type Item = Result<Piece>;
+    type Item = Result<AnswerEvent>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.poll_piece(cx)
+        self.poll_event(cx)
     }
 }
 

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::task::Task;
+use super::task::TurnTask;
 use crate::context::ContextMessage;
-use crate::conversation::memory::tools::ALONE;
-use crate::conversation::turn::answer::{Answer, Kept};
-use crate::conversation::turn::state::{Between, Spoken, Unfinished, Waiting};
-use crate::conversation::{Conversation, Mind};
+use crate::conversation::memory::tools::CALL_ALONE;
+use crate::conversation::turn::answer::{Answer, TurnOutcome};
+use crate::conversation::turn::state::{PendingTurn, SpokenText, TurnState, Unfinished};
+use crate::conversation::{Conversation, ModelBinding};
 use crate::error::{Error, Result, joined};
 use crate::message::{ARTIFACT, ChatMessage, ChatRole, TOOL, ToolCall};
-use crate::prompt::Turn;
+use crate::prompt::Utterance;
 use crate::store::StoredMessage;
 
 /// How many messages are looked at to find an utterance and what followed it.
@@ -39,10 +39,10 @@ impl Conversation {
     /// Those of [`ask`](Self::ask), and [`Error::InvalidMessage`] for a message that is not a user's.
     pub async fn ask_message(&self, message: ChatMessage) -> Result<Answer> {
         let message = with_words(self.utterance(message)?)?;
-        let mut between = self.begin().await?;
-        self.keep_unfinished(&mut between).await?;
+        let mut state = self.begin().await?;
+        self.keep_unfinished(&mut state).await?;
         let stored = self.store.append_message(message).await?;
-        self.answer(between, Waiting::new(Turn::Stored(stored), Vec::new()))
+        self.answer(state, PendingTurn::new(Utterance::Stored(stored), Vec::new()))
     }
 
     /// [`ask`](Self::ask) for a client that may be trying again: if the newest message is this very utterance, said within
@@ -52,20 +52,20 @@ impl Conversation {
     /// Those of [`ask`](Self::ask).
     pub async fn ask_once(&self, text: impl Into<String>, within: Duration) -> Result<Answer> {
         let message = with_words(self.utterance(self.message(ChatRole::User, text))?)?;
-        let mut between = self.begin().await?;
+        let mut state = self.begin().await?;
         let repeated = self.repeated(&message, within).await?;
-        let waits = |waiting: &mut Waiting, seq| matches!(&waiting.turn, Turn::Stored(stored) if stored.seq == seq);
+        let waits = |pending: &mut PendingTurn, seq| matches!(&pending.turn, Utterance::Stored(stored) if stored.seq == seq);
         if let Some(repeated) = &repeated
-            && let Some(waiting) = between.waiting.take_if(|waiting| waits(waiting, repeated.seq))
+            && let Some(pending) = state.pending.take_if(|pending| waits(pending, repeated.seq))
         {
-            return self.answer(between, waiting);
+            return self.answer(state, pending);
         }
-        self.keep_unfinished(&mut between).await?;
+        self.keep_unfinished(&mut state).await?;
         let stored = match repeated {
             Some(stored) => stored,
             None => self.store.append_message(message).await?,
         };
-        self.answer(between, Waiting::new(Turn::Stored(stored), Vec::new()))
+        self.answer(state, PendingTurn::new(Utterance::Stored(stored), Vec::new()))
     }
 
     /// The newest message, if it is this very utterance, said within that time and without an answer.
@@ -93,9 +93,9 @@ impl Conversation {
     /// Those of [`ask_message`](Self::ask_message).
     pub async fn ask_off_record(&self, message: ChatMessage) -> Result<Answer> {
         let message = with_words(self.utterance(message)?)?;
-        let mut between = self.begin().await?;
-        self.keep_unfinished(&mut between).await?;
-        self.answer(between, Waiting::new(message.into(), Vec::new()))
+        let mut state = self.begin().await?;
+        self.keep_unfinished(&mut state).await?;
+        self.answer(state, PendingTurn::new(message.into(), Vec::new()))
     }
 
     /// Asks again what has found no answer, without keeping it twice: the last turn's utterance if it failed or was
@@ -104,19 +104,19 @@ impl Conversation {
     /// # Errors
     /// [`Error::NothingToRetry`] where there is none.
     pub async fn retry(&self) -> Result<Answer> {
-        let mut between = self.begin().await?;
-        self.drop_forgotten(&mut between).await;
-        if let Some(Waiting { turn: Turn::Stored(stored), .. }) = &between.waiting
+        let mut state = self.begin().await?;
+        self.drop_forgotten(&mut state).await;
+        if let Some(PendingTurn { turn: Utterance::Stored(stored), .. }) = &state.pending
             && self.is_over(stored).await?
         {
-            self.keep_unfinished(&mut between).await?;
+            self.keep_unfinished(&mut state).await?;
         }
-        let waiting = match between.waiting.take() {
-            Some(waiting) => waiting,
-            None if between.off_record => return Err(Error::NothingToRetry),
+        let pending = match state.pending.take() {
+            Some(pending) => pending,
+            None if state.off_record => return Err(Error::NothingToRetry),
             None => self.unanswered().await?,
         };
-        self.answer(between, waiting)
+        self.answer(state, pending)
     }
 
     /// Goes on with a turn in which the model called functions: keeps the calls with their results, one for each
@@ -131,36 +131,37 @@ impl Conversation {
     }
 
     async fn go_on(&self, results: Vec<String>) -> Result<Answer> {
-        let mut between = self.begin().await?;
-        let (called, results) = match &between.waiting {
-            Some(Waiting { unfinished: Unfinished::Calls(called), .. }) => {
+        let mut state = self.begin().await?;
+        let (called, results) = match &state.pending {
+            Some(PendingTurn { unfinished: Unfinished::Calls(called), .. }) => {
                 (called, self.results(called, results)?)
             }
             _ => return Err(Error::ToolResults { called: 0, given: results.len() }),
         };
         let mut brought = vec![called.clone()];
-        let is_stored = matches!(&between.waiting, Some(Waiting { turn: Turn::Stored(_), .. }));
+        let is_stored =
+            matches!(&state.pending, Some(PendingTurn { turn: Utterance::Stored(_), .. }));
         for result in results {
             brought.push(if is_stored { self.shortened(result).await? } else { result });
         }
         let kept: Vec<ContextMessage> = match is_stored {
-            true => self.keep_calls(&mut between, brought).await?,
+            true => self.keep_calls(&mut state, brought).await?,
             false => brought.into_iter().map(|said| self.builder.masked(said).into()).collect(),
         };
-        let Some(Waiting { turn, mut since, .. }) = between.waiting.take() else {
+        let Some(PendingTurn { turn, mut since, .. }) = state.pending.take() else {
             return Err(Error::NothingToRetry);
         };
         since.extend(kept);
-        self.answer(between, Waiting::new(turn, since))
+        self.answer(state, PendingTurn::new(turn, since))
     }
 
     /// Keeps the functions that were called with their results, unless the utterance was forgotten meanwhile.
-    pub(in crate::conversation) async fn keep_calls(
+    pub(super) async fn keep_calls(
         &self,
-        between: &mut Between,
+        state: &mut TurnState,
         brought: Vec<ChatMessage>,
     ) -> Result<Vec<ContextMessage>> {
-        let Some(Waiting { turn: Turn::Stored(utterance), .. }) = &between.waiting else {
+        let Some(PendingTurn { turn: Utterance::Stored(utterance), .. }) = &state.pending else {
             return Err(Error::NothingToRetry);
         };
         let artifacts =
@@ -169,8 +170,8 @@ impl Conversation {
         match self.store.append_answers(brought, utterance).await {
             Ok(stored) => Ok(stored.into_iter().map(ContextMessage::from).collect()),
             Err(error @ Error::UtteranceForgotten) => {
-                between.waiting = None;
-                between.request = None;
+                state.pending = None;
+                state.request = None;
                 self.store.delete_artifacts(&artifacts).await?;
                 Err(error)
             }
@@ -184,19 +185,19 @@ impl Conversation {
     /// # Errors
     /// Those of the model.
     pub async fn prepare(&self) -> Result<()> {
-        let Mind { model, renderer, .. } = self.mind()?;
+        let ModelBinding { model, renderer, .. } = self.binding()?;
         let limits = model.limits().await?;
         let request = {
-            let between = Arc::clone(&self.between);
-            let mut between = match Arc::clone(&between).try_lock_owned() {
+            let state = Arc::clone(&self.state);
+            let mut state = match Arc::clone(&state).try_lock_owned() {
                 Ok(free) => free,
-                Err(_) if self.ending.load(Ordering::Acquire) => between.lock_owned().await,
+                Err(_) if self.ending.load(Ordering::Acquire) => state.lock_owned().await,
                 // The turn that goes on has the model read more than could be prepared.
                 Err(_) => return Ok(()),
             };
             self.ends();
-            let turn = Turn::from("");
-            let (prompt, _) = between.prompt(self, model.name(), &limits, (&turn, &[])).await?;
+            let turn = Utterance::from("");
+            let (prompt, _) = state.prompt(self, model.name(), &limits, (&turn, &[])).await?;
             renderer.render(&prompt)
         };
         // The next utterance is kept meanwhile.
@@ -210,16 +211,16 @@ impl Conversation {
     /// # Errors
     /// What keeps the words from being kept.
     pub async fn close(&self) -> Result<()> {
-        let mut between = self.wait().await;
-        self.keep_unfinished(&mut between).await
+        let mut state = self.wait().await;
+        self.keep_unfinished(&mut state).await
     }
 
     /// Puts the beginning of an answer in its place, since no more of it was heard.
-    pub(in crate::conversation) async fn shorten(&self, kept: Kept, chars: usize) -> Result<Kept> {
+    pub(super) async fn shorten(&self, kept: TurnOutcome, chars: usize) -> Result<TurnOutcome> {
         let Some(stored) = &kept.message else {
-            let mut between = self.wait().await;
-            if let Some(Waiting { unfinished: Unfinished::Calls(called), .. }) =
-                &mut between.waiting
+            let mut state = self.wait().await;
+            if let Some(PendingTurn { unfinished: Unfinished::Calls(called), .. }) =
+                &mut state.pending
                 && let Some(words) = beginning(&called.content, chars)
             {
                 called.content = words;
@@ -230,7 +231,7 @@ impl Conversation {
         let (conversation, seq) = (self.clone(), stored.seq);
         let message =
             detached(async move { conversation.replace_newest(seq, words).await }).await?;
-        Ok(Kept { message, report: kept.report })
+        Ok(TurnOutcome { message, report: kept.report })
     }
 
     async fn replace_newest(&self, seq: u64, words: String) -> Result<Option<Arc<StoredMessage>>> {
@@ -242,7 +243,7 @@ impl Conversation {
             });
         };
         // The new one first: a crash in between leaves both, never none.
-        let shorter = match Spoken::part(words, "interrupted").message(self) {
+        let shorter = match SpokenText::part(words, "interrupted").message(self) {
             Some(shorter) => Some(self.keep_answer(newest, shorter).await?),
             None => None,
         };
@@ -251,15 +252,15 @@ impl Conversation {
         Ok(shorter)
     }
 
-    pub(in crate::conversation) fn mind(&self) -> Result<&Mind> {
-        self.mind.as_ref().ok_or(Error::NoModel)
+    pub(in crate::conversation) fn binding(&self) -> Result<&ModelBinding> {
+        self.binding.as_ref().ok_or(Error::NoModel)
     }
 
-    async fn begin(&self) -> Result<OwnedMutexGuard<Between>> {
-        self.mind()?;
-        let between = self.turn().await?;
+    async fn begin(&self) -> Result<OwnedMutexGuard<TurnState>> {
+        self.binding()?;
+        let state = self.turn().await?;
         self.ending.store(false, Ordering::Release);
-        Ok(between)
+        Ok(state)
     }
 
     /// Whether an utterance is no part of the context any more: it was cleared, or said before this one started clean.
@@ -270,25 +271,27 @@ impl Conversation {
 
     /// Lets go of what waits if another process has forgotten its utterance since: nothing is left to answer then, and
     /// what was spoken in answer goes with it.
-    async fn drop_forgotten(&self, between: &mut Between) {
-        let Some(Waiting { turn: Turn::Stored(stored), .. }) = &between.waiting else { return };
+    async fn drop_forgotten(&self, state: &mut TurnState) {
+        let Some(PendingTurn { turn: Utterance::Stored(stored), .. }) = &state.pending else {
+            return;
+        };
         let Ok(reading) = self.store.read_seqs(stored.seq..=stored.seq).await else { return };
         // Only what is surely gone: a file that cannot be read for a moment is not.
         let is_there = reading.messages.iter().any(|there| there.name == stored.name);
         if !is_there && reading.skipped.is_empty() {
-            between.waiting = None;
+            state.pending = None;
         }
     }
 
     /// Keeps what was spoken of an answer that was not asked for again, since another utterance comes.
     pub(in crate::conversation) async fn keep_unfinished(
         &self,
-        between: &mut Between,
+        state: &mut TurnState,
     ) -> Result<()> {
-        let Some(waiting) = between.waiting.take() else { return Ok(()) };
-        between.off_record = !matches!(waiting.turn, Turn::Stored(_));
-        let Turn::Stored(utterance) = &waiting.turn else { return Ok(()) };
-        let Some(message) = waiting.unfinished.spoken().message(self) else { return Ok(()) };
+        let Some(pending) = state.pending.take() else { return Ok(()) };
+        state.off_record = !matches!(pending.turn, Utterance::Stored(_));
+        let Utterance::Stored(utterance) = &pending.turn else { return Ok(()) };
+        let Some(message) = pending.unfinished.spoken().message(self) else { return Ok(()) };
         match self.keep_answer(utterance, message).await {
             // What was forgotten takes along what was spoken in answer to it.
             Ok(_) | Err(Error::UtteranceForgotten) => Ok(()),
@@ -298,14 +301,14 @@ impl Conversation {
                 Ok(())
             }
             Err(error) => {
-                between.waiting = Some(waiting);
+                state.pending = Some(pending);
                 Err(error)
             }
         }
     }
 
     /// The newest utterance, if no whole answer follows it, and the functions called for it.
-    async fn unanswered(&self) -> Result<Waiting> {
+    async fn unanswered(&self) -> Result<PendingTurn> {
         let tail = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages);
         let is_utterance = |stored: &Arc<StoredMessage>| stored.message.role == ChatRole::User;
         let at = tail.iter().rposition(is_utterance).ok_or(Error::NothingToRetry)?;
@@ -325,7 +328,7 @@ impl Conversation {
                 _ => return Err(Error::NothingToRetry),
             }
         }
-        Ok(Waiting::new(Turn::Stored(utterance), since))
+        Ok(PendingTurn::new(Utterance::Stored(utterance), since))
     }
 
     fn results(&self, called: &ChatMessage, results: Vec<String>) -> Result<Vec<ChatMessage>> {
@@ -337,7 +340,7 @@ impl Conversation {
         }
         let mut results = results.into_iter();
         let messages = calls.iter().map(|call| {
-            let result = if is_own(call) { Some(ALONE.to_owned()) } else { results.next() };
+            let result = if is_own(call) { Some(CALL_ALONE.to_owned()) } else { results.next() };
             let result = result.unwrap_or_default();
             let mut message = self.message(ChatRole::Tool, result);
             message.tool_call_id = Some(call.id.clone()).filter(|id| !id.is_empty());
@@ -347,14 +350,18 @@ impl Conversation {
     }
 
     /// Starts the turn in a task of its own, which ends properly whatever becomes of the answer.
-    fn answer(&self, mut between: OwnedMutexGuard<Between>, waiting: Waiting) -> Result<Answer> {
-        let utterance = match &waiting.turn {
-            Turn::Stored(stored) => Some(Arc::clone(stored)),
-            Turn::Unstored(_) | Turn::OffRecord(_) => None,
+    fn answer(
+        &self,
+        mut state: OwnedMutexGuard<TurnState>,
+        pending: PendingTurn,
+    ) -> Result<Answer> {
+        let utterance = match &pending.turn {
+            Utterance::Stored(stored) => Some(Arc::clone(stored)),
+            Utterance::Unstored(_) | Utterance::OffRecord(_) => None,
         };
-        between.off_record = false;
+        state.off_record = false;
         let (answer, wire) = Answer::new(self.clone(), utterance);
-        let task = Task::new(self.clone(), self.mind()?.clone(), between, waiting);
+        let task = TurnTask::new(self.clone(), self.binding()?.clone(), state, pending);
         tokio::spawn(task.run(wire));
         Ok(answer)
     }
@@ -375,7 +382,7 @@ async fn detached<T: Send + 'static>(
 }
 
 /// The first `chars` characters, if there are more.
-pub(in crate::conversation) fn beginning(text: &str, chars: usize) -> Option<String> {
+pub(super) fn beginning(text: &str, chars: usize) -> Option<String> {
     let (end, _) = text.char_indices().nth(chars)?;
     text.get(..end).map(str::to_owned)
 }

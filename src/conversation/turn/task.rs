@@ -13,26 +13,28 @@ use zeroize::Zeroizing;
 use super::TurnReport;
 use super::start::beginning;
 use crate::context::ContextMessage;
-use crate::conversation::turn::answer::{Event, Kept, Piece, Settled, Wire};
-use crate::conversation::turn::state::{Between, Spoken, Unfinished, Waiting};
-use crate::conversation::{Conversation, Mind};
+use crate::conversation::turn::answer::{
+    AnswerEvent, PlaybackEnd, TurnChannel, TurnEvent, TurnOutcome,
+};
+use crate::conversation::turn::state::{PendingTurn, SpokenText, TurnState, Unfinished};
+use crate::conversation::{Conversation, ModelBinding};
 use crate::error::{Error, ModelFailure, Result};
 use crate::message::{ANSWER_TOKENS, ChatMessage, ChatRole, PROMPT_TOKENS, ToolCall};
-use crate::model::render::{ModelRequest, Stamps};
-use crate::model::{Limited, ModelLimits, ReplyPart, Thoughts, Usage};
-use crate::prompt::Turn;
+use crate::model::render::{ModelRequest, StampFilter};
+use crate::model::{LimitedReply, ModelLimits, ReplyPart, ThinkingFilter, Usage};
+use crate::prompt::Utterance;
 
-type Events = UnboundedSender<Event>;
+type TurnEvents = UnboundedSender<TurnEvent>;
 
 /// A turn that is going on.
-pub(in crate::conversation) struct Task {
+pub(super) struct TurnTask {
     conversation: Conversation,
-    mind: Mind,
-    between: OwnedMutexGuard<Between>,
-    turn: Turn,
+    binding: ModelBinding,
+    state: OwnedMutexGuard<TurnState>,
+    turn: Utterance,
     since: Vec<ContextMessage>,
     /// What was spoken of this answer before it had to be asked for again.
-    before: Spoken,
+    before: SpokenText,
     begun: Instant,
     text: Zeroizing<String>,
     calls: Vec<ToolCall>,
@@ -43,21 +45,21 @@ pub(in crate::conversation) struct Task {
     report: TurnReport,
 }
 
-impl Task {
-    pub(in crate::conversation) fn new(
+impl TurnTask {
+    pub(super) fn new(
         conversation: Conversation,
-        mind: Mind,
-        mut between: OwnedMutexGuard<Between>,
-        Waiting { turn, since, unfinished }: Waiting,
+        binding: ModelBinding,
+        mut state: OwnedMutexGuard<TurnState>,
+        PendingTurn { turn, since, unfinished }: PendingTurn,
     ) -> Self {
         let before = unfinished.spoken();
         let unfinished = Unfinished::Failed(before.clone());
-        let (waiting, brought) = (turn.clone(), since.clone());
-        between.waiting = Some(Waiting { turn: waiting, since: brought, unfinished });
+        let (pending, brought) = (turn.clone(), since.clone());
+        state.pending = Some(PendingTurn { turn: pending, since: brought, unfinished });
         Self {
             conversation,
-            mind,
-            between,
+            binding,
+            state,
             turn,
             since,
             before,
@@ -70,44 +72,44 @@ impl Task {
         }
     }
 
-    pub(in crate::conversation) async fn run(mut self, mut wire: Wire) {
+    pub(super) async fn run(mut self, mut wire: TurnChannel) {
         let seq = match &self.turn {
-            Turn::Stored(stored) => Some(stored.seq),
-            Turn::Unstored(_) | Turn::OffRecord(_) => None,
+            Utterance::Stored(stored) => Some(stored.seq),
+            Utterance::Unstored(_) | Utterance::OffRecord(_) => None,
         };
         let span = tracing::info_span!("turn", seq);
         async {
             let answered = tokio::select! {
                 biased;
-                settled = &mut wire.settled => Err(settled.unwrap_or(Settled::UpTo(0))),
+                playback_end = &mut wire.playback_end => Err(playback_end.unwrap_or(PlaybackEnd::UpTo(0))),
                 answered = self.reply(&wire.events) => Ok(answered),
             };
             self.report.whole_time = Some(self.begun.elapsed());
             let event = match answered {
-                Err(settled) => self.end(settled, None).await,
+                Err(playback_end) => self.end(playback_end, None).await,
                 Ok(Ok(usage)) => {
                     // Whoever does not listen any more has settled.
-                    let _ = wire.events.send(Event::Said);
-                    let settled = wire.settled.await.unwrap_or(Settled::UpTo(0));
-                    self.end(settled, Some(usage)).await
+                    let _ = wire.events.send(TurnEvent::TextComplete);
+                    let playback_end = wire.playback_end.await.unwrap_or(PlaybackEnd::UpTo(0));
+                    self.end(playback_end, Some(usage)).await
                 }
                 Ok(Err(error)) => {
                     tracing::warn!(%error, retries = self.report.retries, "the turn failed");
-                    let _ = wire.events.send(Event::Report(Box::new(self.report.clone())));
-                    let _ = wire.events.send(Event::Failed(error));
-                    let settled = wire.settled.await.unwrap_or(Settled::UpTo(0));
-                    let spoken = self.spoken(settled, Some("failed"));
+                    let _ = wire.events.send(TurnEvent::Report(Box::new(self.report.clone())));
+                    let _ = wire.events.send(TurnEvent::Failed(error));
+                    let playback_end = wire.playback_end.await.unwrap_or(PlaybackEnd::UpTo(0));
+                    let spoken = self.spoken(playback_end, Some("failed"));
                     let spoken = self.spoken_at_all(spoken);
                     self.leave(Unfinished::Failed(spoken));
-                    self.keep_gauge().await;
+                    self.save_calibration().await;
                     return;
                 }
             };
             let is_filled = self.conversation.is_filled(&self.report.receipt);
             // The turn is over for the next one before the host learns of it.
-            drop(self.between);
+            drop(self.state);
             if is_filled {
-                self.conversation.compact_when_idle();
+                self.conversation.summarize_when_idle();
             }
             let _ = wire.events.send(event);
         }
@@ -116,16 +118,15 @@ impl Task {
     }
 
     /// Asks, and hands over what comes.
-    async fn reply(&mut self, events: &Events) -> Result<Usage> {
-        let model = self.mind.model.name().to_owned();
-        let limits = match self.mind.model.limits().await {
+    async fn reply(&mut self, events: &TurnEvents) -> Result<Usage> {
+        let model = self.binding.model.name().to_owned();
+        let limits = match self.binding.model.limits().await {
             Ok(limits) => limits,
             Err(error) => {
                 // The receipt says what would have been asked.
-                let Self { conversation, between, turn, since, .. } = self;
-                if let Ok((_, receipt)) = between
-                    .prompt(conversation, &model, &ModelLimits::default(), (turn, since))
-                    .await
+                let Self { conversation, state, turn, since, .. } = self;
+                if let Ok((_, receipt)) =
+                    state.prompt(conversation, &model, &ModelLimits::default(), (turn, since)).await
                 {
                     self.report.receipt = receipt;
                 }
@@ -146,34 +147,39 @@ impl Task {
             let hosts = |call: &&ToolCall| !self.conversation.memory.is_some_and(|m| m.has(call));
             let calls: Vec<_> = self.calls.iter().filter(hosts).cloned().collect();
             if !calls.is_empty() {
-                let _ = events.send(Event::Piece(Piece::ToolCalls(calls)));
+                let _ = events.send(TurnEvent::Answer(AnswerEvent::ToolCalls(calls)));
                 return Ok(usage);
             }
             self.calls.clear();
             if self.text.trim().is_empty() {
-                return Err(self.mind.said_nothing());
+                return Err(self.binding.said_nothing());
             }
             return Ok(usage);
         }
     }
 
     /// Asks once, and hands over what comes.
-    async fn round(&mut self, model: &str, limits: &ModelLimits, events: &Events) -> Result<Usage> {
-        let Self { conversation, between, turn, since, .. } = self;
+    async fn round(
+        &mut self,
+        model: &str,
+        limits: &ModelLimits,
+        events: &TurnEvents,
+    ) -> Result<Usage> {
+        let Self { conversation, state, turn, since, .. } = self;
         let (mut prompt, mut receipt) =
-            between.prompt(conversation, model, limits, (turn, since)).await?;
+            state.prompt(conversation, model, limits, (turn, since)).await?;
         let mut reply = loop {
-            let request = self.mind.renderer.render(&prompt);
+            let request = self.binding.renderer.render(&prompt);
             self.compare(&request.body);
             self.report.receipt = receipt.clone();
-            let _ = events.send(Event::Report(Box::new(self.report.clone())));
-            match self.mind.ask(&request).await {
+            let _ = events.send(TurnEvent::Report(Box::new(self.report.clone())));
+            match self.binding.ask(&request).await {
                 Err(error) if is_too_long(&error) && self.report.retries == 0 => {
-                    self.between.gauge.too_long(model, &prompt.count(), limits.window);
+                    self.state.calibrator.too_long(model, &prompt.count(), limits.window);
                     let included = receipt.included();
-                    let Self { conversation, between, turn, since, .. } = self;
+                    let Self { conversation, state, turn, since, .. } = self;
                     let less = receipt.used_tokens / 2;
-                    (prompt, receipt) = between
+                    (prompt, receipt) = state
                         .shorter_prompt(conversation, model, limits, less, (turn, since))
                         .await?;
                     if receipt.included() == included {
@@ -186,7 +192,7 @@ impl Task {
             }
         };
         let count = prompt.count();
-        let (mut thoughts, mut stamps) = (Thoughts::default(), Stamps::of(&prompt));
+        let (mut thoughts, mut stamps) = (ThinkingFilter::default(), StampFilter::of(&prompt));
         drop(prompt);
         let mut usage = loop {
             let part = match reply.next().await {
@@ -203,11 +209,11 @@ impl Task {
                     let thought = thoughts.is_thinking();
                     let words = thoughts.remove(&text);
                     if !thought && thoughts.is_thinking() {
-                        let _ = events.send(Event::Piece(Piece::Thinking));
+                        let _ = events.send(TurnEvent::Answer(AnswerEvent::Thinking));
                     }
                     self.hand_over(stamps.remove(&words), events);
                 }
-                ReplyPart::Thinking => drop(events.send(Event::Piece(Piece::Thinking))),
+                ReplyPart::Thinking => drop(events.send(TurnEvent::Answer(AnswerEvent::Thinking))),
                 ReplyPart::ToolCalls(calls) => self.calls.extend(calls),
                 ReplyPart::Done(usage) => break usage,
             }
@@ -216,9 +222,10 @@ impl Task {
         self.hand_over(stamps.rest(), events);
         usage.cut &= self.calls.is_empty();
         if let Some(counted) = usage.prompt_tokens {
-            let teaches = matches!(self.turn, Turn::Stored(_));
-            let gauge = &mut self.between.gauge;
-            self.report.truncated = gauge.take_in(model, &count, counted, limits.window, teaches);
+            let teaches = matches!(self.turn, Utterance::Stored(_));
+            let calibrator = &mut self.state.calibrator;
+            self.report.truncated =
+                calibrator.take_in(model, &count, counted, limits.window, teaches);
         }
         Ok(usage)
     }
@@ -229,29 +236,29 @@ impl Task {
             last.bytes().zip(body.bytes()).take_while(|(last, now)| last == now).count()
         };
         if self.report.retries == 0 {
-            self.report.unchanged_bytes = self.between.request.as_ref().map(same);
+            self.report.unchanged_bytes = self.state.request.as_ref().map(same);
         }
         self.report.request_bytes = body.len();
-        self.between.request = Some(Zeroizing::new(body.to_owned()));
+        self.state.request = Some(Zeroizing::new(body.to_owned()));
     }
 
-    fn hand_over(&mut self, words: String, events: &Events) {
+    fn hand_over(&mut self, words: String, events: &TurnEvents) {
         if words.is_empty() {
             return;
         }
         self.report.time_to_first_token.get_or_insert_with(|| self.begun.elapsed());
         self.text.push_str(&words);
-        let _ = events.send(Event::Piece(Piece::Text(words)));
+        let _ = events.send(TurnEvent::Answer(AnswerEvent::Text(words)));
     }
 
     /// Keeps what is to be kept. Without `usage` the answer was not at its end.
-    async fn end(&mut self, settled: Settled, usage: Option<Usage>) -> Event {
-        let has_unsaid = matches!(settled, Settled::UpTo(_)) && !self.calls.is_empty();
+    async fn end(&mut self, playback_end: PlaybackEnd, usage: Option<Usage>) -> TurnEvent {
+        let has_unsaid = matches!(playback_end, PlaybackEnd::UpTo(_)) && !self.calls.is_empty();
         let cut_off = match &usage {
             Some(usage) if !has_unsaid => usage.cut.then_some("length"),
             _ => Some("interrupted"),
         };
-        let spoken = self.spoken(settled, cut_off);
+        let spoken = self.spoken(playback_end, cut_off);
         let interrupted = cut_off == Some("interrupted") || spoken.cut_off == Some("interrupted");
         let report = self.report.clone();
         tracing::info!(
@@ -263,79 +270,84 @@ impl Task {
             "the turn is over"
         );
         // Whoever has not got the calls has interrupted the answer before them.
-        if matches!(settled, Settled::Whole) && !self.calls.is_empty() {
+        if matches!(playback_end, PlaybackEnd::Whole) && !self.calls.is_empty() {
             let mut called = self.conversation.message(ChatRole::Assistant, spoken.words.as_str());
             called.tool_calls = std::mem::take(&mut self.calls);
             self.leave(Unfinished::Calls(called));
-            return Event::Done(Box::new(Kept { message: None, report }));
+            return TurnEvent::Done(Box::new(TurnOutcome { message: None, report }));
         }
         let spoken = self.spoken_at_all(spoken);
         let mut message = None;
-        if let (Turn::Stored(utterance), Some(mut said)) =
+        if let (Utterance::Stored(utterance), Some(mut said)) =
             (&self.turn, spoken.clone().message(&self.conversation))
         {
             note(&mut said, &report.usage);
             match self.conversation.keep_answer(utterance, said).await {
                 Ok(stored) => message = Some(stored),
                 Err(error @ Error::UtteranceForgotten) => {
-                    self.between.waiting = None;
-                    self.between.request = None;
-                    return Event::Failed(error);
+                    self.state.pending = None;
+                    self.state.request = None;
+                    return TurnEvent::Failed(error);
                 }
                 Err(error) => {
                     self.leave(Unfinished::Failed(spoken));
-                    return Event::Failed(error);
+                    return TurnEvent::Failed(error);
                 }
             }
         }
         if interrupted {
             // It may be asked again, and all that was spoken is kept.
-            self.leave(Unfinished::Failed(Spoken::default()));
+            self.leave(Unfinished::Failed(SpokenText::default()));
         } else {
-            self.between.waiting = None;
-            self.between.off_record = !matches!(self.turn, Turn::Stored(_));
+            self.state.pending = None;
+            self.state.off_record = !matches!(self.turn, Utterance::Stored(_));
         }
-        self.keep_gauge().await;
-        Event::Done(Box::new(Kept { message, report }))
+        self.save_calibration().await;
+        TurnEvent::Done(Box::new(TurnOutcome { message, report }))
     }
 
-    async fn keep_gauge(&mut self) {
-        if let Turn::Stored(_) = self.turn {
-            self.between.gauge.keep(&*self.conversation.store).await;
+    async fn save_calibration(&mut self) {
+        if let Utterance::Stored(_) = self.turn {
+            self.state.calibrator.keep(&*self.conversation.store).await;
         }
     }
 
     /// What was spoken this time; `cut_off` is why, if all that came was.
-    fn spoken(&mut self, settled: Settled, cut_off: Option<&'static str>) -> Spoken {
+    fn spoken(&mut self, playback_end: PlaybackEnd, cut_off: Option<&'static str>) -> SpokenText {
         let words = std::mem::take(&mut self.text);
         let failed = cut_off == Some("failed");
-        match settled {
-            Settled::UpTo(chars) => match beginning(&words, chars) {
-                Some(words) => Spoken::part(words, if failed { "failed" } else { "interrupted" }),
-                None => Spoken { words, cut_off },
+        match playback_end {
+            PlaybackEnd::UpTo(chars) => match beginning(&words, chars) {
+                Some(words) => {
+                    SpokenText::part(words, if failed { "failed" } else { "interrupted" })
+                }
+                None => SpokenText { words, cut_off },
             },
-            Settled::Whole => Spoken { words, cut_off },
+            PlaybackEnd::Whole => SpokenText { words, cut_off },
         }
     }
 
     /// What was spoken this time, or else before it was asked again.
-    fn spoken_at_all(&mut self, spoken: Spoken) -> Spoken {
+    fn spoken_at_all(&mut self, spoken: SpokenText) -> SpokenText {
         if spoken.is_nothing() { std::mem::take(&mut self.before) } else { spoken }
     }
 
     /// Leaves the utterance waiting for an answer.
     fn leave(&mut self, unfinished: Unfinished) {
-        if let Some(waiting) = &mut self.between.waiting {
-            waiting.unfinished = unfinished;
+        if let Some(pending) = &mut self.state.pending {
+            pending.unfinished = unfinished;
         }
     }
 }
 
-impl Mind {
+impl ModelBinding {
     /// Sends a request; the answer is held to the limits.
-    pub(in crate::conversation) async fn ask(&self, request: &ModelRequest) -> Result<Limited> {
+    pub(in crate::conversation) async fn ask(
+        &self,
+        request: &ModelRequest,
+    ) -> Result<LimitedReply> {
         let reply = self.model.reply(request).await?;
-        Ok(Limited::new(reply, self.model.name(), self.limits))
+        Ok(LimitedReply::new(reply, self.model.name(), self.limits))
     }
 
     pub(in crate::conversation) fn said_nothing(&self) -> Error {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::SYSTEM;
 use super::row::{CREATED_AT, Row, UPDATED_AT};
-use crate::error::{ContextFailure, Error};
+use crate::error::{Error, PersonaFailure};
 use crate::import::RefusalReason::{self, Corrupt, Unstorable};
 use crate::import::presets::ForeignPreset;
 use crate::import::{ForeignFacts, Refusal};
@@ -129,7 +129,7 @@ fn persona(row: &mut Row<'_>) -> Result<Persona, RefusalReason> {
         row.whole(EXPIRY_DAYS, "expiryDays", Persona::EXPIRY_DAYS, persona.expiry_days);
     match persona.check() {
         Ok(()) => Ok(persona),
-        Err(Error::Context(ContextFailure::Invalid { field: "systemPrompt", .. })) => {
+        Err(Error::Context(PersonaFailure::Invalid { field: "systemPrompt", .. })) => {
             Err(Corrupt("its system prompt is blank or over 65,536 bytes"))
         }
         Err(_) => Err(Corrupt("its personality is over 16,384 bytes")),

@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use super::buffer::Buffer;
+use super::client::HttpClient;
 use super::reason;
-use super::wire::Wire;
 use crate::error::{AnswerLimit, Error, ModelFailure, Result};
-use crate::model::limits::Meter;
+use crate::model::limits::ReplyMeter;
 
 /// The most bytes of an answer that is read as a whole.
 const WHOLE: usize = 64 << 20;
@@ -20,26 +20,26 @@ const COMPLAINT: usize = 64 << 10;
 
 /// An answer whose head has come.
 pub(crate) struct Answer {
-    wire: Arc<Wire>,
+    client: Arc<HttpClient>,
     /// Kept for the model that it names. Its bytes are those that were sent, not a copy.
     request: Request,
     response: Response,
 }
 
 impl Answer {
-    pub(super) fn new(wire: Arc<Wire>, request: Request, response: Response) -> Self {
-        Self { wire, request, response }
+    pub(super) fn new(client: Arc<HttpClient>, request: Request, response: Response) -> Self {
+        Self { client, request, response }
     }
 
     /// Measures this answer, from now on.
-    pub(super) fn meter(&self) -> Meter {
-        Meter::new(self.wire.limits())
+    pub(super) fn meter(&self) -> ReplyMeter {
+        ReplyMeter::new(self.client.limits())
     }
 
     /// Waits for more bytes; `false` at the end.
     pub(super) async fn more(&mut self, to: &mut Buffer) -> Result<bool> {
-        match timeout(self.wire.silence(), self.response.chunk()).await {
-            Err(_) => Err(self.wire.timed_out()),
+        match timeout(self.client.silence(), self.response.chunk()).await {
+            Err(_) => Err(self.client.timed_out()),
             Ok(Err(_)) => Err(self.broke_off("the connection was cut")),
             Ok(Ok(None)) => Ok(false),
             Ok(Ok(Some(chunk))) => {
@@ -120,11 +120,11 @@ impl Answer {
     }
 
     pub(super) fn address(&self) -> &str {
-        self.wire.shown()
+        self.client.shown()
     }
 
     fn fail(&self, failure: ModelFailure) -> Error {
-        self.wire.fail(failure)
+        self.client.fail(failure)
     }
 
     /// The model that was asked.

@@ -9,22 +9,22 @@ use super::answer::Answer;
 use super::buffer::Buffer;
 use crate::error::{AnswerLimit, Error, Result};
 use crate::message::ToolCall;
-use crate::model::limits::Meter;
+use crate::model::limits::ReplyMeter;
 use crate::model::{Reply, ReplyPart, Usage};
 
 /// The form of a server's answers.
 pub(crate) trait Protocol: Send {
     /// Adds what a line says. The error tells what is wrong with the line.
-    fn read(&mut self, line: &[u8], said: &mut Vec<Said>) -> Result<(), &'static str>;
+    fn read(&mut self, line: &[u8], said: &mut Vec<ReplyItem>) -> Result<(), &'static str>;
 
     /// Adds what is known only once the server has sent everything.
-    fn end(&mut self, _said: &mut Vec<Said>) -> Result<(), &'static str> {
+    fn end(&mut self, _said: &mut Vec<ReplyItem>) -> Result<(), &'static str> {
         Ok(())
     }
 }
 
 /// What a part of an answer says.
-pub(crate) enum Said {
+pub(crate) enum ReplyItem {
     Text(String),
     /// So many bytes of thoughts; their words go no further.
     Thought(usize),
@@ -67,7 +67,7 @@ pub struct HttpReply {
     answer: Answer,
     protocol: Box<dyn Protocol>,
     received: Buffer,
-    meter: Meter,
+    meter: ReplyMeter,
     ready: VecDeque<Result<ReplyPart>>,
     thinking: bool,
     allow_cloud: bool,
@@ -138,34 +138,34 @@ impl HttpReply {
         }
     }
 
-    fn take(&mut self, said: Said) -> Result<()> {
+    fn take(&mut self, said: ReplyItem) -> Result<()> {
         let too_much = |limit: AnswerLimit| self.answer.too_much(limit);
         let part = match said {
-            Said::Text(mut text) => {
+            ReplyItem::Text(mut text) => {
                 let counted = self.meter.text(&mut text).map_err(too_much);
                 self.ready.push_back(Ok(ReplyPart::Text(text)));
                 self.thinking = false;
                 return counted;
             }
-            Said::Thought(bytes) => {
+            ReplyItem::Thought(bytes) => {
                 self.meter.count(bytes).map_err(too_much)?;
                 if std::mem::replace(&mut self.thinking, true) {
                     return Ok(());
                 }
                 ReplyPart::Thinking
             }
-            Said::Call(bytes) => return self.meter.call(bytes).map_err(too_much),
-            Said::Arguments(bytes) => return self.meter.count(bytes).map_err(too_much),
-            Said::Complaint(text) => return Err(self.answer.complaint(&text)),
-            Said::Remote if self.allow_cloud => return Ok(()),
-            Said::Remote => return Err(self.answer.cloud()),
-            Said::Calls(calls) => {
+            ReplyItem::Call(bytes) => return self.meter.call(bytes).map_err(too_much),
+            ReplyItem::Arguments(bytes) => return self.meter.count(bytes).map_err(too_much),
+            ReplyItem::Complaint(text) => return Err(self.answer.complaint(&text)),
+            ReplyItem::Remote if self.allow_cloud => return Ok(()),
+            ReplyItem::Remote => return Err(self.answer.cloud()),
+            ReplyItem::Calls(calls) => {
                 let parsed = calls.into_iter().map(RawCall::parsed).collect::<Option<_>>();
                 let odd =
                     || self.answer.unintelligible("the arguments of a tool call are not JSON");
                 ReplyPart::ToolCalls(parsed.ok_or_else(odd)?)
             }
-            Said::Done(usage) => ReplyPart::Done(usage),
+            ReplyItem::Done(usage) => ReplyPart::Done(usage),
         };
         self.thinking = matches!(part, ReplyPart::Thinking);
         self.ready.push_back(Ok(part));

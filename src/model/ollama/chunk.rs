@@ -8,13 +8,13 @@ use serde_json::value::RawValue;
 use zeroize::Zeroize;
 
 use crate::model::Usage;
-use crate::model::http::{Protocol, RawCall, Said, words};
+use crate::model::http::{Protocol, RawCall, ReplyItem, words};
 
 /// The form of Ollama's answers: lines of JSON, or one line for a whole answer.
 pub(super) struct Lines;
 
 impl Protocol for Lines {
-    fn read(&mut self, line: &[u8], said: &mut Vec<Said>) -> Result<(), &'static str> {
+    fn read(&mut self, line: &[u8], said: &mut Vec<ReplyItem>) -> Result<(), &'static str> {
         let chunk = match line.trim_ascii() {
             [] => return Ok(()),
             // A list would be read as the fields in their order.
@@ -78,27 +78,27 @@ impl From<Call> for RawCall {
 
 impl Chunk {
     /// Adds what the line says, in order.
-    fn add_to(self, said: &mut Vec<Said>) {
+    fn add_to(self, said: &mut Vec<ReplyItem>) {
         if let Some(error) = &self.error {
-            return said.push(Said::Complaint(words(error).unwrap_or_default()));
+            return said.push(ReplyItem::Complaint(words(error).unwrap_or_default()));
         }
         if self.is_remote() {
-            said.push(Said::Remote);
+            said.push(ReplyItem::Remote);
         }
-        let done = self.done.unwrap_or_default().then(|| Said::Done(self.usage()));
+        let done = self.done.unwrap_or_default().then(|| ReplyItem::Done(self.usage()));
         let message = self.message.unwrap_or_default();
         let thoughts = [self.thinking, message.thinking].into_iter().flatten();
         let thoughts: usize = thoughts.map(forgotten).sum();
         if thoughts > 0 {
-            said.push(Said::Thought(thoughts));
+            said.push(ReplyItem::Thought(thoughts));
         }
         let texts = [self.response, message.content].into_iter().flatten();
-        said.extend(texts.filter(|text| !text.is_empty()).map(Said::Text));
+        said.extend(texts.filter(|text| !text.is_empty()).map(ReplyItem::Text));
         let calls = message.tool_calls.unwrap_or_default();
         let calls: Vec<_> = calls.into_iter().map(RawCall::from).collect();
         if !calls.is_empty() {
-            said.extend(calls.iter().map(|call| Said::Call(call.bytes())));
-            said.push(Said::Calls(calls));
+            said.extend(calls.iter().map(|call| ReplyItem::Call(call.bytes())));
+            said.push(ReplyItem::Calls(calls));
         }
         said.extend(done);
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Ollama;
 use crate::error::Result;
-use crate::model::http::{Edit, HttpReply, Learnt};
+use crate::model::http::{Edit, FactCache, HttpReply};
 use crate::model::render::{ModelOptions, ModelRequest};
 use crate::model::{LanguageModel, ModelLimits, Reply};
 
@@ -22,7 +22,7 @@ pub struct OllamaModel {
     server: Ollama,
     options: ModelOptions,
     allow_cloud: bool,
-    facts: Learnt<Facts>,
+    facts: FactCache<Facts>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ struct Facts {
 impl OllamaModel {
     /// A model with the options that its requests are rendered with.
     pub fn new(server: Ollama, options: ModelOptions) -> Self {
-        Self { server, options, allow_cloud: false, facts: Learnt::default() }
+        Self { server, options, allow_cloud: false, facts: FactCache::default() }
     }
 
     /// Whether the conversation may be sent on to another machine; it may not by default.

@@ -3,11 +3,11 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::model::http::{RawCall, Said};
+use crate::model::http::{RawCall, ReplyItem};
 
 /// A piece of a call; a whole answer has each call in one piece.
 #[derive(Deserialize)]
-pub(super) struct Piece {
+pub(super) struct CallFragment {
     index: Option<usize>,
     id: Option<String>,
     function: Option<Function>,
@@ -27,8 +27,12 @@ pub(super) struct Calls(Vec<(Option<usize>, RawCall)>);
 
 impl Calls {
     /// Adds a piece to the call that it belongs to, and tells how many bytes it has.
-    pub(super) fn add(&mut self, piece: Piece, said: &mut Vec<Said>) -> Result<(), &'static str> {
-        let Piece { index, id, function } = piece;
+    pub(super) fn add(
+        &mut self,
+        piece: CallFragment,
+        said: &mut Vec<ReplyItem>,
+    ) -> Result<(), &'static str> {
+        let CallFragment { index, id, function } = piece;
         let (id, function) = (id.unwrap_or_default(), function.unwrap_or_default());
         let name = function.name.unwrap_or_default();
         let arguments = function.arguments.map(text).transpose()?.unwrap_or_default();
@@ -41,10 +45,10 @@ impl Calls {
                 call.id = id;
             }
             call.arguments.push_str(&arguments);
-            said.push(Said::Arguments(bytes));
+            said.push(ReplyItem::Arguments(bytes));
         } else {
             self.0.push((index, RawCall { id, name, arguments }));
-            said.push(Said::Call(bytes));
+            said.push(ReplyItem::Call(bytes));
         }
         Ok(())
     }

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use zeroize::Zeroize;
 
-use super::calls::{Calls, Piece};
+use super::calls::{CallFragment, Calls};
 use crate::model::Usage;
-use crate::model::http::{Protocol, Said, words};
+use crate::model::http::{Protocol, ReplyItem, words};
 
 /// The form of OpenAI's answers: events with a line `data: {…}` each, or one JSON text.
 #[derive(Default)]
@@ -47,7 +47,7 @@ struct Message {
     reasoning_content: Option<String>,
     /// Newer vLLM.
     reasoning: Option<String>,
-    tool_calls: Option<Vec<Piece>>,
+    tool_calls: Option<Vec<CallFragment>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -74,7 +74,7 @@ struct Timings {
 }
 
 impl Protocol for Events {
-    fn read(&mut self, line: &[u8], said: &mut Vec<Said>) -> Result<(), &'static str> {
+    fn read(&mut self, line: &[u8], said: &mut Vec<ReplyItem>) -> Result<(), &'static str> {
         let data = match line.trim_ascii() {
             // A whole answer.
             whole @ [b'{', ..] => whole,
@@ -97,7 +97,7 @@ impl Protocol for Events {
         self.add(chunk, said)
     }
 
-    fn end(&mut self, said: &mut Vec<Said>) -> Result<(), &'static str> {
+    fn end(&mut self, said: &mut Vec<ReplyItem>) -> Result<(), &'static str> {
         if self.stopped.is_some() {
             self.finish(said);
         }
@@ -106,9 +106,9 @@ impl Protocol for Events {
 }
 
 impl Events {
-    fn add(&mut self, chunk: Chunk, said: &mut Vec<Said>) -> Result<(), &'static str> {
+    fn add(&mut self, chunk: Chunk, said: &mut Vec<ReplyItem>) -> Result<(), &'static str> {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            said.push(Said::Complaint(words(&error).unwrap_or_default()));
+            said.push(ReplyItem::Complaint(words(&error).unwrap_or_default()));
             return Ok(());
         }
         self.count(chunk.usage, chunk.timings);
@@ -117,12 +117,12 @@ impl Events {
             for mut thought in [message.reasoning_content, message.reasoning].into_iter().flatten()
             {
                 if !thought.is_empty() {
-                    said.push(Said::Thought(thought.len()));
+                    said.push(ReplyItem::Thought(thought.len()));
                 }
                 thought.zeroize();
             }
             let texts = [message.content, message.refusal].into_iter().flatten();
-            said.extend(texts.filter(|text| !text.is_empty()).map(Said::Text));
+            said.extend(texts.filter(|text| !text.is_empty()).map(ReplyItem::Text));
             for piece in message.tool_calls.unwrap_or_default() {
                 self.calls.add(piece, said)?;
             }
@@ -146,16 +146,16 @@ impl Events {
         }
     }
 
-    fn finish(&mut self, said: &mut Vec<Said>) {
+    fn finish(&mut self, said: &mut Vec<ReplyItem>) {
         if std::mem::replace(&mut self.over, true) {
             return;
         }
         let calls = self.calls.take();
         if !calls.is_empty() {
-            said.push(Said::Calls(calls));
+            said.push(ReplyItem::Calls(calls));
         }
         let cut = self.stopped.as_deref() == Some("length");
-        said.push(Said::Done(Usage { cut, ..std::mem::take(&mut self.usage) }));
+        said.push(ReplyItem::Done(Usage { cut, ..std::mem::take(&mut self.usage) }));
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::OpenAi;
 use super::facts::Facts;
 use crate::error::Result;
-use crate::model::http::{Edit, HttpReply, Learnt};
+use crate::model::http::{Edit, FactCache, HttpReply};
 use crate::model::render::{ModelOptions, ModelRequest};
 use crate::model::{LanguageModel, ModelLimits, Reply};
 
@@ -23,13 +23,13 @@ pub struct OpenAiModel {
     server: OpenAi,
     options: ModelOptions,
     allow_cloud: bool,
-    facts: Learnt<Facts>,
+    facts: FactCache<Facts>,
 }
 
 impl OpenAiModel {
     /// A model with the options that its requests are rendered with.
     pub fn new(server: OpenAi, options: ModelOptions) -> Self {
-        Self { server, options, allow_cloud: false, facts: Learnt::default() }
+        Self { server, options, allow_cloud: false, facts: FactCache::default() }
     }
 
     /// Whether the conversation may leave the house; it may not by default.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::turn::{self, Line};
+use super::chat_line::{self, ChatLine};
 use super::{ModelOptions, ModelRequest, OllamaSettings, PromptRenderer};
 use crate::prompt::Prompt;
 
@@ -17,7 +17,7 @@ pub struct OllamaChatRenderer(ModelOptions);
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Line<'a, Call<'a>>>,
+    messages: Vec<ChatLine<'a, Call<'a>>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<&'a serde_json::Value>,
     #[serde(flatten)]
@@ -48,7 +48,7 @@ impl PromptRenderer for OllamaChatRenderer {
     fn render(&self, prompt: &Prompt) -> ModelRequest {
         let body = Body {
             model: &self.0.model,
-            messages: turn::lines(prompt, |call| Call {
+            messages: chat_line::lines(prompt, |call| Call {
                 id: &call.id,
                 function: Function { name: &call.name, arguments: &call.arguments },
             }),

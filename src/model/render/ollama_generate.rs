@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::turn::{self, indented};
+use super::chat_line::{self, indented};
 use super::{ModelOptions, ModelRequest, OllamaSettings, PromptRenderer, time};
 use crate::context::Placement;
 use crate::message::{ChatMessage, ToolCall};
@@ -40,7 +40,7 @@ impl OllamaPromptRenderer {
         if !text.is_empty() {
             text = format!("Previous context:\n{text}\n");
         }
-        text.push_str(&turn::found(prompt));
+        text.push_str(&chat_line::found(prompt));
         // Writing to a String cannot fail.
         let _ = writeln!(text, "Current time: {}", time::of_now(&prompt.now));
         text.push_str(&line(&prompt.user_input));
@@ -52,7 +52,7 @@ impl OllamaPromptRenderer {
 
 /// A message as a line that says whose it is.
 fn line(message: &ChatMessage) -> String {
-    let speaker = turn::speaker(message).map(|speaker| format!(" ({speaker})"));
+    let speaker = chat_line::speaker(message).map(|speaker| format!(" ({speaker})"));
     let calls = message.tool_calls.iter().map(call).collect::<String>();
     format!(
         "{}{}: {calls}{}\n",

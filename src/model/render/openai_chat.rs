@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::turn::{self, Line};
+use super::chat_line::{self, ChatLine};
 use super::{ModelOptions, ModelRequest, PromptRenderer};
 use crate::prompt::Prompt;
 
@@ -16,7 +16,7 @@ pub struct OpenAiChatRenderer(ModelOptions);
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Line<'a, Call<'a>>>,
+    messages: Vec<ChatLine<'a, Call<'a>>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<&'a serde_json::Value>,
     stream: bool,
@@ -62,7 +62,7 @@ impl OpenAiChatRenderer {
 
 impl PromptRenderer for OpenAiChatRenderer {
     fn render(&self, prompt: &Prompt) -> ModelRequest {
-        let mut messages = turn::lines(prompt, |call| Call {
+        let mut messages = chat_line::lines(prompt, |call| Call {
             id: &call.id,
             r#type: "function",
             function: Function { name: &call.name, arguments: call.arguments.to_string() },

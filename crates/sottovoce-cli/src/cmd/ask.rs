@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::{ModelRequest, Piece, StoredMessage, ToolCall, Turn, TurnReport};
+use sottovoce::{AnswerEvent, ModelRequest, StoredMessage, ToolCall, TurnReport, Utterance};
 
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
@@ -132,7 +132,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             };
             let mut request = None;
             if args.show_request {
-                let asked = kept.clone().map_or_else(|| utterance.into(), Turn::from);
+                let asked = kept.clone().map_or_else(|| utterance.into(), Utterance::from);
                 let (prompt, receipt) = conversation.prompt(asked).await?;
                 output::skipped(&receipt.skipped);
                 request = Some(config.renderer(config.renderer_kind()).render(&prompt));
@@ -143,7 +143,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         _ => reply.end_line()?,
     }
     Ok(match &reply.end {
-        End::Kept(done) => {
+        End::TurnOutcome(done) => {
             let share = config.context.compact_at.unwrap_or(NEARLY_FULL);
             if !session.json && done.report.receipt.is_filled(share.min(NEARLY_FULL)) {
                 // Nobody waits until the conversation is idle, as a chat does.
@@ -161,7 +161,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 /// What was read of an answer is shown here, so that it is kept with good reason.
 fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Event<'a> {
     let (answer, report) = match &reply.end {
-        End::Kept(done) => (done.message.as_ref(), Some(&done.report)),
+        End::TurnOutcome(done) => (done.message.as_ref(), Some(&done.report)),
         _ => (None, None),
     };
     Event::Answered(Answered {
@@ -170,7 +170,7 @@ fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Eve
         answer_seq: answer.map(|answer| answer.seq),
         answer: &reply.words,
         cut_off: match &reply.end {
-            End::Kept(done) => done.report.usage.cut.then_some("length"),
+            End::TurnOutcome(done) => done.report.usage.cut.then_some("length"),
             End::Interrupted(_) => Some("interrupted"),
             End::Failed(_) => Some("failed"),
         },
@@ -179,11 +179,11 @@ fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Eve
 }
 
 /// Writes a piece of an answer for machines.
-fn event(piece: &Piece) -> io::Result<()> {
+fn event(piece: &AnswerEvent) -> io::Result<()> {
     match piece {
-        Piece::Text(text) => output::json(&Event::Text { text }),
-        Piece::LookedUp(call) => output::json(&Event::ToolCall(call)),
-        Piece::ToolCalls(calls) => {
+        AnswerEvent::Text(text) => output::json(&Event::Text { text }),
+        AnswerEvent::LookedUp(call) => output::json(&Event::ToolCall(call)),
+        AnswerEvent::ToolCalls(calls) => {
             calls.iter().try_for_each(|call| output::json(&Event::ToolCall(call)))
         }
         _ => Ok(()),

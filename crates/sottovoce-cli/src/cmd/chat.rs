@@ -18,7 +18,7 @@ use sottovoce::{
 use tokio::task::JoinHandle;
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::interrupt::{Heard, Interrupt};
+use crate::interrupt::{Interrupt, PreparedTurn};
 use crate::no_model::NoModel;
 use crate::output;
 use crate::recall::Recall;
@@ -183,8 +183,8 @@ impl Chat {
                 line = &mut line => return Ok(line?),
                 heard = self.interrupt.heard() => match heard {
                     // It was meant for the answer that has just ended: at the prompt Ctrl-C is no signal.
-                    Heard::Interrupt if is_terminal => {}
-                    Heard::Interrupt | Heard::Terminate => break,
+                    PreparedTurn::Interrupt if is_terminal => {}
+                    PreparedTurn::Interrupt | PreparedTurn::Terminate => break,
                 }
             }
         }
@@ -261,13 +261,13 @@ impl Chat {
         reply.end_line()?;
         self.last.clone_from(&reply.report);
         let exit = match &reply.end {
-            End::Kept(kept) => {
+            End::TurnOutcome(kept) => {
                 let exit = reply.say_done(&kept.report);
                 self.warn_when_full(&kept.report.receipt);
                 exit
             }
             End::Interrupted(heard) => {
-                self.over = *heard == Heard::Terminate;
+                self.over = *heard == PreparedTurn::Terminate;
                 reply.say_interrupted()
             }
             End::Failed(error) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use sottovoce::{Compacted, Config, Conversation};
+use sottovoce::{Config, Conversation, SummaryReport};
 
 use crate::cmd::stats::moment;
 use crate::exit::{Exit, Failure, Outcome};
@@ -77,7 +77,7 @@ pub(crate) async fn obey(
         return show(session, conversation).await;
     }
     if args.undo {
-        let undone = conversation.uncompact().await?;
+        let undone = conversation.undo_summary().await?;
         if session.json {
             output::json(&Undone { undone })?;
         } else if undone {
@@ -90,19 +90,19 @@ pub(crate) async fn obey(
     let keep = args.keep.unwrap_or(config.context.last_n);
     let bar = output::progress(None, "the model summarizes");
     let mut interrupt = Interrupt::listen()?;
-    let compacted = tokio::select! {
-        compacted = conversation.compact(keep) => Some(compacted),
+    let summarized = tokio::select! {
+        summarized = conversation.summarize(keep) => Some(summarized),
         _ = interrupt.heard() => None,
     };
     bar.finish_and_clear();
-    let Some(compacted) = compacted else {
+    let Some(summarized) = summarized else {
         output::note("interrupted; what was summarized until now is kept");
         return Ok(Exit::Interrupted);
     };
-    tell(session, conversation, &compacted?).await
+    tell(session, conversation, &summarized?).await
 }
 
-async fn tell(session: &Session, conversation: &Conversation, done: &Compacted) -> Outcome {
+async fn tell(session: &Session, conversation: &Conversation, done: &SummaryReport) -> Outcome {
     if session.json {
         output::json(done)?;
         return Ok(Exit::Done);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use serde::Serialize;
 use sottovoce::{
-    Config, Conversation, OldestStrategy, PruneStrategy, Pruning, RelevanceStrategy, Verdict,
+    Config, Conversation, OldestStrategy, PruneDecision, PrunePlan, PruneStrategy,
+    RelevanceStrategy,
 };
 
 use crate::cmd::forget::parse_range;
@@ -73,7 +74,7 @@ enum Strategy {
 #[serde(rename_all = "camelCase")]
 struct Row<'a> {
     #[serde(flatten)]
-    verdict: &'a Verdict,
+    verdict: &'a PruneDecision,
     worth: Option<f64>,
 }
 
@@ -167,7 +168,7 @@ pub(crate) fn budget(config: &Config) -> Option<usize> {
 async fn show(
     session: &Session,
     conversation: &Conversation,
-    pruning: &Pruning,
+    pruning: &PrunePlan,
 ) -> Result<(), Failure> {
     for verdict in pruning.verdicts.iter().filter(|verdict| !verdict.stays || session.json) {
         let worth = verdict.score.as_ref().map(sottovoce::Score::total);

@@ -1,7 +1,7 @@
 //! `sottovoce search`
 
 use serde::Serialize;
-use sottovoce::{Found, Hit, Scope, SearchOptions, search};
+use sottovoce::{Found, Scope, SearchHit, SearchOptions, search};
 use zeroize::Zeroizing;
 
 use crate::cmd::scopes;
@@ -144,14 +144,14 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 }
 
 /// Only the best so many, in order; of equals the newest first.
-fn best(hits: &mut Vec<(Scope, Hit)>, limit: usize) {
+fn best(hits: &mut Vec<(Scope, SearchHit)>, limit: usize) {
     hits.sort_by(|(_, a), (_, b)| {
         b.score.total_cmp(&a.score).then_with(|| b.stored.ordered_at().cmp(&a.stored.ordered_at()))
     });
     hits.truncate(limit);
 }
 
-fn show(session: &Session, hits: &[(Scope, Hit)], args: &Args) -> std::io::Result<()> {
+fn show(session: &Session, hits: &[(Scope, SearchHit)], args: &Args) -> std::io::Result<()> {
     let mut last = None;
     for (at, (scope, hit)) in hits.iter().enumerate() {
         if session.json {

@@ -1,8 +1,8 @@
 //! The contexts of the store, and which of them is meant.
 
 use sottovoce::{
-    Config, ContextFailure, ContextRegistry, ConversationStore, Error, FileConversationStore,
-    NamedContext, Preset, Scope,
+    Config, ConversationStore, Error, FileConversationStore, PersonaConversation, PersonaFailure,
+    PersonaRegistry, Preset, Scope,
 };
 
 use super::Session;
@@ -10,7 +10,7 @@ use crate::exit::Failure;
 
 impl Session {
     /// The contexts, for reading; `None` before the first use, since what keeps nothing makes no key.
-    pub(crate) fn contexts(&self, config: &Config) -> Result<Option<ContextRegistry>, Failure> {
+    pub(crate) fn contexts(&self, config: &Config) -> Result<Option<PersonaRegistry>, Failure> {
         let stores = self.stores_or_empty(config)?;
         match stores.is_empty() {
             true => Ok(None),
@@ -19,7 +19,7 @@ impl Session {
     }
 
     /// The contexts, for writing; makes the key file on first use.
-    pub(crate) fn contexts_or_make(&self, config: &Config) -> Result<ContextRegistry, Failure> {
+    pub(crate) fn contexts_or_make(&self, config: &Config) -> Result<PersonaRegistry, Failure> {
         Ok(config.contexts(self.stores_or_make(config)?.keys(), self.clock())?)
     }
 
@@ -28,8 +28,8 @@ impl Session {
         &self,
         config: &Config,
         id_or_name: &str,
-    ) -> Result<(ContextRegistry, NamedContext), Failure> {
-        let none = ContextFailure::NoSuchContext { known: Vec::new() };
+    ) -> Result<(PersonaRegistry, PersonaConversation), Failure> {
+        let none = PersonaFailure::NoSuchContext { known: Vec::new() };
         let contexts = self.contexts(config)?.ok_or(Error::Context(none))?;
         let found = contexts.find(id_or_name).await?;
         Ok((contexts, found))
@@ -46,7 +46,7 @@ impl Session {
         &self,
         config: &Config,
         store: &FileConversationStore,
-    ) -> Result<Option<NamedContext>, Failure> {
+    ) -> Result<Option<PersonaConversation>, Failure> {
         let Some((contexts, id)) = self.registered(config, store).await? else { return Ok(None) };
         Ok(Some(contexts.get(id).await?))
     }
@@ -68,7 +68,7 @@ impl Session {
         &self,
         config: &Config,
         store: &'a FileConversationStore,
-    ) -> Result<Option<(ContextRegistry, &'a str)>, Failure> {
+    ) -> Result<Option<(PersonaRegistry, &'a str)>, Failure> {
         let Scope::Named { id } = &**store.scope() else { return Ok(None) };
         if store.profile().await?.character.is_none() {
             return Ok(None);

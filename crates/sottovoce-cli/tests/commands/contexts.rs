@@ -3,8 +3,8 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use ollama::{Answer, Ask};
 use sottovoce::{
-    Clock, ContextRegistry, EncryptionKey, ManualClock, NewContext, Persona, StoreOptions,
-    SystemClock,
+    Clock, EncryptionKey, ManualClock, NewPersonaConversation, Persona, PersonaRegistry,
+    StoreOptions, SystemClock,
 };
 use talk::Talk;
 
@@ -23,18 +23,18 @@ pub(super) fn kitchen(home: &Home, options: &[&str]) -> String {
 /// Makes one that expires after a week, so many hours ago.
 fn made_hours_ago(home: &Home, name: &str, hours: i64) -> String {
     assert_eq!(code(&home.run(&["init"])), 0);
-    let new = NewContext::new(name, Persona::new(PROMPT));
+    let new = NewPersonaConversation::new(name, Persona::new(PROMPT));
     hours_ago(home, hours, async |contexts| contexts.create(new).await.unwrap().id)
 }
 
 /// Does something with the contexts as if it were so many hours ago.
-fn hours_ago<T>(home: &Home, hours: i64, work: impl AsyncFnOnce(ContextRegistry) -> T) -> T {
+fn hours_ago<T>(home: &Home, hours: i64, work: impl AsyncFnOnce(PersonaRegistry) -> T) -> T {
     let key = Arc::new(EncryptionKey::read_file(&home.key()).unwrap().unwrap());
     let now = SystemClock.now().timestamp();
     let clock = ManualClock::at_utc(now - SignedDuration::from_hours(hours));
     let options = StoreOptions::new(key).clock(Arc::new(clock));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(work(ContextRegistry::new(home.store(), options)))
+    runtime.block_on(work(PersonaRegistry::new(home.store(), options)))
 }
 
 pub(super) fn list(home: &Home, options: &[&str]) -> Vec<Value> {

@@ -4,7 +4,9 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::{ContextChange, NamedContext, NewContext, Persona, PersonaChange};
+use sottovoce::{
+    NewPersonaConversation, Persona, PersonaChange, PersonaConversation, PersonaConversationChange,
+};
 
 use super::{arguments, define, json, needed};
 use crate::fault::Fault;
@@ -200,7 +202,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     json(&output)
 }
 
-async fn meant(hub: &Hub, id: Option<&str>, action: &str) -> Result<NamedContext, Fault> {
+async fn meant(hub: &Hub, id: Option<&str>, action: &str) -> Result<PersonaConversation, Fault> {
     hub.context(needed(id, "contextId", action)?).await
 }
 
@@ -210,7 +212,7 @@ async fn create(hub: &Hub, mut given: Arguments) -> Result<Output, Fault> {
     };
     let mut persona = Persona::new(system_prompt);
     given.change().apply(&mut persona);
-    made(hub, NewContext::new(name, persona)).await
+    made(hub, NewPersonaConversation::new(name, persona)).await
 }
 
 async fn create_from_preset(hub: &Hub, mut given: Arguments) -> Result<Output, Fault> {
@@ -227,10 +229,10 @@ async fn create_from_preset(hub: &Hub, mut given: Arguments) -> Result<Output, F
         max_history_tokens: overrides.max_history_tokens.or(own.max_history_tokens),
         expiry_days: overrides.expiry_days.or(own.expiry_days),
     };
-    made(hub, NewContext::from_preset(&preset, name, change)).await
+    made(hub, NewPersonaConversation::from_preset(&preset, name, change)).await
 }
 
-async fn made(hub: &Hub, new: NewContext) -> Result<Output, Fault> {
+async fn made(hub: &Hub, new: NewPersonaConversation) -> Result<Output, Fault> {
     let context = hub.registry.create(new).await?;
     told(hub, &context.id, true);
     let (context_id, name) = (Some(context.id.clone()), Some(context.name.clone()));
@@ -241,7 +243,7 @@ async fn made(hub: &Hub, new: NewContext) -> Result<Output, Fault> {
 async fn list(hub: &Hub, given: &Arguments) -> Result<Output, Fault> {
     let page = Page::new(given.page, given.page_size, USUAL_PAGE)?;
     let (expired, inactive) = (given.include_expired, given.include_inactive);
-    let is_wanted = |context: &NamedContext| {
+    let is_wanted = |context: &PersonaConversation| {
         (expired == Some(true) || !context.is_expired)
             && (inactive == Some(true) || context.is_active())
     };
@@ -263,8 +265,8 @@ async fn list(hub: &Hub, given: &Arguments) -> Result<Output, Fault> {
 async fn update(hub: &Hub, mut given: Arguments) -> Result<Output, Fault> {
     let context = meant(hub, given.context_id.as_deref(), "update").await?;
     let (name, is_active) = (given.name.take(), given.is_active);
-    let change = ContextChange { name, persona: given.change(), is_active };
-    if change == ContextChange::default() {
+    let change = PersonaConversationChange { name, persona: given.change(), is_active };
+    if change == PersonaConversationChange::default() {
         return Err(Fault::new("update action needs something to change"));
     }
     let context = hub.registry.update(&context.id, change).await?;

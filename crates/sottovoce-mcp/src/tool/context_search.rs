@@ -4,7 +4,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::{Hit, Scope, SearchOptions, search};
+use sottovoce::{Scope, SearchHit, SearchOptions, search};
 
 use super::{arguments, define, json};
 use crate::fault::Fault;
@@ -79,7 +79,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         found.extend(here.hits.into_iter().map(|hit| (target.id.clone(), hit)));
     }
     found.sort_by(|(a_id, a), (b_id, b)| {
-        let place = |hit: &Hit| (hit.stored.message.timestamp, hit.stored.seq);
+        let place = |hit: &SearchHit| (hit.stored.message.timestamp, hit.stored.seq);
         let newer = || place(b).cmp(&place(a));
         b.score.total_cmp(&a.score).then_with(newer).then_with(|| a_id.cmp(b_id))
     });

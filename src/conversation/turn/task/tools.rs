@@ -1,23 +1,20 @@
 //! Running the functions by which a model reads what the conversation holds.
 
-use super::{Events, Task};
+use super::{TurnEvents, TurnTask};
 use crate::context::ContextMessage;
-use crate::conversation::memory::tools::{Looked, MemoryTools, Sight};
-use crate::conversation::turn::answer::{Event, Piece};
+use crate::conversation::memory::tools::{MemoryTools, ToolOutput, ToolScope};
+use crate::conversation::turn::answer::{AnswerEvent, TurnEvent};
 use crate::error::Result;
 use crate::message::{ChatRole, TOOL};
 use crate::model::ModelLimits;
-use crate::prompt::Turn;
+use crate::prompt::Utterance;
 
-const NO_MORE: &str =
+const CALL_LIMIT: &str =
     "No more functions can be run for this answer. Answer now with what you have.";
 
-impl Task {
+impl TurnTask {
     /// The functions that were called, if all of them are the conversation's own.
-    pub(in crate::conversation) fn memory_called(
-        &mut self,
-        limits: &ModelLimits,
-    ) -> Option<MemoryTools> {
+    pub(super) fn memory_called(&mut self, limits: &ModelLimits) -> Option<MemoryTools> {
         let memory = self.conversation.memory.filter(|_| limits.tools)?;
         let all = !self.calls.is_empty() && self.calls.iter().all(|call| memory.has(call));
         if all && self.is_refused {
@@ -28,21 +25,21 @@ impl Task {
     }
 
     /// Runs them, and keeps the calls and what came of them, for the model to go on with.
-    pub(in crate::conversation) async fn look_up(
+    pub(super) async fn look_up(
         &mut self,
         memory: MemoryTools,
         limits: &ModelLimits,
-        events: &Events,
+        events: &TurnEvents,
     ) -> Result<()> {
         let mut calls = std::mem::take(&mut self.calls);
         let left = memory.calls.saturating_sub(self.report.lookups as usize);
         self.is_refused = left == 0;
         // What is beyond the limit is as if it had not been called; one is left to be told so.
         calls.truncate(left.max(1));
-        let request = self.between.request.clone().unwrap_or_default();
+        let request = self.state.request.clone().unwrap_or_default();
         let utterance = match &self.turn {
-            Turn::Stored(stored) => Some(stored.seq),
-            Turn::Unstored(_) | Turn::OffRecord(_) => None,
+            Utterance::Stored(stored) => Some(stored.seq),
+            Utterance::Unstored(_) | Utterance::OffRecord(_) => None,
         };
         let mut called = self.conversation.message(ChatRole::Assistant, "");
         called.tool_calls.clone_from(&calls);
@@ -50,30 +47,30 @@ impl Task {
         for call in &calls {
             let most = memory.room(limits.window, self.given);
             let looked = if self.is_refused || most == 0 {
-                NO_MORE.to_owned().into()
+                CALL_LIMIT.to_owned().into()
             } else {
                 self.report.lookups += 1;
-                let sight = Sight { utterance, request: &request, most };
+                let sight = ToolScope { utterance, request: &request, most };
                 self.conversation.look_up(call, &sight).await
             };
-            let Looked { told: words, kept } = looked;
+            let ToolOutput { told: words, kept } = looked;
             self.given += words.len();
             let mut result = self.conversation.message(ChatRole::Tool, kept);
             result.tool_call_id = Some(call.id.clone()).filter(|id| !id.is_empty());
             brought.push(result.with_metadata(TOOL, &call.name));
             told.push(words);
-            let _ = events.send(Event::Piece(Piece::LookedUp(call.clone())));
+            let _ = events.send(TurnEvent::Answer(AnswerEvent::LookedUp(call.clone())));
         }
         let kept: Vec<ContextMessage> = match &self.turn {
-            Turn::Stored(_) => self.conversation.keep_calls(&mut self.between, brought).await?,
+            Utterance::Stored(_) => self.conversation.keep_calls(&mut self.state, brought).await?,
             _ => {
                 let masked = |said| self.conversation.builder.masked(said).into();
                 brought.into_iter().map(masked).collect()
             }
         };
         // Whoever asks again starts from what is kept: what was read may have been forgotten by then.
-        if let Some(waiting) = &mut self.between.waiting {
-            waiting.since.extend(kept.iter().cloned());
+        if let Some(pending) = &mut self.state.pending {
+            pending.since.extend(kept.iter().cloned());
         }
         let (called, results) = kept.split_at(kept.len().min(1));
         self.since.extend(called.iter().cloned());

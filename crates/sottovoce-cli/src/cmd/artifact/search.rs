@@ -5,8 +5,8 @@ use std::io::Cursor;
 
 use serde::Serialize;
 use sottovoce::{
-    Artifact, ArtifactKind, ConversationStore, Found, Hit, NewArtifact, SEARCH_NOTE, SearchOptions,
-    search,
+    Artifact, ArtifactKind, ConversationStore, Found, NewArtifact, SEARCH_NOTE, SearchHit,
+    SearchOptions, search,
 };
 use zeroize::Zeroizing;
 
@@ -127,10 +127,10 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 
 /// What was found, the best first: number, time, role and words.
 fn text(found: &Found) -> Wiped {
-    let length = |hit: &Hit| hit.stored.message.content.len() * 2 + 128;
+    let length = |hit: &SearchHit| hit.stored.message.content.len() * 2 + 128;
     let room = found.hits.iter().map(length).sum();
     let mut text = Zeroizing::new(String::with_capacity(room));
-    for Hit { stored, .. } in &found.hits {
+    for SearchHit { stored, .. } in &found.hits {
         let message = &stored.message;
         let (number, time, role) = (stored.seq, moment(message.said_at()), message.role.as_str());
         // Writing to a string cannot fail.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
-use sottovoce::{ConversationStore, Error, NewContext, Persona, PersonaChange, Preset, Scope};
+use sottovoce::{
+    ConversationStore, Error, NewPersonaConversation, Persona, PersonaChange, Preset, Scope,
+};
 
 use super::Chat;
 use super::lines::Line;
@@ -119,9 +121,12 @@ impl Chat {
         let new = match preset {
             Some(preset) => {
                 let preset = Preset::find(self.session.presets(&self.config).await?, &preset)?;
-                NewContext::from_preset(&preset, Some(name), PersonaChange::default())
+                NewPersonaConversation::from_preset(&preset, Some(name), PersonaChange::default())
             }
-            None => NewContext::new(name, Persona::new(&*self.config.language_model.system_prompt)),
+            None => NewPersonaConversation::new(
+                name,
+                Persona::new(&*self.config.language_model.system_prompt),
+            ),
         };
         Ok(self.session.contexts_or_make(&self.config)?.create(new).await?.id)
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use sottovoce::{Config, Upkeep};
+use sottovoce::{Config, MaintenanceReport};
 
 use crate::exit::Failure;
 use crate::output;
@@ -38,7 +38,7 @@ pub(super) async fn maintain(session: &Session, config: &Config) -> Result<(), F
     let done = contexts.maintain().await;
     bar.finish_and_clear();
     let done = done?;
-    if done == Upkeep::default() {
+    if done == MaintenanceReport::default() {
         return Ok(());
     }
     match session.json {
@@ -50,13 +50,13 @@ pub(super) async fn maintain(session: &Session, config: &Config) -> Result<(), F
     }
 }
 
-fn json(done: &Upkeep) -> std::io::Result<()> {
+fn json(done: &MaintenanceReport) -> std::io::Result<()> {
     let removed = done.removed.iter().map(|(id, backup)| Removed { id, backup }).collect();
     let (backup, unread, kept) = (done.backup.as_ref(), done.unread, &done.kept);
     output::json(&Row { contexts: Done { backup, unread, removed, kept } })
 }
 
-fn say(done: &Upkeep) {
+fn say(done: &MaintenanceReport) {
     if let Some(backup) = &done.backup {
         output::note(&format!("backed up the contexts: {}", backup.display()));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use sottovoce::{Artifact, ConversationStore, NamedContext, Overview, StoredMessage};
+use sottovoce::{Artifact, ConversationStore, Overview, PersonaConversation, StoredMessage};
 
 use super::Open;
 use super::named::shown;
@@ -87,7 +87,7 @@ pub(super) async fn show(open: &Open<'_>) -> Result<(), Failure> {
 }
 
 /// Of which preset the personality is, and within which limits it answers.
-fn persona(context: &NamedContext) -> String {
+fn persona(context: &PersonaConversation) -> String {
     let persona = &context.character.persona;
     let preset = context.character.preset.as_deref().unwrap_or("its own");
     format!(

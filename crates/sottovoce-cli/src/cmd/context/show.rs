@@ -1,6 +1,6 @@
 //! `sottovoce context show`
 
-use sottovoce::{ContextFailure, ConversationStore, Error};
+use sottovoce::{ConversationStore, Error, PersonaFailure};
 
 use super::Open;
 use super::named::shown;
@@ -49,7 +49,7 @@ pub(super) async fn run(open: &Open<'_>, args: Args) -> Outcome {
                 return Ok(Exit::Done);
             }
             // What begins as no other id does was meant as a context's name.
-            Err(error @ Failure::Library(Error::Context(ContextFailure::NoSuchContext { .. }))) => {
+            Err(error @ Failure::Library(Error::Context(PersonaFailure::NoSuchContext { .. }))) => {
                 if !is_id(&id) {
                     return Err(error);
                 }

@@ -1,7 +1,7 @@
 //! `sottovoce persona delete`
 
 use serde::Serialize;
-use sottovoce::{ContextFailure, Error, Preset};
+use sottovoce::{Error, PersonaFailure, Preset};
 
 use crate::exit::{Exit, Outcome};
 use crate::output;
@@ -41,7 +41,7 @@ pub(super) async fn run(session: &Session, args: &Args) -> Outcome {
     let preset = Preset::find(session.presets(&config).await?, &args.preset)?;
     let is_built_in = preset.is_built_in();
     if is_built_in && preset.updated_at.is_none() {
-        return Err(Error::Context(ContextFailure::BuiltIn).into());
+        return Err(Error::Context(PersonaFailure::BuiltIn).into());
     }
     let name = output::one_line(&preset.name);
     if !args.yes {

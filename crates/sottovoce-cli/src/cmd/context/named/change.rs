@@ -1,6 +1,6 @@
 //! `sottovoce context update` and `extend`
 
-use sottovoce::ContextChange;
+use sottovoce::PersonaConversationChange;
 
 use super::shown;
 use crate::cmd::persona::traits::Traits;
@@ -52,9 +52,12 @@ pub(crate) struct Extend {
 }
 
 pub(super) async fn update(session: &Session, args: Update) -> Outcome {
-    let change =
-        ContextChange { name: args.name, persona: args.traits.change()?, is_active: args.active };
-    if change == ContextChange::default() {
+    let change = PersonaConversationChange {
+        name: args.name,
+        persona: args.traits.change()?,
+        is_active: args.active,
+    };
+    if change == PersonaConversationChange::default() {
         let help = "`sottovoce context update --help` lists what can be";
         return Err(Failure::input("nothing is to be changed", help));
     }

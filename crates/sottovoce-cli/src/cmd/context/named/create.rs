@@ -1,6 +1,6 @@
 //! `sottovoce context create`
 
-use sottovoce::{NewContext, Persona, PersonaChange, Preset, Scope};
+use sottovoce::{NewPersonaConversation, Persona, PersonaChange, Preset, Scope};
 
 use super::shown;
 use crate::cmd::persona::attach::attach;
@@ -47,14 +47,14 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let new = match &args.preset {
         Some(preset) => {
             let preset = Preset::find(session.presets(&config).await?, preset)?;
-            NewContext::from_preset(&preset, args.name, change)
+            NewPersonaConversation::from_preset(&preset, args.name, change)
         }
         None => {
             let persona = own(&change)?;
             let first = persona.system_prompt.trim().lines().next().unwrap_or_default();
             match args.name {
-                Some(name) => NewContext::new(name, persona),
-                None => NewContext::new(beginning(first), persona).numbered(),
+                Some(name) => NewPersonaConversation::new(name, persona),
+                None => NewPersonaConversation::new(beginning(first), persona).numbered(),
             }
         }
     };

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use serde::Serialize;
-use sottovoce::{NamedContext, Scope};
+use sottovoce::{PersonaConversation, Scope};
 
 use super::shown;
 use crate::exit::{Exit, Failure, Outcome};
@@ -79,7 +79,7 @@ pub(crate) async fn run(session: &Session, args: &Args) -> Outcome {
 }
 
 /// The part that is asked for; everything where no page is.
-fn page<'a>(all: &'a [NamedContext], args: &Args) -> &'a [NamedContext] {
+fn page<'a>(all: &'a [PersonaConversation], args: &Args) -> &'a [PersonaConversation] {
     if args.page.is_none() && args.page_size.is_none() {
         return all;
     }
@@ -87,12 +87,12 @@ fn page<'a>(all: &'a [NamedContext], args: &Args) -> &'a [NamedContext] {
     all.chunks(args.page_size.unwrap_or(PAGE).get()).nth(before).unwrap_or_default()
 }
 
-fn show(session: &Session, contexts: &[NamedContext]) -> std::io::Result<()> {
+fn show(session: &Session, contexts: &[PersonaConversation]) -> std::io::Result<()> {
     if contexts.is_empty() {
         return Ok(());
     }
     let now = session.clock().now().timestamp();
-    let row = |context: &NamedContext| {
+    let row = |context: &PersonaConversation| {
         let (state, style) = shown::state(context);
         [
             Cell::new(&context.id),
@@ -106,7 +106,7 @@ fn show(session: &Session, contexts: &[NamedContext]) -> std::io::Result<()> {
 }
 
 /// Says what the table leaves out.
-fn say(args: &Args, all: &[NamedContext], shown: &[NamedContext], hidden: usize) {
+fn say(args: &Args, all: &[PersonaConversation], shown: &[PersonaConversation], hidden: usize) {
     let counted = |number: usize| output::counted(number as u64, "context");
     if all.is_empty() && hidden == 0 {
         output::note("no context was made yet; `sottovoce context create --help` tells how");

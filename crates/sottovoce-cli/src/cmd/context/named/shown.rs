@@ -5,7 +5,7 @@ use std::io;
 use anstyle::Style;
 use jiff::Timestamp;
 use serde::Serialize;
-use sottovoce::{NamedContext, Scope};
+use sottovoce::{PersonaConversation, Scope};
 
 use crate::cmd::persona::traits;
 use crate::cmd::stats::moment;
@@ -35,7 +35,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    pub(crate) fn of(context: &'a NamedContext) -> Self {
+    pub(crate) fn of(context: &'a PersonaConversation) -> Self {
         let character = &context.character;
         Self {
             id: &context.id,
@@ -58,7 +58,7 @@ impl<'a> Row<'a> {
 }
 
 /// Whether it can be talked to, and how that is coloured.
-pub(super) fn state(context: &NamedContext) -> (&'static str, Style) {
+pub(super) fn state(context: &PersonaConversation) -> (&'static str, Style) {
     match (context.is_active(), context.is_expired, context.expires_soon) {
         (false, ..) => ("deleted", DIM),
         (true, true, _) => ("expired", BAD),
@@ -68,7 +68,7 @@ pub(super) fn state(context: &NamedContext) -> (&'static str, Style) {
 }
 
 /// How the time of its expiry is coloured.
-pub(super) fn urgency(context: &NamedContext) -> Style {
+pub(super) fn urgency(context: &PersonaConversation) -> Style {
     match (context.is_expired, context.expires_soon) {
         (true, _) => BAD,
         (false, true) => WARN,
@@ -94,14 +94,14 @@ pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
 }
 
 /// When it expires or did, in words and figures.
-pub(crate) fn expiry(session: &Session, context: &NamedContext) -> String {
+pub(crate) fn expiry(session: &Session, context: &PersonaConversation) -> String {
     let now = session.clock().now().timestamp();
     let verb = if context.is_expired { "expired" } else { "expires" };
     format!("{verb} {} ({})", relative(context.expires_at, now), moment(context.expires_at))
 }
 
 /// Everything that there is to one.
-pub(crate) fn show(session: &Session, context: &NamedContext) -> io::Result<()> {
+pub(crate) fn show(session: &Session, context: &PersonaConversation) -> io::Result<()> {
     if session.json {
         return output::json(&Row::of(context));
     }

@@ -39,7 +39,7 @@ fn a_summary_stands_for_older_messages_and_can_be_taken_back_to_the_byte() {
         talk(&house, 1..=10).await;
         let before = bytes(&house).await;
         house.model.says(SUMMARY);
-        let compacted = house.conversation.compact(4).await.unwrap();
+        let compacted = house.conversation.summarize(4).await.unwrap();
         assert_eq!((compacted.messages, compacted.requests), (16, 1));
         assert!(compacted.tokens_after < compacted.tokens_before);
         let after = bytes(&house).await;
@@ -47,9 +47,9 @@ fn a_summary_stands_for_older_messages_and_can_be_taken_back_to_the_byte() {
         assert!(!after.contains("question 8") && !after.contains("answer 1\""));
         assert!(after.find(SUMMARY) < after.find("question 9"), "at the head");
         assert_eq!(house.words().await.len(), 20, "all of it is stored still");
-        assert!(house.conversation.uncompact().await.unwrap());
+        assert!(house.conversation.undo_summary().await.unwrap());
         assert_eq!(bytes(&house).await, before);
-        assert!(!house.conversation.uncompact().await.unwrap());
+        assert!(!house.conversation.undo_summary().await.unwrap());
     });
 }
 
@@ -59,10 +59,10 @@ fn a_later_compaction_goes_on_from_the_summary_and_reads_no_message_twice() {
         let house = House::new().await;
         talk(&house, 1..=6).await;
         house.model.says(SUMMARY);
-        house.conversation.compact(2).await.unwrap();
+        house.conversation.summarize(2).await.unwrap();
         talk(&house, 7..=9).await;
         house.model.says("Ada likes jazz.");
-        let compacted = house.conversation.compact(2).await.unwrap();
+        let compacted = house.conversation.summarize(2).await.unwrap();
         assert_eq!(compacted.messages, 6);
         let asked = house.model.read(1).concat();
         assert!(!asked.contains(SUMMARY) && asked.contains("question 6"));
@@ -71,8 +71,8 @@ fn a_later_compaction_goes_on_from_the_summary_and_reads_no_message_twice() {
         let known = format!("{SUMMARY}\\n  Ada likes jazz.");
         assert!(after.contains(&known) && after.contains("question 9"), "{after}");
         // Nothing is left to summarize, and nobody is asked.
-        assert_eq!(house.conversation.compact(2).await.unwrap().requests, 0);
-        house.conversation.uncompact().await.unwrap();
+        assert_eq!(house.conversation.summarize(2).await.unwrap().requests, 0);
+        house.conversation.undo_summary().await.unwrap();
         let before = bytes(&house).await;
         assert!(before.contains(SUMMARY) && !before.contains("jazz"));
     });
@@ -90,7 +90,7 @@ fn more_than_one_request_holds_is_summarized_step_by_step_and_taken_back_at_once
         for n in 0..40 {
             house.model.says(&long_summary(n));
         }
-        let compacted = house.conversation.compact(2).await.unwrap();
+        let compacted = house.conversation.summarize(2).await.unwrap();
         assert_eq!(compacted.messages, 22);
         assert!(compacted.requests > 2, "{compacted:?}");
         // Summaries are put together, and what is written anew is the whole of them.
@@ -102,7 +102,7 @@ fn more_than_one_request_holds_is_summarized_step_by_step_and_taken_back_at_once
         );
         let last = compacted.requests - 1;
         assert!(bytes(&house).await.contains(&format!("Summary {last}.")));
-        house.conversation.uncompact().await.unwrap();
+        house.conversation.undo_summary().await.unwrap();
         assert_eq!(bytes(&house).await, before);
     });
 }
@@ -113,7 +113,7 @@ fn a_model_that_repeats_itself_is_told_once() {
         let house = House::new().await;
         talk(&house, 1..=4).await;
         house.model.says(&"Ada is allergic to nuts. She likes jazz. ".repeat(5));
-        house.conversation.compact(2).await.unwrap();
+        house.conversation.summarize(2).await.unwrap();
         let profile = house.store.profile().await.unwrap();
         let text = &profile.compaction(None).unwrap().text;
         assert_eq!(text, "Ada is allergic to nuts. She likes jazz.");
@@ -130,7 +130,7 @@ fn a_model_too_small_to_summarize_has_nothing_forgotten() {
         }
         let before = bytes(&house).await;
         house.model.says("Hey!");
-        let error = house.conversation.compact(2).await.unwrap_err();
+        let error = house.conversation.summarize(2).await.unwrap_err();
         assert!(
             matches!(&error, Error::Model { failure: ModelFailure::TooShort, .. }),
             "{error:?}"
@@ -144,7 +144,7 @@ fn a_model_too_small_to_summarize_has_nothing_forgotten() {
                 house.model.says("Hey!");
             }
         }
-        assert!(house.conversation.compact(2).await.is_err());
+        assert!(house.conversation.summarize(2).await.is_err());
         let known = house.store.profile().await.unwrap();
         assert!(known.compaction(None).unwrap().text.contains("Summary 0."));
     });
@@ -157,11 +157,11 @@ fn a_model_that_fails_or_says_nothing_changes_nothing() {
         talk(&house, 1..=6).await;
         let before = bytes(&house).await;
         house.model.refuses(ModelFailure::Empty);
-        assert!(matches!(house.conversation.compact(2).await, Err(Error::Model { .. })));
+        assert!(matches!(house.conversation.summarize(2).await, Err(Error::Model { .. })));
         house.model.answers([said("half a sum"), Err(crate::common::scripted::broke_off())]);
-        assert!(house.conversation.compact(2).await.is_err());
+        assert!(house.conversation.summarize(2).await.is_err());
         house.model.answers([said(" \n"), done()]);
-        assert!(house.conversation.compact(2).await.is_err());
+        assert!(house.conversation.summarize(2).await.is_err());
         assert_eq!(bytes(&house).await, before);
         assert!(house.store.profile().await.unwrap().compaction(None).is_none());
     });
@@ -173,10 +173,10 @@ fn forgetting_a_message_takes_away_the_summary_that_was_made_of_it() {
         let house = House::new().await;
         talk(&house, 1..=6).await;
         house.model.says("The question was 1.");
-        house.conversation.compact(4).await.unwrap();
+        house.conversation.summarize(4).await.unwrap();
         talk(&house, 7..=8).await;
         house.model.says("The questions were 1 and 5.");
-        house.conversation.compact(4).await.unwrap();
+        house.conversation.summarize(4).await.unwrap();
         // The newer summary is made of the older one.
         house.conversation.forget(&[1..=1]).await.unwrap();
         let after = bytes(&house).await;
@@ -195,12 +195,12 @@ fn a_clear_ends_a_summary_and_what_is_hidden_by_it_is_never_summarized() {
         let house = House::new().await;
         talk(&house, 1..=6).await;
         house.model.says(SUMMARY);
-        house.conversation.compact(2).await.unwrap();
+        house.conversation.summarize(2).await.unwrap();
         house.conversation.clear().await.unwrap();
         assert!(!bytes(&house).await.contains(SUMMARY));
         talk(&house, 7..=9).await;
         house.model.says("New things.");
-        house.conversation.compact(2).await.unwrap();
+        house.conversation.summarize(2).await.unwrap();
         let asked = house.model.read(1).concat();
         assert!(
             asked.contains("question 7")
@@ -219,7 +219,7 @@ fn what_is_forgotten_or_cleared_while_the_model_writes_is_in_no_summary() {
         // It is asked again, about what is left.
         house.model.says("The rest.");
         let (compacting, store) = (house.conversation.clone(), house.store.clone());
-        let compacted = tokio::spawn(async move { compacting.compact(2).await });
+        let compacted = tokio::spawn(async move { compacting.summarize(2).await });
         while house.model.requests.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
@@ -239,7 +239,7 @@ fn an_utterance_takes_the_model_back_from_a_compaction() {
         talk(&house, 1..=6).await;
         let _never_ends = house.model.hand();
         let compacting = house.conversation.clone();
-        let compacted = tokio::spawn(async move { compacting.compact(2).await });
+        let compacted = tokio::spawn(async move { compacting.summarize(2).await });
         while house.model.requests.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
@@ -254,7 +254,7 @@ fn an_utterance_takes_the_model_back_from_a_compaction() {
 #[tokio::test]
 async fn a_prompt_that_is_nearly_full_is_followed_by_a_summary_once_nobody_speaks() {
     let house = House::with(
-        |conversation| conversation.compact_at(0.75, Duration::from_millis(20)),
+        |conversation| conversation.summarize_at(0.75, Duration::from_millis(20)),
         |builder| builder.budget(420),
     )
     .await;
@@ -290,7 +290,7 @@ async fn a_prompt_that_is_nearly_full_is_followed_by_a_summary_once_nobody_speak
 #[tokio::test]
 async fn a_contexts_history_is_summarized_only_when_somebody_asks_for_it() {
     let house = House::with(
-        |conversation| conversation.compact_at(0.75, Duration::from_millis(1)),
+        |conversation| conversation.summarize_at(0.75, Duration::from_millis(1)),
         |builder| builder.budget(420),
     )
     .await;
@@ -305,7 +305,7 @@ async fn a_contexts_history_is_summarized_only_when_somebody_asks_for_it() {
     house.model.says(SUMMARY);
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(house.store.profile().await.unwrap().compaction(None).is_none());
-    house.conversation.compact(2).await.unwrap();
+    house.conversation.summarize(2).await.unwrap();
     assert!(house.store.profile().await.unwrap().compaction(None).is_some());
 }
 
@@ -320,11 +320,11 @@ fn threads_and_clean_starts_know_nothing_of_each_others_summaries() {
             thread.keep(format!("reply {n}")).await.unwrap();
         }
         house.model.says("Of the thread.");
-        thread.compact(2).await.unwrap();
+        thread.summarize(2).await.unwrap();
         assert!(!house.model.read(0).concat().contains("question"));
         assert!(!bytes(&house).await.contains("Of the thread."));
         house.model.says("Of none.");
-        house.conversation.compact(2).await.unwrap();
+        house.conversation.summarize(2).await.unwrap();
         assert!(bytes(&house).await.contains("Of none."));
         let (prompt, receipt) = thread.prompt("x").await.unwrap();
         let renderer = OllamaChatRenderer::new(sottovoce::ModelOptions::new("x"));
@@ -358,7 +358,7 @@ fn results_stay_with_their_calls_where_a_step_ends() {
             house.conversation.keep(format!("a{n}")).await.unwrap();
             house.model.says(&long_summary(n));
         }
-        house.conversation.compact(2).await.unwrap();
+        house.conversation.summarize(2).await.unwrap();
         let requests = house.model.requests.lock().unwrap().len();
         assert!(requests > 1);
         for at in 0..requests {
@@ -401,7 +401,7 @@ fn a_part_is_exported_without_the_summary_and_the_title_of_the_rest() {
         let house = House::new().await;
         talk(&house, 1..=6).await;
         house.model.says(SUMMARY);
-        house.conversation.compact(2).await.unwrap();
+        house.conversation.summarize(2).await.unwrap();
         house.model.says("Nuts and other matters");
         house.conversation.propose_title().await.unwrap();
         let store = crate::common::open(house.folder.path()).await;

@@ -21,7 +21,7 @@ const BUSY: [Duration; 3] =
 
 /// The way to a server.
 #[derive(Clone)]
-pub(crate) struct Wire {
+pub(crate) struct HttpClient {
     client: Client,
     base: Url,
     shown: String,
@@ -31,7 +31,7 @@ pub(crate) struct Wire {
     key: Option<Zeroizing<String>>,
 }
 
-impl Wire {
+impl HttpClient {
     pub(crate) fn new(base_url: &str, silence: Duration) -> Result<Self> {
         let base = address(base_url)?;
         let client = Client::builder()

@@ -14,7 +14,7 @@ const RELEVANT: &str = "Possibly relevant";
 
 /// A message of a chat request; providers differ in how they write a tool call.
 #[derive(Serialize)]
-pub(super) struct Line<'a, Call> {
+pub(super) struct ChatLine<'a, Call> {
     role: &'static str,
     content: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -30,10 +30,10 @@ pub(super) struct Line<'a, Call> {
 pub(super) fn lines<'a, Call>(
     prompt: &'a Prompt,
     call: impl Fn(&'a ToolCall) -> Call,
-) -> Vec<Line<'a, Call>> {
+) -> Vec<ChatLine<'a, Call>> {
     let remembered =
         prompt.placed(Placement::Stable).filter(|message| message.role != ChatRole::System);
-    let line = |message: &'a ChatMessage, content| Line {
+    let line = |message: &'a ChatMessage, content| ChatLine {
         role: role(message).as_str(),
         content,
         tool_calls: message.tool_calls.iter().map(&call).collect(),
@@ -43,7 +43,7 @@ pub(super) fn lines<'a, Call>(
     let system = Some(system(prompt)).filter(|text| !text.is_empty());
     let mut lines: Vec<_> = system
         .into_iter()
-        .map(|content| Line {
+        .map(|content| ChatLine {
             role: ChatRole::System.as_str(),
             content,
             tool_calls: Vec::new(),

@@ -8,7 +8,7 @@ use crate::store::StoredMessage;
 
 /// The utterance that a prompt is built for. `Debug` shows no words.
 #[derive(Clone)]
-pub enum Turn {
+pub enum Utterance {
     /// One that is stored: it is left out of the history, whatever the providers return.
     Stored(Arc<StoredMessage>),
     /// One that is not stored, said now.
@@ -17,7 +17,7 @@ pub enum Turn {
     OffRecord(Arc<ChatMessage>),
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for Utterance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stored(stored) => f.debug_tuple("Stored").field(stored).finish(),
@@ -27,20 +27,20 @@ impl fmt::Debug for Turn {
     }
 }
 
-impl From<Arc<StoredMessage>> for Turn {
+impl From<Arc<StoredMessage>> for Utterance {
     fn from(stored: Arc<StoredMessage>) -> Self {
         Self::Stored(stored)
     }
 }
 
-impl From<&str> for Turn {
+impl From<&str> for Utterance {
     fn from(text: &str) -> Self {
         Self::Unstored(text.to_owned())
     }
 }
 
 /// Off the record.
-impl From<ChatMessage> for Turn {
+impl From<ChatMessage> for Utterance {
     fn from(message: ChatMessage) -> Self {
         Self::OffRecord(Arc::new(message))
     }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use zeroize::Zeroizing;
 
-use super::turn;
+use super::chat_line;
 use crate::context::ContextMessage;
 use crate::message::ChatMessage;
 use crate::prompt::Prompt;
@@ -38,7 +38,7 @@ const ZONE: usize = 64;
 /// Takes the stamps off the beginning of an answer, as it comes: `[Sunday 18:36] ` and its longer forms, also with a pause
 /// and with a name that is in the prompt, and the line `Current time: …`. Holds text back only while it may become one.
 #[derive(Debug)]
-pub(crate) struct Stamps {
+pub(crate) struct StampFilter {
     /// The names behind which a stamp closes, each with the closing bracket.
     names: Vec<String>,
     held: String,
@@ -64,7 +64,7 @@ enum Stop {
 /// What stands behind a part of a stamp.
 type Rest<'a> = Result<&'a str, Stop>;
 
-impl Stamps {
+impl StampFilter {
     /// Those that an answer to this prompt may begin with.
     pub(crate) fn of(prompt: &Prompt) -> Self {
         let context = prompt.context.iter().map(|(_, message)| message.message());
@@ -74,7 +74,7 @@ impl Stamps {
 
     /// Those that name the speakers of these messages, or nobody.
     pub(crate) fn naming<'a>(messages: impl Iterator<Item = &'a ChatMessage>) -> Self {
-        let speakers = messages.filter_map(turn::speaker);
+        let speakers = messages.filter_map(chat_line::speaker);
         let mut names: Vec<String> = speakers.chain(ROLES.map(str::to_owned)).collect();
         names.sort_unstable();
         names.dedup();
@@ -257,12 +257,12 @@ mod tests {
     use super::*;
     use crate::message::ChatRole;
 
-    fn stamps() -> Stamps {
+    fn stamps() -> StampFilter {
         let said = |name: &str| {
             ChatMessage::at(ChatRole::User, "x", Timestamp::UNIX_EPOCH)
                 .with_metadata("speaker", name)
         };
-        Stamps::naming([said("Ann"), said("Anna Maria")].iter())
+        StampFilter::naming([said("Ann"), said("Anna Maria")].iter())
     }
 
     fn spoken(pieces: &[&str]) -> String {

@@ -12,20 +12,20 @@ use crate::model::{Reply, ReplyPart};
 
 /// Facts about a model, learnt once and again after a lost connection.
 #[derive(Debug)]
-pub(crate) struct Learnt<F> {
+pub(crate) struct FactCache<F> {
     /// The lock is held while learning, so that calls at the same time learn once.
     facts: Mutex<Option<F>>,
     /// Whether the server may have become another since.
     stale: Arc<AtomicBool>,
 }
 
-impl<F> Default for Learnt<F> {
+impl<F> Default for FactCache<F> {
     fn default() -> Self {
         Self { facts: Mutex::default(), stale: Arc::default() }
     }
 }
 
-impl<F: Copy> Learnt<F> {
+impl<F: Copy> FactCache<F> {
     /// The facts, learnt now unless they are known.
     pub(crate) async fn get(&self, learn: impl Future<Output = Result<F>>) -> Result<F> {
         let mut known = self.facts.lock().await;
