@@ -20,6 +20,7 @@ pub(crate) mod head;
 pub(crate) mod imports;
 pub(crate) mod inventory;
 pub(crate) mod keys;
+pub(crate) mod layout;
 pub(crate) mod limits;
 pub(crate) mod lookup;
 pub(crate) mod moving;

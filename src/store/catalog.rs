@@ -14,15 +14,12 @@ use crate::scope::Scope;
 use crate::store::draft::{Dating, Limits};
 use crate::store::folder::{Folder, HeadState};
 use crate::store::forget::plan::Asked;
-use crate::store::head;
+use crate::store::layout::{CATALOG, HEAD};
 use crate::store::packer::Packer;
 use crate::store::pen::Pen;
 use crate::store::reader::{Reader, Wanted};
 use crate::store::tail::Tail;
 use crate::store::writer::Writer;
-
-/// Its folder below the root.
-pub(crate) const FOLDER: &str = "catalog";
 
 pub(crate) struct Catalog {
     pub(crate) reader: Arc<Reader>,
@@ -33,7 +30,7 @@ impl Catalog {
     /// The catalog of the root that a folder is below.
     pub(crate) fn beside(folder: &Folder, limits: &Limits) -> Self {
         let root = Arc::clone(&folder.root);
-        let blobs = root.folder(FOLDER);
+        let blobs = root.folder(CATALOG);
         let folder = Folder::new(root, blobs, Scope::Catalog, folder.keys().to_vec());
         let reader = Arc::new(Reader::new(folder, Arc::clone(&limits.clock)));
         let limits = Limits { redactor: None, ..limits.clone() };
@@ -42,7 +39,7 @@ impl Catalog {
     }
 
     pub(crate) fn exists(&self) -> Result<bool> {
-        Ok(self.reader.folder.blobs.links(head::NAME)? > 0)
+        Ok(self.reader.folder.blobs.links(HEAD)? > 0)
     }
 
     /// The conversations, as text, and the numbers of their messages.

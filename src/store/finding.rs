@@ -7,8 +7,9 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 
 use crate::error::Error;
+use crate::store::layout::PACKS;
 use crate::store::name::RecordName;
-use crate::store::pack::{self, PackName};
+use crate::store::pack::PackName;
 
 /// One thing that a read or a check found, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -216,7 +217,7 @@ pub(crate) fn shown(name: &[u8]) -> String {
 
 /// The numbers that the name of a record, a pack or a pack's line claims.
 fn claimed(place: &str) -> Option<(u64, u64)> {
-    let packed = place.strip_prefix(pack::FOLDER).and_then(|rest| rest.strip_prefix('/'));
+    let packed = place.strip_prefix(PACKS).and_then(|rest| rest.strip_prefix('/'));
     let record = match packed {
         None => place,
         Some(packed) => match packed.split_once(':') {
@@ -327,7 +328,7 @@ impl Finding {
     /// What to do about it, in one line.
     pub fn help(&self) -> &'static str {
         use FindingKind as Kind;
-        let packed = self.file.as_deref().is_some_and(|file| file.starts_with(pack::FOLDER));
+        let packed = self.file.as_deref().is_some_and(|file| file.starts_with(PACKS));
         match &self.kind {
             Kind::WrongKey { .. } => "give the key that it was sealed under",
             Kind::UnboundKey { .. } => {

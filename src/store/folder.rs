@@ -14,17 +14,16 @@ use crate::blob::{Blobs, EntryKind, LOCK};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, Scratch, SealingKey};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
-use crate::store::artifact::cabinet;
 use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
-use crate::store::head::{self, Head};
+use crate::store::head::Head;
+use crate::store::layout::{ARTIFACTS, HEAD, PACKS, SNAPSHOTS, VAULT};
 use crate::store::name::RecordName;
-use crate::store::pack::{self, PackName};
+use crate::store::pack::PackName;
 use crate::store::record::StoredMessage;
 use crate::store::retention::Retention;
-use crate::store::snapshot::shelf;
 use crate::store::vault::held::HeldVault;
-use crate::store::vault::{self, Found, Vault, holds_records};
+use crate::store::vault::{Found, Vault, holds_records};
 
 /// How long a reading waits for a writer to finish what looks half done.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -109,7 +108,7 @@ impl Folder {
         keys: Vec<Arc<EncryptionKey>>,
     ) -> Self {
         let [packs, snapshots, artifacts] =
-            [pack::FOLDER, shelf::FOLDER, cabinet::FOLDER].map(|name| blobs.folder(name));
+            [PACKS, SNAPSHOTS, ARTIFACTS].map(|name| blobs.folder(name));
         let (vault, scope) = (Arc::new(HeldVault::new(keys)), Arc::new(scope));
         let retention = Retention::FOREVER;
         Self { blobs, packs, snapshots, artifacts, root, scope, vault, retention, threads: None }
@@ -167,7 +166,7 @@ impl Folder {
     pub(crate) fn unbound_keys(&self) -> Result<Vec<Finding>> {
         let unbound = self.vault.look(&*self.root)?.into_iter().flat_map(Vault::unbound);
         let kind = |id: &str| FindingKind::UnboundKey { found: id.to_owned() };
-        Ok(unbound.map(|id| kind(id).in_file(vault::NAME)).collect())
+        Ok(unbound.map(|id| kind(id).in_file(VAULT)).collect())
     }
 
     /// Takes them out of the vault.
@@ -319,9 +318,9 @@ impl Folder {
     }
 
     pub(crate) fn head_bytes(&self) -> Result<Option<Vec<u8>>> {
-        match self.blobs.peek(head::NAME) {
+        match self.blobs.peek(HEAD) {
             // What is no file is no head; the folder's own troubles are errors.
-            Err(Error::NotPlain { path, .. }) if path == self.blobs.path().join(head::NAME) => {
+            Err(Error::NotPlain { path, .. }) if path == self.blobs.path().join(HEAD) => {
                 Ok(Some(Vec::new()))
             }
             other => other,

@@ -11,10 +11,10 @@ use crate::scope::Scope;
 use crate::store::document::{self, Document};
 use crate::store::erased::Erased;
 use crate::store::folder::Folder;
+use crate::store::layout::QUARANTINE;
 use crate::store::name::{NameTime, RecordKind, RecordName};
 use crate::store::pen::Pen;
 use crate::store::profile;
-use crate::store::quarantine;
 use crate::store::tail::Tail;
 
 /// What is kept of a conversation that was forgotten whole.
@@ -85,7 +85,7 @@ pub(crate) fn is_bare(pen: &Pen<'_>, tail: &Tail) -> Result<bool> {
     {
         return Ok(false);
     }
-    let aside = folder.blobs.folder(quarantine::FOLDER);
+    let aside = folder.blobs.folder(QUARANTINE);
     let mut is_bare = true;
     for beside in [&folder.packs, &folder.snapshots, &folder.artifacts, &aside] {
         beside.list(&mut |name, _| is_bare &= name == crate::blob::LOCK.as_bytes())?;

@@ -10,8 +10,6 @@ use crate::store::record::object;
 /// envelope it fits into a disk's sector of 512 bytes, which is written whole or not at all.
 const LENGTH: usize = 256;
 
-pub(crate) const NAME: &str = "head";
-
 /// The most records that a head names.
 pub(crate) const NAMED: usize = 8;
 

@@ -18,10 +18,8 @@ use crate::blob::{Fill, READ_LIMIT, Sink, Source, Streamed};
 use crate::error::{Error, Result};
 use crate::store::finding::FindingKind;
 use crate::store::folder::{Folder, unreadable};
+use crate::store::layout::PACKS;
 use crate::store::name::RecordName;
-
-/// The name of the folder that packs lie in.
-pub(crate) const FOLDER: &str = "packs";
 
 /// What is wrong with a pack that lies.
 pub(crate) const INCOMPLETE: &str = "it does not hold exactly the records that its name says";
@@ -100,12 +98,12 @@ impl PackName {
 
     /// The pack's file within the conversation's folder, for messages.
     pub(crate) fn place(&self) -> String {
-        format!("{FOLDER}/{self}")
+        format!("{PACKS}/{self}")
     }
 
     /// One of its records, for messages.
     pub(crate) fn place_of(&self, record: RecordName) -> String {
-        format!("{FOLDER}/{self}:{record}")
+        format!("{PACKS}/{self}:{record}")
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, HeadState, Opened};
-use crate::store::head;
+use crate::store::layout::HEAD;
 use crate::store::name::RecordName;
 use crate::store::pack::merge::{merge, size};
 use crate::store::pack::{PackName, publish};
@@ -114,7 +114,7 @@ impl Packer {
             _ if self.is_off => Err(Error::Poisoned { path: path.into() }),
             HeadState::Known(_) => self.try_to_pack(pen.folder, tail, self.keep),
             HeadState::Absent | HeadState::Damaged => Err(Error::Damaged {
-                place: path.join(head::NAME).display().to_string(),
+                place: path.join(HEAD).display().to_string(),
                 reason: "it has to be rebuilt before anything is packed",
             }),
         }
@@ -138,7 +138,7 @@ impl Packer {
             step.left = names.len();
             names.truncate(BATCH);
             // Packs never hold more than the head acknowledges, even after a power cut.
-            folder.blobs.flush(head::NAME)?;
+            folder.blobs.flush(HEAD)?;
             let (pack, moved) = self.publish(folder, &names)?;
             for name in &moved {
                 folder.blobs.remove(&name.to_string())?;

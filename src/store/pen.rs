@@ -7,11 +7,11 @@ use crate::error::{Error, Result};
 use crate::store::document::{self, Document};
 use crate::store::erased::Erased;
 use crate::store::folder::{Folder, HeadState};
-use crate::store::head::{self, Head};
+use crate::store::head::Head;
+use crate::store::layout::{HEAD, QUARANTINE};
 use crate::store::name::{NameTime, RecordKind, RecordName};
 use crate::store::presets;
 use crate::store::profile::Profile;
-use crate::store::quarantine;
 use crate::store::record::LONGEST_RECORD;
 use crate::store::tail::Tail;
 
@@ -46,7 +46,7 @@ impl Pen<'_> {
     /// acknowledges all that a pack holds.
     pub(crate) fn acknowledge_packed(&self, tail: &mut Tail) -> Result<()> {
         self.tell(tail)?;
-        self.folder.blobs.flush(head::NAME)
+        self.folder.blobs.flush(HEAD)
     }
 
     /// Overwrites the head. A lost one stays lost until it is rebuilt on request, so that its loss is reported until
@@ -63,7 +63,7 @@ impl Pen<'_> {
             return Ok(());
         };
         let line = self.folder.seal_head(self.key, head)?;
-        self.folder.blobs.overwrite(head::NAME, &line)?;
+        self.folder.blobs.overwrite(HEAD, &line)?;
         tail.set_head(head, line);
         Ok(())
     }
@@ -148,7 +148,7 @@ impl Pen<'_> {
         if matches!(document::open(self.folder, Document::Profile)?, Some(Err(_))) {
             document::check_replaceable(self.folder, Document::Profile)?;
             let name = Document::Profile.file_name().as_bytes();
-            self.folder.blobs.set_aside(name, quarantine::FOLDER)?;
+            self.folder.blobs.set_aside(name, QUARANTINE)?;
         }
         let mut profile =
             Profile { is_unknown: false, were_lost: true, ..Profile::clone(&tail.profile) };
@@ -201,7 +201,7 @@ impl Pen<'_> {
         let head = head.with_profile(tail.profile.rev).with_forget(tail.last_forget());
         let head = head.after(tail.last_seq, (None, None), tail.names());
         let line = self.folder.seal_head(self.key, head)?;
-        self.folder.blobs.replace(head::NAME, &line)?;
+        self.folder.blobs.replace(HEAD, &line)?;
         self.folder.blobs.sync()?;
         tail.set_head(head, line);
         // What was found while there was none is looked for anew.

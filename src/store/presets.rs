@@ -10,9 +10,9 @@ use crate::persona::Preset;
 use crate::store::document::{self, Document};
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::Folder;
+use crate::store::layout::QUARANTINE;
 use crate::store::pen::Pen;
 use crate::store::profile::Profile;
-use crate::store::quarantine;
 use crate::store::record::{LONGEST_RECORD, object};
 use crate::store::tail::Tail;
 
@@ -112,7 +112,7 @@ pub(crate) fn put(pen: &Pen<'_>, before: &Profile, profile: &mut Profile) -> Res
     if matches!(document::open(pen.folder, Document::Presets)?, Some(Err(_))) {
         document::check_replaceable(pen.folder, Document::Presets)?;
         let name = Document::Presets.file_name().as_bytes();
-        pen.folder.blobs.set_aside(name, quarantine::FOLDER)?;
+        pen.folder.blobs.set_aside(name, QUARANTINE)?;
     }
     pen.replace(Document::Presets, &text)
 }

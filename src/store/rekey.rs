@@ -19,10 +19,11 @@ use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::file::blocking;
 use crate::store::finding::Finding;
+use crate::store::layout::VAULT;
 use crate::store::options::StoreOptions;
 use crate::store::scopes::{self, Place};
 use crate::store::vault::entry::{self, Entry};
-use crate::store::vault::{LOCK_TIMEOUT, NAME, Vault, copy, holds_records};
+use crate::store::vault::{LOCK_TIMEOUT, Vault, copy, holds_records};
 use crate::store::verify::Progress;
 use conversation::Conversation;
 
@@ -186,7 +187,7 @@ impl Rekey {
         if known.is_none() && entries.len() >= entry::MOST
             || adds_passphrase && entry::passphrases(entries) >= entry::MOST_PASSPHRASES
         {
-            return Err(Error::TooManyKeys { path: root.path().join(NAME), keys: entries.len() });
+            return Err(Error::TooManyKeys { path: root.path().join(VAULT), keys: entries.len() });
         }
         let new = known.map_or_else(|| Entry::new(&self.to), Ok)?;
         if let Some(copies) = &self.copies {
@@ -279,7 +280,7 @@ impl Rekey {
         match is_done {
             true => Ok(()),
             false => Err(Error::Damaged {
-                place: root.path().join(NAME).display().to_string(),
+                place: root.path().join(VAULT).display().to_string(),
                 reason: "another change of keys is going on; let it end, then try again",
             }),
         }

@@ -6,10 +6,10 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 
 use crate::store::finding::{Finding, FindingKind};
-use crate::store::pack::{self, PackName};
+use crate::store::layout::{HEAD, PACKS, QUARANTINE, VAULT};
+use crate::store::pack::PackName;
 use crate::store::presets;
 use crate::store::profile;
-use crate::store::{head, quarantine, vault};
 
 /// What a repair does about a finding. `Display` says it in a few words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,12 +142,12 @@ impl Finding {
 
 /// The pack that a finding is about, or whose line.
 pub(crate) fn pack_of(finding: &Finding) -> Option<PackName> {
-    let below = finding.file.as_deref()?.strip_prefix(pack::FOLDER)?.strip_prefix('/')?;
+    let below = finding.file.as_deref()?.strip_prefix(PACKS)?.strip_prefix('/')?;
     below.split(':').next()?.parse().ok()
 }
 
 fn is_vault(finding: &Finding) -> bool {
-    finding.file.as_deref() == Some(vault::NAME)
+    finding.file.as_deref() == Some(VAULT)
 }
 
 /// Whether a finding is about a pack and none of its lines.
@@ -158,8 +158,6 @@ fn is_pack(finding: &Finding) -> bool {
 /// Whether the file has a place in the store that nothing else may be moved into.
 fn is_ours(finding: &Finding) -> bool {
     finding.file.as_deref().is_none_or(|file| {
-        file == head::NAME
-            || file == quarantine::FOLDER
-            || file == format!("{}/{}", pack::FOLDER, quarantine::FOLDER)
+        file == HEAD || file == QUARANTINE || file == format!("{}/{}", PACKS, QUARANTINE)
     })
 }

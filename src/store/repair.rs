@@ -14,10 +14,9 @@ use crate::store::artifact::cabinet;
 use crate::store::finding::FindingKind;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::forget::{Forgotten, remove_packed};
-use crate::store::head;
+use crate::store::layout::{HEAD, QUARANTINE};
 use crate::store::pen::Pen;
 use crate::store::presets;
-use crate::store::quarantine;
 use crate::store::remedy::{Mending, Remedy, pack_of};
 use crate::store::snapshot::shelf;
 use crate::store::tail::Tail;
@@ -108,10 +107,10 @@ fn renew_head(pen: &Pen<'_>, tail: &mut Tail, asked: bool) -> Result<()> {
     match tail.head {
         HeadState::Known(_) => {
             pen.acknowledge(tail)?;
-            pen.folder.blobs.flush(head::NAME)
+            pen.folder.blobs.flush(HEAD)
         }
         HeadState::Damaged if asked && !is_anothers(pen.folder)? => {
-            pen.folder.blobs.set_aside(head::NAME.as_bytes(), quarantine::FOLDER)?;
+            pen.folder.blobs.set_aside(HEAD.as_bytes(), QUARANTINE)?;
             pen.make_head(tail)
         }
         HeadState::Absent if asked => pen.make_head(tail),

@@ -6,12 +6,9 @@ use std::sync::Arc;
 use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::error::Result;
 use crate::scope::{Scope, ScopeKind};
-use crate::store::catalog;
 use crate::store::finding::{Finding, FindingKind};
-use crate::store::head;
+use crate::store::layout::{CATALOG, HEAD, PACKS, REMOVED};
 use crate::store::name::RecordName;
-use crate::store::pack;
-use crate::store::writer::removal;
 
 /// Whose conversations a storage root holds, in the order of their folders: those that were ever written to. A root that
 /// does not exist holds none.
@@ -36,7 +33,7 @@ pub(crate) fn heads(root: &Path) -> Result<Vec<(Scope, Option<Vec<u8>>)>> {
     let mut heads = Vec::new();
     for place in places(&root, &mut Vec::new())? {
         // Who opens the conversation is told what is wrong with it.
-        let head = place.blobs.read(head::NAME).unwrap_or_default();
+        let head = place.blobs.read(HEAD).unwrap_or_default();
         if place.scope != Scope::Catalog && (head.is_some() || is_written(&*place.blobs)?) {
             heads.push((place.scope, head));
         }
@@ -46,7 +43,7 @@ pub(crate) fn heads(root: &Path) -> Result<Vec<(Scope, Option<Vec<u8>>)>> {
 
 /// Whether a conversation in that folder was ever written to.
 pub(crate) fn is_written(blobs: &dyn Blobs) -> Result<bool> {
-    Ok(blobs.links(head::NAME)? > 0 || holds_records_itself(blobs)?)
+    Ok(blobs.links(HEAD)? > 0 || holds_records_itself(blobs)?)
 }
 
 /// Whether a folder's own records have lost their head.
@@ -54,8 +51,7 @@ fn holds_records_itself(blobs: &dyn Blobs) -> Result<bool> {
     let mut holds = false;
     blobs.list(&mut |name, _| {
         let name = str::from_utf8(name).ok();
-        holds |=
-            name.is_some_and(|name| name == pack::FOLDER || name.parse::<RecordName>().is_ok());
+        holds |= name.is_some_and(|name| name == PACKS || name.parse::<RecordName>().is_ok());
     })?;
     Ok(holds)
 }
@@ -77,13 +73,12 @@ pub(crate) fn places(root: &Arc<dyn Blobs>, findings: &mut Vec<Finding>) -> Resu
     let mut strange = Vec::new();
     let tops = folders(&**root, "", &mut strange)?;
     // A link in the place of conversations is in the way; one beside them is nobody's.
-    let is_top = |name: &str| {
-        name == catalog::FOLDER || ScopeKind::ALL.iter().any(|kind| kind.folder() == name)
-    };
+    let is_top =
+        |name: &str| name == CATALOG || ScopeKind::ALL.iter().any(|kind| kind.folder() == name);
     findings.extend(strange.into_iter().filter(|found| found.file.as_deref().is_some_and(is_top)));
-    if tops.iter().any(|name| name == catalog::FOLDER) {
-        let blobs = root.folder(catalog::FOLDER);
-        let below = format!("{}/", catalog::FOLDER);
+    if tops.iter().any(|name| name == CATALOG) {
+        let blobs = root.folder(CATALOG);
+        let below = format!("{}/", CATALOG);
         places.push(Place { scope: Scope::Catalog, blobs, below });
     }
     for kind in ScopeKind::ALL {
@@ -115,7 +110,7 @@ fn folders(blobs: &dyn Blobs, path: &str, findings: &mut Vec<Finding>) -> Result
     let mut folders = Vec::new();
     blobs.list(&mut |name, kind| match (str::from_utf8(name), kind) {
         // What is being deleted is nobody's any more.
-        (Ok(removal::FOLDER), _) => {}
+        (Ok(REMOVED), _) => {}
         (Ok(name), EntryKind::Folder) => folders.push(name.to_owned()),
         (_, EntryKind::File) => {}
         (_, EntryKind::Folder | EntryKind::Other) => {

@@ -13,15 +13,10 @@ use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::crypto::{EncryptionKey, Envelope, KeyBytes, Malformed, SealingKey};
 use crate::error::{Error, Result};
 use crate::scope::SCOPE_FOLDERS;
-use crate::store::catalog;
 use crate::store::document::Document;
-use crate::store::head;
+use crate::store::layout::{CATALOG, HEAD, PACKS, QUARANTINE, VAULT};
 use crate::store::name::RecordName;
-use crate::store::pack;
-use crate::store::quarantine;
 use crate::store::vault::entry::{Entry, KeyList};
-
-pub(crate) const NAME: &str = "vault";
 
 /// The keys of an existing store that the caller holds, the one that writes first.
 #[derive(Debug)]
@@ -76,11 +71,11 @@ impl Vault {
     /// # Errors
     /// [`Error::WrongKey`] unless one of the keys given is the one that the store is written under.
     pub(crate) fn read(root: &dyn Blobs, keys: &[Arc<EncryptionKey>]) -> Result<Option<Self>> {
-        root.read(NAME)?.map(|bytes| Self::parse(bytes, root, keys)).transpose()
+        root.read(VAULT)?.map(|bytes| Self::parse(bytes, root, keys)).transpose()
     }
 
     fn parse(bytes: Vec<u8>, root: &dyn Blobs, keys: &[Arc<EncryptionKey>]) -> Result<Self> {
-        let path = root.path().join(NAME);
+        let path = root.path().join(VAULT);
         let list = entry::parse(&bytes, &path)?;
         let (first, others) = list.entries.split_first().ok_or(Error::NoKey)?;
         let Some((position, writer_bytes)) = first.find_with(keys)? else {
@@ -139,7 +134,7 @@ impl Vault {
         let bytes = entry::sealed_bytes(entries, writer)?;
         // Whoever holds the lock may sweep up what is being published without it.
         let lock = root.lock(timeout)?;
-        root.create(NAME, &bytes)?;
+        root.create(VAULT, &bytes)?;
         root.sync()?;
         lock.pass_on();
         Ok(())
@@ -156,9 +151,9 @@ impl Vault {
     ) -> Result<bool> {
         let bytes = entry::sealed_bytes(entries, writer)?;
         let lock = root.lock(timeout)?;
-        let replaced = match root.read(NAME) {
+        let replaced = match root.read(VAULT) {
             Ok(now) if now.as_ref() == Some(&self.bytes) => {
-                root.replace(NAME, &bytes).and_then(|()| root.sync()).map(|()| true)
+                root.replace(VAULT, &bytes).and_then(|()| root.sync()).map(|()| true)
             }
             now => now.map(|_| false),
         };
@@ -181,8 +176,8 @@ impl Vault {
         if self.binding != Binding::Broken && self.same_key_twice()?.is_none() {
             return Ok(());
         }
-        let aside = root.folder(quarantine::FOLDER);
-        let free = (1..1000).map(|n| format!("{NAME}.{n}"));
+        let aside = root.folder(QUARANTINE);
+        let free = (1..1000).map(|n| format!("{VAULT}.{n}"));
         for name in free {
             if aside.create(&name, &self.bytes)? {
                 break;
@@ -276,7 +271,7 @@ impl Vault {
             Binding::Older(_) => self.same_key_twice()?.is_none(),
             Binding::Broken => self.others.is_empty(),
         };
-        let path = root.path().join(NAME);
+        let path = root.path().join(VAULT);
         let reason = "it names a key that nothing binds to this store";
         if is_sound { Ok(()) } else { Err(Error::VaultDamaged { path, reason }) }
     }
@@ -311,7 +306,7 @@ pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// What keeps the folder from being looked at.
 pub fn store_exists(root: &Path) -> Result<bool> {
     let root = FsBlobs::new(root, &[])?;
-    Ok(root.links(NAME)? > 0 || holds_records(&root)?)
+    Ok(root.links(VAULT)? > 0 || holds_records(&root)?)
 }
 
 /// Whether a root holds anything that a store sealed, so that its missing vault is a loss and not a beginning.
@@ -320,9 +315,9 @@ pub(crate) fn holds_records(root: &dyn Blobs) -> Result<bool> {
     root.list(&mut |name, kind| {
         let Ok(name) = str::from_utf8(name) else { return };
         if kind == EntryKind::Folder {
-            let others = SCOPE_FOLDERS.iter().chain(&[pack::FOLDER, catalog::FOLDER]);
+            let others = SCOPE_FOLDERS.iter().chain(&[PACKS, CATALOG]);
             folders.extend(others.copied().find(|other| *other == name));
-        } else if name == head::NAME
+        } else if name == HEAD
             || Document::is_name(name.as_bytes())
             || name.parse::<RecordName>().is_ok()
         {

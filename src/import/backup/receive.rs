@@ -16,9 +16,10 @@ use crate::scope::Scope;
 use crate::store::artifact::{self, NewArtifact, add, cabinet, contents};
 use crate::store::backup::{Body, Record};
 use crate::store::imports::Forgotten;
+use crate::store::layout::QUARANTINE;
 use crate::store::{
     Artifact, ConversationStore, Document, FileConversationStore, Profile, Progress, Snapshot,
-    quarantine, snapshot,
+    snapshot,
 };
 
 /// The highest number and revision that an export may have: far beyond any conversation, and far from where counting
@@ -336,7 +337,7 @@ fn put_artifact_back(
     };
     if !is_whole {
         // Who knows what it is: it may open under another key.
-        folder.artifacts.set_aside(artifact.id.as_bytes(), quarantine::FOLDER)?;
+        folder.artifacts.set_aside(artifact.id.as_bytes(), QUARANTINE)?;
         add::put_back(store.reader(), store.writer(), artifact, content)?;
     }
     store.writer().blocking_lock().restore_artifact(artifact)?;

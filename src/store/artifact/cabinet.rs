@@ -12,14 +12,12 @@ use crate::store::artifact::contents::{self, ArtifactContents};
 use crate::store::artifact::{Artifact, ArtifactKind, is_id};
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, unreadable};
+use crate::store::layout::{ARTIFACTS, QUARANTINE};
 use crate::store::pen::Pen;
 use crate::store::profile::Profile;
-use crate::store::quarantine;
 use crate::store::record::object;
 use crate::store::tail::Tail;
 
-/// The folder of a conversation's artifacts.
-pub(crate) const FOLDER: &str = "artifacts";
 /// How the names end of what is known of them.
 const META: &str = ".meta";
 
@@ -250,7 +248,7 @@ pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
     let Ok(name) = str::from_utf8(name) else { return Ok(true) };
     let id = name.strip_suffix(META).unwrap_or(name);
     if !is_id(id) {
-        return Ok(name != quarantine::FOLDER && name != LOCK);
+        return Ok(name != QUARANTINE && name != LOCK);
     }
     let kind = match open_meta(folder, id)? {
         Err(finding) => finding.kind,
@@ -300,7 +298,7 @@ fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
                 }
             }
             EntryKind::File if text == LOCK => {}
-            EntryKind::Folder if text == quarantine::FOLDER => {}
+            EntryKind::Folder if text == QUARANTINE => {}
             _ if name.starts_with(TEMPORARY.as_bytes()) => {
                 names.strange.push(FindingKind::Leftover.in_file(place_bytes(name)));
             }
@@ -314,11 +312,11 @@ fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
 
 /// Where an artifact's contents lie within the conversation's folder.
 pub(crate) fn place(id: &str) -> String {
-    format!("{FOLDER}/{id}")
+    format!("{ARTIFACTS}/{id}")
 }
 
 fn place_bytes(name: &[u8]) -> Vec<u8> {
-    [FOLDER.as_bytes(), b"/", name].concat()
+    [ARTIFACTS.as_bytes(), b"/", name].concat()
 }
 
 pub(crate) fn meta_name(id: &str) -> String {
@@ -359,7 +357,7 @@ fn open_meta(folder: &Folder, id: &str) -> Result<Result<Artifact, Finding>> {
 
 fn refusal(folder: &Folder, finding: &Finding) -> Error {
     finding.refusal().unwrap_or_else(|| {
-        let file = finding.file.as_deref().unwrap_or(FOLDER);
+        let file = finding.file.as_deref().unwrap_or(ARTIFACTS);
         Error::Damaged {
             place: folder.blobs.path().join(file).display().to_string(),
             reason: match finding.kind {

@@ -3,18 +3,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Catalog, FOLDER};
+use super::Catalog;
 use crate::blob::{Blobs, EntryKind, LOCK, TEMPORARY, fs::FsBlobs};
 use crate::error::{Error, Result};
 use crate::scope::{Scope, ScopeKind};
 use crate::store::file::blocking;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, HeadState};
+use crate::store::layout::{CATALOG, REMOVED};
 use crate::store::options::StoreOptions;
 use crate::store::reader::Reader;
 use crate::store::scopes::{Place, is_written, places};
 use crate::store::verify::{Report, verify};
-use crate::store::writer::removal;
 
 /// How often it is looked again where something seems to be wrong, since others may be at work.
 const LOOKS: usize = 3;
@@ -52,7 +52,7 @@ impl StoreOptions {
             let is_own = finding.file.as_deref().is_none_or(|file| file != "vault");
             let file = finding.file.take();
             finding.file = match (is_own, file) {
-                (true, file) => Some(format!("{FOLDER}/{}", file.unwrap_or_default())),
+                (true, file) => Some(format!("{CATALOG}/{}", file.unwrap_or_default())),
                 (false, file) => file,
             };
         }
@@ -83,7 +83,7 @@ impl StoreOptions {
 
     pub(super) fn catalog(&self, root: &Arc<dyn Blobs>) -> Catalog {
         let (reader, writer) =
-            self.clone().scope(Scope::Catalog).assemble(Arc::clone(root), root.folder(FOLDER));
+            self.clone().scope(Scope::Catalog).assemble(Arc::clone(root), root.folder(CATALOG));
         Catalog { reader, writer }
     }
 
@@ -170,7 +170,7 @@ fn between(
             findings.push(FindingKind::Leftover.in_file(place(name)));
         }
         (EntryKind::File, _) => findings.push(FindingKind::Foreign.in_file(place(name))),
-        (EntryKind::Folder, Ok(removal::FOLDER)) => {}
+        (EntryKind::Folder, Ok(REMOVED)) => {}
         (EntryKind::Folder, Ok(name)) if levels > 1 => folders.push(name.to_owned()),
         // The conversations' own, and what is named with the conversations.
         (EntryKind::Folder | EntryKind::Other, _) => {}
@@ -185,9 +185,9 @@ fn between(
     }
     // What is being deleted: its own, if it was taken off the list.
     let mut gone = Vec::new();
-    blobs.folder(removal::FOLDER).list(&mut |name, _| {
-        gone.push(place(&[removal::FOLDER.as_bytes(), b"/", name].concat()))
-    })?;
+    blobs
+        .folder(REMOVED)
+        .list(&mut |name, _| gone.push(place(&[REMOVED.as_bytes(), b"/", name].concat())))?;
     findings.extend(gone.into_iter().map(|place| FindingKind::Leftover.in_file(place)));
     Ok(())
 }

@@ -4,11 +4,10 @@ use super::{ATTEMPTS, Folder, Listing, Packs, no_file, restless};
 use crate::blob::{EntryKind, TEMPORARY};
 use crate::error::{Error, Result};
 use crate::scope::{BACKUPS, SCOPE_FOLDERS, Scope};
-use crate::store::catalog;
 use crate::store::document::Document;
 use crate::store::finding::FindingKind;
-use crate::store::pack::{self, PackName};
-use crate::store::quarantine;
+use crate::store::layout::{CATALOG, PACKS, QUARANTINE};
+use crate::store::pack::PackName;
 
 /// Files that belong to a conversation but are neither records nor documents.
 const SIDECARS: [&[u8]; 5] = [b"vault", b"head", b"lock", b"artifacts", b"snapshots"];
@@ -47,21 +46,21 @@ impl Folder {
         let listed = self.packs.list(&mut |name, kind| {
             let pack: Option<PackName> =
                 str::from_utf8(name).ok().and_then(|name| name.parse().ok());
-            let place = || [pack::FOLDER.as_bytes(), b"/", name].concat();
+            let place = || [PACKS.as_bytes(), b"/", name].concat();
             match (pack, kind) {
                 (Some(pack), EntryKind::File) => names.push(pack),
                 (Some(_), _) => strange.push(no_file(kind).in_file(place())),
                 _ if name.starts_with(TEMPORARY.as_bytes()) => {
                     leftovers.push(FindingKind::Leftover.in_file(place()));
                 }
-                _ if name == quarantine::FOLDER.as_bytes() => {}
+                _ if name == QUARANTINE.as_bytes() => {}
                 _ => strange.push(FindingKind::Foreign.in_file(place())),
             }
         });
         match listed {
             // What stands in the place of the folder says nothing of the loose records.
             Err(Error::NotPlain { path, found }) if path == self.packs.path() => {
-                strange.push(FindingKind::NotPlain(found).in_file(pack::FOLDER));
+                strange.push(FindingKind::NotPlain(found).in_file(PACKS));
             }
             listed => listed?,
         }
@@ -76,11 +75,11 @@ impl Folder {
             match (record, kind) {
                 (Some(record), EntryKind::File) => listing.names.push(record),
                 (Some(_), _) => listing.strange.push(no_file(kind).in_file(name)),
-                _ if name == pack::FOLDER.as_bytes() => {}
-                _ if name == quarantine::FOLDER.as_bytes() => {}
+                _ if name == PACKS.as_bytes() => {}
+                _ if name == QUARANTINE.as_bytes() => {}
                 _ if SIDECARS.contains(&name) || Document::is_name(name) => {}
                 _ if at_root && SCOPE_FOLDERS.iter().any(|other| other.as_bytes() == name) => {}
-                (_, EntryKind::Folder) if at_root && name == catalog::FOLDER.as_bytes() => {}
+                (_, EntryKind::Folder) if at_root && name == CATALOG.as_bytes() => {}
                 // Sealed files of their own, which an import examines.
                 (_, EntryKind::Folder) if at_root && name == BACKUPS.as_bytes() => {}
                 _ if name.starts_with(TEMPORARY.as_bytes()) => {

@@ -10,7 +10,7 @@ use crate::store::artifact::cabinet;
 use crate::store::document::Document;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::Folder;
-use crate::store::head;
+use crate::store::layout::HEAD;
 use crate::store::name::RecordName;
 use crate::store::pack::{PackName, reseal};
 use crate::store::pen::Pen;
@@ -153,7 +153,7 @@ impl Tally {
         let scope = pen.folder.scope.parts();
         let own = &*pen.folder.blobs;
         let (resealed, place) = match item {
-            Item::Head => (pen.reseal_file(own, &Seal::head(&scope))?, head::NAME.to_owned()),
+            Item::Head => (pen.reseal_file(own, &Seal::head(&scope))?, HEAD.to_owned()),
             Item::Document(document) => {
                 (pen.reseal_file(own, &document.place(&scope))?, document.file_name().to_owned())
             }
@@ -208,7 +208,7 @@ pub(crate) fn size(folder: &Folder) -> Result<Option<usize>> {
 fn items(folder: &Folder) -> Result<Vec<Item>> {
     let listing = folder.list()?;
     let mut items = Vec::with_capacity(listing.names.len() + listing.packs.len() + 2);
-    if folder.blobs.links(head::NAME)? > 0 {
+    if folder.blobs.links(HEAD)? > 0 {
         items.push(Item::Head);
     }
     for document in Document::ALL {

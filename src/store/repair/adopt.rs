@@ -8,11 +8,12 @@ use std::time::Duration;
 use crate::crypto::{Envelope, Place, Scratch, SealingKey};
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
+use crate::store::layout::VAULT;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::{OpenedPack, Pack};
 use crate::store::scopes::places;
+use crate::store::vault::Vault;
 use crate::store::vault::entry::Entry;
-use crate::store::vault::{NAME, Vault};
 
 /// How many sealed files of each key bear which key id, of those that open: by the key's position and the id.
 type Votes = BTreeMap<(usize, String), u64>;
@@ -40,7 +41,7 @@ pub(crate) fn adopt(folder: &Folder, timeout: Duration) -> Result<()> {
         match most {
             Some(((_, id), _)) => entries.push(Entry::adopted(key, id.clone())?),
             None if position == 0 => {
-                let place = folder.root.path().join(NAME).display().to_string();
+                let place = folder.root.path().join(VAULT).display().to_string();
                 let found = stranger.or_else(|| votes.into_keys().next().map(|(_, id)| id));
                 // Without anything sealed there is nothing to adopt, and the writer says what it lacks.
                 return found.map_or(Ok(()), |found| Err(Error::WrongKey { place, found }));

@@ -9,9 +9,9 @@ use crate::store::artifact::cabinet;
 use crate::store::document::{self, Document};
 use crate::store::finding::{Finding, shown};
 use crate::store::folder::{Folder, Opened};
+use crate::store::layout::{ARTIFACTS, PACKS, QUARANTINE, SNAPSHOTS};
 use crate::store::pack::lines::Lines;
-use crate::store::pack::{self, OpenedPack, Pack, PackName};
-use crate::store::quarantine;
+use crate::store::pack::{OpenedPack, Pack, PackName};
 use crate::store::repair::passing;
 use crate::store::snapshot::shelf;
 
@@ -26,35 +26,35 @@ pub(crate) fn set_aside<'a>(
     }
     for name in matching(&folder.blobs, "", &wanted)? {
         if is_useless(folder, &name)? {
-            let moved = folder.blobs.set_aside(&name, quarantine::FOLDER);
+            let moved = folder.blobs.set_aside(&name, QUARANTINE);
             passing(moved.map(drop), "setting a file aside")?;
         }
     }
-    let prefix = format!("{}/", shelf::FOLDER);
+    let prefix = format!("{}/", SNAPSHOTS);
     if wanted.iter().any(|file| file.starts_with(&prefix)) {
         for name in matching(&folder.snapshots, &prefix, &wanted)? {
             if shelf::is_useless(folder, &name)? {
-                let moved = folder.snapshots.set_aside(&name, quarantine::FOLDER);
+                let moved = folder.snapshots.set_aside(&name, QUARANTINE);
                 passing(moved.map(drop), "setting a snapshot aside")?;
             }
         }
     }
-    let prefix = format!("{}/", cabinet::FOLDER);
+    let prefix = format!("{}/", ARTIFACTS);
     if wanted.iter().any(|file| file.starts_with(&prefix)) {
         for name in matching(&folder.artifacts, &prefix, &wanted)? {
             if cabinet::is_useless(folder, &name)? {
-                let moved = folder.artifacts.set_aside(&name, quarantine::FOLDER);
+                let moved = folder.artifacts.set_aside(&name, QUARANTINE);
                 passing(moved.map(drop), "setting an artifact aside")?;
             }
         }
     }
-    let prefix = format!("{}/", pack::FOLDER);
+    let prefix = format!("{}/", PACKS);
     if !wanted.iter().any(|file| file.starts_with(&prefix)) {
         return Ok(());
     }
     for name in matching(&folder.packs, &prefix, &wanted)? {
         if is_useless_pack(folder, &name)? {
-            let moved = folder.packs.set_aside(&name, quarantine::FOLDER);
+            let moved = folder.packs.set_aside(&name, QUARANTINE);
             passing(moved.map(drop), "setting a pack aside")?;
         }
     }
@@ -80,10 +80,10 @@ fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
             .iter()
             .any(|finding| finding.file.as_ref() == Some(&shown) && !finding.kind.is_anothers()));
     }
-    if name == pack::FOLDER.as_bytes() {
+    if name == PACKS.as_bytes() {
         // It may be the folder of packs again.
         let found = folder.list()?.strange;
-        return Ok(found.iter().any(|finding| finding.file.as_deref() == Some(pack::FOLDER)));
+        return Ok(found.iter().any(|finding| finding.file.as_deref() == Some(PACKS)));
     }
     let Some(record) = str::from_utf8(name).ok().and_then(|name| name.parse().ok()) else {
         return Ok(true);

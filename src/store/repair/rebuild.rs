@@ -6,13 +6,13 @@ use std::ops::Range;
 use crate::blob::{Fill, Streamed};
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, Opened};
+use crate::store::layout::QUARANTINE;
 use crate::store::name::RecordName;
 use crate::store::pack::audit::Audit;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::merge::find;
 use crate::store::pack::{Line, OpenedPack, Pack, PackName, publish};
 use crate::store::packer::mend::make_durable;
-use crate::store::quarantine;
 
 /// Where a line lies in its pack.
 type Span = Range<u64>;
@@ -188,7 +188,7 @@ fn bytes(pack: &Pack, span: &Span) -> Result<Vec<u8>> {
 
 /// Keeps lines that do not open in a file beside the pack.
 fn keep(folder: &Folder, pack: &Pack, rest: &[Span]) -> Result<()> {
-    let aside = folder.packs.folder(quarantine::FOLDER);
+    let aside = folder.packs.folder(QUARANTINE);
     for number in 1..1000 {
         let fill: &mut Fill<'_> = &mut |sink| {
             rest.iter().try_for_each(|span| pack.copy(span.clone(), sink))?;

@@ -10,15 +10,12 @@ use crate::store::erased::Erased;
 use crate::store::finding::{Finding, FindingKind};
 use crate::store::folder::{Folder, unreadable};
 use crate::store::imports;
+use crate::store::layout::{QUARANTINE, SNAPSHOTS};
 use crate::store::pen::Pen;
 use crate::store::profile::Profile;
-use crate::store::quarantine;
 use crate::store::record::object;
 use crate::store::snapshot::{Snapshot, is_id};
 use crate::store::tail::Tail;
-
-/// The folder of a conversation's snapshots.
-pub(crate) const FOLDER: &str = "snapshots";
 
 /// A snapshot by its id; `None` where there is none.
 pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Option<Snapshot>> {
@@ -188,7 +185,7 @@ pub(crate) fn accept(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
 /// Whether a file is no snapshot that anybody could read.
 pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
     let Some(id) = str::from_utf8(name).ok().filter(|id| is_id(id)) else {
-        return Ok(name != quarantine::FOLDER.as_bytes());
+        return Ok(name != QUARANTINE.as_bytes());
     };
     Ok(match open(folder, id, 0)? {
         Ok(_) => false,
@@ -238,7 +235,7 @@ fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
                 names.unlisted.push(id.to_owned());
             }
         }
-        (Ok(quarantine::FOLDER), EntryKind::Folder) => {}
+        (Ok(QUARANTINE), EntryKind::Folder) => {}
         _ if name.starts_with(TEMPORARY.as_bytes()) => {
             names.strange.push(FindingKind::Leftover.in_file(place_bytes(name)));
         }
@@ -250,11 +247,11 @@ fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
 
 /// Where a snapshot lies within the conversation's folder.
 pub(crate) fn place(id: &str) -> String {
-    format!("{FOLDER}/{id}")
+    format!("{SNAPSHOTS}/{id}")
 }
 
 fn place_bytes(name: &[u8]) -> Vec<u8> {
-    [FOLDER.as_bytes(), b"/", name].concat()
+    [SNAPSHOTS.as_bytes(), b"/", name].concat()
 }
 
 pub(crate) fn seal<'a>(scope: &'a [&'a str], id: &'a str) -> Place<'a> {
@@ -307,7 +304,7 @@ fn refusal(folder: &Folder, finding: &Finding) -> Error {
         place: folder
             .blobs
             .path()
-            .join(finding.file.as_deref().unwrap_or(FOLDER))
+            .join(finding.file.as_deref().unwrap_or(SNAPSHOTS))
             .display()
             .to_string(),
         reason: match finding.kind {

@@ -5,13 +5,13 @@ use std::path::Path;
 use crate::blob::{Blobs, fs::FsBlobs};
 use crate::crypto::Derivation;
 use crate::error::Result;
-use crate::store::vault::NAME;
+use crate::store::layout::VAULT;
 use crate::store::vault::entry::{Entry, copy_bytes};
 
 impl Entry {
     /// The name of its copy.
     pub(crate) fn copy_name(&self) -> String {
-        format!("{NAME}.{}", self.kid)
+        format!("{VAULT}.{}", self.kid)
     }
 
     pub(crate) fn is_of_passphrase(&self) -> bool {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::blob::Blobs;
 use crate::crypto::{Cost, Derivation, EncryptionKey, KeyBytes, Salt, SealingKey, random};
 use crate::error::{Error, Result};
+use crate::store::layout::VAULT;
 use crate::store::record::object;
-use crate::store::vault::NAME;
 
 /// More than any change of keys leaves.
 pub(crate) const MOST: usize = 8;
@@ -259,6 +259,6 @@ pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<KeyList> {
 
 /// The keys of a root's vault; `None` where there is none.
 pub(crate) fn read(root: &dyn Blobs) -> Result<Option<KeyList>> {
-    let bytes = root.read(NAME)?;
-    bytes.map(|bytes| parse(&bytes, &root.path().join(NAME))).transpose()
+    let bytes = root.read(VAULT)?;
+    bytes.map(|bytes| parse(&bytes, &root.path().join(VAULT))).transpose()
 }

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use crate::blob::Blobs;
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
-use crate::store::vault::{NAME, Vault};
+use crate::store::layout::VAULT;
+use crate::store::vault::Vault;
 
 /// Each vault that was seen. Those before the newest stay, for who is still using their keys; there are as many as
 /// changes of keys since the program started.
@@ -86,7 +87,7 @@ impl HeldVault {
         let Some(seen) = self.newest() else {
             return self.get(root);
         };
-        if let Some(bytes) = root.peek(NAME)?.filter(|bytes| *bytes != seen.vault.bytes) {
+        if let Some(bytes) = root.peek(VAULT)?.filter(|bytes| *bytes != seen.vault.bytes) {
             let vault = self.open(|keys| Vault::parse(bytes.clone(), root, keys));
             let vault = vault.map_err(|error| match error {
                 Error::WrongKey { place, .. } => Error::KeyChanged { place },

@@ -9,11 +9,9 @@ use crate::error::{Error, Result};
 use crate::scope::{Scope, ScopeKind};
 use crate::store::catalog;
 use crate::store::gone::{self, Gone};
+use crate::store::layout::REMOVED;
 use crate::store::packer::Packer;
 use crate::store::tail::Tail;
-
-/// Where a conversation's folder is moved first, so that it is gone at once or not at all.
-pub(crate) const FOLDER: &str = ".gone";
 
 impl Writer {
     /// Takes the conversation away, unless something was stored after the number `seen`, or the settings have another
@@ -33,7 +31,7 @@ impl Writer {
         let outcome = self.locked(|pen, tail, _| {
             if tail.last_seq == seen && tail.profile.rev == rev {
                 catalog::leave(pen, tail, &limits)?;
-                removed = parent.set_aside(name.as_bytes(), FOLDER)?;
+                removed = parent.set_aside(name.as_bytes(), REMOVED)?;
             }
             Ok(())
         });
@@ -109,9 +107,9 @@ fn purge_below(folder: &dyn Blobs, levels: usize) -> Result<()> {
 }
 
 fn purge(parent: &dyn Blobs) -> Result<()> {
-    let gone = parent.folder(FOLDER);
+    let gone = parent.folder(REMOVED);
     empty(&*gone)?;
-    parent.remove_folder(FOLDER)
+    parent.remove_folder(REMOVED)
 }
 
 fn empty(folder: &dyn Blobs) -> Result<()> {
