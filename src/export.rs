@@ -18,9 +18,10 @@ pub use elara::export_for_elara;
 
 use crate::blob::fs::new_file::NewFile;
 use crate::error::{Error, Result};
-use crate::store::backup::Part;
-use crate::store::file::{Stop, blocking};
-use crate::store::{FileConversationStore, Finding, Progress, Stats, stats};
+use crate::store::file_store::{Stop, blocking};
+use crate::store::read::dump::Part;
+use crate::store::read::stats;
+use crate::store::{FileConversationStore, Finding, Progress, Stats};
 use sealed::SealedWriter;
 
 /// The form of an export.

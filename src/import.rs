@@ -59,7 +59,7 @@ pub use snapshot::ForeignSnapshot;
 pub use sqlite::leftover_copies;
 
 use crate::message::ChatMessage;
-use crate::store::origin::Origin;
+use crate::store::record::import_digest::Origin;
 
 /// What was read of another system: one conversation, in order.
 #[derive(Debug)]

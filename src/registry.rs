@@ -23,9 +23,10 @@ use crate::clock::Clock;
 use crate::error::{Error, PersonaFailure, Result};
 use crate::persona::{Character, check_name};
 use crate::scope::{BACKUPS, Scope};
-use crate::store::file::blocking;
-use crate::store::scopes::heads;
-use crate::store::{ConversationStore, FileConversationStore, Profile, StoreOptions, scopes};
+use crate::store::file_store::blocking;
+use crate::store::folder::scopes::heads;
+use crate::store::scopes;
+use crate::store::{ConversationStore, FileConversationStore, Profile, StoreOptions};
 use seen::Seen;
 
 /// How many conversations are kept open.

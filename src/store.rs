@@ -1,88 +1,23 @@
 //! Conversations at rest: appended to, read from the end, forgotten on request.
 
+pub(crate) mod admin;
 pub(crate) mod artifact;
-pub(crate) mod backup;
-pub(crate) mod bulk;
-pub(crate) mod catalog;
-pub(crate) mod census;
-pub(crate) mod cleanup;
-pub(crate) mod compaction;
-pub(crate) mod desk;
-pub(crate) mod document;
-pub(crate) mod draft;
-pub(crate) mod erased;
-pub(crate) mod file;
-pub(crate) mod finding;
+pub(crate) mod check;
+pub(crate) mod commit;
+pub(crate) mod compact;
+pub(crate) mod delete;
+pub(crate) mod file_store;
 pub(crate) mod folder;
-pub(crate) mod forget;
-pub(crate) mod gone;
-pub(crate) mod head;
-pub(crate) mod imports;
-pub(crate) mod inventory;
-pub(crate) mod keys;
-pub(crate) mod layout;
-pub(crate) mod limits;
-pub(crate) mod lookup;
-pub(crate) mod moving;
-pub(crate) mod name;
-pub(crate) mod newest;
-pub(crate) mod opener;
-pub(crate) mod options;
-pub(crate) mod origin;
+pub(crate) mod keyring;
 pub(crate) mod pack;
-pub(crate) mod packer;
-pub(crate) mod pen;
-pub(crate) mod presets;
-pub(crate) mod profile;
-pub(crate) mod quarantine;
-pub(crate) mod reader;
+pub(crate) mod read;
 pub(crate) mod record;
-pub(crate) mod register;
-pub(crate) mod rekey;
-pub(crate) mod remedy;
 pub(crate) mod repair;
-pub(crate) mod retention;
-pub(crate) mod scopes;
+pub(crate) mod settings;
 pub(crate) mod snapshot;
-pub(crate) mod standing;
-pub(crate) mod stats;
-pub(crate) mod tail;
-pub(crate) mod vault;
-pub(crate) mod verify;
-pub(crate) mod writer;
-
 #[cfg(test)]
-mod batches;
-#[cfg(test)]
-mod beside;
-#[cfg(test)]
-mod binding;
-#[cfg(test)]
-mod cabinets;
-#[cfg(test)]
-mod cataloguing;
-#[cfg(test)]
-mod contract;
-#[cfg(test)]
-mod crashes;
-#[cfg(test)]
-mod faults;
-#[cfg(test)]
-mod glances;
-#[cfg(test)]
-mod importing;
-#[cfg(test)]
-mod interleaving;
-#[cfg(test)]
-mod packing;
-#[cfg(test)]
-mod power;
-#[cfg(test)]
-mod rekeying;
-#[cfg(test)]
-mod rollback;
-#[cfg(test)]
-mod setbacks;
+mod tests;
+pub(crate) mod write;
 
 use std::io::Read;
 use std::ops::{Range, RangeInclusive};
@@ -92,41 +27,43 @@ use async_trait::async_trait;
 use jiff::{Timestamp, Zoned};
 use zeroize::Zeroizing;
 
+pub use admin::catalog_baseline::StoreInventory;
+pub use admin::move_store::{MovedStore, move_store};
+pub use admin::rekey::{Rekey, Rekeyed};
 pub use artifact::contents::ArtifactContents;
 pub use artifact::lines::ArtifactLines;
-pub use artifact::references::ArtifactReferences;
-pub use artifact::{AddedArtifact, Artifact, ArtifactKind, NewArtifact, artifact_references};
-pub use catalog::inventory::StoreInventory;
-pub use cleanup::Cleaned;
-pub use compaction::Compaction;
-pub use document::Document;
-pub(crate) use file::blocking;
-pub use file::{FileConversationStore, Packed};
-pub use finding::{Finding, FindingKind};
-pub use forget::{ForgetPlan, Forgotten};
-pub use inventory::Inventory;
-pub use keys::{StoreKey, keep_salt, store_keys};
-pub use limits::{Concerned, HiddenMessages, LimitsEffect};
-pub use lookup::find_artifact;
-pub use moving::{MovedStore, move_store};
-pub use options::StoreOptions;
-pub use profile::{Cleared, Profile, ProfileChange, Spent};
-pub use record::StoredMessage;
-pub use rekey::{Rekey, Rekeyed};
-pub use remedy::{Mending, Remedy};
+pub use check::baseline::Inventory;
+pub use check::repair_kind::{Mending, Remedy};
+pub use check::verify::{Progress, Report};
+pub use delete::cleanup::Cleaned;
+pub use delete::forget::{ForgetPlan, Forgotten};
+pub use delete::limits::{Concerned, HiddenMessages, LimitsEffect};
+pub use file_store::artifact_references::ArtifactReferences;
+pub(crate) use file_store::blocking;
+pub use file_store::options::StoreOptions;
+pub use file_store::{FileConversationStore, Packed};
+pub use folder::document::Document;
+pub use folder::scopes::scopes;
+pub use keyring::ids::{StoreKey, keep_salt, store_keys};
+pub use keyring::{make_vault, store_exists};
+pub use read::stats::Stats;
+pub use record::artifact::{
+    AddedArtifact, Artifact, ArtifactKind, NewArtifact, artifact_references,
+};
+pub use record::encoding::StoredMessage;
+pub use record::finding::{Finding, FindingKind};
+pub use record::id_prefix::find_artifact;
+pub use record::retention::Retention;
+pub use record::snapshot::{SavedMessage, Snapshot};
 pub use repair::{RepairOptions, Repaired};
-pub use retention::Retention;
-pub use scopes::scopes;
-pub use snapshot::copies::RestoreThreads;
-pub use snapshot::{SavedMessage, Snapshot};
-pub use stats::Stats;
-pub use vault::{make_vault, store_exists};
-pub use verify::{Progress, Report};
+pub use settings::profile::{Cleared, Profile, ProfileChange, Spent};
+pub use settings::summary::Compaction;
+pub use snapshot::restore::RestoreThreads;
 
 use crate::error::Result;
 use crate::message::ChatMessage;
 use crate::scope::Scope;
-use crate::store::erased::Erased;
+use crate::store::record::seq_set::Erased;
 
 /// One scope's messages, in the order (time, number).
 #[async_trait]

@@ -13,8 +13,9 @@ use crate::blob::{Blobs, fs::FsBlobs};
 use crate::crypto::{ForeignKey, PLACEHOLDER_KEY};
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
-use crate::store::backup::{self, Body, Record};
-use crate::store::file::blocking;
+use crate::store::file_store::blocking;
+use crate::store::read::dump;
+use crate::store::read::dump::{Body, Record};
 use crate::store::{FileConversationStore, Progress};
 
 /// The highest counter: beyond it, Elara would sort its names otherwise than it means them.
@@ -72,7 +73,7 @@ fn write(
     let total = usize::try_from(stats.message_count).unwrap_or(usize::MAX);
     let tail = reader.load(0)?;
     let mut done = Exported { conversations: 1, ..Exported::default() };
-    done.skipped = backup::read(reader, &tail, range.part(), &mut |Record { body, .. }| {
+    done.skipped = dump::read(reader, &tail, range.part(), &mut |Record { body, .. }| {
         let Body::Message(message) = body else { return Ok(()) };
         let is_wordless_call = message.content.is_empty() && !message.tool_calls.is_empty();
         if message.role == ChatRole::Tool || is_wordless_call {

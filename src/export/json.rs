@@ -13,13 +13,15 @@ use zeroize::Zeroizing;
 use super::{Exported, unwritten};
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::store::artifact::cabinet;
-use crate::store::backup::{self, Body, Part, Record};
-use crate::store::document::{self, Document};
-use crate::store::erased::Erased;
-use crate::store::reader::Reader;
-use crate::store::snapshot::shelf;
-use crate::store::tail::Tail;
+use crate::store::artifact::artifact_files;
+use crate::store::folder::document;
+use crate::store::folder::document::Document;
+use crate::store::read::dump;
+use crate::store::read::dump::{Body, Part, Record};
+use crate::store::read::reader::Reader;
+use crate::store::read::tail::Tail;
+use crate::store::record::seq_set::Erased;
+use crate::store::snapshot::snapshot_files;
 use crate::store::{Profile, Progress};
 
 /// The bytes of an artifact in one piece.
@@ -77,7 +79,7 @@ pub(super) fn conversation(
     let mut done = Exported::default();
     let total = usize::try_from(tail.last_seq.saturating_sub(tail.vacant().count())).unwrap_or(0);
     let mut list = List::begin(to, "records")?;
-    done.skipped = backup::read(reader, &tail, part, &mut |Record { name, body }| {
+    done.skipped = dump::read(reader, &tail, part, &mut |Record { name, body }| {
         let name = name.stem();
         match &body {
             Body::Message(message) => {
@@ -94,7 +96,7 @@ pub(super) fn conversation(
     })?;
     list.end()?;
     if part == Part::ALL {
-        let (mut snapshots, mut wrong) = shelf::list(folder, &tail.profile)?;
+        let (mut snapshots, mut wrong) = snapshot_files::list(folder, &tail.profile)?;
         done.skipped.append(&mut wrong);
         done.snapshots = snapshots.len();
         snapshots.sort_by(|a, b| a.id.cmp(&b.id));
@@ -136,13 +138,13 @@ fn head(reader: &Reader, tail: &Tail, part: Part) -> Result<Zeroizing<Vec<u8>>> 
 }
 
 fn artifacts(reader: &Reader, tail: &Tail, to: &mut dyn Write, done: &mut Exported) -> Result<()> {
-    let (mut artifacts, mut wrong) = cabinet::list(&reader.folder, &tail.profile)?;
+    let (mut artifacts, mut wrong) = artifact_files::list(&reader.folder, &tail.profile)?;
     done.skipped.append(&mut wrong);
     artifacts.sort_by(|a, b| a.id.cmp(&b.id));
     let mut list = List::begin(to, "artifacts")?;
     for artifact in artifacts {
         let Some(mut contents) =
-            cabinet::read_contents(&reader.folder, &tail.profile, &artifact.id)?
+            artifact_files::read_contents(&reader.folder, &tail.profile, &artifact.id)?
         else {
             continue;
         };

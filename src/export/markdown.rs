@@ -5,10 +5,12 @@ use std::io::Write;
 use super::{Exported, unwritten};
 use crate::error::Result;
 use crate::message::ChatMessage;
-use crate::store::artifact::cabinet;
-use crate::store::backup::{self, Body, Part, Record};
-use crate::store::reader::Reader;
-use crate::store::{Artifact, Progress, stats};
+use crate::store::artifact::artifact_files;
+use crate::store::read::dump;
+use crate::store::read::dump::{Body, Part, Record};
+use crate::store::read::reader::Reader;
+use crate::store::read::stats;
+use crate::store::{Artifact, Progress};
 
 /// Writes one conversation.
 pub(super) fn conversation(
@@ -18,7 +20,7 @@ pub(super) fn conversation(
     progress: &dyn Fn(Progress),
 ) -> Result<Exported> {
     let tail = reader.load(0)?;
-    let (artifacts, wrong) = cabinet::list(&reader.folder, &tail.profile)?;
+    let (artifacts, wrong) = artifact_files::list(&reader.folder, &tail.profile)?;
     let mut done = Exported::default();
     let stats = stats::stats(reader)?;
     let scope = reader.folder.scope.to_string();
@@ -39,7 +41,7 @@ pub(super) fn conversation(
     }
     put("\n## Messages\n".to_owned())?;
     let total = usize::try_from(stats.message_count).unwrap_or(usize::MAX);
-    done.skipped = backup::read(reader, &tail, part, &mut |Record { body, .. }| {
+    done.skipped = dump::read(reader, &tail, part, &mut |Record { body, .. }| {
         if let Body::Message(message) = body {
             put(in_words(&message))?;
             done.messages += 1;

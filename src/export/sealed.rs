@@ -9,7 +9,7 @@ use crate::crypto::{Kind, Place, StreamSealer};
 use crate::error::{Error, Result};
 use crate::export::unwritten;
 use crate::store::folder::Folder;
-use crate::store::vault::entry;
+use crate::store::keyring::line;
 
 /// The place that a backup is sealed for.
 pub(crate) const PLACE: Place<'static> =
@@ -23,7 +23,7 @@ pub(super) struct SealedWriter {
 
 impl SealedWriter {
     pub(super) fn create(path: &Path, folder: &Folder) -> Result<Self> {
-        let entries = entry::read(&*folder.root)?.map(|list| list.entries).unwrap_or_default();
+        let entries = line::read(&*folder.root)?.map(|list| list.entries).unwrap_or_default();
         let writing = entries.first().ok_or(Error::NoKey)?;
         let key = folder.writing_key()?;
         if key.id() != writing.kid {
@@ -33,7 +33,7 @@ impl SealedWriter {
             });
         }
         let mut file = NewFile::create(path)?;
-        let line = entry::copy_bytes(writing)?;
+        let line = line::copy_bytes(writing)?;
         file.write_all(&line).map_err(unwritten)?;
         Ok(Self { sealer: StreamSealer::new(key, &PLACE)?, file })
     }

@@ -10,7 +10,7 @@ use crate::blob::{Blobs, SourceReader};
 use crate::crypto::fingerprint;
 use crate::error::{Error, Result};
 use crate::import::{Refusal, RefusalReason};
-use crate::store::file::blocking;
+use crate::store::file_store::blocking;
 use crate::store::{ArtifactKind, ConversationStore, FileConversationStore, NewArtifact, Profile};
 
 /// How many bytes are read at once.

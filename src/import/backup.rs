@@ -19,8 +19,8 @@ use crate::export::sealed::PLACE;
 use crate::import::{ConversationReport, given};
 use crate::scope::Scope;
 use crate::store::artifact::contents::Text;
-use crate::store::file::Stop;
-use crate::store::vault::entry;
+use crate::store::file_store::Stop;
+use crate::store::keyring::line;
 use crate::store::{FileConversationStore, Progress};
 use receive::Receiver;
 
@@ -114,7 +114,7 @@ impl Backup {
         }
         let end = line.iter().position(|byte| *byte == b'\n').map_or(line.len(), |end| end + 1);
         line.truncate(end);
-        let entries = entry::parse(&line, &self.path)?.entries;
+        let entries = line::parse(&line, &self.path)?.entries;
         let [entry] = entries.as_slice() else {
             return Err(wrong("it is no sealed export"));
         };

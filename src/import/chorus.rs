@@ -24,7 +24,7 @@ use crate::import::{
 };
 use crate::scope::Scope;
 use crate::store::Progress;
-use crate::store::file::blocking;
+use crate::store::file_store::blocking;
 
 /// How reports and records name the system.
 const SYSTEM: &str = "chorus";

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::error::Result;
 use crate::import::ForeignMessage;
 use crate::import::known::STRETCH;
-use crate::store::origin::Origin;
+use crate::store::record::import_digest::Origin;
 use crate::store::{ConversationStore, FileConversationStore, StoredMessage};
 
 /// Messages of an import that are to be no context.

@@ -13,7 +13,7 @@ use crate::import::{
     Refusal,
 };
 use crate::scope::Scope;
-use crate::store::file::blocking;
+use crate::store::file_store::blocking;
 use crate::store::{ConversationStore, FileConversationStore, Progress, Retention};
 
 /// Snapshots of which nothing is left that could be saved.

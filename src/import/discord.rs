@@ -14,7 +14,7 @@ use self::tree::Entry;
 use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::error::{Error, Result};
 use crate::import::{ForeignConversation, ForeignConversations, Refusal, RefusalReason};
-use crate::store::file::blocking;
+use crate::store::file_store::blocking;
 use crate::store::{Progress, Retention};
 
 /// How reports and records name the system.

@@ -12,7 +12,7 @@ use crate::crypto::{ForeignKey, PLACEHOLDER_KEY};
 use crate::error::{Error, Result};
 use crate::import::{Foreign, ForeignMessage, Refusal, RefusalReason};
 use crate::store::Progress;
-use crate::store::file::blocking;
+use crate::store::file_store::blocking;
 
 /// How reports and records name the system.
 const SYSTEM: &str = "elara";

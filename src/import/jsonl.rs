@@ -15,7 +15,7 @@ use crate::import::lines::Lines;
 use crate::import::twins::Twins;
 use crate::import::{Foreign, ForeignMessage, Refusal, RefusalReason, given};
 use crate::store::Progress;
-use crate::store::file::blocking;
+use crate::store::file_store::blocking;
 
 /// How reports and records name the system.
 const SYSTEM: &str = "jsonl";

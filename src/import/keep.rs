@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::error::{Error, Result};
 use crate::import::known::Known;
 use crate::import::{Foreign, ForeignMessage, ImportReport, Refusal, RefusalReason};
-use crate::store::draft::Arrival;
+use crate::store::record::validation::Arrival;
 use crate::store::{FileConversationStore, Progress};
 
 /// How many messages are handed to the store at a time: those of one pack.

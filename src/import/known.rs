@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::error::Result;
-use crate::store::origin::Origin;
-use crate::store::{ConversationStore, Document, FileConversationStore, Finding, imports};
+use crate::store::commit::import_tombstones;
+use crate::store::record::import_digest::Origin;
+use crate::store::{ConversationStore, Document, FileConversationStore, Finding};
 
 /// How many numbers are read at a time.
 pub(super) const STRETCH: u64 = 16_384;
@@ -40,7 +41,7 @@ impl Known {
         let profile = store.profile().await?;
         let bytes = store.read_document(Document::Imports).await?;
         let bytes = bytes.as_ref().map(|bytes| bytes.as_slice());
-        self.forgotten = imports::current(&store.reader().folder, &profile, bytes)?;
+        self.forgotten = import_tombstones::current(&store.reader().folder, &profile, bytes)?;
         Ok(())
     }
 

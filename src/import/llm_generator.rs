@@ -21,7 +21,7 @@ use crate::import::twins::Twins;
 use crate::import::{ForeignConversation, ForeignConversations, Refusal};
 use crate::scope::Scope;
 use crate::store::Progress;
-use crate::store::file::blocking;
+use crate::store::file_store::blocking;
 
 /// How reports and records name the system.
 const SYSTEM: &str = "mcp-llm-generator";

@@ -16,7 +16,7 @@ use crate::import::level::Level;
 use crate::import::{ForeignConversations, Refusal, RefusalReason};
 use crate::scope::Scope;
 use crate::store::Progress;
-use crate::store::file::blocking;
+use crate::store::file_store::blocking;
 
 /// How reports and records name the system.
 const SYSTEM: &str = "mimir";

@@ -18,7 +18,7 @@ use crate::import::RefusalReason::{self, Corrupt, NotPlain};
 use crate::import::{ForeignConversation, ForeignConversations, Refusal, json};
 use crate::scope::Scope;
 use crate::store::Progress;
-use crate::store::file::blocking;
+use crate::store::file_store::blocking;
 
 /// How reports and records name the system.
 const SYSTEM: &str = "openai";

@@ -6,7 +6,8 @@ use crate::error::{Error, Result};
 use crate::import::{Refusal, RefusalReason};
 use crate::persona::{self, MOST_PRESETS, Preset};
 use crate::scope::Scope;
-use crate::store::{ConversationStore, FileConversationStore, Profile, presets};
+use crate::store::settings::presets;
+use crate::store::{ConversationStore, FileConversationStore, Profile};
 
 /// A template for a personality as another system has it.
 #[derive(Debug)]

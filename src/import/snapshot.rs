@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::import::known::{Known, STRETCH};
 use crate::import::{Refusal, RefusalReason};
-use crate::store::origin::Origin;
+use crate::store::record::import_digest::Origin;
 use crate::store::{
     ConversationStore, FileConversationStore, SavedMessage, Snapshot, StoredMessage,
 };

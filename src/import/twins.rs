@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::import::{ForeignMessage, RefusalReason};
 use crate::message::ChatMessage;
-use crate::store::origin::Origin;
+use crate::store::record::import_digest::Origin;
 
 /// Counts messages that are the same in everything, so that each of them is one.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use crate::blob::{Blobs, EntryKind};
 use crate::error::{PersonaFailure, Result};
 use crate::export::{ExportRange, Exporter};
 use crate::scope::Scope;
-use crate::store::file::blocking;
+use crate::store::file_store::blocking;
 use crate::store::{FileConversationStore, FindingKind};
 
 /// How backups' names end.

@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::persona::Character;
-use crate::store::standing::Standing;
+use crate::store::read::state::Standing;
 
 /// How long before a context expires it is warned of: 24 hours.
 const WARNING: SignedDuration = SignedDuration::from_hours(24);

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use super::{PersonaRegistry, PresetChange, id};
 use crate::error::{PersonaFailure, Result};
 use crate::persona::{self, MOST_PRESETS, Preset};
-use crate::store::{ConversationStore, FileConversationStore, Profile, presets};
+use crate::store::settings::presets;
+use crate::store::{ConversationStore, FileConversationStore, Profile};
 
 impl PersonaRegistry {
     async fn settings(&self) -> Result<(FileConversationStore, Arc<Profile>)> {

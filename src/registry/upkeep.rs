@@ -9,8 +9,8 @@ use super::PersonaRegistry;
 use crate::blob::fs::FsBlobs;
 use crate::error::{Error, PersonaFailure, Result};
 use crate::scope::Scope;
-use crate::store::file::blocking;
-use crate::store::writer::removal::purge_all;
+use crate::store::file_store::blocking;
+use crate::store::write::removal::purge_all;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 
 /// What upkeep came to.

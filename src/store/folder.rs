@@ -1,6 +1,10 @@
 //! One conversation's sealed files: listing, opening and sealing them. Remembers only the vault.
 
-mod listing;
+pub(crate) mod decoder;
+pub(crate) mod document;
+pub(crate) mod listing;
+pub(crate) mod quarantine;
+pub(crate) mod scopes;
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -14,16 +18,16 @@ use crate::blob::{Blobs, EntryKind, LOCK};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, Scratch, SealingKey};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
-use crate::store::erased::Erased;
-use crate::store::finding::{Finding, FindingKind};
-use crate::store::head::Head;
-use crate::store::layout::{ARTIFACTS, HEAD, PACKS, SNAPSHOTS, VAULT};
-use crate::store::name::RecordName;
+use crate::store::keyring::cache::HeldVault;
+use crate::store::keyring::{Found, Vault, holds_records};
 use crate::store::pack::PackName;
-use crate::store::record::StoredMessage;
-use crate::store::retention::Retention;
-use crate::store::vault::held::HeldVault;
-use crate::store::vault::{Found, Vault, holds_records};
+use crate::store::record::encoding::StoredMessage;
+use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::head::Head;
+use crate::store::record::layout::{ARTIFACTS, HEAD, PACKS, SNAPSHOTS, VAULT};
+use crate::store::record::name::RecordName;
+use crate::store::record::retention::Retention;
+use crate::store::record::seq_set::Erased;
 
 /// How long a reading waits for a writer to finish what looks half done.
 const SETTLING: Duration = Duration::from_secs(1);

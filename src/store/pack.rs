@@ -1,12 +1,11 @@
 //! A pack: many records in one file, so that a folder stays small however long a conversation grows.
 
-pub(crate) mod audit;
-pub(crate) mod crew;
+pub(crate) mod check;
+pub(crate) mod chunk;
 pub(crate) mod lines;
 pub(crate) mod merge;
-pub(crate) mod pieces;
-pub(crate) mod reseal;
-pub(crate) mod weed;
+pub(crate) mod parallel;
+pub(crate) mod purge;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,10 +15,10 @@ use std::str::FromStr;
 
 use crate::blob::{Fill, READ_LIMIT, Sink, Source, Streamed};
 use crate::error::{Error, Result};
-use crate::store::finding::FindingKind;
 use crate::store::folder::{Folder, unreadable};
-use crate::store::layout::PACKS;
-use crate::store::name::RecordName;
+use crate::store::record::finding::FindingKind;
+use crate::store::record::layout::PACKS;
+use crate::store::record::name::RecordName;
 
 /// What is wrong with a pack that lies.
 pub(crate) const INCOMPLETE: &str = "it does not hold exactly the records that its name says";
@@ -158,8 +157,8 @@ pub(crate) enum OpenedPack {
 #[derive(Debug)]
 pub(crate) struct Pack {
     pub(crate) name: PackName,
-    source: Box<dyn Source>,
-    path: PathBuf,
+    pub(crate) source: Box<dyn Source>,
+    pub(crate) path: PathBuf,
 }
 
 impl Pack {
@@ -182,7 +181,7 @@ impl Pack {
         self.source.size()
     }
 
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
+    pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
         self.source
             .read_at(offset, into)
             .map_err(|error| Error::io("read the pack", &self.path, error))
@@ -214,7 +213,7 @@ pub(crate) struct Line {
     pub(crate) name: Option<RecordName>,
     /// With the line's end; empty where it is too long to be a record's.
     pub(crate) bytes: Vec<u8>,
-    tab: usize,
+    pub(crate) tab: usize,
 }
 
 impl Line {

@@ -1,26 +1,26 @@
 //! Mending a conversation. Nothing is deleted but what is durable elsewhere to the byte, was forgotten, or was never
 //! finished; so a repair that is killed at any point leaves nothing worse than two copies, and is run again.
 
-pub(crate) mod adopt;
-pub(crate) mod aside;
-pub(crate) mod place;
+pub(crate) mod keyring;
 pub(crate) mod rebuild;
+pub(crate) mod relocate;
+pub(crate) mod set_aside;
 
 use std::collections::BTreeSet;
 
 use crate::crypto::Place;
 use crate::error::{Error, Result};
-use crate::store::artifact::cabinet;
-use crate::store::finding::FindingKind;
+use crate::store::artifact::artifact_files;
+use crate::store::check::repair_kind::{Mending, Remedy, pack_of};
+use crate::store::check::verify::Report;
+use crate::store::commit::committer::Pen;
+use crate::store::delete::forget::{Forgotten, remove_packed};
 use crate::store::folder::{Folder, HeadState};
-use crate::store::forget::{Forgotten, remove_packed};
-use crate::store::layout::{HEAD, QUARANTINE};
-use crate::store::pen::Pen;
-use crate::store::presets;
-use crate::store::remedy::{Mending, Remedy, pack_of};
-use crate::store::snapshot::shelf;
-use crate::store::tail::Tail;
-use crate::store::verify::Report;
+use crate::store::read::tail::Tail;
+use crate::store::record::finding::FindingKind;
+use crate::store::record::layout::{HEAD, QUARANTINE};
+use crate::store::settings::presets;
+use crate::store::snapshot::snapshot_files;
 
 /// How far a repair goes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(crate) fn mend(
     let folder = pen.folder;
     let mut left = Vec::new();
     for mending in plan.iter_mut().filter(|mending| mending.remedy == Remedy::PutBack) {
-        if let Some(done) = place::put_back(folder, tail, &mending.finding)? {
+        if let Some(done) = relocate::put_back(folder, tail, &mending.finding)? {
             left.extend(mending.finding.file.clone());
             mending.remedy = done;
         } else if options.quarantine {
@@ -88,15 +88,15 @@ pub(crate) fn mend(
         let mut packs = folder.list()?.packs;
         packs.retain(|pack| tail.erased.meets(&pack.seqs()));
         remove_packed(folder, &packs, &tail.erased, &mut Forgotten::default())?;
-        shelf::sweep(pen, tail)?;
-        cabinet::sweep(pen, tail)?;
+        snapshot_files::sweep(pen, tail)?;
+        artifact_files::sweep(pen, tail)?;
     }
-    aside::set_aside(folder, of(Remedy::SetAside).map(|mending| &mending.finding))?;
+    set_aside::set_aside(folder, of(Remedy::SetAside).map(|mending| &mending.finding))?;
 
     *tail = Tail::load_alone(folder, 0, None)?;
     renew_head(pen, tail, of(Remedy::RenewHead).next().is_some())?;
     if of(Remedy::Accept).next().is_some() {
-        shelf::accept(pen, tail)?;
+        snapshot_files::accept(pen, tail)?;
         presets::accept(pen, tail)?;
     }
     Ok(())

@@ -9,7 +9,8 @@ use crate::context::rolling_window;
 use crate::conversation::Conversation;
 use crate::conversation::summary::writer::WritingTask;
 use crate::error::{Error, Result};
-use crate::store::{Profile, RestoreThreads, SavedMessage, Snapshot, StoredMessage, lookup};
+use crate::store::record::id_prefix;
+use crate::store::{Profile, RestoreThreads, SavedMessage, Snapshot, StoredMessage};
 
 const SNAPSHOT: WritingTask = WritingTask {
     system: "You write_summary conversations. Reply with two to four sentences and nothing else: what was talked about, \
@@ -137,9 +138,9 @@ impl Conversation {
 
 /// The only id that begins so.
 fn meant<'a>(id: &str, profile: &'a Profile) -> Result<&'a str> {
-    lookup::only(id, profile.snapshots()).ok_or_else(|| no_such(id, profile))
+    id_prefix::only(id, profile.snapshots()).ok_or_else(|| no_such(id, profile))
 }
 
 fn no_such(id: &str, profile: &Profile) -> Error {
-    Error::NoSuchSnapshot { nearest: lookup::nearest(id, profile.snapshots()) }
+    Error::NoSuchSnapshot { nearest: id_prefix::nearest(id, profile.snapshots()) }
 }

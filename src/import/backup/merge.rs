@@ -13,13 +13,14 @@ use crate::import::cleared::ClearedMessages;
 use crate::import::snapshot::{self, ForeignSnapshot};
 use crate::import::{Foreign, ForeignMessage, ImportReport, LeftOut, Refusal, RefusalReason};
 use crate::message::ChatMessage;
-use crate::store::backup::{Body, Record};
-use crate::store::erased::Erased;
-use crate::store::forget::{self, Unread};
-use crate::store::name::RecordName;
-use crate::store::origin::Origin;
-use crate::store::reader::Wanted;
-use crate::store::tail::Tail;
+use crate::store::delete::forget;
+use crate::store::delete::forget::Unread;
+use crate::store::read::dump::{Body, Record};
+use crate::store::read::reader::Wanted;
+use crate::store::read::tail::Tail;
+use crate::store::record::import_digest::Origin;
+use crate::store::record::name::RecordName;
+use crate::store::record::seq_set::Erased;
 use crate::store::{Cleared, FileConversationStore, Snapshot, StoredMessage};
 
 /// How many numbers are read at a time.

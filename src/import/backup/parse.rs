@@ -17,9 +17,9 @@ use zeroize::Zeroizing;
 use super::artifacts::Artifacts;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::store::backup::{Body, Record};
-use crate::store::erased::Erased;
-use crate::store::name::RecordName;
+use crate::store::read::dump::{Body, Record};
+use crate::store::record::name::RecordName;
+use crate::store::record::seq_set::Erased;
 use crate::store::{Artifact, Profile, Snapshot};
 
 /// What comes before a conversation's records.

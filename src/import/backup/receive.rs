@@ -13,13 +13,16 @@ use super::settings;
 use crate::error::{Error, Result};
 use crate::import::{ConversationReport, ImportReport, LeftOut};
 use crate::scope::Scope;
-use crate::store::artifact::{self, NewArtifact, add, cabinet, contents};
-use crate::store::backup::{Body, Record};
-use crate::store::imports::Forgotten;
-use crate::store::layout::QUARANTINE;
+use crate::store::artifact::{artifact_files, contents};
+use crate::store::commit::import_tombstones::Forgotten;
+use crate::store::read::dump::{Body, Record};
+use crate::store::record::artifact;
+use crate::store::record::artifact::NewArtifact;
+use crate::store::record::layout::QUARANTINE;
+use crate::store::record::snapshot;
+use crate::store::write::add_artifact;
 use crate::store::{
     Artifact, ConversationStore, Document, FileConversationStore, Profile, Progress, Snapshot,
-    snapshot,
 };
 
 /// The highest number and revision that an export may have: far beyond any conversation, and far from where counting
@@ -203,7 +206,7 @@ impl Elements for Receiver {
         }
         let new = NewArtifact::again(&artifact);
         let (reader, writer) = (current.store.reader(), current.store.writer());
-        let added = add::add(reader, writer, &new, content)?;
+        let added = add_artifact::add(reader, writer, &new, content)?;
         current.artifacts += usize::from(!added.was_there);
         Ok(())
     }
@@ -327,7 +330,9 @@ fn put_artifact_back(
 ) -> Result<bool> {
     let folder = &store.reader().folder;
     let profile = store.reader().settings()?;
-    if cabinet::read_contents(folder, &profile, &artifact.id).is_ok_and(|there| there.is_some()) {
+    if artifact_files::read_contents(folder, &profile, &artifact.id)
+        .is_ok_and(|there| there.is_some())
+    {
         return Ok(false);
     }
     // An interrupted import may have left contents that nothing is known of.
@@ -338,7 +343,7 @@ fn put_artifact_back(
     if !is_whole {
         // Who knows what it is: it may open under another key.
         folder.artifacts.set_aside(artifact.id.as_bytes(), QUARANTINE)?;
-        add::put_back(store.reader(), store.writer(), artifact, content)?;
+        add_artifact::put_back(store.reader(), store.writer(), artifact, content)?;
     }
     store.writer().blocking_lock().restore_artifact(artifact)?;
     Ok(true)

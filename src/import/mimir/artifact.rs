@@ -11,7 +11,7 @@ use crate::import::RefusalReason::{self, Corrupt};
 use crate::import::level::{Level, misnamed};
 use crate::import::notes::{self, Raw};
 use crate::import::{Foreign, ForeignArtifact, Refusal, json, time};
-use crate::store::artifact::MIMIR_ID;
+use crate::store::record::artifact::MIMIR_ID;
 use crate::store::{ArtifactKind, NewArtifact};
 
 /// How the names of contents end.

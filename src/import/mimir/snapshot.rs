@@ -14,8 +14,8 @@ use crate::import::RefusalReason::{self, Corrupt, Unstorable};
 use crate::import::level::{Level, misnamed};
 use crate::import::{Foreign, ForeignMessage, ForeignSnapshot, Refusal, json, time};
 use crate::store::Snapshot;
-use crate::store::origin::Origin;
-use crate::store::snapshot::uuid;
+use crate::store::record::import_digest::Origin;
+use crate::store::record::snapshot::uuid;
 
 const METADATA: &str = "metadata.json";
 const STATE: &str = "conversation-state.json";

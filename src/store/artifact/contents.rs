@@ -9,9 +9,9 @@ use zeroize::Zeroizing;
 use crate::blob::Source;
 use crate::crypto::{HEADER, Kind, Place, SEGMENT, StreamOpener, text_length};
 use crate::error::Result;
-use crate::store::artifact::Artifact;
-use crate::store::finding::FindingKind;
 use crate::store::folder::{Folder, unreadable};
+use crate::store::record::artifact::Artifact;
+use crate::store::record::finding::FindingKind;
 
 /// What reading an artifact says where its bytes are not those that were sealed.
 const CHANGED: &str = "an artifact's seal does not fit: it was changed or cut off";

@@ -9,9 +9,10 @@ use zeroize::Zeroizing;
 use crate::blob::{Sink, Streamed};
 use crate::crypto::{StreamSealer, random};
 use crate::error::{Error, Result};
-use crate::store::artifact::{Artifact, NewArtifact, contents, is_id};
+use crate::store::artifact::contents;
 use crate::store::folder::Folder;
-use crate::store::record::LONGEST_RECORD;
+use crate::store::record::artifact::{Artifact, NewArtifact, is_id};
+use crate::store::record::encoding::LONGEST_RECORD;
 /// How many bytes are read at once.
 const PIECE: usize = 1 << 16;
 

@@ -4,10 +4,10 @@ use super::{ATTEMPTS, Folder, Listing, Packs, no_file, restless};
 use crate::blob::{EntryKind, TEMPORARY};
 use crate::error::{Error, Result};
 use crate::scope::{BACKUPS, SCOPE_FOLDERS, Scope};
-use crate::store::document::Document;
-use crate::store::finding::FindingKind;
-use crate::store::layout::{CATALOG, PACKS, QUARANTINE};
+use crate::store::folder::document::Document;
 use crate::store::pack::PackName;
+use crate::store::record::finding::FindingKind;
+use crate::store::record::layout::{CATALOG, PACKS, QUARANTINE};
 
 /// Files that belong to a conversation but are neither records nor documents.
 const SIDECARS: [&[u8]; 5] = [b"vault", b"head", b"lock", b"artifacts", b"snapshots"];

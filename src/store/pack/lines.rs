@@ -4,8 +4,8 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::store::name::{NameTime, RecordName};
 use crate::store::pack::{LONGEST, Line, Pack};
+use crate::store::record::name::{NameTime, RecordName};
 
 /// How many bytes are read at once.
 const CHUNK: usize = if cfg!(fuzzing) { 64 } else { 1 << 16 };

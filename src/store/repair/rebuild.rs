@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use crate::blob::{Fill, Streamed};
 use crate::error::{Error, Result};
+use crate::store::compact::recover::make_durable;
 use crate::store::folder::{Folder, Opened};
-use crate::store::layout::QUARANTINE;
-use crate::store::name::RecordName;
-use crate::store::pack::audit::Audit;
+use crate::store::pack::check::Audit;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::merge::find;
 use crate::store::pack::{Line, OpenedPack, Pack, PackName, publish};
-use crate::store::packer::mend::make_durable;
+use crate::store::record::layout::QUARANTINE;
+use crate::store::record::name::RecordName;
 
 /// Where a line lies in its pack.
 type Span = Range<u64>;

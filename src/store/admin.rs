@@ -1,0 +1,6 @@
+//! Work on a whole store: changing keys, moving it, and its list of conversations.
+
+pub(crate) mod catalog_baseline;
+pub(crate) mod catalog_check;
+pub(crate) mod move_store;
+pub(crate) mod rekey;

@@ -1,0 +1,126 @@
+//! What all conversations of a root held at some time.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::blob::{Blobs, fs::FsBlobs};
+use crate::error::{Error, Result};
+use crate::scope::Scope;
+use crate::store::check::baseline;
+use crate::store::check::baseline::Inventory;
+use crate::store::file_store::blocking;
+use crate::store::file_store::options::StoreOptions;
+use crate::store::folder::scopes::{is_written, places};
+use crate::store::record::encoding::object;
+use crate::store::record::finding::{Finding, FindingKind};
+
+/// What all conversations of a store held, and which there were: an [`Inventory`] of each. What is said there of keeping
+/// it holds here too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreInventory {
+    v: u64,
+    conversations: Vec<Held>,
+}
+
+/// A conversation, and the number under which it was on the list of conversations, 0 where it was not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Held {
+    listed: u64,
+    inventory: Inventory,
+}
+
+impl StoreInventory {
+    /// Reads one as it was [written](Self::to_json); `place` names it in errors.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn from_json(json: &[u8], place: &str) -> Result<Self> {
+        let reason = "it is no inventory of all conversations";
+        let damaged = || Error::Damaged { place: place.into(), reason };
+        object::<Self>(json).filter(|inventory| inventory.v == 1).ok_or_else(damaged)
+    }
+
+    /// One line of JSON, the same for the same inventory.
+    ///
+    /// # Errors
+    /// None that is known of; JSON has a text for every inventory.
+    pub fn to_json(&self) -> Result<String> {
+        let unwritable =
+            |_| Error::InvalidMessage { reason: "the inventory cannot be written as JSON" };
+        Ok(serde_json::to_string(self).map_err(unwritable)? + "\n")
+    }
+}
+
+impl StoreOptions {
+    /// What all conversations below a folder hold now, and which there are. Reads every record.
+    ///
+    /// # Errors
+    /// Only what keeps the folder from being read.
+    pub async fn inventory(self, root: impl AsRef<Path>) -> Result<StoreInventory> {
+        let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
+        blocking(move || self.take_all(&root)).await
+    }
+
+    /// How the conversations fall short of what they held when the inventory was taken; the findings' files begin with
+    /// the conversations' folders. Reads every record.
+    ///
+    /// # Errors
+    /// Only what keeps the folder from being read.
+    pub async fn compare(
+        self,
+        root: impl AsRef<Path>,
+        earlier: StoreInventory,
+    ) -> Result<Vec<Finding>> {
+        let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
+        blocking(move || self.compare_all(&root, &earlier)).await
+    }
+
+    pub(crate) fn take_all(&self, root: &Arc<dyn Blobs>) -> Result<StoreInventory> {
+        let mut conversations = Vec::new();
+        for place in places(root, &mut Vec::new())? {
+            if is_written(&*place.blobs)? {
+                let listed = self.listed_as(root, &place)?;
+                let inventory = baseline::take(&self.reader_of(root, &place).folder, &|_| {})?;
+                conversations.push(Held { listed, inventory });
+            }
+        }
+        Ok(StoreInventory { v: 1, conversations })
+    }
+
+    pub(crate) fn compare_all(
+        &self,
+        root: &Arc<dyn Blobs>,
+        earlier: &StoreInventory,
+    ) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        let mut there = Vec::new();
+        for place in places(root, &mut Vec::new())? {
+            if is_written(&*place.blobs)? {
+                there.push(place);
+            }
+        }
+        let catalog = self.catalog(root);
+        let off_the_list = catalog.reader.load(0)?.erased;
+        for Held { listed, inventory } in &earlier.conversations {
+            let of = |scope: &Scope| scope.parts().iter().eq(inventory.scope.iter());
+            let Some(place) = there.iter().find(|place| of(&place.scope)) else {
+                // One that was removed since is on record.
+                if *listed == 0 || !off_the_list.contains(*listed) {
+                    findings.push(FindingKind::Vanished.in_file(inventory.scope.join("/")));
+                }
+                continue;
+            };
+            let reader = self.reader_of(root, place);
+            let below = place.below.trim_end_matches('/');
+            for mut finding in baseline::compare(&reader.folder, inventory, &|_| {})? {
+                finding.file = Some(if below.is_empty() { "default" } else { below }.to_owned());
+                findings.push(finding);
+            }
+        }
+        Ok(findings)
+    }
+}

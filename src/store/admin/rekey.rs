@@ -1,0 +1,291 @@
+//! Changing a store's key, while it goes on being used.
+//!
+//! The vault first names both keys, the new one as the one that writes; whoever writes looks at it under the lock of
+//! the conversation. Then every file is sealed anew, a few at a time under that lock. When nothing under the old key
+//! is left, the vault names the new one alone. Broken off anywhere, it goes on from there.
+
+pub(crate) mod artifact;
+pub(crate) mod conversation;
+pub(crate) mod pack;
+pub(crate) mod reseal;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::blob::{Blobs, fs::FsBlobs};
+use crate::crypto::EncryptionKey;
+use crate::error::{Error, Result};
+use crate::scope::Scope;
+use crate::store::check::verify::Progress;
+use crate::store::file_store::blocking;
+use crate::store::file_store::options::StoreOptions;
+use crate::store::folder::scopes;
+use crate::store::folder::scopes::Place;
+use crate::store::keyring::line;
+use crate::store::keyring::line::Entry;
+use crate::store::keyring::{LOCK_TIMEOUT, Vault, holds_records, salt_copy};
+use crate::store::record::finding::Finding;
+use crate::store::record::layout::VAULT;
+use conversation::Conversation;
+
+/// How often all conversations are gone through before it is given up that nothing more is found in one.
+const ROUNDS: usize = 20;
+
+/// How long others have for taking a conversation's lock between two slices: a little longer than they sleep.
+const PAUSE: Duration = Duration::from_millis(25);
+
+/// A change of a store's key, in all its conversations.
+///
+/// While it goes on, whoever has both keys reads and writes as ever ([`StoreOptions::also_with`]); a program that has
+/// the old key alone gets [`Error::WrongKey`] when it writes, and keeps nothing. Broken off at any moment, by whatever,
+/// nothing is lost, and the next run with the same keys goes on from there.
+#[derive(Debug)]
+pub struct Rekey {
+    to: Arc<EncryptionKey>,
+    from: Vec<Arc<EncryptionKey>>,
+    lock_timeout: Duration,
+    copies: Option<PathBuf>,
+    leave_unreadable: bool,
+}
+
+/// What came of a change of keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rekeyed {
+    /// Id of the key that writes now.
+    pub id: String,
+    /// Files that were sealed anew, each pack counting as one.
+    pub files: usize,
+    /// Records looked at.
+    pub records: usize,
+    /// Ids of the keys that are refused from now on.
+    pub retired: Vec<String>,
+    /// Ids of the keys that are valid still: it was stopped, or what opens under no key would be hidden for ever.
+    pub kept: Vec<String>,
+    /// What does not open and was left as it is, by its path below the root.
+    pub left: Vec<Finding>,
+}
+
+impl Rekey {
+    /// From one key to another.
+    pub fn new(from: impl Into<Arc<EncryptionKey>>, to: impl Into<Arc<EncryptionKey>>) -> Self {
+        Self {
+            to: to.into(),
+            from: vec![from.into()],
+            lock_timeout: LOCK_TIMEOUT,
+            copies: None,
+            leave_unreadable: false,
+        }
+    }
+
+    /// Another key that the store was written under.
+    #[must_use]
+    pub fn also_from(mut self, key: impl Into<Arc<EncryptionKey>>) -> Self {
+        self.from.push(key.into());
+        self
+    }
+
+    /// How long it waits for a conversation's writer; 5 seconds unless told otherwise.
+    #[must_use]
+    pub fn lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = timeout;
+        self
+    }
+
+    /// Keeps a copy of a passphrase's salt in that folder too, before anything is sealed under it.
+    #[must_use]
+    pub fn keep_salt_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.copies = Some(folder.into());
+        self
+    }
+
+    /// Retires the old key even where something was left as it is, which then opens with the old key only, and only
+    /// once the vault as it was before is put back.
+    #[must_use]
+    pub fn leave_unreadable(mut self, leave: bool) -> Self {
+        self.leave_unreadable = leave;
+        self
+    }
+
+    /// Changes the key of the store below a folder, calling `progress` after each slice of files; it stops early where
+    /// that says so. A folder without a store is left alone.
+    ///
+    /// # Errors
+    /// [`Error::WrongKey`] where none of the old keys is the store's, before anything is touched.
+    /// [`Error::LockTimeout`] and whatever else keeps a conversation from being written; nothing is lost then either.
+    pub async fn run(
+        self,
+        root: impl AsRef<Path>,
+        progress: impl FnMut(Progress) -> ControlFlow<()> + Send + 'static,
+    ) -> Result<Rekeyed> {
+        let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
+        blocking(move || self.run_on(&root, progress)).await
+    }
+
+    pub(crate) fn run_on(
+        self,
+        root: &Arc<dyn Blobs>,
+        mut progress: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Rekeyed> {
+        let Some(entries) = self.begin(&**root)? else {
+            return Ok(Rekeyed::default());
+        };
+        let mut ids = entries.into_iter().map(|entry| entry.kid);
+        let mut rekeyed = Rekeyed { id: ids.next().unwrap_or_default(), ..Rekeyed::default() };
+        rekeyed.kept = ids.collect();
+        for _ in 0..ROUNDS {
+            let Some(changed) = self.go_round(root, &mut rekeyed, &mut progress)? else {
+                return Ok(rekeyed);
+            };
+            // A round in which nothing was found under an old key is the proof that nothing is.
+            if changed == 0 {
+                if rekeyed.left.is_empty() || self.leave_unreadable {
+                    self.retire(&**root)?;
+                    rekeyed.retired = std::mem::take(&mut rekeyed.kept);
+                }
+                return Ok(rekeyed);
+            }
+        }
+        Err(Error::Damaged {
+            place: root.path().display().to_string(),
+            reason: "files under the old key keep appearing",
+        })
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &Arc<EncryptionKey>> {
+        std::iter::once(&self.to).chain(&self.from)
+    }
+
+    /// Names the new key in the vault as the one that writes, durably. `None` where there is no store.
+    fn begin(&self, root: &dyn Blobs) -> Result<Option<Vec<Entry>>> {
+        // Deriving takes its time, so not under the lock.
+        let keys: Vec<_> = self.keys().cloned().collect();
+        let Some(vault) = Vault::read(root, &keys)? else {
+            return match holds_records(root)? {
+                true => Err(Error::VaultMissing { path: root.path().into() }),
+                false => Ok(None),
+            };
+        };
+        // Whoever put it there may have been killed before it was durable, and nothing may be sealed under its keys
+        // then.
+        root.anchor()?;
+        vault.check_bound(root)?;
+        let entries = vault.entries();
+        if let Some(copies) = &self.copies {
+            salt_copy::keep(entries, copies)?;
+        }
+        let to = std::slice::from_ref(&self.to);
+        let mut known = None;
+        for entry in entries {
+            if entry.find(to)?.is_some() {
+                known = Some(entry.clone());
+            }
+        }
+        if vault.is_sealed() && known.as_ref() == entries.first() {
+            return Ok(Some(entries.to_vec()));
+        }
+        let adds_passphrase = known.is_none() && self.to.needs_salt();
+        if known.is_none() && entries.len() >= line::MOST
+            || adds_passphrase && line::passphrases(entries) >= line::MOST_PASSPHRASES
+        {
+            return Err(Error::TooManyKeys { path: root.path().join(VAULT), keys: entries.len() });
+        }
+        let new = known.map_or_else(|| Entry::new(&self.to), Ok)?;
+        if let Some(copies) = &self.copies {
+            salt_copy::keep(std::slice::from_ref(&new), copies)?;
+        }
+        let mut begun = vec![new.clone()];
+        begun.extend(entries.iter().filter(|entry| **entry != new).cloned());
+        self.replace(root, &vault, &begun)?;
+        Ok(Some(begun))
+    }
+
+    /// Seals everything anew once, conversation by conversation; how many files that were. `None` where it was
+    /// stopped.
+    fn go_round(
+        &self,
+        root: &Arc<dyn Blobs>,
+        rekeyed: &mut Rekeyed,
+        progress: &mut impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Option<usize>> {
+        let mut left = Vec::new();
+        let (mut conversations, mut total) = (Vec::new(), 0usize);
+        for place in scopes::places(root, &mut left)? {
+            let (reader, writer) = self
+                .options(place.scope.clone())
+                .assemble(Arc::clone(root), Arc::clone(&place.blobs));
+            if let Some(size) = conversation::size(&reader.folder)? {
+                total = total.saturating_add(size);
+                conversations.push((place, Conversation::new(reader, writer)));
+            }
+        }
+        let (mut files, mut records) = (0, 0);
+        for (Place { below, .. }, mut conversation) in conversations {
+            loop {
+                let more = conversation.go_on()?;
+                let done = records + conversation.tally.records;
+                if progress(Progress { done, total: total.max(done) }).is_break() {
+                    rekeyed.files += files + conversation.tally.files;
+                    return Ok(None);
+                }
+                if !more {
+                    break;
+                }
+                std::thread::sleep(PAUSE);
+            }
+            for id in conversation.contents()? {
+                conversation.reseal_contents(&id, self.lock_timeout)?;
+                let done = records + conversation.tally.records;
+                if progress(Progress { done, total: total.max(done) }).is_break() {
+                    rekeyed.files += files + conversation.tally.files;
+                    return Ok(None);
+                }
+            }
+            files += conversation.tally.files;
+            records += conversation.tally.records;
+            left.extend(conversation.tally.left.into_iter().map(|mut finding| {
+                finding.file = finding.file.map(|file| format!("{below}{file}"));
+                finding
+            }));
+        }
+        rekeyed.files += files;
+        rekeyed.records = records;
+        rekeyed.left = left;
+        Ok(Some(files))
+    }
+
+    fn options(&self, scope: Scope) -> StoreOptions {
+        let options = StoreOptions::new(Arc::clone(&self.to));
+        let options = self.from.iter().cloned().fold(options, StoreOptions::also_with);
+        options.scope(scope).lock_timeout(self.lock_timeout)
+    }
+
+    /// Names the new key alone.
+    fn retire(&self, root: &dyn Blobs) -> Result<()> {
+        let keys: Vec<_> = self.keys().cloned().collect();
+        let Some(vault) = Vault::read(root, &keys)? else { return Ok(()) };
+        match vault.entries() {
+            [_] | [] => Ok(()),
+            [first, ..] => self.replace(root, &vault, std::slice::from_ref(first)),
+        }
+    }
+
+    /// Puts a vault in place of the one that was read, durably.
+    fn replace(&self, root: &dyn Blobs, before: &Vault, after: &[Entry]) -> Result<()> {
+        let to = std::slice::from_ref(&self.to);
+        let writer = after.first().map(|entry| entry.find(to)).transpose()?.flatten();
+        let is_done = match writer {
+            Some(writer) => before.replace(root, after, &writer, self.lock_timeout)?,
+            None => false,
+        };
+        match is_done {
+            true => Ok(()),
+            false => Err(Error::Damaged {
+                place: root.path().join(VAULT).display().to_string(),
+                reason: "another change of keys is going on; let it end, then try again",
+            }),
+        }
+    }
+}

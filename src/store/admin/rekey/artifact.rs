@@ -1,0 +1,85 @@
+//! An artifact's contents on their way from key to key. They may take long, so others write meanwhile: only for the
+//! moment in which the new file takes the old one's place is the conversation's lock held.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use crate::blob::Source;
+use crate::crypto::{HEADER, SealingKey, StreamOpener, StreamSealer};
+use crate::error::{Error, Result};
+use crate::store::admin::rekey::reseal::{Resealed, misread};
+use crate::store::artifact::contents::{self, Text, digest};
+use crate::store::folder::{Folder, unreadable};
+
+/// Puts contents under the writing key in place of the same under another. The new file is durable, and was read back
+/// and opened, before the old one goes.
+pub(crate) fn reseal(folder: &Folder, id: &str, timeout: Duration) -> Result<Resealed> {
+    // While it is held, nobody takes what is being written for a leftover.
+    let lock = folder.artifacts.lock(timeout)?;
+    let resealed = reseal_alone(folder, id, timeout);
+    lock.finish();
+    resealed
+}
+
+fn reseal_alone(folder: &Folder, id: &str, timeout: Duration) -> Result<Resealed> {
+    let key = folder.writing_key()?;
+    let source = match folder.artifacts.open(id) {
+        Ok(Some(source)) => source,
+        Ok(None) => return Ok(Resealed::Gone),
+        Err(error) => return unreadable(error).map(Resealed::Left),
+    };
+    let opener = match contents::opener(folder, id, &*source)? {
+        Ok((_, kid)) if kid == key.id() => return Ok(Resealed::Already),
+        Ok((opener, _)) => opener,
+        Err(kind) => return Ok(Resealed::Left(kind)),
+    };
+    let path = folder.artifacts.path().join(id);
+    let mut text = Text::new(source, opener);
+    let (before, wrong, mut held) = (Cell::new(None), Cell::new(None), None);
+    let exchanged = folder.artifacts.exchange(
+        id,
+        &mut |sink| {
+            let scope = folder.scope.parts();
+            let mut sealer = StreamSealer::new(key, &contents::place(&scope, id))?;
+            match digest(&mut text, |piece| sealer.write(piece, sink))? {
+                Ok(digest) => before.set(Some(digest)),
+                Err(kind) => wrong.set(Some(kind)),
+            }
+            sealer.finish(sink)
+        },
+        &mut |written| {
+            let Some(before) = before.get() else { return Ok(false) };
+            if written_digest(folder, key, id, written)? != Some(before) {
+                return Err(misread(path.clone()));
+            }
+            held = Some(folder.blobs.lock(timeout)?);
+            // It may have been deleted meanwhile.
+            Ok(folder.artifacts.links(id)? > 0)
+        },
+    );
+    let synced = exchanged.and_then(|done| folder.artifacts.sync().map(|()| done));
+    if let Some(lock) = held {
+        lock.pass_on();
+    }
+    Ok(match (synced?, wrong.take()) {
+        (_, Some(kind)) => Resealed::Left(kind),
+        (true, None) => Resealed::Anew,
+        (false, None) => Resealed::Gone,
+    })
+}
+
+/// The digest of what was written, as the key opens it; `None` where it does not.
+fn written_digest(
+    folder: &Folder,
+    key: &SealingKey,
+    id: &str,
+    written: Box<dyn Source>,
+) -> Result<Option<[u8; 32]>> {
+    let mut header = [0; HEADER];
+    let failed = |error| Error::io("read back the file", folder.artifacts.path().join(id), error);
+    written.read_at(0, &mut header).map_err(failed)?;
+    let scope = folder.scope.parts();
+    let opener = StreamOpener::new(key, &contents::place(&scope, id), &header, written.size());
+    let Some(opener) = opener else { return Ok(None) };
+    Ok(digest(&mut Text::new(written, opener), |_| Ok(()))?.ok())
+}

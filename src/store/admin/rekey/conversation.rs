@@ -1,0 +1,232 @@
+//! One conversation's files on their way from key to key.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::crypto::Place as Seal;
+use crate::error::Result;
+use crate::store::admin::rekey::artifact;
+use crate::store::admin::rekey::pack;
+use crate::store::admin::rekey::reseal::Resealed;
+use crate::store::artifact::artifact_files;
+use crate::store::commit::committer::Pen;
+use crate::store::folder::Folder;
+use crate::store::folder::document::Document;
+use crate::store::pack::PackName;
+use crate::store::read::reader::Reader;
+use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::layout::HEAD;
+use crate::store::record::name::RecordName;
+use crate::store::snapshot::snapshot_files;
+use crate::store::write::Writer;
+
+/// The most files that are sealed anew under one lock, each with an fsync. Others wait meanwhile.
+const SLICE: usize = 32;
+/// How many of a pack's records take about as long as a file of its own.
+const PACKED: usize = 1024;
+/// The most files that are looked at under one lock.
+const LOOKS: usize = 4096;
+
+/// Something sealed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Item {
+    Head,
+    Document(Document),
+    Snapshot(String),
+    /// What is known of an artifact.
+    ArtifactMeta(String),
+    Record(RecordName),
+    Pack(PackName),
+}
+
+impl Item {
+    /// How many records it holds, as far as its name can be believed.
+    fn records(&self) -> usize {
+        match self {
+            Self::Head | Self::Document(_) | Self::Snapshot(_) | Self::ArtifactMeta(_) => 0,
+            Self::Record(_) => 1,
+            Self::Pack(name) => usize::try_from(name.count.min(1 << 20)).unwrap_or(0),
+        }
+    }
+}
+
+/// What came of a conversation so far.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Records looked at.
+    pub(crate) records: usize,
+    /// Files sealed anew.
+    pub(crate) files: usize,
+    pub(crate) left: Vec<Finding>,
+}
+
+/// The work on one conversation.
+pub(crate) struct Conversation {
+    reader: Arc<Reader>,
+    writer: Writer,
+    todo: VecDeque<Item>,
+    /// What is under the new key, or cannot be: from a list that was made under the lock after the vault had been
+    /// replaced, so that nothing is added to it under an old key.
+    seen: HashSet<Item>,
+    pub(crate) tally: Tally,
+}
+
+impl Conversation {
+    pub(crate) fn new(reader: Arc<Reader>, writer: Writer) -> Self {
+        let (todo, seen) = (VecDeque::new(), HashSet::new());
+        Self { reader, writer, todo, seen, tally: Tally::default() }
+    }
+
+    /// The contents of artifacts, which take longer than others should wait. To be called when nothing else is left to
+    /// do: whatever is listed later is under the new key.
+    pub(crate) fn contents(&self) -> Result<Vec<String>> {
+        artifact_files::ids(&self.reader.folder)
+    }
+
+    /// Seals an artifact's contents anew.
+    pub(crate) fn reseal_contents(&mut self, id: &str, timeout: Duration) -> Result<()> {
+        let resealed = artifact::reseal(&self.reader.folder, id, timeout)?;
+        self.tally.note(resealed, artifact_files::place(id));
+        Ok(())
+    }
+
+    /// Goes on for a while under the lock. Whether there may be more to do.
+    pub(crate) fn go_on(&mut self) -> Result<bool> {
+        let Self { writer, todo, seen, tally, .. } = self;
+        writer.locked(|pen, _, _| {
+            let (mut changed, mut looked_at) = (0, 0);
+            let (mut packs, mut snapshots, mut artifacts) = (false, false, false);
+            let mut more = true;
+            while more && changed < SLICE && looked_at < LOOKS {
+                let Some(item) = todo.pop_front() else {
+                    todo.extend(items(pen.folder)?.into_iter().filter(|item| !seen.contains(item)));
+                    more = !todo.is_empty();
+                    continue;
+                };
+                let anew = tally.take(pen, &item)?;
+                let is_packed = matches!(item, Item::Pack(_));
+                let is_snapshot = matches!(item, Item::Snapshot(_));
+                let is_artifact = matches!(item, Item::ArtifactMeta(_));
+                if anew {
+                    // Without a journal, a name that leads to the old file after a power cut may lead to what was
+                    // written in its place since.
+                    let folder = match item {
+                        Item::Pack(_) => &pen.folder.packs,
+                        Item::Snapshot(_) => &pen.folder.snapshots,
+                        Item::ArtifactMeta(_) => &pen.folder.artifacts,
+                        _ => &pen.folder.blobs,
+                    };
+                    folder.sync()?;
+                }
+                packs |= is_packed;
+                snapshots |= is_snapshot;
+                artifacts |= is_artifact;
+                changed += match item {
+                    Item::Pack(_) if anew => 1 + item.records() / PACKED,
+                    _ => usize::from(anew),
+                };
+                looked_at += item.records() + 1;
+                seen.insert(item);
+            }
+            // Those of an interrupted change may not be durable yet, so not only what was changed now.
+            pen.folder.blobs.sync()?;
+            if packs {
+                pen.folder.packs.sync()?;
+            }
+            if snapshots {
+                pen.folder.snapshots.sync()?;
+            }
+            if artifacts {
+                pen.folder.artifacts.sync()?;
+            }
+            if !more {
+                tally.left.append(&mut beyond(pen.folder)?);
+            }
+            Ok(more)
+        })
+    }
+}
+
+impl Tally {
+    /// Whether it was sealed anew.
+    fn take(&mut self, pen: &Pen<'_>, item: &Item) -> Result<bool> {
+        let scope = pen.folder.scope.parts();
+        let own = &*pen.folder.blobs;
+        let (resealed, place) = match item {
+            Item::Head => (pen.reseal_file(own, &Seal::head(&scope))?, HEAD.to_owned()),
+            Item::Document(document) => {
+                (pen.reseal_file(own, &document.place(&scope))?, document.file_name().to_owned())
+            }
+            Item::Snapshot(id) => {
+                let seal = snapshot_files::seal(&scope, id);
+                (pen.reseal_file(&*pen.folder.snapshots, &seal)?, snapshot_files::place(id))
+            }
+            Item::ArtifactMeta(id) => {
+                let name = artifact_files::meta_name(id);
+                let seal = artifact_files::meta_seal(&scope, &name);
+                let place = artifact_files::place(&name);
+                match pen.reseal_file(&*pen.folder.artifacts, &seal)? {
+                    // Contents that were never listed have none.
+                    Resealed::Gone => return Ok(false),
+                    resealed => (resealed, place),
+                }
+            }
+            Item::Record(name) => {
+                let name = name.to_string();
+                (pen.reseal_file(own, &Seal::record(&scope, &name))?, name)
+            }
+            Item::Pack(name) => (pack::reseal(pen, *name, &mut self.left)?, name.place()),
+        };
+        self.records += item.records();
+        Ok(self.note(resealed, place))
+    }
+
+    /// Whether it was sealed anew.
+    fn note(&mut self, resealed: Resealed, place: String) -> bool {
+        match resealed {
+            Resealed::Already | Resealed::Gone => false,
+            Resealed::Left(kind) => {
+                self.left.push(kind.in_file(place));
+                false
+            }
+            Resealed::Anew => {
+                self.files += 1;
+                true
+            }
+        }
+    }
+}
+
+/// How many records a folder holds, as far as names tell; `None` where nothing in it is sealed.
+pub(crate) fn size(folder: &Folder) -> Result<Option<usize>> {
+    let items = items(folder)?;
+    let sum = items.iter().fold(0, |sum: usize, item| sum.saturating_add(item.records()));
+    Ok((!items.is_empty()).then_some(sum))
+}
+
+/// Everything that is sealed in a folder: the head first, so that readers see at once that something has changed.
+fn items(folder: &Folder) -> Result<Vec<Item>> {
+    let listing = folder.list()?;
+    let mut items = Vec::with_capacity(listing.names.len() + listing.packs.len() + 2);
+    if folder.blobs.links(HEAD)? > 0 {
+        items.push(Item::Head);
+    }
+    for document in Document::ALL {
+        if folder.blobs.links(document.file_name())? > 0 {
+            items.push(Item::Document(document));
+        }
+    }
+    items.extend(snapshot_files::ids(folder)?.into_iter().map(Item::Snapshot));
+    items.extend(artifact_files::ids(folder)?.into_iter().map(Item::ArtifactMeta));
+    items.extend(listing.names.into_iter().map(Item::Record));
+    items.extend(listing.packs.into_iter().map(Item::Pack));
+    Ok(items)
+}
+
+/// What a folder holds that may be sealed and is nothing that this program can seal anew.
+fn beyond(folder: &Folder) -> Result<Vec<Finding>> {
+    let mut found = folder.list()?.strange;
+    found.retain(|finding| matches!(finding.kind, FindingKind::NotPlain(_)));
+    Ok(found)
+}

@@ -1,0 +1,163 @@
+//! What a repair can do about a finding.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::ser::SerializeStruct;
+
+use crate::store::pack::PackName;
+use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::layout::{HEAD, PACKS, QUARANTINE, VAULT};
+use crate::store::settings::presets;
+use crate::store::settings::profile;
+
+/// What a repair does about a finding. `Display` says it in a few words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Make a vault that names the key id of the records that are there.
+    AdoptVault,
+    /// Take keys out of the vault that nothing binds to the store, and keep a copy of it in the quarantine folder.
+    BindVault,
+    /// Write a new head from the records that are there, and set a damaged one aside.
+    RenewHead,
+    /// Put a record back to the name it was sealed under.
+    PutBack,
+    /// Make a sound pack of what opens; what does not is kept in the quarantine folder.
+    RebuildPack,
+    /// Remove copies of records that are durable elsewhere, to the byte.
+    RemoveCopies,
+    /// Remove again what was forgotten.
+    ForgetAgain,
+    /// Remove what an interrupted write left behind.
+    Sweep,
+    /// Go on with the settings and snapshots that are there.
+    Accept,
+    /// Move it, as it is, to the quarantine folder.
+    SetAside,
+}
+
+impl Remedy {
+    /// The remedy that there is for a finding, and for some only where moving things aside is asked for.
+    pub(crate) fn of(finding: &Finding, quarantine: bool) -> Option<Self> {
+        use FindingKind as Kind;
+        match &finding.kind {
+            Kind::VaultMissing => Some(Self::AdoptVault),
+            Kind::UnboundKey { .. } if quarantine && is_vault(finding) => Some(Self::BindVault),
+            Kind::HeadMissing | Kind::HeadDamaged => Some(Self::RenewHead),
+            Kind::Misplaced { .. } => Some(Self::PutBack),
+            Kind::Doubled => Some(Self::RemoveCopies),
+            Kind::Returned => Some(Self::ForgetAgain),
+            Kind::Leftover => Some(Self::Sweep),
+            Kind::Absent | Kind::Outdated => Some(Self::Accept),
+            Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord
+                if profile::is_about(finding) || presets::is_about(finding) =>
+            {
+                Some(Self::Accept)
+            }
+            Kind::Damaged(_) if is_pack(finding) => Some(Self::RebuildPack),
+            Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord | Kind::Ancestor
+                if quarantine && pack_of(finding).is_some() =>
+            {
+                Some(Self::RebuildPack)
+            }
+            // What another key or a newer program reads stays where it is.
+            Kind::Unopenable
+            | Kind::Damaged(_)
+            | Kind::BadRecord
+            | Kind::Ancestor
+            | Kind::Foreign
+            | Kind::NotPlain(_)
+                if quarantine && !is_ours(finding) =>
+            {
+                Some(Self::SetAside)
+            }
+            _ => None,
+        }
+    }
+
+    /// A short name for machines.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::AdoptVault => "adopt-vault",
+            Self::BindVault => "bind-vault",
+            Self::RenewHead => "renew-head",
+            Self::PutBack => "put-back",
+            Self::RebuildPack => "rebuild-pack",
+            Self::RemoveCopies => "remove-copies",
+            Self::ForgetAgain => "forget-again",
+            Self::Sweep => "sweep",
+            Self::Accept => "accept",
+            Self::SetAside => "set-aside",
+        }
+    }
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AdoptVault => "make a vault that fits the records",
+            Self::BindVault => {
+                "take it out of the vault, of which a copy moves to the quarantine folder"
+            }
+            Self::RenewHead => "write a new head from the records that are there",
+            Self::PutBack => "put it back to its place",
+            Self::RebuildPack => "make a sound pack of what opens, and keep the rest in quarantine",
+            Self::RemoveCopies => "remove what is elsewhere too, to the byte",
+            Self::ForgetAgain => "remove it again",
+            Self::Sweep => "remove it",
+            Self::Accept => "go on with the settings and snapshots that are there",
+            Self::SetAside => "move it to the quarantine folder",
+        })
+    }
+}
+
+/// A remedy for a finding, done or to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mending {
+    /// What was found.
+    pub finding: Finding,
+    /// What is done about it.
+    pub remedy: Remedy,
+}
+
+/// The finding's fields, and `remedy`, for machines.
+impl Serialize for Mending {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut fields = to.serialize_struct("Mending", 4)?;
+        fields.serialize_field("remedy", self.remedy.code())?;
+        fields.serialize_field("finding", self.finding.kind.code())?;
+        fields.serialize_field("file", &self.finding.file)?;
+        fields.serialize_field("seqs", &self.finding.seqs)?;
+        fields.end()
+    }
+}
+
+impl Finding {
+    /// What a repair does about it without being asked to set anything aside.
+    pub fn remedy(&self) -> Option<Remedy> {
+        Remedy::of(self, false)
+    }
+}
+
+/// The pack that a finding is about, or whose line.
+pub(crate) fn pack_of(finding: &Finding) -> Option<PackName> {
+    let below = finding.file.as_deref()?.strip_prefix(PACKS)?.strip_prefix('/')?;
+    below.split(':').next()?.parse().ok()
+}
+
+fn is_vault(finding: &Finding) -> bool {
+    finding.file.as_deref() == Some(VAULT)
+}
+
+/// Whether a finding is about a pack and none of its lines.
+fn is_pack(finding: &Finding) -> bool {
+    pack_of(finding).is_some() && !finding.file.as_deref().is_some_and(|file| file.contains(':'))
+}
+
+/// Whether the file has a place in the store that nothing else may be moved into.
+fn is_ours(finding: &Finding) -> bool {
+    finding.file.as_deref().is_none_or(|file| {
+        file == HEAD || file == QUARANTINE || file == format!("{}/{}", PACKS, QUARANTINE)
+    })
+}

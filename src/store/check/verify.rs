@@ -1,0 +1,183 @@
+//! Checking a whole conversation, record by record.
+
+use jiff::Timestamp;
+
+use crate::error::Result;
+use crate::store::artifact::artifact_files;
+use crate::store::check::verify_scan::Census;
+use crate::store::commit::import_tombstones;
+use crate::store::folder::document;
+use crate::store::folder::quarantine;
+use crate::store::folder::{Folder, HeadState};
+use crate::store::pack::{OpenedPack, Pack, PackName};
+use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::name::RecordName;
+use crate::store::settings::profile;
+use crate::store::snapshot::snapshot_files;
+
+/// How far a check, or packing, has come, in records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Records done with.
+    pub done: usize,
+    /// Records to do, as far as names tell.
+    pub total: usize,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Messages that open.
+    pub messages: usize,
+    /// The highest number given so far.
+    pub last_seq: u64,
+    /// How many numbers are recorded as forgotten.
+    pub forgotten: u64,
+    /// The first and last message's place in time.
+    pub times: Option<(Timestamp, Timestamp)>,
+    /// Everything that is not as it should be.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Whether nothing was lost, changed or unreadable.
+    pub fn is_sound(&self) -> bool {
+        !self.findings.iter().any(|finding| finding.kind.is_problem())
+    }
+}
+
+pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Report> {
+    // The head before the listing, so that records appended meanwhile are no contradiction.
+    let (_, head) = folder.head()?;
+    let (settings, _) = profile::read(folder, head, None)?;
+    let told = head.seq().max(settings.seq);
+    let mut listing = folder.list()?;
+    listing.names.sort_unstable();
+    let mut total = listing.names.len();
+    for pack in &listing.packs {
+        total = total.saturating_add(promised(folder, *pack)?);
+    }
+    let mut census = Census::default();
+    census.findings.append(&mut listing.strange);
+    census.findings.append(&mut listing.leftovers);
+    census.findings.append(&mut document::verify(folder)?);
+    census.findings.append(&mut beside(folder)?);
+    census.findings.append(&mut quarantine::verify(folder)?);
+    let mut done = 0;
+    let mut count = |more: usize| {
+        // Each record is announced, as if they were read one by one.
+        for _ in 0..more {
+            progress(Progress { done, total: total.max(done) });
+            done += 1;
+        }
+    };
+    for &name in &listing.names {
+        count(1);
+        census.count(folder, name)?;
+    }
+    census.count_packs(folder, &listing.packs, &mut count)?;
+    progress(Progress { done, total: done });
+    if folder.lacks_vault()? {
+        census.findings.push(FindingKind::VaultMissing.in_file("vault"));
+    }
+    census.findings.append(&mut folder.unbound_keys()?);
+    // What was packed or merged under this check is somewhere else now.
+    for _ in 0..LOOKS {
+        if census.is_doubtful(told) {
+            census.look_again(folder, told)?;
+        }
+    }
+    if census.is_doubtful(told)
+        && folder.settled(|| census.look_again(folder, told))?.is_none()
+        && let HeadState::Known(head) = head
+    {
+        // Writers do not stop: what is beyond the head as it was may only be half published.
+        census.opened.retain(|name| name.seq <= head.seq);
+    }
+    place(&mut census, folder, listing.names)?;
+    census.dangle(folder)?;
+    Ok(census.report(head, told))
+}
+
+/// What is wrong with settings, snapshots and artifacts. Where something seems to be, it is looked at again while nobody writes: a
+/// snapshot that is being saved or deleted is no loss.
+fn beside(folder: &Folder) -> Result<Vec<Finding>> {
+    let look = || {
+        let (_, head) = folder.head()?;
+        let (profile, unsettled) = profile::read(folder, head, None)?;
+        let mut findings: Vec<Finding> = unsettled.into_iter().collect();
+        findings.append(&mut snapshot_files::verify(folder, &profile)?);
+        findings.append(&mut artifact_files::verify(folder, &profile)?);
+        findings.extend(import_tombstones::verify(folder, &profile)?);
+        Ok(findings)
+    };
+    let findings = look()?;
+    if findings.is_empty() {
+        return Ok(findings);
+    }
+    Ok(folder.settled(look)?.unwrap_or(findings))
+}
+
+/// How often a check looks again while others write, before it makes them wait.
+const LOOKS: usize = 3;
+
+/// How many records a pack may hold: what its name says, if it is long enough for that.
+fn promised(folder: &Folder, name: PackName) -> Result<usize> {
+    let OpenedPack::Pack(pack) = Pack::open(folder, name)? else {
+        return Ok(0);
+    };
+    let shortest_line = 200;
+    Ok(usize::try_from(name.count.min(pack.size() / shortest_line + 1)).unwrap_or(usize::MAX))
+}
+
+/// How many names a whole check tries for files whose seals do not fit, each as often as the file has pages; that costs
+/// some microseconds.
+const GUESSES: usize = 200_000;
+const PAGE: usize = 4096;
+
+/// The name of this folder under which a file was sealed, if it is one that can be guessed: its own under another
+/// role, or any that exists.
+fn place_of(
+    folder: &Folder,
+    name: RecordName,
+    names: &[RecordName],
+    guesses: &mut usize,
+) -> Result<Option<RecordName>> {
+    if *guesses == 0 {
+        return Ok(None);
+    }
+    let Ok(Some(bytes)) = folder.blobs.read(&name.to_string()) else {
+        return Ok(None);
+    };
+    let roles = name.under_other_kinds();
+    for &candidate in roles.iter().chain(names) {
+        if *guesses == 0 {
+            break;
+        }
+        *guesses = guesses.saturating_sub(1 + bytes.len() / PAGE);
+        if candidate != name && folder.belongs_to(candidate, &bytes)? {
+            return Ok(Some(candidate));
+        }
+    }
+    Ok(None)
+}
+
+/// Names the files whose seals do not fit, and where they belong if that can be guessed.
+fn place(census: &mut Census, folder: &Folder, mut names: Vec<RecordName>) -> Result<()> {
+    if census.unopenable.is_empty() {
+        return Ok(());
+    }
+    names.extend(census.opened.names());
+    names.sort_unstable();
+    names.dedup();
+    let mut guesses = GUESSES;
+    for name in std::mem::take(&mut census.unopenable) {
+        let place = place_of(folder, name, &names, &mut guesses)?;
+        let kind = place.map_or(FindingKind::Unopenable, |place| FindingKind::Misplaced {
+            belongs: place.to_string(),
+        });
+        census.findings.push(kind.in_file(name.to_string()));
+    }
+    Ok(())
+}

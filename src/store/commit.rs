@@ -1,0 +1,5 @@
+//! Writing records under the conversation's lock.
+
+pub(crate) mod batch;
+pub(crate) mod committer;
+pub(crate) mod import_tombstones;

@@ -1,0 +1,212 @@
+//! What only the holder of the lock does to a folder: number records, publish them, keep the head.
+
+use std::sync::Arc;
+
+use crate::crypto::{SealingKey, random};
+use crate::error::{Error, Result};
+use crate::store::folder::document;
+use crate::store::folder::document::Document;
+use crate::store::folder::{Folder, HeadState};
+use crate::store::read::tail::Tail;
+use crate::store::record::encoding::LONGEST_RECORD;
+use crate::store::record::head::Head;
+use crate::store::record::layout::{HEAD, QUARANTINE};
+use crate::store::record::name::{NameTime, RecordKind, RecordName};
+use crate::store::record::seq_set::Erased;
+use crate::store::settings::presets;
+use crate::store::settings::profile::Profile;
+
+pub(crate) struct Pen<'a> {
+    pub(crate) folder: &'a Folder,
+    pub(crate) key: &'a SealingKey,
+}
+
+impl Pen<'_> {
+    /// Publishes a record under the next number. Durable once [`acknowledge`](Self::acknowledge) returns.
+    pub(crate) fn write(
+        &self,
+        tail: &Tail,
+        time: NameTime,
+        kind: RecordKind,
+        plaintext: &[u8],
+    ) -> Result<RecordName> {
+        let seq = tail
+            .last_seq
+            .checked_add(1)
+            .ok_or(Error::InvalidMessage { reason: "the conversation's numbers are used up" })?;
+        self.folder.publish(self.key, RecordName { time, seq, kind }, plaintext)
+    }
+
+    /// Makes what was published durable and tells other processes.
+    pub(crate) fn acknowledge(&self, tail: &mut Tail) -> Result<()> {
+        self.folder.blobs.sync()?;
+        self.tell(tail)
+    }
+
+    /// Tells other processes of a pack that is durable. The head is made durable too, so that even after a power cut it
+    /// acknowledges all that a pack holds.
+    pub(crate) fn acknowledge_packed(&self, tail: &mut Tail) -> Result<()> {
+        self.tell(tail)?;
+        self.folder.blobs.flush(HEAD)
+    }
+
+    /// Overwrites the head. A lost one stays lost until it is rebuilt on request, so that its loss is reported until
+    /// someone has seen it.
+    fn tell(&self, tail: &mut Tail) -> Result<()> {
+        // What is wrong with the folder is for every reader to find, so that none may trust the head alone.
+        let marks = if tail.is_sound() { self.mark(tail)? } else { (None, None) };
+        if std::mem::take(&mut tail.is_disturbed)
+            && let HeadState::Known(head) = &mut tail.head
+        {
+            *head = head.since(marks.0.unwrap_or_default());
+        }
+        let Some(head) = tail.head_after(marks) else {
+            return Ok(());
+        };
+        let line = self.folder.seal_head(self.key, head)?;
+        self.folder.blobs.overwrite(HEAD, &line)?;
+        tail.set_head(head, line);
+        Ok(())
+    }
+
+    /// Marks the folder anew, and that of the packs where it has changed. None where the packs cannot be looked at:
+    /// then nobody is to go by the head alone.
+    fn mark(&self, tail: &Tail) -> Result<(Option<u64>, Option<u64>)> {
+        let HeadState::Known(head) = tail.head else {
+            return Ok((None, None));
+        };
+        let packs = match self.folder.packs.mark() {
+            Ok(now) if now == head.packs => now,
+            Ok(_) => self.folder.packs.renew_mark()?,
+            Err(_) => return Ok((None, None)),
+        };
+        Ok((self.folder.blobs.renew_mark()?, packs))
+    }
+
+    /// Marks the folders anew after changes that leave all that the head says true.
+    pub(crate) fn keep_mark(&self, tail: &mut Tail) -> Result<()> {
+        let HeadState::Known(head) = tail.head else {
+            return Ok(());
+        };
+        let still_true = head.mark.is_some()
+            && tail.is_sound()
+            && tail.head_after((head.mark, head.packs)) == Some(head);
+        if still_true && !self.folder.is_as_told(&head)? {
+            self.tell(tail)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a document in place of the one before, durably. The head stays as it is: what is remembered of the
+    /// messages is still true.
+    pub(crate) fn replace(&self, document: Document, plaintext: &[u8]) -> Result<()> {
+        let line = self.key.seal(&document.place(&self.folder.scope.parts()), plaintext)?;
+        self.folder.blobs.replace(document.file_name(), &line)?;
+        self.folder.blobs.sync()
+    }
+
+    /// Changes the conversation's settings, durably; the head tells of it, durably too.
+    pub(crate) fn change_profile(
+        &self,
+        tail: &mut Tail,
+        change: impl FnOnce(&mut Profile),
+    ) -> Result<()> {
+        self.check_settings(tail)?;
+        let mut profile = Profile::clone(&tail.profile);
+        change(&mut profile);
+        if profile == *tail.profile && profile.rev == tail.head.profile() {
+            return Ok(());
+        }
+        self.put_profile(tail, profile)
+    }
+
+    /// Takes out of the settings what was made of messages.
+    pub(crate) fn withdraw_summaries(&self, tail: &mut Tail, seqs: &Erased) -> Result<()> {
+        match tail.profile.has_any_made_of(seqs) {
+            true => self.change_profile(tail, |profile| profile.withdraw(seqs)),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses to go by settings of which nobody knows what they say.
+    pub(crate) fn check_settings(&self, tail: &Tail) -> Result<()> {
+        if tail.knows_settings() {
+            return Ok(());
+        }
+        let place = self.folder.blobs.path().join(Document::Profile.file_name());
+        Err(Error::Damaged {
+            place: place.display().to_string(),
+            reason: "the conversation's settings cannot be read; `sottovoce repair` goes on without them",
+        })
+    }
+
+    /// Puts settings in place of those that were lost. What is there and does not open is set aside.
+    pub(crate) fn renew_profile(
+        &self,
+        tail: &mut Tail,
+        change: impl FnOnce(&mut Profile),
+    ) -> Result<()> {
+        if matches!(document::open(self.folder, Document::Profile)?, Some(Err(_))) {
+            document::check_replaceable(self.folder, Document::Profile)?;
+            let name = Document::Profile.file_name().as_bytes();
+            self.folder.blobs.set_aside(name, QUARANTINE)?;
+        }
+        let mut profile =
+            Profile { is_unknown: false, were_lost: true, ..Profile::clone(&tail.profile) };
+        change(&mut profile);
+        self.put_profile(tail, profile)
+    }
+
+    /// Has the head tell of settings that whoever wrote them was too late to tell of.
+    pub(crate) fn tell_of_profile(&self, tail: &mut Tail) -> Result<()> {
+        match tail.head {
+            HeadState::Known(head)
+                if tail.knows_settings() && head.profile() < tail.profile.rev =>
+            {
+                self.folder.blobs.flush(Document::Profile.file_name())?;
+                self.folder.blobs.sync()?;
+                let profile = Arc::clone(&tail.profile);
+                tail.set_profile(profile, self.folder.retention);
+                self.acknowledge_packed(tail)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn put_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
+        profile.rev = profile.rev.max(tail.head.profile()).saturating_add(1);
+        self.restore_profile(tail, profile)
+    }
+
+    /// Puts settings in place of those before, with the revision that they have. They bear witness to the highest number.
+    pub(crate) fn restore_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
+        presets::put(self, &tail.profile, &mut profile)?;
+        profile.seq = tail.last_seq;
+        let plaintext = serde_json::to_vec(&profile.without_presets())
+            .ok()
+            .filter(|plaintext| plaintext.len() <= LONGEST_RECORD)
+            .ok_or(Error::InvalidMessage { reason: "the settings are too long to be kept" })?;
+        self.replace(Document::Profile, &plaintext)?;
+        tail.set_profile(Arc::new(profile), self.folder.retention);
+        match tail.head {
+            HeadState::Known(_) => self.acknowledge_packed(tail),
+            HeadState::Absent | HeadState::Damaged => Ok(()),
+        }
+    }
+
+    /// Makes a head where there is none, durably.
+    pub(crate) fn make_head(&self, tail: &mut Tail) -> Result<()> {
+        let mut run = [0; 8];
+        random(&mut run)?;
+        let head = Head::default().since(u64::from_be_bytes(run));
+        let head = head.with_profile(tail.profile.rev).with_forget(tail.last_forget());
+        let head = head.after(tail.last_seq, (None, None), tail.names());
+        let line = self.folder.seal_head(self.key, head)?;
+        self.folder.blobs.replace(HEAD, &line)?;
+        self.folder.blobs.sync()?;
+        tail.set_head(head, line);
+        // What was found while there was none is looked for anew.
+        tail.head_bytes = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! Which imported messages were forgotten, so that no later import brings them back. The list has a revision that the
+//! conversation's settings tell of, so that an older one that is put back is noticed.
+
+use std::collections::BTreeSet;
+
+use crate::error::{Error, Result};
+use crate::store::commit::committer::Pen;
+use crate::store::folder::Folder;
+use crate::store::folder::document;
+use crate::store::folder::document::Document;
+use crate::store::read::tail::Tail;
+use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::import_digest::Origin;
+use crate::store::settings::profile::Profile;
+
+/// The most that are noted, so that the file stays readable. Whatever is forgotten beyond them is forgotten all the
+/// same.
+const MOST: usize = 700_000;
+
+/// The bytes of a revision.
+const REVISION: usize = 8;
+
+/// The list of one revision.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Forgotten {
+    pub(crate) rev: u64,
+    pub(crate) origins: BTreeSet<Origin>,
+}
+
+impl Forgotten {
+    /// The document's text: the revision, left out where it is 0, and the origins' bytes, sorted, each once.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (rev, rest) = match bytes.split_first_chunk::<REVISION>() {
+            Some((rev, rest)) if bytes.len() % 16 == REVISION => (u64::from_be_bytes(*rev), rest),
+            _ => (0, bytes),
+        };
+        let (origins, rest) = rest.as_chunks();
+        let origins: BTreeSet<_> = origins.iter().copied().map(Origin::from_bytes).collect();
+        let parsed = Self { rev, origins };
+        (rest.is_empty() && parsed.to_bytes() == bytes).then_some(parsed)
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let rev = self.rev.to_be_bytes();
+        let rev = rev.into_iter().filter(|_| self.rev > 0);
+        rev.chain(self.origins.iter().take(MOST).flat_map(|origin| origin.to_bytes())).collect()
+    }
+}
+
+/// Makes the empty list before the first import, as the sign that there are messages to be noted.
+pub(crate) fn begin(pen: &Pen<'_>, profile: &Profile) -> Result<()> {
+    match document::read(pen.folder, Document::Imports)? {
+        Some(_) => Ok(()),
+        None if profile.imports > 0 => Err(outdated(pen.folder)),
+        None => pen.replace(Document::Imports, &[]),
+    }
+}
+
+/// The list, if it is as new as the settings say.
+///
+/// # Errors
+/// [`Error::Damaged`] for one that is older, gone or no list, and where nobody knows the settings.
+pub(crate) fn current(
+    folder: &Folder,
+    profile: &Profile,
+    bytes: Option<&[u8]>,
+) -> Result<BTreeSet<Origin>> {
+    let list = match bytes {
+        None => Forgotten::default(),
+        Some(bytes) => Forgotten::parse(bytes).ok_or_else(|| Error::Damaged {
+            place: place(folder),
+            reason: "it is not a list of forgotten imports",
+        })?,
+    };
+    match profile.is_unknown || list.rev < profile.imports {
+        true => Err(outdated(folder)),
+        false => Ok(list.origins),
+    }
+}
+
+fn outdated(folder: &Folder) -> Error {
+    Error::Damaged {
+        place: place(folder),
+        reason: "it is not the newest list of what was imported and forgotten, so that an import would bring some of \
+                 that back; `sottovoce repair` goes on without the newest",
+    }
+}
+
+fn place(folder: &Folder) -> String {
+    folder.blobs.path().join(Document::Imports.file_name()).display().to_string()
+}
+
+/// The revision of the list that is there; 0 where there is none that opens.
+pub(crate) fn revision(folder: &Folder) -> Result<u64> {
+    let list = match document::open(folder, Document::Imports)? {
+        Some(Ok(bytes)) => Forgotten::parse(&bytes),
+        _ => None,
+    };
+    Ok(list.map_or(0, |list| list.rev))
+}
+
+/// What is wrong with a list that opens, or is not there.
+pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Option<Finding>> {
+    let kind = match document::open(folder, Document::Imports)? {
+        None => (profile.imports > 0).then_some(FindingKind::Absent),
+        // Told with the other documents.
+        Some(Err(_)) => None,
+        Some(Ok(bytes)) => match Forgotten::parse(&bytes) {
+            None => Some(FindingKind::BadRecord),
+            Some(list) => (list.rev < profile.imports).then_some(FindingKind::Outdated),
+        },
+    };
+    Ok(kind.map(|kind| kind.in_file(Document::Imports.file_name())))
+}
+
+/// Notes imported messages that are about to be forgotten; before they are, so that an interruption leaves at most one
+/// noted that is still there, which does no harm. Does nothing where nothing was ever imported. A list that does not
+/// open keeps nothing from being forgotten. One that is not the newest stays so until a repair.
+pub(crate) fn note(pen: &Pen<'_>, tail: &mut Tail, origins: &BTreeSet<Origin>) -> Result<()> {
+    if origins.is_empty() {
+        return Ok(());
+    }
+    let told = tail.profile.imports;
+    let mut noted = match document::read(pen.folder, Document::Imports) {
+        Ok(None) if told == 0 => return Ok(()),
+        Ok(None) => Forgotten::default(),
+        Ok(Some(bytes)) => Forgotten::parse(&bytes).unwrap_or_default(),
+        Err(Error::Damaged { .. }) => Forgotten::default(),
+        Err(
+            error @ (Error::WrongKey { .. }
+            | Error::KeyChanged { .. }
+            | Error::NewerFormat { .. }
+            | Error::NotPlain { .. }),
+        ) => {
+            tracing::warn!(%error, "what is forgotten now would come back with another import");
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    let before = noted.origins.len();
+    for &origin in origins {
+        if noted.origins.len() >= MOST {
+            tracing::warn!(
+                "the list of forgotten imports is full: another import may bring some back"
+            );
+            break;
+        }
+        noted.origins.insert(origin);
+    }
+    if noted.origins.len() == before {
+        return Ok(());
+    }
+    let is_newest = noted.rev >= told;
+    if is_newest {
+        noted.rev = noted.rev.saturating_add(1);
+    }
+    pen.replace(Document::Imports, &noted.to_bytes())?;
+    if !is_newest || !tail.knows_settings() {
+        return Ok(());
+    }
+    pen.change_profile(tail, |profile| profile.imports = noted.rev)
+}

@@ -1,0 +1,242 @@
+//! When records move into packs, and packs into larger ones. Nothing here fails an append: what cannot be tidied up
+//! now is tidied up later.
+
+pub(crate) mod recover;
+
+use std::collections::HashSet;
+
+use crate::error::{Error, Result};
+use crate::store::commit::committer::Pen;
+use crate::store::folder::{Folder, HeadState, Opened};
+use crate::store::pack::merge::{merge, size};
+use crate::store::pack::{PackName, publish};
+use crate::store::read::tail::Tail;
+use crate::store::record::layout::HEAD;
+use crate::store::record::name::RecordName;
+
+/// The most records that move at once: others wait for the lock meanwhile.
+const BATCH: usize = 4096;
+/// The most records that are published at once.
+const LARGEST: usize = 32_768;
+/// The most bytes that move at once, one record more or less.
+const BATCH_BYTES: usize = 8 << 20;
+/// How many packs of one size become one of the next.
+const FANOUT: usize = 8;
+/// How many sizes there are; the largest packs stay as they are, since rewriting them would take too long.
+const SIZES: u32 = 4;
+/// The most bytes that are merged at once.
+const MERGED_BYTES: u64 = 64 << 20;
+
+/// What packing some records came to.
+#[derive(Debug, Default)]
+pub(crate) struct Step {
+    pub(crate) moved: usize,
+    /// How many more there are to move.
+    pub(crate) left: usize,
+    pub(crate) packs_before: Vec<PackName>,
+    pub(crate) packs_after: Vec<PackName>,
+}
+
+/// What a writer remembers of its packing.
+#[derive(Debug)]
+pub(crate) struct Packer {
+    /// How many of the newest records stay in files of their own.
+    keep: usize,
+    /// Nothing is tried while there are no more loose files than this.
+    patience: usize,
+    /// Bytes could not be made durable: what the system shows may not be on the disk.
+    is_off: bool,
+    /// Records that are not to be packed: they do not open, or have a second name.
+    stubborn: HashSet<RecordName>,
+    /// Packs that do not hold what their names say.
+    lying: HashSet<PackName>,
+    /// Packs that cannot be merged.
+    unmergeable: HashSet<PackName>,
+    /// Packs that were looked through for what is forgotten, and how many numbers that was then.
+    weeded: HashSet<(PackName, u64)>,
+}
+
+impl Packer {
+    pub(crate) fn keeping(files: usize) -> Self {
+        Self {
+            keep: files,
+            patience: 0,
+            is_off: false,
+            stubborn: HashSet::new(),
+            lying: HashSet::new(),
+            unmergeable: HashSet::new(),
+            weeded: HashSet::new(),
+        }
+    }
+
+    /// Packs the oldest of too many loose records. Everything is acknowledged already.
+    pub(crate) fn pack(&mut self, pen: &Pen<'_>, tail: &mut Tail) {
+        let enough = (self.keep * 2).max(self.patience);
+        if self.is_off || tail.loose <= enough || !matches!(tail.head, HeadState::Known(_)) {
+            return;
+        }
+        self.patience = 0;
+        if let Err(error) = self.try_to_pack(pen.folder, tail, self.keep * 2) {
+            self.patience = tail.loose + self.keep;
+            self.give_up("packing", &error);
+        }
+    }
+
+    /// Whether so many messages at once go straight into a pack: as many as would be packed right afterwards.
+    pub(crate) fn is_bulk(&self, messages: usize) -> bool {
+        messages > self.keep * 2 && !self.is_off
+    }
+
+    /// The most records of a pack that is published at once: as many as merging stops at, unless others would wait too
+    /// long for the lock.
+    pub(crate) fn largest(&self) -> usize {
+        self.keep.saturating_mul(FANOUT.pow(SIZES - 1)).min(LARGEST)
+    }
+
+    /// Merges packs after one more was published.
+    pub(crate) fn tidy(&mut self, pen: &Pen<'_>) {
+        let merged =
+            pen.folder.list().and_then(|mut listing| self.merge(pen.folder, &mut listing.packs));
+        if let Err(error) = merged {
+            self.give_up("merging packs", &error);
+        }
+    }
+
+    fn give_up(&mut self, what: &str, error: &Error) {
+        self.is_off |= matches!(error, Error::NotDurable { .. });
+        tracing::warn!(%error, "{what} failed; it is tried again later");
+    }
+
+    /// Packs some of the oldest records beyond those that stay loose, if there are any, and merges packs.
+    pub(crate) fn pack_now(&mut self, pen: &Pen<'_>, tail: &mut Tail) -> Result<Step> {
+        let path = pen.folder.blobs.path();
+        match tail.head {
+            _ if self.is_off => Err(Error::Poisoned { path: path.into() }),
+            HeadState::Known(_) => self.try_to_pack(pen.folder, tail, self.keep),
+            HeadState::Absent | HeadState::Damaged => Err(Error::Damaged {
+                place: path.join(HEAD).display().to_string(),
+                reason: "it has to be rebuilt before anything is packed",
+            }),
+        }
+    }
+
+    /// Packs some of the oldest loose records if there are more than enough of them, and merges packs.
+    fn try_to_pack(&mut self, folder: &Folder, tail: &mut Tail, enough: usize) -> Result<Step> {
+        let listing = folder.list()?;
+        let mut names = listing.names;
+        names.retain(|name| {
+            !name.is_forget() && !tail.erased.contains(name.seq) && !self.stubborn.contains(name)
+        });
+        tail.loose = names.len();
+        let mut step = Step { packs_before: listing.packs, ..Step::default() };
+        step.packs_after.clone_from(&step.packs_before);
+        if names.len() > enough {
+            // A backup may have brought some back.
+            self.drop_doubled(folder, tail, &mut names, &step.packs_before)?;
+            names.sort_unstable();
+            names.truncate(names.len().saturating_sub(self.keep));
+            step.left = names.len();
+            names.truncate(BATCH);
+            // Packs never hold more than the head acknowledges, even after a power cut.
+            folder.blobs.flush(HEAD)?;
+            let (pack, moved) = self.publish(folder, &names)?;
+            for name in &moved {
+                folder.blobs.remove(&name.to_string())?;
+            }
+            // Without a journal, a name that comes back after a power cut may lead to what was written since.
+            folder.blobs.sync()?;
+            tail.loose = tail.loose.saturating_sub(moved.len());
+            tracing::debug!(records = moved.len(), "packed");
+            step.moved = moved.len();
+            names.retain(|name| self.stubborn.contains(name));
+            step.left = step.left.saturating_sub(moved.len() + names.len());
+            step.packs_after.extend(pack.filter(|pack| !step.packs_before.contains(pack)));
+        }
+        self.merge(folder, &mut step.packs_after)?;
+        Ok(step)
+    }
+
+    /// Publishes a pack of those records that open; which these are.
+    fn publish(
+        &mut self,
+        folder: &Folder,
+        names: &[RecordName],
+    ) -> Result<(Option<PackName>, Vec<RecordName>)> {
+        let mut moved = Vec::new();
+        let pack = publish(folder, &mut |sink| {
+            let (mut pack, mut total) = (None, 0);
+            moved.clear();
+            for &name in names {
+                if total > BATCH_BYTES {
+                    break;
+                }
+                let Some(bytes) = packable(folder, name)? else {
+                    self.stubborn.insert(name);
+                    continue;
+                };
+                sink(name.to_string().as_bytes())?;
+                sink(b"\t")?;
+                sink(&bytes)?;
+                total += bytes.len();
+                moved.push(name);
+                PackName::add(&mut pack, name);
+            }
+            Ok(pack.map(|pack: PackName| pack.to_string()))
+        })?;
+        Ok((pack, moved))
+    }
+
+    /// Merges packs as long as there are enough of one size.
+    fn merge(&mut self, folder: &Folder, packs: &mut Vec<PackName>) -> Result<()> {
+        loop {
+            packs.sort_unstable();
+            let Some(chosen) = self.choose(packs) else {
+                return Ok(());
+            };
+            if size(folder, &chosen)? > MERGED_BYTES {
+                self.unmergeable.extend(chosen);
+                continue;
+            }
+            let Some(merged) = merge(folder, &chosen)? else {
+                self.unmergeable.extend(chosen);
+                continue;
+            };
+            packs.retain(|pack| !chosen.contains(pack));
+            for pack in chosen.iter().filter(|pack| **pack != merged) {
+                folder.packs.remove(&pack.to_string())?;
+            }
+            folder.packs.sync()?;
+            packs.push(merged);
+            tracing::debug!(records = merged.count, "merged packs");
+        }
+    }
+
+    /// The oldest packs of one size, if they are enough.
+    fn choose(&self, packs: &[PackName]) -> Option<Vec<PackName>> {
+        let keep = self.keep as u64;
+        let size = |pack: &PackName| (pack.count / keep).max(1).ilog(FANOUT as u64);
+        (0..SIZES - 1).find_map(|wanted| {
+            let alike = packs.iter().filter(|pack| size(pack) == wanted);
+            let chosen: Vec<_> = alike
+                .filter(|pack| !self.unmergeable.contains(pack))
+                .take(FANOUT)
+                .copied()
+                .collect();
+            (chosen.len() == FANOUT).then_some(chosen)
+        })
+    }
+}
+
+/// A record's bytes, if it may be packed: it opens, and removing its name removes all of it.
+fn packable(folder: &Folder, name: RecordName) -> Result<Option<Vec<u8>>> {
+    let text = name.to_string();
+    let bytes = match folder.blobs.read(&text) {
+        Err(Error::NotPlain { .. } | Error::Io { .. }) => None,
+        read => read?,
+    };
+    let Some(bytes) = bytes else {
+        return Ok(None);
+    };
+    let opens = matches!(folder.open_bytes(name, &bytes)?, Opened::Message(_));
+    Ok((opens && folder.blobs.links(&text)? <= 1).then_some(bytes))
+}

@@ -1,0 +1,212 @@
+//! Deleting for ever, on record.
+
+use std::collections::BTreeSet;
+
+pub use crate::store::delete::plan::ForgetPlan;
+
+use crate::error::{Error, Result};
+use crate::store::artifact::artifact_files;
+use crate::store::commit::committer::Pen;
+use crate::store::commit::import_tombstones;
+use crate::store::folder::{Folder, Listing, Opened};
+use crate::store::pack::PackName;
+use crate::store::pack::purge::weed;
+use crate::store::read::reader::{Reader, Wanted};
+use crate::store::read::tail::Tail;
+use crate::store::record::encoding::{LONGEST_RECORD, StoredMessage};
+use crate::store::record::finding::Finding;
+use crate::store::record::import_digest::Origin;
+use crate::store::record::name::{NameTime, RecordKind, RecordName};
+use crate::store::record::seq_set::Erased;
+use crate::store::settings::profile::Profile;
+
+/// What a request to forget came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Forgotten {
+    /// How many numbers are recorded as forgotten that were not before, whether or not they had a file.
+    pub numbers: u64,
+    /// Numbers of the messages whose files were removed.
+    pub removed: Vec<u64>,
+    /// How many snapshots messages were taken out of; those that nothing is left of are gone.
+    pub snapshots: usize,
+    /// Files that carry a forgotten number but do not open, so that they may be something else: they stay, are
+    /// never read, and can be removed by hand.
+    pub left: Vec<Finding>,
+    /// What it was that went.
+    pub plan: ForgetPlan,
+}
+
+/// What messages tell that are about to be forgotten.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    imported: BTreeSet<Origin>,
+    /// The artifacts that hold their words.
+    moved: BTreeSet<String>,
+}
+
+impl Told {
+    pub(crate) fn note(&mut self, stored: &StoredMessage) {
+        self.imported.extend(Origin::of(&stored.message));
+        self.moved.extend(stored.message.moved_to().map(str::to_owned));
+    }
+
+    /// The artifacts that go with them.
+    pub(crate) fn artifacts(&self, profile: &Profile) -> Vec<String> {
+        self.moved.iter().filter(|id| profile.artifact(id).is_some()).cloned().collect()
+    }
+}
+
+/// How many numbers are looked through at a time.
+const STRETCH: u64 = 16_384;
+
+/// What becomes of the numbers of what cannot be read now, but by another program or at another time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// Nothing is forgotten: nobody can look at what it would be.
+    Refused,
+    /// They are recorded too. The files stay as long as they do not open, and are never read.
+    Recorded,
+}
+
+/// Records numbers as forgotten, then removes their files.
+pub(crate) fn erase(
+    reader: &Reader,
+    pen: &Pen<'_>,
+    tail: &mut Tail,
+    seqs: &Erased,
+    unread: Unread,
+) -> Result<Forgotten> {
+    let mut told = Told::default();
+    survey(reader, tail, &seqs.without(&tail.erased), unread, |stored| told.note(stored))?;
+    erase_told(reader, pen, tail, seqs, &told)
+}
+
+/// The same where the messages have been looked at.
+pub(crate) fn erase_told(
+    reader: &Reader,
+    pen: &Pen<'_>,
+    tail: &mut Tail,
+    seqs: &Erased,
+    told: &Told,
+) -> Result<Forgotten> {
+    let now = NameTime::try_from(reader.now())?;
+    let mut erased = tail.erased.clone();
+    erased.extend(seqs.ranges());
+    if erased == tail.erased {
+        // What could not be taken out of packs the last time.
+        let (mut forgotten, packs) = (Forgotten::default(), std::mem::take(&mut tail.overgrown));
+        remove_packed(pen.folder, &packs, &erased, &mut forgotten)?;
+        return Ok(forgotten);
+    }
+    let numbers = erased.count() - tail.erased.count();
+    let newly = erased.without(&tail.erased);
+    // The new record speaks for the earlier ones, which go with what they erased.
+    let erased = erased.with(&tail.forgets);
+    let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
+        reason: "the forgotten numbers cannot be written as JSON",
+    })?;
+    if plaintext.len() > LONGEST_RECORD {
+        return Err(Error::InvalidMessage {
+            reason: "so many separate numbers fit no record that could be read again",
+        });
+    }
+    import_tombstones::note(pen, tail, &told.imported)?;
+    // Their words are the messages'.
+    artifact_files::delete(pen, tail, told.moved.iter().map(String::as_str))?;
+    let name = pen.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
+    tail.last_seq = name.seq;
+    tail.forgets.push(name);
+    pen.acknowledge(tail)?;
+
+    let Listing { mut names, mut packs, .. } = pen.folder.list()?;
+    names.retain(|name| erased.contains(name.seq));
+    let mut forgotten = Forgotten { numbers, ..remove_erased(pen.folder, &names, &erased)? };
+    // Packs hold no forget records, and what was forgotten before is no longer in them.
+    packs.retain(|pack| newly.meets(&pack.seqs()));
+    remove_packed(pen.folder, &packs, &erased, &mut forgotten)?;
+    *tail = Tail::load_alone(pen.folder, 0, None)?;
+    Ok(forgotten)
+}
+
+/// Hands over the messages that are about to be forgotten.
+///
+/// # Errors
+/// Where one of them can only be read under another key, by a newer program or another time: what nobody can look at
+/// now is not deleted.
+pub(crate) fn survey(
+    reader: &Reader,
+    tail: &Tail,
+    forgotten: &Erased,
+    unread: Unread,
+    mut visit: impl FnMut(&StoredMessage),
+) -> Result<()> {
+    let mut ranges = forgotten.ranges().peekable();
+    let mut next = ranges.peek().map_or(0, |range| *range.start());
+    while let Some(range) = ranges.peek() {
+        next = next.max(*range.start());
+        let end = next.saturating_add(STRETCH - 1);
+        let mut last = next;
+        // Those close together are read in one go, with what is between them.
+        while let Some(range) = ranges.next_if(|range| *range.end() <= end) {
+            last = *range.end();
+        }
+        if ranges.peek().is_some_and(|range| *range.start() <= end) {
+            last = end;
+        }
+        let reading = reader.read_alone(tail, &Wanted::Seqs(next..=last))?;
+        if unread == Unread::Refused {
+            reading.check_readable(forgotten)?;
+        }
+        let concerned = reading.messages.iter().filter(|stored| forgotten.contains(stored.seq));
+        concerned.for_each(|stored| visit(stored));
+        let Some(after) = last.checked_add(1) else { break };
+        next = after;
+    }
+    Ok(())
+}
+
+/// Removes the files of forgotten records, each only once it has proved to be what its name says; a forget record only
+/// if what it tells of is among these numbers too.
+pub(crate) fn remove_erased(
+    folder: &Folder,
+    names: &[RecordName],
+    erased: &Erased,
+) -> Result<Forgotten> {
+    let mut forgotten = Forgotten::default();
+    for &name in names {
+        match folder.open(name)? {
+            Opened::Message(message) => {
+                folder.blobs.remove(&name.to_string())?;
+                forgotten.removed.push(message.seq);
+            }
+            Opened::Forget(ranges) if ranges.without(erased).is_empty() => {
+                folder.blobs.remove(&name.to_string())?;
+            }
+            Opened::Forget(_) => {}
+            Opened::Skipped(kind) => forgotten.left.push(kind.in_file(name.to_string())),
+            Opened::Gone => {}
+        }
+    }
+    if !names.is_empty() {
+        folder.blobs.sync()?;
+    }
+    forgotten.removed.sort_unstable();
+    Ok(forgotten)
+}
+
+/// Removes the lines of forgotten records from packs.
+pub(crate) fn remove_packed(
+    folder: &Folder,
+    packs: &[PackName],
+    erased: &Erased,
+    forgotten: &mut Forgotten,
+) -> Result<()> {
+    let mut weeded = weed(folder, packs, erased)?;
+    forgotten.removed.append(&mut weeded.removed);
+    forgotten.removed.sort_unstable();
+    // What an interruption left in two places was one message.
+    forgotten.removed.dedup();
+    forgotten.left.append(&mut weeded.left);
+    Ok(())
+}

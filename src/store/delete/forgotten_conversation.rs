@@ -1,0 +1,95 @@
+//! Conversations that were forgotten whole and have no folder any more. The default conversation's settings keep the
+//! highest number of each, so that nothing brings back what was forgotten: whoever writes to one again first records its
+//! numbers as forgotten.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::crypto::fingerprint;
+use crate::error::{Error, Result};
+use crate::scope::Scope;
+use crate::store::commit::committer::Pen;
+use crate::store::folder::Folder;
+use crate::store::folder::document;
+use crate::store::folder::document::Document;
+use crate::store::read::tail::Tail;
+use crate::store::record::layout::QUARANTINE;
+use crate::store::record::name::{NameTime, RecordKind, RecordName};
+use crate::store::record::seq_set::Erased;
+use crate::store::settings::profile;
+
+/// What is kept of a conversation that was forgotten whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Gone {
+    /// The highest number that it gave.
+    last: u64,
+    at: Timestamp,
+}
+
+impl Gone {
+    pub(crate) fn new(last: u64, at: Timestamp) -> Self {
+        Self { last, at }
+    }
+}
+
+/// What stands for a conversation there: a digest, so that a list of those that are gone names nobody.
+pub(crate) fn id(scope: &Scope) -> String {
+    let parts = scope.parts();
+    let items: Vec<&[u8]> =
+        std::iter::once("sottovoce/v1 forgotten").chain(parts).map(str::as_bytes).collect();
+    format!("{:032x}", u128::from_be_bytes(fingerprint(&items)))
+}
+
+/// What is kept of this conversation, if it was forgotten whole. Nothing where the default conversation's settings cannot
+/// be read: a new message is not refused for that.
+pub(crate) fn find(folder: &Folder) -> Result<Option<Gone>> {
+    if matches!(*folder.scope, Scope::Default | Scope::Catalog) {
+        return Ok(None);
+    }
+    let root = folder.of_root();
+    let (profile, _) = profile::read(&root, root.head()?.1, None)?;
+    Ok(profile.forgotten_scopes.get(&id(&folder.scope)).copied())
+}
+
+/// Records the numbers of a conversation that was forgotten whole before it gives another.
+pub(crate) fn heed(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
+    let Some(Gone { last, at }) = find(pen.folder)? else { return Ok(()) };
+    let Some(before) = last.checked_sub(1).filter(|before| *before > 0) else { return Ok(()) };
+    let erased: Erased = std::iter::once(1..=before).collect();
+    let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
+        reason: "the forgotten numbers cannot be written as JSON",
+    })?;
+    let name = RecordName { time: NameTime::try_from(at)?, seq: last, kind: RecordKind::Forget };
+    pen.folder.publish(pen.key, name, &plaintext)?;
+    tail.last_seq = last;
+    pen.acknowledge(tail)?;
+    *tail = Tail::load_alone(pen.folder, 0, None)?;
+    Ok(())
+}
+
+/// Whether the folder holds nothing but records of what was forgotten.
+pub(crate) fn is_bare(pen: &Pen<'_>, tail: &Tail) -> Result<bool> {
+    let folder = pen.folder;
+    let all: Erased = std::iter::once(1..=tail.last_seq).collect();
+    let (profile, listing) = (&tail.profile, folder.list()?);
+    if !tail.knows_settings()
+        || !all.without(&tail.vacant()).is_empty()
+        || profile.character.is_some()
+        || profile.has_words()
+        || listing.names.iter().any(|name| !name.is_forget())
+        || !listing.packs.is_empty()
+        || !listing.strange.is_empty()
+        || !listing.leftovers.is_empty()
+        // Which imported messages were forgotten.
+        || document::open(folder, Document::Imports)?.is_some()
+    {
+        return Ok(false);
+    }
+    let aside = folder.blobs.folder(QUARANTINE);
+    let mut is_bare = true;
+    for beside in [&folder.packs, &folder.snapshots, &folder.artifacts, &aside] {
+        beside.list(&mut |name, _| is_bare &= name == crate::blob::LOCK.as_bytes())?;
+    }
+    Ok(is_bare)
+}

@@ -1,0 +1,135 @@
+//! What other limits would hide of a conversation, and what they would show again.
+
+use jiff::Timestamp;
+
+use crate::error::{Error, Result};
+use crate::store::delete::forget::{Unread, survey};
+use crate::store::folder::restless;
+use crate::store::read::reader::Reader;
+use crate::store::read::tail::Tail;
+use crate::store::record::encoding::StoredMessage;
+use crate::store::record::retention::{Horizon, Retention};
+use crate::store::record::seq_set::Erased;
+
+/// How many messages a change of limits concerns, and when they were said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Concerned {
+    /// How many.
+    pub messages: u64,
+    /// When the first of them was said.
+    pub first: Option<Timestamp>,
+    /// When the last of them was said.
+    pub last: Option<Timestamp>,
+}
+
+impl Concerned {
+    fn add(&mut self, stored: &StoredMessage) {
+        let at = stored.message.said_at();
+        self.messages += 1;
+        self.first = Some(self.first.map_or(at, |first| first.min(at)));
+        self.last = self.last.max(Some(at));
+    }
+}
+
+/// What other limits would do to a conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LimitsEffect {
+    /// Messages that are shown now and would be hidden at once. Later messages and clean-ups delete them.
+    pub hides: Concerned,
+    /// Messages that the limits hide now, are still stored, and would be shown again.
+    pub returns: Concerned,
+    state: Option<State>,
+}
+
+/// What becomes of messages that the limits have hidden and the new ones do not hide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HiddenMessages {
+    /// They are shown again.
+    Keep,
+    /// They are deleted for ever, as is everything that the limits hide.
+    Delete,
+}
+
+/// What an effect was worked out from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct State {
+    last_seq: u64,
+    rev: u64,
+    before: Horizon,
+    after: Horizon,
+}
+
+impl State {
+    fn of(reader: &Reader, tail: &Tail, retention: Option<Retention>) -> Result<Self> {
+        let now = reader.now();
+        let after = retention.unwrap_or(reader.folder.retention);
+        Ok(Self {
+            last_seq: tail.last_seq,
+            rev: tail.profile.rev,
+            before: horizon(reader, tail, tail.retention, now)?,
+            after: horizon(reader, tail, after, now)?,
+        })
+    }
+}
+
+impl LimitsEffect {
+    /// For the lock's holder.
+    pub(crate) fn of(reader: &Reader, tail: &Tail, retention: Option<Retention>) -> Result<Self> {
+        let state = State::of(reader, tail, retention)?;
+        let (mut hides, mut returns) = (Concerned::default(), Concerned::default());
+        if state.before != state.after {
+            let all: Erased = std::iter::once(1..=tail.last_seq).collect();
+            survey(reader, tail, &all.without(&tail.vacant()), Unread::Recorded, |stored| match (
+                state.before.shows(stored.name),
+                state.after.shows(stored.name),
+            ) {
+                (true, false) => hides.add(stored),
+                (false, true) => returns.add(stored),
+                _ => {}
+            })?;
+        }
+        Ok(Self { hides, returns, state: Some(state) })
+    }
+
+    /// Refuses limits that would now do anything else than this.
+    ///
+    /// # Errors
+    /// [`Error::MoreThanAnnounced`].
+    pub(crate) fn check(
+        &self,
+        reader: &Reader,
+        tail: &Tail,
+        retention: Option<Retention>,
+    ) -> Result<()> {
+        let now = State::of(reader, tail, retention)?;
+        // Of a conversation that was never written to there is no state.
+        let then = self.state.as_ref();
+        let is_same = then.map_or(now.last_seq == 0, |then| *then == now);
+        if is_same { Ok(()) } else { Err(Error::MoreThanAnnounced) }
+    }
+}
+
+/// Whether other limits would show again what those in force hide, and whether they would hide anything more. For the
+/// lock's holder.
+pub(crate) fn compare(
+    reader: &Reader,
+    tail: &Tail,
+    retention: Option<Retention>,
+) -> Result<(bool, bool)> {
+    let State { before, after, .. } = State::of(reader, tail, retention)?;
+    Ok((after.hides_less_than(before), before.hides_less_than(after)))
+}
+
+/// From where on the conversation would be shown within these limits.
+fn horizon(reader: &Reader, tail: &Tail, limits: Retention, now: Timestamp) -> Result<Horizon> {
+    let mut within = tail.clone();
+    within.retention = limits;
+    if let Some(horizon) = within.horizon(|| now) {
+        return Ok(horizon);
+    }
+    let mut within = Tail::load_alone(&reader.folder, limits.needed(), None)?;
+    within.retention = limits;
+    within.horizon(|| now).ok_or_else(|| restless(&reader.folder))
+}

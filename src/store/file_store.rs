@@ -1,0 +1,471 @@
+//! The encrypted store: one sealed file a message.
+
+pub(crate) mod artifact_references;
+pub(crate) mod options;
+
+use std::fmt;
+use std::io::Read;
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use jiff::{Timestamp, Zoned};
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result, joined};
+use crate::message::ChatMessage;
+use crate::scope::Scope;
+use crate::store::artifact::artifact_files;
+use crate::store::artifact::contents::ArtifactContents;
+use crate::store::check::baseline;
+use crate::store::check::baseline::Inventory;
+use crate::store::check::verify::{Progress, Report, verify};
+use crate::store::compact::Step;
+use crate::store::delete::cleanup::Cleaned;
+use crate::store::delete::forget::{ForgetPlan, Forgotten};
+use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
+use crate::store::delete::plan::Asked;
+use crate::store::folder::document;
+use crate::store::folder::document::Document;
+use crate::store::pack::merge::size;
+use crate::store::read::reader::{Reader, Wanted};
+use crate::store::read::state::Standing;
+use crate::store::read::stats;
+use crate::store::read::stats::Stats;
+use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact};
+use crate::store::record::encoding::StoredMessage;
+use crate::store::record::finding::Finding;
+use crate::store::record::retention::Retention;
+use crate::store::record::snapshot::Snapshot;
+use crate::store::record::validation::{Arrival, Dating, latest};
+use crate::store::repair::{self, RepairOptions, Repaired};
+use crate::store::settings::profile::{Profile, ProfileChange};
+use crate::store::settings::summary::Compaction;
+use crate::store::snapshot::restore::{RestoreThreads, Restoring};
+use crate::store::snapshot::snapshot_files;
+use crate::store::write::Writer;
+use crate::store::write::add_artifact;
+use crate::store::{ConversationStore, Reading};
+
+/// What packing came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Packed {
+    /// How many messages moved from files of their own into packs.
+    pub moved: usize,
+    /// How many packs there were.
+    pub packs_before: usize,
+    /// How many there are now.
+    pub packs_after: usize,
+    /// How many bytes these take.
+    pub bytes: u64,
+}
+
+/// A conversation in a folder of sealed files. Several processes may read and append at once; cloning shares the
+/// open store. [`StoreOptions`](crate::StoreOptions) opens one.
+#[derive(Clone)]
+pub struct FileConversationStore {
+    reader: Arc<Reader>,
+    writer: Arc<tokio::sync::Mutex<Writer>>,
+}
+
+/// Runs file work to its end on a blocking thread, whether or not the caller still waits.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    joined(tokio::task::spawn_blocking(work).await)
+}
+
+/// Has long work stop when nobody waits for it any more.
+#[derive(Default)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// What the work is to look at: whether it is to stop.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl FileConversationStore {
+    pub(crate) fn new(reader: Arc<Reader>, writer: Writer) -> Self {
+        Self { reader, writer: Arc::new(tokio::sync::Mutex::new(writer)) }
+    }
+
+    /// Checks every file, calling `progress` as it goes, and reports all that is not as it should be. Changes no
+    /// record; where something seems to be lost, it makes writers wait for a moment to look again.
+    ///
+    /// # Errors
+    /// Only what keeps the whole folder from being read.
+    pub async fn verify(&self, progress: impl Fn(Progress) + Send + 'static) -> Result<Report> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || verify(&reader.folder, &progress)).await
+    }
+
+    /// Moves all but the newest messages into packs now and merges packs, some thousand messages at a time, calling
+    /// `progress` in between. Appending does the same by itself, later. Dropping the future stops after those that are
+    /// being moved; what was moved stays moved, and nothing is ever lost by it.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where the head was lost: see [`repair`](Self::repair). Those of appending.
+    pub async fn pack(&self, progress: impl Fn(Progress) + Send + Sync) -> Result<Packed> {
+        let mut packed = Packed::default();
+        for step in 0.. {
+            let Step { moved, left, packs_before, packs_after } = self.write(Writer::pack).await?;
+            if step == 0 {
+                packed.packs_before = packs_before.len();
+            }
+            packed.moved += moved;
+            packed.packs_after = packs_after.len();
+            progress(Progress { done: packed.moved, total: packed.moved + left });
+            if left == 0 {
+                let reader = Arc::clone(&self.reader);
+                packed.bytes = blocking(move || size(&reader.folder, &packs_after)).await?;
+                break;
+            }
+        }
+        Ok(packed)
+    }
+
+    /// What the conversation holds now: numbers, and digests of sealed files. Kept where nobody who may put back an
+    /// old copy of the folder can write, it shows such a copy to [`compare`](Self::compare). Reads every record.
+    ///
+    /// # Errors
+    /// Only what keeps the whole folder from being read.
+    pub async fn inventory(
+        &self,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<Inventory> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || baseline::take(&reader.folder, &progress)).await
+    }
+
+    /// How the conversation falls short of what it held when the inventory was taken: everything that was there then
+    /// is to be there still, but for what was forgotten since. Reads every record.
+    ///
+    /// # Errors
+    /// [`Error::OtherScope`] for the inventory of another conversation, and what keeps the whole folder from being
+    /// read.
+    pub async fn compare(
+        &self,
+        earlier: Inventory,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<Vec<Finding>> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || baseline::compare(&reader.folder, &earlier, &progress)).await
+    }
+
+    /// Mends what can be mended, calling `progress` through the checks before and after: a head is written where it
+    /// was lost, records are put back to their names, packs that are not what they say are made anew, copies and
+    /// leftovers are removed, and a vault is made where there is none beside records. Nothing is deleted but what is
+    /// durable elsewhere to the byte, was forgotten, or was never finished. Killed at any point, it is run again.
+    ///
+    /// What a lost head told of is gone then: newest records that were taken away are no longer missed.
+    ///
+    /// # Errors
+    /// [`Error::WrongKey`] where a vault is missing and no record opens; whatever else keeps the folder from being
+    /// read or written. What cannot be mended is no error: it stands in the report.
+    pub async fn repair(
+        &self,
+        options: RepairOptions,
+        progress: impl Fn(Progress) + Send + Sync + 'static,
+    ) -> Result<Repaired> {
+        let progress = Arc::new(progress);
+        let checking = Arc::clone(&progress);
+        let before = self.verify(move |now| checking(now)).await?;
+        let plan = repair::plan(&before, options);
+        if options.dry_run || plan.is_empty() {
+            return Ok(Repaired { mended: plan, report: before });
+        }
+        let mut mended = self.write(move |writer| writer.repair(plan, options)).await?;
+        let report = self.verify(move |now| progress(now)).await?;
+        mended.retain(|mending| !report.findings.contains(&mending.finding));
+        Ok(Repaired { mended, report })
+    }
+
+    /// Keeps messages of another system, each at its own place in time, even if that is before messages that are here
+    /// already. They get the next numbers in the order in which they are handed over, which is best that of their
+    /// times. Otherwise as [`append_all`](ConversationStore::append_all).
+    ///
+    /// # Errors
+    /// Those of `append_all`; [`Error::Partial`] says how many of the first were kept.
+    pub async fn import(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
+        self.write(|writer| writer.append(messages, Dating::Own)).await
+    }
+
+    /// The same for one pack of an import; `None`, and nothing is kept, where something was stored after the number
+    /// `seen`.
+    pub(crate) async fn import_after(
+        &self,
+        seen: u64,
+        messages: Vec<impl Into<Arrival> + Send>,
+    ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
+        let arrivals = messages.into_iter().map(Into::into).collect();
+        self.write(move |writer| writer.import(arrivals, seen)).await
+    }
+
+    /// The latest time that a message may have.
+    pub(crate) fn latest_time(&self) -> Timestamp {
+        latest(self.reader.now())
+    }
+
+    /// [`read_seqs`](ConversationStore::read_seqs) with what is hidden and not removed yet.
+    pub(crate) async fn read_kept(&self, seqs: RangeInclusive<u64>) -> Result<Reading> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || Ok(reader.read_kept(&Wanted::Seqs(seqs))?.0)).await
+    }
+
+    /// How much there is, without opening more than the newest messages.
+    ///
+    /// # Errors
+    /// What keeps the whole folder from being read.
+    pub async fn stats(&self) -> Result<Stats> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || stats::stats(&reader)).await
+    }
+
+    /// Where the conversation stands.
+    pub(crate) async fn standing(&self) -> Result<Standing> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || Standing::of(&reader)).await
+    }
+
+    /// Which of these messages may not be stored and why, by their places in the list.
+    pub(crate) async fn refused(&self, arrivals: Vec<Arrival>) -> Result<Vec<(usize, Error)>> {
+        self.write(move |writer| Ok(writer.refused(arrivals))).await
+    }
+
+    /// Takes the conversation away, files and all, unless something was stored after the number `seen`, or its settings
+    /// were changed after the revision `rev`. Whether it did.
+    pub(crate) async fn remove(&self, seen: u64, rev: u64) -> Result<bool> {
+        self.write(move |writer| writer.remove(seen, rev)).await
+    }
+
+    /// Takes away the folder of a conversation of which everything was forgotten, with its settings; never that of the
+    /// default conversation, of a context, or one that holds anything else, such as a record of which imported messages
+    /// were forgotten. That it was forgotten stays recorded in the default conversation's settings, so that no backup brings
+    /// it back into this store. Whether it did. Whoever else has it open has to open it anew.
+    ///
+    /// # Errors
+    /// What keeps the store from being read or written.
+    pub async fn take_away(self) -> Result<bool> {
+        self.write(Writer::take_away).await
+    }
+
+    /// What reads it, for work on a thread that may block.
+    pub(crate) fn reader(&self) -> &Arc<Reader> {
+        &self.reader
+    }
+
+    /// What writes it, likewise.
+    pub(crate) fn writer(&self) -> &Arc<tokio::sync::Mutex<Writer>> {
+        &self.writer
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let mut writer = Arc::clone(&self.writer).lock_owned().await;
+        blocking(move || work(&mut writer)).await
+    }
+
+    async fn read_if(&self, wanted: Wanted) -> Result<Reading> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || reader.read_if(&wanted)).await
+    }
+}
+
+#[async_trait]
+impl ConversationStore for FileConversationStore {
+    fn scope(&self) -> &Arc<Scope> {
+        &self.reader.folder.scope
+    }
+
+    async fn append_message(&self, message: ChatMessage) -> Result<Arc<StoredMessage>> {
+        let stored = self.append_all(vec![message]).await?;
+        stored.into_iter().next().ok_or(Error::ShuttingDown)
+    }
+
+    async fn append_all(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
+        self.write(|writer| writer.append(messages, Dating::Newest)).await
+    }
+
+    async fn append_answers(
+        &self,
+        answers: Vec<ChatMessage>,
+        answered: &StoredMessage,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        if *answered.scope != *self.reader.folder.scope {
+            return Err(Error::OtherScope);
+        }
+        let answered = answered.name;
+        self.write(move |writer| writer.append_answers(answers, answered)).await
+    }
+
+    async fn read_tail(&self, n: usize) -> Result<Reading> {
+        // Memory is asked on the caller's thread: it takes two system calls, a crossing to another thread far more.
+        if let Some(reading) = self.reader.remembered(n)? {
+            return Ok(reading);
+        }
+        let reader = Arc::clone(&self.reader);
+        blocking(move || reader.read_tail(n)).await
+    }
+
+    async fn read_seqs(&self, seqs: RangeInclusive<u64>) -> Result<Reading> {
+        self.read_if(Wanted::Seqs(seqs)).await
+    }
+
+    async fn read_times(&self, times: Range<Timestamp>) -> Result<Reading> {
+        self.read_if(Wanted::Times(times)).await
+    }
+
+    async fn plan_forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetPlan> {
+        let asked = Asked::Numbers(seqs.to_vec());
+        self.write(move |writer| writer.plan_forget(&asked)).await
+    }
+
+    async fn plan_forget_all(&self) -> Result<ForgetPlan> {
+        self.write(|writer| writer.plan_forget(&Asked::All)).await
+    }
+
+    async fn forget_planned(&self, plan: &ForgetPlan) -> Result<Forgotten> {
+        let plan = plan.clone();
+        self.write(move |writer| writer.forget(&plan.asked(), Some(&plan))).await
+    }
+
+    async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
+        let asked = Asked::Numbers(seqs.to_vec());
+        self.write(move |writer| writer.forget(&asked, None)).await
+    }
+
+    async fn forget_all(&self) -> Result<Forgotten> {
+        self.write(|writer| writer.forget(&Asked::All, None)).await
+    }
+
+    async fn read_document(&self, document: Document) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || document::read(&reader.folder, document)).await
+    }
+
+    async fn write_document(&self, document: Document, plaintext: &[u8]) -> Result<()> {
+        let plaintext = Zeroizing::new(plaintext.to_vec());
+        self.write(move |writer| writer.write_document(document, &plaintext)).await
+    }
+
+    async fn profile(&self) -> Result<Arc<Profile>> {
+        // From memory on the caller's thread, as the newest messages.
+        self.reader.shown_settings()
+    }
+
+    async fn change_profile(&self, change: ProfileChange) -> Result<Profile> {
+        self.write(move |writer| writer.change_profile(change)).await
+    }
+
+    async fn limits_effect(&self, retention: Option<Retention>) -> Result<LimitsEffect> {
+        self.write(move |writer| writer.limits_effect(retention)).await
+    }
+
+    async fn change_limits(
+        &self,
+        retention: Option<Retention>,
+        hidden: HiddenMessages,
+        announced: &LimitsEffect,
+    ) -> Result<Profile> {
+        let announced = announced.clone();
+        self.write(move |writer| writer.change_limits(retention, hidden, &announced)).await
+    }
+
+    async fn clear(&self) -> Result<Profile> {
+        self.write(Writer::clear).await
+    }
+
+    async fn cleanup(&self) -> Result<Cleaned> {
+        self.write(Writer::cleanup).await
+    }
+
+    async fn snapshots(&self) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || snapshot_files::list(&reader.folder, &*reader.settings()?)).await
+    }
+
+    async fn read_snapshot(&self, id: &str) -> Result<Option<Snapshot>> {
+        let (reader, id) = (Arc::clone(&self.reader), id.to_owned());
+        blocking(move || snapshot_files::read(&reader.folder, &*reader.settings()?, &id)).await
+    }
+
+    async fn save_snapshot(&self, snapshot: Snapshot) -> Result<()> {
+        self.write(move |writer| writer.save_snapshot(snapshot)).await
+    }
+
+    async fn delete_snapshot(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |writer| writer.delete_snapshot(&id)).await
+    }
+
+    async fn artifacts(&self) -> Result<(Vec<Artifact>, Vec<Finding>)> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || artifact_files::list(&reader.folder, &*reader.settings()?)).await
+    }
+
+    async fn add_artifact(
+        &self,
+        artifact: NewArtifact,
+        mut content: Box<dyn Read + Send>,
+    ) -> Result<AddedArtifact> {
+        let writer = Arc::clone(&self.writer);
+        let reader = Arc::clone(&self.reader);
+        blocking(move || add_artifact::add(&reader, &writer, &artifact, &mut *content)).await
+    }
+
+    async fn open_artifact(&self, id: &str) -> Result<Option<ArtifactContents>> {
+        let (reader, id) = (Arc::clone(&self.reader), id.to_owned());
+        blocking(move || artifact_files::read_contents(&reader.folder, &*reader.settings()?, &id))
+            .await
+    }
+
+    async fn delete_artifacts(&self, ids: &[String]) -> Result<()> {
+        let ids = ids.to_vec();
+        self.write(move |writer| writer.delete_artifacts(&ids)).await
+    }
+
+    async fn compact(
+        &self,
+        compaction: Compaction,
+        before: Option<Compaction>,
+        goes_on: bool,
+    ) -> Result<bool> {
+        self.write(move |writer| writer.compact(compaction, before.as_ref(), goes_on)).await
+    }
+
+    async fn uncompact(&self, thread: Option<String>) -> Result<bool> {
+        self.write(move |writer| writer.uncompact(thread.as_deref())).await
+    }
+
+    async fn restore(
+        &self,
+        id: &str,
+        since: Timestamp,
+        threads: RestoreThreads,
+        now: Zoned,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        let restoring = Restoring { id: id.to_owned(), since, now, threads };
+        self.write(move |writer| writer.restore(&restoring)).await
+    }
+}
+
+impl fmt::Debug for FileConversationStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileConversationStore")
+            .field("folder", &self.reader.folder.blobs.path())
+            .field("scope", &self.reader.folder.scope)
+            .finish_non_exhaustive()
+    }
+}

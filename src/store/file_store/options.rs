@@ -1,0 +1,197 @@
+//! How a store is opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::blob::{Blobs, fs::FsBlobs, memory::MemoryBlobs};
+use crate::clock::{Clock, SystemClock};
+use crate::crypto::EncryptionKey;
+use crate::error::Result;
+use crate::redact::Redactor;
+use crate::scope::Scope;
+use crate::store::compact::Packer;
+use crate::store::file_store::{FileConversationStore, blocking};
+use crate::store::folder::Folder;
+use crate::store::read::reader::Reader;
+use crate::store::record::encoding::LONGEST_RECORD;
+use crate::store::record::retention::Retention;
+use crate::store::record::validation::Limits;
+use crate::store::write::Writer;
+
+/// How to open a store.
+#[derive(Debug, Clone)]
+pub struct StoreOptions {
+    keys: Vec<Arc<EncryptionKey>>,
+    key_files: Vec<PathBuf>,
+    scope: Scope,
+    clock: Arc<dyn Clock>,
+    lock_timeout: Duration,
+    max_message_bytes: usize,
+    redactor: Option<Arc<dyn Redactor>>,
+    loose_files: usize,
+    threads: Option<usize>,
+    retention: Retention,
+}
+
+impl StoreOptions {
+    /// Opens with this key: [`Scope::Default`], the system's clock, 5 seconds for the lock, 1 MiB a message.
+    pub fn new(key: impl Into<Arc<EncryptionKey>>) -> Self {
+        Self {
+            keys: vec![key.into()],
+            key_files: Vec::new(),
+            scope: Scope::Default,
+            clock: Arc::new(SystemClock),
+            lock_timeout: Duration::from_secs(5),
+            max_message_bytes: 1 << 20,
+            redactor: None,
+            loose_files: 64,
+            threads: None,
+            retention: Retention::FOREVER,
+        }
+    }
+
+    /// Another key that the store was written under, for records that a change of keys has not reached yet.
+    #[must_use]
+    pub fn also_with(mut self, key: impl Into<Arc<EncryptionKey>>) -> Self {
+        self.keys.push(key.into());
+        self
+    }
+
+    /// A key file that is read anew when the store's key is another one, as after a change of keys while the store is
+    /// open. It need not exist.
+    #[must_use]
+    pub fn key_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.key_files.push(path.into());
+        self
+    }
+
+    /// Whose conversation to open.
+    #[must_use]
+    pub fn scope(mut self, scope: Scope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// Where the time comes from.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// How long an append waits for other processes.
+    #[must_use]
+    pub fn lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = timeout;
+        self
+    }
+
+    /// The most bytes that a message's record may take, as JSON; at most 11 MiB, so that its file stays readable.
+    #[must_use]
+    pub fn max_message_bytes(mut self, bytes: usize) -> Self {
+        self.max_message_bytes = bytes.min(LONGEST_RECORD);
+        self
+    }
+
+    /// Masks every message's words before they are sealed.
+    #[must_use]
+    pub fn redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
+        self.redactor = Some(redactor);
+        self
+    }
+
+    /// How many of the newest messages stay in files of their own, at least 1; 64 unless told otherwise. When there are
+    /// more than twice as many, the older ones move into a pack. Fewer make listing the folder faster and packing more
+    /// frequent.
+    #[must_use]
+    pub fn loose_files(mut self, files: usize) -> Self {
+        self.loose_files = files.max(1);
+        self
+    }
+
+    /// How much is kept and for how long, unless the conversation's own settings say it. Everything for ever unless told
+    /// otherwise.
+    #[must_use]
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention = retention;
+        self
+    }
+
+    /// How many threads a reading of many messages, or a check, may use, at least 1; as many as the machine has
+    /// processors unless told otherwise. The others are there only while it reads.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads.max(1));
+        self
+    }
+
+    /// Where the time comes from.
+    pub(crate) fn time(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    /// Opens the store below a folder, which need not exist yet and is not made before the first append.
+    ///
+    /// # Errors
+    /// [`Error::WrongKey`](crate::Error::WrongKey) where the store was written under another key, and [`Error::NotPlain`](crate::Error::NotPlain) where the folder is
+    /// a symbolic link.
+    pub async fn open(self, root: impl AsRef<Path>) -> Result<FileConversationStore> {
+        let below = self.scope.folder()?;
+        let root_blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
+        // Two views even of one folder: each remembers the file that it is asked for again and again.
+        let blobs = Arc::new(FsBlobs::new(root.as_ref(), &below)?);
+        self.open_blobs(root_blobs, blobs).await
+    }
+
+    /// The same store over a folder in memory, gone when dropped.
+    ///
+    /// # Errors
+    /// [`Error::InvalidScope`](crate::Error::InvalidScope).
+    pub async fn open_in_memory(self) -> Result<FileConversationStore> {
+        self.scope.folder()?;
+        let blobs: Arc<dyn Blobs> = Arc::new(MemoryBlobs::default());
+        self.open_blobs(Arc::clone(&blobs), blobs).await
+    }
+
+    pub(crate) async fn open_blobs(
+        self,
+        root: Arc<dyn Blobs>,
+        blobs: Arc<dyn Blobs>,
+    ) -> Result<FileConversationStore> {
+        let slow = self.keys.iter().any(|key| key.needs_salt());
+        let (reader, writer) = self.assemble(root, blobs);
+        if slow {
+            let reader = Arc::clone(&reader);
+            blocking(move || reader.check()).await?;
+        } else {
+            // Two small files: a crossing to another thread would take several times as long.
+            reader.check()?;
+        }
+        Ok(FileConversationStore::new(reader, writer))
+    }
+
+    /// The parts of a store, before anything was looked at.
+    pub(crate) fn assemble(
+        self,
+        root: Arc<dyn Blobs>,
+        blobs: Arc<dyn Blobs>,
+    ) -> (Arc<Reader>, Writer) {
+        let folder = Folder::new(root, blobs, self.scope, self.keys)
+            .finding_keys_in(self.key_files)
+            .read_by(self.threads)
+            .keeping(self.retention);
+        let reader = Arc::new(Reader::new(folder, Arc::clone(&self.clock)));
+        let writer = Writer::new(
+            Arc::clone(&reader),
+            Limits {
+                clock: self.clock,
+                lock_timeout: self.lock_timeout,
+                max_message_bytes: self.max_message_bytes,
+                redactor: self.redactor,
+            },
+            Packer::keeping(self.loose_files),
+        );
+        (reader, writer)
+    }
+}

@@ -1,0 +1,64 @@
+//! Opening records one after the other.
+
+use std::sync::Arc;
+
+use crate::crypto::{Place, Scratch};
+use crate::error::Result;
+use crate::store::folder::{Folder, Opened, unreadable};
+use crate::store::record::encoding;
+use crate::store::record::encoding::StoredMessage;
+use crate::store::record::finding::FindingKind;
+use crate::store::record::name::RecordName;
+use crate::store::record::seq_set::Erased;
+
+/// A place to open one record after the other at, without asking for memory each time.
+pub(crate) struct Desk<'a> {
+    folder: &'a Folder,
+    scope: Vec<&'a str>,
+    scratch: Scratch,
+}
+
+impl<'a> Desk<'a> {
+    pub(crate) fn new(folder: &'a Folder) -> Self {
+        Self { folder, scope: folder.scope.parts(), scratch: Scratch::default() }
+    }
+
+    /// Opens a record in a file of its own.
+    pub(crate) fn read(&mut self, name: RecordName) -> Result<Opened> {
+        let text = name.to_string();
+        match self.folder.blobs.read(&text) {
+            Ok(Some(bytes)) => self.open(name, &text, &bytes),
+            Ok(None) => Ok(Opened::Gone),
+            Err(error) => unreadable(error).map(Opened::Skipped),
+        }
+    }
+
+    /// Opens a record's bytes under its name, given as text too.
+    pub(crate) fn open(&mut self, name: RecordName, text: &str, bytes: &[u8]) -> Result<Opened> {
+        let Self { folder, scope, scratch } = self;
+        let plaintext = match folder.unseal_in(scratch, &Place::record(scope, text), bytes)? {
+            Ok(plaintext) => plaintext,
+            Err(kind) => return Ok(Opened::Skipped(kind)),
+        };
+        let opened = if name.is_forget() {
+            Erased::parse(plaintext).map(Opened::Forget)
+        } else {
+            encoding::decode(name, plaintext)
+                .map(|message| StoredMessage::new(&folder.scope, name, message))
+                .map(|stored| Opened::Message(Arc::new(stored)))
+        };
+        Ok(opened.unwrap_or(Opened::Skipped(FindingKind::BadRecord)))
+    }
+}
+
+impl Folder {
+    /// Opens one record. Only failures that concern every file are errors.
+    pub(crate) fn open(&self, name: RecordName) -> Result<Opened> {
+        Desk::new(self).read(name)
+    }
+
+    /// Opens a record's bytes, wherever they were.
+    pub(crate) fn open_bytes(&self, name: RecordName, bytes: &[u8]) -> Result<Opened> {
+        Desk::new(self).open(name, &name.to_string(), bytes)
+    }
+}

@@ -1,0 +1,112 @@
+//! Sealed files beside the messages: each one text that is replaced as a whole.
+
+use zeroize::Zeroizing;
+
+use crate::crypto::{Kind, Place};
+use crate::error::{Error, Result};
+use crate::store::folder::{Folder, unreadable};
+use crate::store::record::finding::{Finding, FindingKind};
+
+/// What a conversation keeps beside its messages, at most one of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Document {
+    /// What a model's token counts have taught about the length of texts.
+    Calibration,
+    /// Which imported messages were forgotten since.
+    Imports,
+    /// The presets of a store, in the default conversation; they are read and changed with its settings.
+    Presets,
+    /// The conversation's own settings; [`Profile`](crate::Profile) reads and changes them.
+    Profile,
+}
+
+impl Document {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Calibration, Self::Imports, Self::Presets, Self::Profile];
+
+    /// The document's file within the conversation's folder.
+    pub(crate) fn file_name(self) -> &'static str {
+        match self {
+            Self::Calibration => "calibration",
+            Self::Imports => "imports",
+            Self::Presets => "presets",
+            Self::Profile => "profile",
+        }
+    }
+
+    pub(crate) fn is_name(name: &[u8]) -> bool {
+        Self::ALL.iter().any(|document| document.file_name().as_bytes() == name)
+    }
+
+    pub(crate) fn place<'a>(self, scope: &'a [&'a str]) -> Place<'a> {
+        let kind = match self {
+            Self::Calibration => Kind::Calibration,
+            Self::Imports => Kind::Imports,
+            Self::Presets => Kind::Presets,
+            Self::Profile => Kind::Profile,
+        };
+        Place::of(kind, scope, self.file_name())
+    }
+}
+
+/// The document's bytes; `None` where there is none.
+pub(crate) fn read(folder: &Folder, document: Document) -> Result<Option<Zeroizing<Vec<u8>>>> {
+    // Only the head's path is looked up anew; without it, a folder that was exchanged would go unnoticed.
+    folder.head_bytes()?;
+    match open(folder, document)? {
+        None => Ok(None),
+        Some(Ok(plaintext)) => Ok(Some(plaintext)),
+        Some(Err(kind)) => {
+            Err(refusal(kind, folder.blobs.path().join(document.file_name()).display().to_string()))
+        }
+    }
+}
+
+/// Refuses to replace what someone else can still read. Damaged bytes nobody can, and nothing but a new document
+/// mends them.
+pub(crate) fn check_replaceable(folder: &Folder, document: Document) -> Result<()> {
+    match read(folder, document) {
+        Ok(_) | Err(Error::Damaged { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is wrong with a folder's documents.
+pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for document in Document::ALL {
+        let kind = match open(folder, document) {
+            Ok(None | Some(Ok(_))) => continue,
+            Ok(Some(Err(kind))) => kind,
+            Err(error) => unreadable(error)?,
+        };
+        // What is wrong with the settings and presets is told with the newest end.
+        if !matches!(document, Document::Presets | Document::Profile) {
+            findings.push(kind.in_file(document.file_name()));
+        }
+    }
+    Ok(findings)
+}
+
+/// The document's bytes, or what is wrong with them; `None` where there is none.
+pub(crate) fn open(
+    folder: &Folder,
+    document: Document,
+) -> Result<Option<Result<Zeroizing<Vec<u8>>, FindingKind>>> {
+    let Some(bytes) = folder.blobs.read(document.file_name())? else {
+        return Ok(None);
+    };
+    folder.unseal(&document.place(&folder.scope.parts()), &bytes).map(Some)
+}
+
+fn refusal(kind: FindingKind, place: String) -> Error {
+    let reason = match kind {
+        FindingKind::WrongKey { found } => return Error::WrongKey { place, found },
+        FindingKind::NewerFormat(version) => return Error::NewerFormat { place, version },
+        FindingKind::Damaged(reason) => reason,
+        FindingKind::Ancestor => "it has the form of the older system's records",
+        _ => "its seal does not fit: it was changed, renamed, or brought from another conversation",
+    };
+    Error::Damaged { place, reason }
+}

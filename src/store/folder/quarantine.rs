@@ -1,0 +1,30 @@
+//! Where repair puts what is no part of the conversation, instead of deleting it.
+
+use crate::error::{Error, Result};
+use crate::store::folder::{Folder, unreadable};
+use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::layout::{ARTIFACTS, PACKS, QUARANTINE, SNAPSHOTS};
+
+/// How much lies there.
+pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let [packs, snapshots, artifacts] =
+        [PACKS, SNAPSHOTS, ARTIFACTS].map(|name| format!("{name}/{QUARANTINE}"));
+    let places = [
+        (&folder.blobs, QUARANTINE),
+        (&folder.packs, &packs),
+        (&folder.snapshots, &snapshots),
+        (&folder.artifacts, &artifacts),
+    ];
+    for (blobs, place) in places {
+        let mut files = 0;
+        match blobs.folder(QUARANTINE).list(&mut |_, _| files += 1) {
+            Ok(()) if files == 0 => {}
+            Ok(()) => findings.push(FindingKind::Quarantined { files }.in_file(place)),
+            // What stands in the place of the folder around it is reported for itself.
+            Err(Error::NotPlain { path, .. }) if !path.ends_with(QUARANTINE) => {}
+            Err(error) => findings.push(unreadable(error)?.in_file(place)),
+        }
+    }
+    Ok(findings)
+}

@@ -1,0 +1,124 @@
+//! Every conversation that a root holds.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
+use crate::error::Result;
+use crate::scope::{Scope, ScopeKind};
+use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::layout::{CATALOG, HEAD, PACKS, REMOVED};
+use crate::store::record::name::RecordName;
+
+/// Whose conversations a storage root holds, in the order of their folders: those that were ever written to. A root that
+/// does not exist holds none.
+///
+/// # Errors
+/// What keeps a folder from being listed.
+pub fn scopes(root: &Path) -> Result<Vec<Scope>> {
+    let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root, &[])?);
+    let mut scopes = Vec::new();
+    for place in places(&root, &mut Vec::new())? {
+        if place.scope != Scope::Catalog && is_written(&*place.blobs)? {
+            scopes.push(place.scope);
+        }
+    }
+    Ok(scopes)
+}
+
+/// The same, each with the bytes of its head. They are others after each change of what it holds; `None` where there are
+/// none to be had.
+pub(crate) fn heads(root: &Path) -> Result<Vec<(Scope, Option<Vec<u8>>)>> {
+    let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root, &[])?);
+    let mut heads = Vec::new();
+    for place in places(&root, &mut Vec::new())? {
+        // Who opens the conversation is told what is wrong with it.
+        let head = place.blobs.read(HEAD).unwrap_or_default();
+        if place.scope != Scope::Catalog && (head.is_some() || is_written(&*place.blobs)?) {
+            heads.push((place.scope, head));
+        }
+    }
+    Ok(heads)
+}
+
+/// Whether a conversation in that folder was ever written to.
+pub(crate) fn is_written(blobs: &dyn Blobs) -> Result<bool> {
+    Ok(blobs.links(HEAD)? > 0 || holds_records_itself(blobs)?)
+}
+
+/// Whether a folder's own records have lost their head.
+fn holds_records_itself(blobs: &dyn Blobs) -> Result<bool> {
+    let mut holds = false;
+    blobs.list(&mut |name, _| {
+        let name = str::from_utf8(name).ok();
+        holds |= name.is_some_and(|name| name == PACKS || name.parse::<RecordName>().is_ok());
+    })?;
+    Ok(holds)
+}
+
+/// A conversation's folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) scope: Scope,
+    pub(crate) blobs: Arc<dyn Blobs>,
+    /// Its path below the root with a slash at its end, for findings; empty for the root itself.
+    pub(crate) below: String,
+}
+
+/// The folders that are conversations' by their names, whatever is in them. What is in the way of looking is added to
+/// the findings.
+pub(crate) fn places(root: &Arc<dyn Blobs>, findings: &mut Vec<Finding>) -> Result<Vec<Place>> {
+    let mut places =
+        vec![Place { scope: Scope::Default, blobs: Arc::clone(root), below: String::new() }];
+    let mut strange = Vec::new();
+    let tops = folders(&**root, "", &mut strange)?;
+    // A link in the place of conversations is in the way; one beside them is nobody's.
+    let is_top =
+        |name: &str| name == CATALOG || ScopeKind::ALL.iter().any(|kind| kind.folder() == name);
+    findings.extend(strange.into_iter().filter(|found| found.file.as_deref().is_some_and(is_top)));
+    if tops.iter().any(|name| name == CATALOG) {
+        let blobs = root.folder(CATALOG);
+        let below = format!("{}/", CATALOG);
+        places.push(Place { scope: Scope::Catalog, blobs, below });
+    }
+    for kind in ScopeKind::ALL {
+        let top = tops.iter().filter(|name| *name == kind.folder());
+        let mut level: Vec<_> = top.map(|name| (vec![name.clone()], root.folder(name))).collect();
+        for _ in 0..kind.levels() {
+            let mut next = Vec::new();
+            for (path, blobs) in level {
+                for name in folders(&*blobs, &path.join("/"), findings)? {
+                    let blobs = blobs.folder(&name);
+                    next.push(([path.as_slice(), &[name]].concat(), blobs));
+                }
+            }
+            level = next;
+        }
+        for (path, blobs) in level {
+            let below = path.join("/");
+            match kind.scope(path.get(1..).unwrap_or_default()) {
+                Some(scope) => places.push(Place { scope, blobs, below: below + "/" }),
+                None => findings.push(FindingKind::Foreign.in_file(below)),
+            }
+        }
+    }
+    Ok(places)
+}
+
+/// The folders in a folder, in the order of their names.
+fn folders(blobs: &dyn Blobs, path: &str, findings: &mut Vec<Finding>) -> Result<Vec<String>> {
+    let mut folders = Vec::new();
+    blobs.list(&mut |name, kind| match (str::from_utf8(name), kind) {
+        // What is being deleted is nobody's any more.
+        (Ok(REMOVED), _) => {}
+        (Ok(name), EntryKind::Folder) => folders.push(name.to_owned()),
+        (_, EntryKind::File) => {}
+        (_, EntryKind::Folder | EntryKind::Other) => {
+            let slash: &[u8] = if path.is_empty() { b"" } else { b"/" };
+            let place = [path.as_bytes(), slash, name].concat();
+            findings.push(FindingKind::Foreign.in_file(place));
+        }
+    })?;
+    folders.sort_unstable();
+    Ok(folders)
+}

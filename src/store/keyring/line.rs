@@ -1,0 +1,264 @@
+//! What a vault's line says.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+
+use crate::blob::Blobs;
+use crate::crypto::{Cost, Derivation, EncryptionKey, KeyBytes, Salt, SealingKey, random};
+use crate::error::{Error, Result};
+use crate::store::record::encoding::object;
+use crate::store::record::layout::VAULT;
+
+/// More than any change of keys leaves.
+pub(crate) const MOST: usize = 8;
+
+/// How many of them may be made of passphrases: each may cost seconds to try, and up to 1 GiB.
+pub(crate) const MOST_PASSPHRASES: usize = 3;
+
+/// One key that a store is written under, held or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) kid: String,
+    pub(crate) derivation: Derivation,
+    salt: Salt,
+    /// Where the salt that gave the id is lost: what shows instead that key and id belong together.
+    proof: Option<String>,
+}
+
+/// The keys that a vault names, and what binds them to the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyList {
+    pub(crate) entries: Vec<Entry>,
+    seal: Option<String>,
+}
+
+impl KeyList {
+    /// Whether the key that writes has sealed exactly these entries. `None` where there is no seal at all.
+    pub(crate) fn is_sealed_by(&self, writer: &KeyBytes) -> Option<bool> {
+        let seal = self.seal.as_ref()?;
+        Some(seal_of(&self.entries, writer).is_ok_and(|expected| expected == *seal))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    v: u64,
+    keys: Vec<Line>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seal: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    kid: String,
+    kdf: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    m: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    t: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    p: Option<u32>,
+    salt: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    proof: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    v: u64,
+}
+
+impl Entry {
+    /// An entry for a key that is new to the store, with a salt of its own.
+    pub(crate) fn new(key: &EncryptionKey) -> Result<Self> {
+        let (derivation, mut salt) = (key.derivation(), Salt::default());
+        random(&mut salt)?;
+        let bytes = key.made_as(derivation, &salt)?.ok_or(Error::NoKey)?;
+        let kid = SealingKey::bound_id(&bytes, &salt);
+        Ok(Self { kid, derivation, salt, proof: None })
+    }
+
+    /// An entry for the id that records bear which open under the key, where the salt that gave it is lost.
+    pub(crate) fn adopted(key: &EncryptionKey, kid: String) -> Result<Self> {
+        let mut salt = Salt::default();
+        random(&mut salt)?;
+        // A passphrase opens without a salt only what was sealed under the same words as a secret.
+        let derivation = if key.needs_salt() { Derivation::Sha256 } else { key.derivation() };
+        let proof = Some(SealingKey::bound_proof(&key.unsalted(), &salt, &kid));
+        Ok(Self { kid, derivation, salt, proof })
+    }
+
+    /// The bytes of the key, if it is among those.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`].
+    pub(crate) fn find(&self, keys: &[Arc<EncryptionKey>]) -> Result<Option<KeyBytes>> {
+        Ok(self.find_with(keys)?.map(|(_, bytes)| bytes))
+    }
+
+    /// The same, and which of those it is.
+    pub(crate) fn find_with(
+        &self,
+        keys: &[Arc<EncryptionKey>],
+    ) -> Result<Option<(usize, KeyBytes)>> {
+        // Passphrases last: each costs some tenths of a second.
+        let (slow, fast): (Vec<_>, Vec<_>) =
+            keys.iter().enumerate().partition(|(_, key)| key.needs_salt());
+        for (position, key) in fast.into_iter().chain(slow) {
+            if let Some(bytes) = key.made_as(self.derivation, &self.salt)?
+                && (self.is_bound_kind(&bytes) || self.is_older_kind(&bytes))
+            {
+                return Ok(Some((position, bytes)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The bytes that the key has in this entry, if it can be this one's at all.
+    pub(crate) fn bytes_of(&self, key: &EncryptionKey) -> Result<Option<KeyBytes>> {
+        key.made_as(self.derivation, &self.salt)
+    }
+
+    /// Whether its id says that it stands in vaults with a seal, and in no others beside further keys.
+    pub(crate) fn is_bound_kind(&self, bytes: &KeyBytes) -> bool {
+        match &self.proof {
+            None => SealingKey::bound_id(bytes, &self.salt) == self.kid,
+            Some(proof) => SealingKey::bound_proof(bytes, &self.salt, &self.kid) == *proof,
+        }
+    }
+
+    /// Whether it is of a store that was made before vaults had seals.
+    fn is_older_kind(&self, bytes: &KeyBytes) -> bool {
+        match &self.proof {
+            None => SealingKey::new(bytes, &self.salt).id() == self.kid,
+            Some(proof) => SealingKey::proof(bytes, &self.salt, &self.kid) == *proof,
+        }
+    }
+
+    /// The key as this store uses it.
+    pub(crate) fn sealing_key(&self, bytes: &KeyBytes) -> SealingKey {
+        SealingKey::under(bytes, self.kid.clone())
+    }
+
+    fn parse(line: Line, damaged: &dyn Fn(&'static str) -> Error, path: &Path) -> Result<Self> {
+        let Line { kid, kdf, m, t, p, salt, proof } = line;
+        if kid.len() != 32 || !kid.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(damaged("a key id is not 32 hexadecimal digits"));
+        }
+        let derivation = match (kdf.as_str(), m, t, p) {
+            ("sha256", None, None, None) => Derivation::Sha256,
+            ("file", None, None, None) => Derivation::File,
+            ("argon2id", Some(m), Some(t), Some(p)) => Cost::checked(m, t, p)
+                .map(Derivation::Argon2id)
+                .ok_or_else(|| damaged("its key derivation would cost too little or too much"))?,
+            ("sha256" | "file" | "argon2id", ..) => {
+                return Err(damaged("a key derivation has other parameters than it takes"));
+            }
+            _ => {
+                let place = format!("{} (key derivation {kdf:?})", path.display());
+                return Err(Error::NewerFormat { place, version: 1 });
+            }
+        };
+        let salt = BASE64
+            .decode(&salt)
+            .ok()
+            .and_then(|salt| salt.try_into().ok())
+            .ok_or_else(|| damaged("a salt is not 32 bytes of base64"))?;
+        Ok(Self { kid, derivation, salt, proof })
+    }
+
+    fn line(&self) -> Line {
+        let cost = match self.derivation {
+            Derivation::Sha256 | Derivation::File => None,
+            Derivation::Argon2id(cost) => Some(cost),
+        };
+        Line {
+            kid: self.kid.clone(),
+            kdf: self.derivation.as_str().to_owned(),
+            m: cost.map(|cost| cost.memory_kib),
+            t: cost.map(|cost| cost.passes),
+            p: cost.map(|cost| cost.lanes),
+            salt: BASE64.encode(self.salt),
+            proof: self.proof.clone(),
+        }
+    }
+}
+
+/// What binds the entries to the store: only who has the key that writes can tell it.
+fn seal_of(entries: &[Entry], writer: &KeyBytes) -> Result<String> {
+    let lines: Vec<_> = entries.iter().map(Entry::line).collect();
+    let keys = serde_json::to_vec(&lines).map_err(|_| unwritable())?;
+    let first = entries.first().ok_or_else(unwritable)?;
+    Ok(SealingKey::vault_seal(writer, &first.salt, &keys))
+}
+
+fn unwritable() -> Error {
+    Error::InvalidMessage { reason: "the vault could not be written as JSON" }
+}
+
+/// The vault's bytes; none that could not be [parsed](parse) again. `writer` are those of the first entry's key.
+pub(crate) fn sealed_bytes(entries: &[Entry], writer: &KeyBytes) -> Result<Vec<u8>> {
+    let seal = seal_of(entries, writer)?;
+    line(entries, Some(seal))
+}
+
+/// A vault that names one key alone, as a copy of it does: that one needs no seal.
+pub(crate) fn copy_bytes(entry: &Entry) -> Result<Vec<u8>> {
+    line(std::slice::from_ref(entry), None)
+}
+
+fn line(entries: &[Entry], seal: Option<String>) -> Result<Vec<u8>> {
+    if !(1..=MOST).contains(&entries.len()) || passphrases(entries) > MOST_PASSPHRASES {
+        return Err(Error::InvalidMessage {
+            reason: "a vault names one to eight keys, three passphrases at most",
+        });
+    }
+    let file = File { v: 1, keys: entries.iter().map(Entry::line).collect(), seal };
+    let mut bytes = serde_json::to_vec(&file).map_err(|_| unwritable())?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// How many of the entries are made of passphrases.
+pub(crate) fn passphrases(entries: &[Entry]) -> usize {
+    entries.iter().filter(|entry| entry.is_of_passphrase()).count()
+}
+
+/// What a vault's bytes say. Nothing is derived before all of it has been checked.
+pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<KeyList> {
+    let place = || path.display().to_string();
+    let damaged = |reason| Error::VaultDamaged { path: path.to_owned(), reason };
+    let Some(Version { v }) = object(bytes) else {
+        return Err(damaged("it is not a vault"));
+    };
+    if v > 1 {
+        return Err(Error::NewerFormat { place: place(), version: v });
+    }
+    let Some(File { keys, seal, .. }) = object::<File>(bytes).filter(|file| file.v == 1) else {
+        return Err(damaged("it is not a vault of version 1"));
+    };
+    if keys.is_empty() {
+        return Err(damaged("it names no key"));
+    }
+    if keys.len() > MOST {
+        return Err(damaged("it names more keys than any store has had"));
+    }
+    let entries: Result<Vec<_>> =
+        keys.into_iter().map(|line| Entry::parse(line, &damaged, path)).collect();
+    let entries = entries?;
+    if passphrases(&entries) > MOST_PASSPHRASES {
+        return Err(damaged("it names more passphrases than any store has had"));
+    }
+    Ok(KeyList { entries, seal })
+}
+
+/// The keys of a root's vault; `None` where there is none.
+pub(crate) fn read(root: &dyn Blobs) -> Result<Option<KeyList>> {
+    let bytes = root.read(VAULT)?;
+    bytes.map(|bytes| parse(&bytes, &root.path().join(VAULT))).transpose()
+}

@@ -1,0 +1,11 @@
+//! Reading a conversation without its lock.
+
+pub(crate) mod dump;
+pub(crate) mod head_path;
+pub(crate) mod reader;
+pub(crate) mod record_cache;
+pub(crate) mod reverse_scan;
+pub(crate) mod scan;
+pub(crate) mod state;
+pub(crate) mod stats;
+pub(crate) mod tail;

@@ -1,0 +1,94 @@
+//! Everything that a conversation holds, as it is taken out of a store and put back into another.
+
+use jiff::Timestamp;
+
+use crate::error::{Error, Result};
+use crate::message::ChatMessage;
+use crate::store::folder::Opened;
+use crate::store::read::reader::{Reader, Wanted};
+use crate::store::read::tail::Tail;
+use crate::store::record::name::RecordName;
+use crate::store::record::seq_set::Erased;
+
+/// How many numbers are read at a time.
+const STRETCH: u64 = 4096;
+
+/// A record as it was named.
+pub(crate) struct Record {
+    pub(crate) name: RecordName,
+    pub(crate) body: Body,
+}
+
+/// What a record says.
+pub(crate) enum Body {
+    Message(ChatMessage),
+    Forget(Erased),
+}
+
+/// Which messages are taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    pub(crate) since: Timestamp,
+    pub(crate) until: Timestamp,
+}
+
+impl Part {
+    /// All of them.
+    pub(crate) const ALL: Self =
+        Self { first: 1, last: u64::MAX, since: Timestamp::MIN, until: Timestamp::MAX };
+
+    fn has(&self, name: RecordName, at: Timestamp) -> bool {
+        (self.first..=self.last).contains(&name.seq) && (self.since..=self.until).contains(&at)
+    }
+}
+
+/// Hands over the records of a conversation by their numbers; of a part of it, messages alone. What does not open is
+/// returned.
+pub(crate) fn read(
+    reader: &Reader,
+    tail: &Tail,
+    part: Part,
+    visit: &mut dyn FnMut(Record) -> Result<()>,
+) -> Result<Vec<crate::store::Finding>> {
+    let mut skipped = Vec::new();
+    let mut forgets = tail.forgets.clone();
+    forgets.sort_unstable_by_key(|name| name.seq);
+    let mut forgets = forgets.into_iter().filter(|_| part == Part::ALL).peekable();
+    let last = tail.last_seq.min(part.last);
+    let mut first = part.first.max(1);
+    while first <= last {
+        let end = last.min(first.saturating_add(STRETCH - 1));
+        let mut reading = reader.read_if(&Wanted::Seqs(first..=end))?;
+        reading.messages.sort_unstable_by_key(|stored| stored.seq);
+        for stored in reading.messages {
+            while let Some(name) = forgets.next_if(|name| name.seq < stored.seq) {
+                visit(forget(reader, name)?)?;
+            }
+            if part.has(stored.name, stored.ordered_at()) {
+                let body = Body::Message(stored.message.clone());
+                visit(Record { name: stored.name, body })?;
+            }
+        }
+        for finding in reading.skipped {
+            if !skipped.contains(&finding) {
+                skipped.push(finding);
+            }
+        }
+        let Some(next) = end.checked_add(1) else { break };
+        first = next;
+    }
+    forgets.try_for_each(|name| visit(forget(reader, name)?))?;
+    Ok(skipped)
+}
+
+fn forget(reader: &Reader, name: RecordName) -> Result<Record> {
+    match reader.folder.open(name)? {
+        Opened::Forget(erased) => Ok(Record { name, body: Body::Forget(erased) }),
+        _ => Err(Error::Damaged {
+            place: name.to_string(),
+            reason: "what was forgotten was recorded anew meanwhile; try again",
+        }),
+    }
+}

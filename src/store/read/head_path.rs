@@ -1,0 +1,143 @@
+//! The newest end as the head tells of it, without a look at the folder.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::store::folder::decoder::Desk;
+use crate::store::folder::{Folder, HeadState, Opened};
+use crate::store::pack::lines::Backwards;
+use crate::store::pack::{OpenedPack, Pack};
+use crate::store::read::tail::Tail;
+use crate::store::record::encoding::StoredMessage;
+use crate::store::record::name::{NameTime, RecordName};
+use crate::store::record::seq_set::Erased;
+use crate::store::settings::profile;
+
+impl Tail {
+    /// The newest end as far as the head names it, if that is enough and nothing has changed in the folder since the
+    /// head was written. Reads a few small files, however long the conversation is.
+    pub(crate) fn glance(folder: &Folder, n: usize) -> Result<Option<Self>> {
+        let (head_bytes, HeadState::Known(head)) = folder.head()? else {
+            return Ok(None);
+        };
+        let (profile, None) = (match head.profile() {
+            // Had there been any since, the folder would have another mark.
+            0 => Default::default(),
+            _ => profile::read(folder, HeadState::Known(head), None)?,
+        }) else {
+            return Ok(None);
+        };
+        if profile.seq > head.seq {
+            return Ok(None);
+        }
+        let retention = profile.retention.unwrap_or(folder.retention);
+        let wanted = n.max(1).max(retention.needed());
+        let names: Vec<_> = head.newest().take(wanted).collect();
+        let whole = names.len() as u64 == head.seq;
+        // Of an end of which it names nothing, the head cannot tell whether it opens.
+        if (names.len() < wanted && !whole) || !folder.is_as_told(&head)? {
+            return Ok(None);
+        }
+        let Some(messages) = open_all(folder, &names)? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            head_bytes,
+            head: HeadState::Known(head),
+            last_seq: head.seq,
+            newest: names.first().map_or(NameTime::MIN, |name| name.time),
+            erased: Erased::default(),
+            forgets: Vec::new(),
+            returned: Vec::new(),
+            overgrown: Vec::new(),
+            ahead: Vec::new(),
+            loose: messages.len(),
+            is_survey: false,
+            is_disturbed: false,
+            profile,
+            retention,
+            messages: messages.into(),
+            whole,
+            skipped: Vec::new(),
+        }))
+    }
+
+    /// Takes in what others have appended since, if the head names all of it and nothing else has happened. `false`,
+    /// and nothing is changed, where the folder itself must be looked at.
+    pub(crate) fn follow(&mut self, folder: &Folder) -> Result<bool> {
+        let (head_bytes, HeadState::Known(head)) = folder.head()? else {
+            return Ok(false);
+        };
+        let (new, old): (Vec<_>, Vec<_>) = head.newest().partition(|name| name.seq > self.last_seq);
+        let goes_on = match new.last() {
+            Some(first) => first.seq == self.last_seq + 1 && first.time >= self.newest,
+            None => head.seq == self.last_seq,
+        };
+        if !goes_on
+            || !self.is_sound()
+            || !matches!(self.head, HeadState::Known(before) if before.is_of_one_run_with(&head))
+            || self.profile.rev != head.profile()
+            || !self.names().zip(&old).all(|(known, old)| known == *old)
+            || !folder.is_as_told(&head)?
+        {
+            return Ok(false);
+        }
+        let Some(messages) = open_all(folder, &new)? else {
+            return Ok(false);
+        };
+        self.add(&messages);
+        self.loose += messages.len();
+        self.head = HeadState::Known(head);
+        self.head_bytes = head_bytes;
+        Ok(true)
+    }
+}
+
+/// Opens messages, given the newest first; `None` where one of them is not where it is looked for, or does not open.
+fn open_all(folder: &Folder, names: &[RecordName]) -> Result<Option<Vec<Arc<StoredMessage>>>> {
+    let (mut messages, mut desk) = (Vec::with_capacity(names.len()), Desk::new(folder));
+    let mut pack = None;
+    for &name in names {
+        // Those in packs are older than those in files of their own, as a rule.
+        let opened = match &mut pack {
+            None => match desk.read(name)? {
+                Opened::Gone => {
+                    pack = pack_that_ends_with(folder, name)?;
+                    open_next(pack.as_mut(), &mut desk, name)?
+                }
+                opened => opened,
+            },
+            lines => open_next(lines.as_mut(), &mut desk, name)?,
+        };
+        let Opened::Message(message) = opened else {
+            return Ok(None);
+        };
+        messages.push(message);
+    }
+    messages.reverse();
+    Ok(Some(messages))
+}
+
+fn pack_that_ends_with(folder: &Folder, last: RecordName) -> Result<Option<Backwards>> {
+    // One listing is enough: no name has changed since the head was written, or the pack is looked for in vain.
+    let packs = folder.packs_at_once()?.names;
+    Ok(match packs.into_iter().find(|pack| pack.last == last) {
+        Some(name) => match Pack::open(folder, name)? {
+            OpenedPack::Pack(pack) => Some(Backwards::new(pack)),
+            OpenedPack::Gone | OpenedPack::Skipped(_) => None,
+        },
+        None => None,
+    })
+}
+
+/// Opens the next older record of a pack, if it has this name.
+fn open_next(
+    lines: Option<&mut Backwards>,
+    desk: &mut Desk<'_>,
+    name: RecordName,
+) -> Result<Opened> {
+    match lines.map(Backwards::next).transpose()?.flatten() {
+        Some(line) if line.name == Some(name) => desk.open(name, line.text(), line.file()),
+        _ => Ok(Opened::Gone),
+    }
+}

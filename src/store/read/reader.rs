@@ -1,0 +1,413 @@
+//! Reading: from memory while that is current, else from the folder.
+
+use std::collections::HashSet;
+use std::ops::{Range, RangeInclusive};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::store::Reading;
+use crate::store::folder::decoder::Desk;
+use crate::store::folder::{ATTEMPTS, Folder, Opened, restless};
+use crate::store::pack::chunk::{Piece, Read};
+use crate::store::pack::lines::Lines;
+use crate::store::pack::parallel::in_order;
+use crate::store::pack::{OpenedPack, Pack, PackName, Reported};
+use crate::store::read::tail::Tail;
+use crate::store::record::encoding::StoredMessage;
+use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::name::RecordName;
+use crate::store::record::retention::Horizon;
+use crate::store::record::seq_set::Erased;
+use crate::store::settings::profile::Profile;
+
+/// Which messages a reading asks for.
+#[derive(Debug, Clone)]
+pub(crate) enum Wanted {
+    Seqs(RangeInclusive<u64>),
+    Times(Range<Timestamp>),
+}
+
+impl Wanted {
+    fn has(&self, name: RecordName) -> bool {
+        match self {
+            Self::Seqs(seqs) => seqs.contains(&name.seq),
+            Self::Times(times) => name.time.timestamp().is_some_and(|time| times.contains(&time)),
+        }
+    }
+
+    /// Whether a pack may hold any of them.
+    fn may_be_in(&self, pack: &PackName) -> bool {
+        match self {
+            Self::Seqs(seqs) => *seqs.start() <= pack.highest && pack.lowest <= *seqs.end(),
+            Self::Times(times) => {
+                pack.last.time.timestamp().is_none_or(|last| times.start <= last)
+                    && pack.first.time.timestamp().is_none_or(|first| first < times.end)
+            }
+        }
+    }
+
+    /// Whether all of a pack may be wanted.
+    fn surrounds(&self, pack: &PackName) -> bool {
+        match self {
+            Self::Seqs(seqs) => *seqs.start() <= pack.lowest && pack.highest <= *seqs.end(),
+            Self::Times(_) => self.has(pack.first) && self.has(pack.last),
+        }
+    }
+
+    /// The part of a pack that holds them if it is sorted as packs are, by time, and for numbers, by these as well, as
+    /// in all but imported conversations. Found by halving.
+    fn part_of(&self, pack: &Pack) -> Result<Range<u64>> {
+        let (first, end) = match self {
+            Self::Times(times) => {
+                let at = |name: RecordName| name.time.timestamp();
+                let is_before = |name| at(name).is_some_and(|time| time < times.start);
+                let is_over = |name| at(name).is_some_and(|time| time >= times.end);
+                let first = Lines::first_after(pack, is_before)?;
+                (first, Lines::first_after(pack, |name| !is_over(name))?)
+            }
+            Self::Seqs(seqs) => {
+                let first = Lines::first_after(pack, |name| name.seq < *seqs.start())?;
+                (first, Lines::first_after(pack, |name| name.seq <= *seqs.end())?)
+            }
+        };
+        Ok(first..end.max(first))
+    }
+
+    /// Whether all of them have been found, so that none can lie anywhere else.
+    fn are_all(&self, found: &Found<'_>) -> bool {
+        match self {
+            Self::Times(_) => true,
+            Self::Seqs(_) if found.is_thorough => true,
+            Self::Seqs(seqs) => {
+                let mut there = found.tail.vacant();
+                let mut numbers: Vec<u64> = found.messages.iter().map(|m| m.seq).collect();
+                numbers.sort_unstable();
+                there.extend(runs(&numbers));
+                let last = (*seqs.end()).min(found.tail.last_seq);
+                let wanted: Erased = std::iter::once(*seqs.start()..=last).collect();
+                wanted.without(&there).count() == 0
+            }
+        }
+    }
+}
+
+/// A folder and what is remembered of its newest end.
+pub(crate) struct Reader {
+    pub(crate) folder: Folder,
+    clock: Arc<dyn Clock>,
+    cache: Mutex<Cache>,
+}
+
+#[derive(Default)]
+struct Cache {
+    tail: Option<Tail>,
+    /// Counts installations, so that a slow reader does not put back what it read before someone else's.
+    version: u64,
+}
+
+impl Reader {
+    pub(crate) fn new(folder: Folder, clock: Arc<dyn Clock>) -> Self {
+        Self { folder, clock, cache: Mutex::default() }
+    }
+
+    /// What reads the default conversation of the same store.
+    pub(crate) fn of_root(&self) -> Self {
+        Self::new(self.folder.of_root(), Arc::clone(&self.clock))
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now().timestamp()
+    }
+
+    /// Whether the folder can be read with the keys at hand.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.folder.check()
+    }
+
+    /// What is remembered, current or not.
+    pub(crate) fn known(&self) -> Option<Tail> {
+        self.cache().tail.clone()
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn install(&self, tail: Option<Tail>) {
+        let mut cache = self.cache();
+        cache.version += 1;
+        cache.tail = tail;
+    }
+
+    /// The newest `n` from memory if that is current, or can be made so by what the head names.
+    pub(crate) fn remembered(&self, n: usize) -> Result<Option<Reading>> {
+        let mut cache = self.cache();
+        let cache = &mut *cache;
+        match &mut cache.tail {
+            Some(tail) => {
+                if !tail.is_current(&self.folder)? {
+                    if !tail.follow(&self.folder)? {
+                        return Ok(None);
+                    }
+                    cache.version += 1;
+                }
+            }
+            tail @ None => {
+                *tail = Tail::glance(&self.folder, n)?;
+                cache.version += u64::from(tail.is_some());
+            }
+        }
+        Ok(cache.tail.as_ref().and_then(|tail| tail.shown(n, || self.now())))
+    }
+
+    pub(crate) fn read_tail(&self, n: usize) -> Result<Reading> {
+        let reading = self.load(n)?.shown(n, || self.now()).unwrap_or_default();
+        tracing::debug!(messages = reading.messages.len(), "read the newest end");
+        for finding in &reading.skipped {
+            tracing::warn!(kind = finding.kind.code(), file = finding.file, "passed over");
+        }
+        Ok(reading)
+    }
+
+    /// The conversation's settings as they are now.
+    pub(crate) fn settings(&self) -> Result<Arc<Profile>> {
+        if self.remembered(1)?.is_some()
+            && let Some(tail) = &self.cache().tail
+        {
+            return Ok(Arc::clone(&tail.profile));
+        }
+        Ok(self.load(0)?.profile)
+    }
+
+    /// The same without the summaries of a conversation that has expired.
+    pub(crate) fn shown_settings(&self) -> Result<Arc<Profile>> {
+        let settings = self.settings()?;
+        if !settings.has_summaries() || !self.has_expired()? {
+            return Ok(settings);
+        }
+        Ok(Arc::new(Profile::clone(&settings).without_summaries()))
+    }
+
+    /// Whether nothing of the conversation is shown any more, since nobody has said anything for too long.
+    pub(crate) fn has_expired(&self) -> Result<bool> {
+        Ok(self.horizon(&self.newest()?)? == Horizon::Expired)
+    }
+
+    /// From where on the conversation is shown, as far as its newest end tells, or else as it is on disk.
+    pub(crate) fn horizon(&self, tail: &Tail) -> Result<Horizon> {
+        Ok(match tail.horizon(|| self.now()) {
+            Some(horizon) => horizon,
+            None => self.load(0)?.horizon(|| self.now()).unwrap_or(Horizon::Nothing),
+        })
+    }
+
+    /// The newest end as it is now.
+    pub(crate) fn newest(&self) -> Result<Tail> {
+        match self.known() {
+            Some(tail) if tail.is_current(&self.folder)? => Ok(tail),
+            _ => self.load(0),
+        }
+    }
+
+    /// The newest end as it is on disk, which is remembered.
+    pub(crate) fn load(&self, n: usize) -> Result<Tail> {
+        let (known, version) = {
+            let cache = self.cache();
+            (cache.tail.clone(), cache.version)
+        };
+        let tail = Tail::load(&self.folder, n, known.as_ref())?;
+        let mut cache = self.cache();
+        // Of two readers at once, one may have seen a message that the head does not tell of yet: what the other
+        // remembers must not hide it again.
+        let is_newer = cache.tail.as_ref().is_some_and(|known| known.last_seq < tail.last_seq);
+        if cache.version == version || is_newer {
+            cache.version += 1;
+            cache.tail = Some(tail.clone());
+        }
+        Ok(tail)
+    }
+
+    /// Every message that is wanted and not hidden, in conversation order.
+    pub(crate) fn read_if(&self, wanted: &Wanted) -> Result<Reading> {
+        let (mut reading, tail) = self.read_kept(wanted)?;
+        let horizon = self.horizon(&tail)?;
+        reading.messages.retain(|message| horizon.shows(message.name));
+        Ok(reading)
+    }
+
+    /// The same with what is hidden and not removed yet, and the newest end as it was then.
+    pub(crate) fn read_kept(&self, wanted: &Wanted) -> Result<(Reading, Tail)> {
+        let mut known = self.known();
+        for _ in 0..ATTEMPTS {
+            let tail = match known.take() {
+                Some(tail) if tail.is_current(&self.folder)? && tail.is_intact(&self.folder)? => {
+                    tail
+                }
+                _ => self.load(0)?,
+            };
+            if let Some(reading) = self.read_once(&tail, wanted)? {
+                return Ok((reading, tail));
+            }
+        }
+        let alone = || {
+            let tail = Tail::load_alone(&self.folder, 0, None)?;
+            Ok(self.read_once(&tail, wanted)?.map(|reading| (reading, tail)))
+        };
+        self.folder.settled(alone)?.flatten().ok_or_else(|| restless(&self.folder))
+    }
+
+    /// The same for the lock's holder, beside whom no file vanishes.
+    pub(crate) fn read_alone(&self, tail: &Tail, wanted: &Wanted) -> Result<Reading> {
+        self.read_once(tail, wanted)?.ok_or_else(|| restless(&self.folder))
+    }
+
+    /// `None` where a file vanished between being listed and being read.
+    pub(crate) fn read_once(&self, tail: &Tail, wanted: &Wanted) -> Result<Option<Reading>> {
+        let listing = self.folder.list()?;
+        let mut loose = Found::of(tail);
+        for name in listing.names.into_iter().filter(|name| !name.is_forget()) {
+            if wanted.has(name) && !tail.erased.contains(name.seq) {
+                match self.folder.open(name)? {
+                    Opened::Gone => return Ok(None),
+                    opened => loose.take(name, opened, || name.to_string()),
+                }
+            }
+        }
+        loose.settle();
+        let mut packs = listing.packs;
+        packs.retain(|pack| wanted.may_be_in(pack));
+        // Where numbers do not go with time, they are looked for everywhere.
+        for thorough in [false, true] {
+            let mut found = loose.clone();
+            found.is_thorough = thorough;
+            let Some(found) = self.read_packs(found, &packs, wanted)? else {
+                return Ok(None);
+            };
+            if wanted.are_all(&found) {
+                return Ok(Some(found.reading()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn read_packs<'a>(
+        &self,
+        mut found: Found<'a>,
+        packs: &[PackName],
+        wanted: &Wanted,
+    ) -> Result<Option<Found<'a>>> {
+        let (tail, mut reported) = (found.tail, Reported::default());
+        let loose: HashSet<RecordName> = found.messages.iter().map(|m| m.name).collect();
+        let is_thorough = found.is_thorough;
+        let whole = |pack: &PackName| is_thorough || wanted.surrounds(pack);
+        found.is_thorough = packs.iter().all(whole);
+        let mut pieces = Vec::new();
+        for &name in packs {
+            match Pack::open(&self.folder, name)? {
+                OpenedPack::Pack(pack) if whole(&name) => {
+                    pieces.extend(Piece::cut(name, 0..pack.size()));
+                }
+                OpenedPack::Pack(pack) => pieces.extend(Piece::cut(name, wanted.part_of(&pack)?)),
+                OpenedPack::Gone => return Ok(None),
+                OpenedPack::Skipped(kind) => found.skip(kind.in_file(name.place())),
+            }
+        }
+        let mut gone = false;
+        let read = |piece: &Piece| {
+            let (mut desk, mut records, mut strange) = (Desk::new(&self.folder), Vec::new(), false);
+            let read = piece.read(&self.folder, |line| {
+                match line.name {
+                    None => strange = true,
+                    // Of several copies, one that opens is enough.
+                    Some(name)
+                        if wanted.has(name)
+                            && !tail.erased.contains(name.seq)
+                            && !loose.contains(&name) =>
+                    {
+                        records.push((name, desk.open(name, line.text(), line.file())?));
+                    }
+                    Some(_) => {}
+                }
+                Ok(true)
+            });
+            Ok((read?, records, strange))
+        };
+        in_order(
+            &pieces,
+            Piece::threads_for(&pieces, self.folder.threads()),
+            read,
+            |piece, (read, records, strange)| {
+                gone |= read == Read::Gone;
+                if strange {
+                    let kind = FindingKind::Damaged("a line of it is not a record's");
+                    found.skip(kind.in_file(piece.pack.place()));
+                }
+                for (name, opened) in records {
+                    if !matches!(opened, Opened::Skipped(_)) || reported.admits(piece.pack) {
+                        found.take(name, opened, || piece.pack.place_of(name));
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        found.settle();
+        Ok((!gone).then_some(found))
+    }
+}
+
+/// What a reading has found so far.
+#[derive(Clone)]
+struct Found<'a> {
+    tail: &'a Tail,
+    reading: Reading,
+    messages: Vec<Arc<StoredMessage>>,
+    /// Whether packs that may hold what is wanted are read from end to end.
+    is_thorough: bool,
+}
+
+impl<'a> Found<'a> {
+    fn of(tail: &'a Tail) -> Self {
+        let reading = tail.newest(0).unwrap_or_default();
+        Self { tail, reading, messages: Vec::new(), is_thorough: false }
+    }
+
+    fn take(&mut self, name: RecordName, opened: Opened, place: impl FnOnce() -> String) {
+        match opened {
+            // What is beyond was appended since the tail was read.
+            Opened::Message(message) if name.seq <= self.tail.last_seq => {
+                self.messages.push(message);
+            }
+            Opened::Skipped(kind) => self.skip(kind.in_file(place())),
+            Opened::Message(_) | Opened::Forget(_) | Opened::Gone => {}
+        }
+    }
+
+    fn skip(&mut self, finding: Finding) {
+        self.reading.skipped.push(finding);
+    }
+
+    /// Puts the messages in order, each once.
+    fn settle(&mut self) {
+        if !self.messages.is_sorted_by(|a, b| a.name < b.name) {
+            self.messages.sort_by_key(|message| message.name);
+            self.messages.dedup_by_key(|message| message.name);
+        }
+    }
+
+    fn reading(self) -> Reading {
+        let mut reading = Reading { messages: self.messages, ..self.reading };
+        // The newest end may have come upon the same.
+        let mut seen = HashSet::new();
+        reading.skipped.retain(|finding| seen.insert(finding.clone()));
+        reading
+    }
+}
+
+/// The unbroken runs of sorted numbers.
+fn runs(numbers: &[u64]) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
+    let chunks = numbers.chunk_by(|a, b| b - a <= 1);
+    chunks.filter_map(|run| Some(*run.first()?..=*run.last()?))
+}

@@ -1,0 +1,180 @@
+//! Records from the newest to the oldest, from files of their own and from packs alike.
+
+use std::collections::BinaryHeap;
+
+use crate::error::Result;
+use crate::store::folder::Folder;
+use crate::store::pack::lines::Backwards;
+use crate::store::pack::{INCOMPLETE, Line, OpenedPack, Pack, PackName};
+use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::name::RecordName;
+
+/// How many packs are open at once; a folder may be full of packs that all claim the newest record.
+const OPEN: usize = 16;
+
+/// The next record, not yet opened.
+pub(crate) enum Next {
+    Loose(RecordName),
+    Packed(PackName, RecordName, Line),
+    /// A pack vanished after it was listed.
+    Moved,
+    End,
+}
+
+/// Where a record is. Of two copies the loose one comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// The position of its pack. The name beside it may only say that nothing newer is left there.
+    Pack(usize),
+    Loose,
+}
+
+pub(crate) struct Newest {
+    /// The newest on top.
+    heap: BinaryHeap<(RecordName, Place)>,
+    packs: Vec<Reading>,
+    /// The positions of those that are open.
+    open: Vec<usize>,
+    /// What is wrong with the packs, as far as they have been read.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// A pack as far as it has been read. It is opened when its turn comes, so that few are open at a time.
+struct Reading {
+    name: PackName,
+    lines: Option<Backwards>,
+    /// Its newest line that was not given yet.
+    line: Option<Line>,
+    /// Where the lines end that were not given.
+    end: Option<u64>,
+    /// The name of the last line that was given.
+    above: Option<RecordName>,
+    count: u64,
+    is_blamed: bool,
+}
+
+impl Newest {
+    pub(crate) fn new(loose: Vec<RecordName>, packs: &[PackName]) -> Self {
+        let loose = loose.into_iter().map(|name| (name, Place::Loose));
+        let ends = packs.iter().enumerate().map(|(at, pack)| (pack.last, Place::Pack(at)));
+        Self {
+            heap: loose.chain(ends).collect(),
+            packs: packs.iter().map(|&name| Reading::new(name)).collect(),
+            open: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Whether the next record is in a file of its own.
+    pub(crate) fn is_loose_next(&self) -> bool {
+        self.heap.peek().is_some_and(|(_, place)| *place == Place::Loose)
+    }
+
+    pub(crate) fn next(&mut self, folder: &Folder) -> Result<Next> {
+        while let Some((name, place)) = self.heap.pop() {
+            let Place::Pack(at) = place else {
+                return Ok(Next::Loose(name));
+            };
+            let Some(reading) = self.packs.get_mut(at) else {
+                continue;
+            };
+            if let Some(line) = reading.give(name) {
+                self.heap.push((name, place));
+                return Ok(Next::Packed(reading.name, name, line));
+            }
+            self.open.retain(|open| *open != at);
+            match reading.advance(folder, &mut self.findings)? {
+                Advance::To(next) => {
+                    self.heap.push((next, place));
+                    self.open.push(at);
+                    self.close_one();
+                }
+                Advance::End => {}
+                Advance::Gone => return Ok(Next::Moved),
+            }
+        }
+        Ok(Next::End)
+    }
+
+    /// Closes the pack that has been open longest, where there are too many.
+    fn close_one(&mut self) {
+        if self.open.len() > OPEN
+            && let Some(reading) = self.packs.get_mut(self.open.remove(0))
+        {
+            reading.close();
+        }
+    }
+}
+
+enum Advance {
+    To(RecordName),
+    End,
+    Gone,
+}
+
+impl Reading {
+    fn new(name: PackName) -> Self {
+        Self { name, lines: None, line: None, end: None, above: None, count: 0, is_blamed: false }
+    }
+
+    /// The line that it has advanced to.
+    fn give(&mut self, name: RecordName) -> Option<Line> {
+        let line = self.line.take()?;
+        self.count += 1;
+        self.above = Some(name);
+        self.end = Some(line.span.start);
+        Some(line)
+    }
+
+    /// Gives back its file and its bytes; it is opened again when its turn comes.
+    fn close(&mut self) {
+        self.lines = None;
+        self.line = None;
+    }
+
+    /// Takes its next line that is where it belongs. What is not is left to a check: were it returned, the order of
+    /// messages would depend on how far one reads.
+    fn advance(&mut self, folder: &Folder, findings: &mut Vec<Finding>) -> Result<Advance> {
+        let mut lines = match self.lines.take() {
+            Some(lines) => lines,
+            None => match Pack::open(folder, self.name)? {
+                OpenedPack::Pack(pack) => Backwards::ending_at(pack, self.end),
+                OpenedPack::Gone => return Ok(Advance::Gone),
+                OpenedPack::Skipped(kind) => {
+                    findings.push(kind.in_file(self.name.place()));
+                    return Ok(Advance::End);
+                }
+            },
+        };
+        while let Some(line) = lines.next()? {
+            let reason = match line.name {
+                None => "a line of it is not a record's",
+                Some(name) if !self.name.covers(name) => INCOMPLETE,
+                Some(name) if self.above.is_some_and(|above| above <= name) => {
+                    "its records are out of order"
+                }
+                Some(name) => {
+                    if self.above.is_none() && name != self.name.last {
+                        self.blame(INCOMPLETE, findings);
+                    }
+                    self.end = Some(line.span.end);
+                    self.line = Some(line);
+                    self.lines = Some(lines);
+                    return Ok(Advance::To(name));
+                }
+            };
+            self.blame(reason, findings);
+        }
+        if self.count != self.name.count {
+            self.blame(INCOMPLETE, findings);
+        }
+        Ok(Advance::End)
+    }
+
+    /// Once is enough: a check tells the rest.
+    fn blame(&mut self, reason: &'static str, findings: &mut Vec<Finding>) {
+        if !std::mem::replace(&mut self.is_blamed, true) {
+            findings.push(FindingKind::Damaged(reason).in_file(self.name.place()));
+        }
+    }
+}

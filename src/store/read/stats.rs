@@ -1,0 +1,122 @@
+//! How much a conversation holds.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use crate::blob::EntryKind;
+use crate::error::Result;
+use crate::store::folder::Folder;
+use crate::store::read::reader::Reader;
+use crate::store::record::name::RecordName;
+use crate::store::record::retention::{Horizon, Retention};
+
+/// How much a conversation holds, as far as names of files tell: only its newest messages are opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Stats {
+    /// Whether there is any message to be read.
+    pub exists: bool,
+    /// How many messages can be read.
+    pub message_count: u64,
+    /// How many are over the limits of the retention and not removed yet.
+    pub hidden: u64,
+    /// How many bytes the conversation's files take.
+    pub bytes: u64,
+    /// The first message's place in time, if there is one.
+    #[serde(rename = "firstAt")]
+    pub first: Option<Timestamp>,
+    /// The last one's.
+    #[serde(rename = "lastAt")]
+    pub last: Option<Timestamp>,
+    /// When the conversation expires, if it does: by its limits, or as a context.
+    pub expires_at: Option<Timestamp>,
+    /// In how many milliseconds; 0 where it has expired.
+    pub expires_in: Option<i64>,
+    /// Up to when the context was cleared, if it was.
+    #[serde(rename = "clearedAt")]
+    pub cleared: Option<Timestamp>,
+    /// How many snapshots there are.
+    pub snapshots: usize,
+    /// How many artifacts there are.
+    pub artifacts: usize,
+    /// How much is kept and for how long.
+    pub retention: Retention,
+}
+
+pub(crate) fn stats(reader: &Reader) -> Result<Stats> {
+    let folder = &reader.folder;
+    let mut tail = reader.newest()?;
+    if tail.horizon(|| Timestamp::MIN).is_none() {
+        tail = reader.load(0)?;
+    }
+    let now = reader.now();
+    let horizon = tail.horizon(|| now).unwrap_or(Horizon::Nothing);
+    let names = Names::of(folder)?;
+    let kept = names.count;
+    let message_count = match horizon {
+        Horizon::All => kept,
+        Horizon::Nothing | Horizon::Expired => 0,
+        Horizon::From(_) => tail.shown_from(horizon).count() as u64,
+    };
+    let last = tail.last_said();
+    let by_limits = last.and_then(|last| tail.retention.expiry(last));
+    let as_context = tail.profile.character.as_ref().map(|character| {
+        character
+            .expires_at(last.map_or(character.updated_at, |last| last.max(character.updated_at)))
+    });
+    let expires_at = [by_limits, as_context].into_iter().flatten().min();
+    let in_ms = |at: Timestamp| {
+        let left = at.duration_since(now).max(SignedDuration::ZERO).as_millis();
+        i64::try_from(left).unwrap_or(i64::MAX)
+    };
+    let first = match horizon {
+        Horizon::All => names.first,
+        Horizon::From(first) => Some(first),
+        Horizon::Nothing | Horizon::Expired => None,
+    };
+    Ok(Stats {
+        exists: message_count > 0,
+        message_count,
+        hidden: kept.saturating_sub(message_count),
+        bytes: names.bytes,
+        first: first.and_then(|first| first.time.timestamp()),
+        last: last.filter(|_| message_count > 0),
+        expires_at,
+        expires_in: expires_at.map(in_ms),
+        cleared: tail.profile.cleared.map(|cleared| cleared.at),
+        snapshots: tail.profile.listed().count(),
+        artifacts: tail.profile.artifacts().count(),
+        retention: tail.retention,
+    })
+}
+
+/// What the names of a conversation's files tell.
+struct Names {
+    count: u64,
+    first: Option<RecordName>,
+    bytes: u64,
+}
+
+impl Names {
+    fn of(folder: &Folder) -> Result<Self> {
+        let listing = folder.list()?;
+        let messages = || listing.names.iter().filter(|name| !name.is_forget());
+        let loose = messages().filter(|name| !listing.packs.iter().any(|pack| pack.covers(**name)));
+        let count = loose.count() as u64 + listing.packs.iter().map(|pack| pack.count).sum::<u64>();
+        let first = messages().copied().chain(listing.packs.iter().map(|pack| pack.first)).min();
+        let mut bytes = 0;
+        for blobs in [&folder.blobs, &folder.packs, &folder.snapshots, &folder.artifacts] {
+            let mut files = Vec::new();
+            blobs.list(&mut |name, kind| {
+                if let (Ok(name), EntryKind::File) = (str::from_utf8(name), kind) {
+                    files.push(name.to_owned());
+                }
+            })?;
+            for file in files {
+                bytes += blobs.open(&file)?.map_or(0, |source| source.size());
+            }
+        }
+        Ok(Self { count, first, bytes })
+    }
+}

@@ -1,0 +1,262 @@
+//! Large data beside a conversation's messages, each sealed in a file of its own. Messages refer to one as
+//! `artifact://id`. The settings list which there are, so that one that was deleted does not come back with a backup.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroize;
+
+/// What stands before an artifact's id where a message refers to it.
+pub(crate) const SCHEME: &str = "artifact://";
+/// The note that says what an artifact was called in Mimir, as messages from there call it still.
+pub(crate) const MIMIR_ID: &str = "mimirId";
+/// Hexadecimal digits of an id.
+pub(crate) const ID_LENGTH: usize = 32;
+
+/// What an artifact holds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+#[non_exhaustive]
+pub enum ArtifactKind {
+    /// A file's bytes.
+    File,
+    /// A folder: its tree, and where the contents of its files are.
+    Folder,
+    /// What a search found.
+    SearchResult,
+    /// What a command printed.
+    CommandOutput,
+    /// What a tool gave that was too long for its message.
+    ToolResult,
+    /// Anything else, as its host calls it.
+    Other(String),
+}
+
+impl ArtifactKind {
+    const NAMED: [Self; 5] =
+        [Self::File, Self::Folder, Self::SearchResult, Self::CommandOutput, Self::ToolResult];
+
+    /// Its name, as it is kept: `file`, `folder`, `search_result`, `command_output`, `tool_result`.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::File => "file",
+            Self::Folder => "folder",
+            Self::SearchResult => "search_result",
+            Self::CommandOutput => "command_output",
+            Self::ToolResult => "tool_result",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl From<String> for ArtifactKind {
+    fn from(name: String) -> Self {
+        let named = Self::NAMED.into_iter().find(|kind| kind.as_str() == name);
+        named.unwrap_or(Self::Other(name))
+    }
+}
+
+impl From<ArtifactKind> for String {
+    fn from(kind: ArtifactKind) -> Self {
+        kind.as_str().to_owned()
+    }
+}
+
+/// Its name in words.
+impl fmt::Display for ArtifactKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.as_str().replace('_', " "))
+    }
+}
+
+/// What is known of an artifact without its contents. `Debug` shows no words, and dropping it wipes them.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Artifact {
+    /// Its id: 32 lower-case hexadecimal digits.
+    pub id: String,
+    /// What it holds.
+    #[serde(rename = "type")]
+    pub kind: ArtifactKind,
+    /// What it is called, such as a file's path. Never a path to be followed.
+    pub name: String,
+    /// The type of its contents.
+    pub mime_type: String,
+    /// How many bytes it has.
+    pub size: u64,
+    /// The SHA-256 of these bytes, in lower-case hexadecimal digits.
+    pub sha256: String,
+    /// How many lines it has, if it is text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u64>,
+    /// When it was added.
+    pub created_at: Timestamp,
+    /// The host's own notes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl Artifact {
+    /// How a message refers to it: `artifact://` and its id.
+    pub fn reference(&self) -> String {
+        format!("{SCHEME}{}", self.id)
+    }
+
+    /// Whether it is text.
+    pub fn is_text(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    /// What it is in a few words, such as `src/main.rs (file, 250 lines)`.
+    pub fn description(&self) -> String {
+        let size = match self.lines {
+            Some(1) => "1 line".to_owned(),
+            Some(lines) => format!("{lines} lines"),
+            None => format!("{} bytes", self.size),
+        };
+        format!("{} ({}, {size})", self.name, self.kind)
+    }
+}
+
+impl fmt::Debug for Artifact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Artifact")
+            .field("id", &self.id)
+            .field("size", &self.size)
+            .field("created_at", &self.created_at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Artifact {
+    fn drop(&mut self) {
+        self.name.zeroize();
+        self.metadata.values_mut().for_each(Zeroize::zeroize);
+    }
+}
+
+/// An artifact that is to be added. `Debug` shows no words.
+#[derive(Clone)]
+pub struct NewArtifact {
+    pub(crate) id: Option<String>,
+    pub(crate) kind: ArtifactKind,
+    pub(crate) name: String,
+    pub(crate) mime_type: Option<String>,
+    pub(crate) created_at: Option<Timestamp>,
+    pub(crate) metadata: BTreeMap<String, String>,
+}
+
+impl NewArtifact {
+    /// What it holds, and what it is called.
+    pub fn new(kind: ArtifactKind, name: impl Into<String>) -> Self {
+        let (name, metadata) = (name.into(), BTreeMap::new());
+        Self { id: None, kind, name, mime_type: None, created_at: None, metadata }
+    }
+
+    /// The type of its contents; `text/plain` or `application/octet-stream` unless told otherwise, as the bytes are.
+    #[must_use]
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// When it was made, where that is not now.
+    #[must_use]
+    pub fn created_at(mut self, at: Timestamp) -> Self {
+        self.created_at = Some(at);
+        self
+    }
+
+    /// Adds or replaces one of the host's own notes.
+    #[must_use]
+    pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// The same under an id that it has already.
+    pub(crate) fn with_id(mut self, id: String) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// An artifact that is to be added as it was elsewhere.
+    pub(crate) fn again(artifact: &Artifact) -> Self {
+        Self {
+            id: Some(artifact.id.clone()),
+            kind: artifact.kind.clone(),
+            name: artifact.name.clone(),
+            mime_type: Some(artifact.mime_type.clone()),
+            created_at: Some(artifact.created_at),
+            metadata: artifact.metadata.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for NewArtifact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewArtifact")
+            .field("kind", &self.kind.as_str().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What came of adding an artifact.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct AddedArtifact {
+    /// The artifact as it is kept.
+    pub artifact: Artifact,
+    /// Whether the conversation had the same bytes already, as this artifact; nothing was added then.
+    pub was_there: bool,
+}
+
+/// Whether a text is an artifact's id.
+pub(crate) fn is_id(text: &str) -> bool {
+    text.len() == ID_LENGTH
+        && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+/// The ids that a text refers to.
+pub fn artifact_references(text: &str) -> impl Iterator<Item = &str> {
+    text.split(SCHEME).skip(1).filter_map(|rest| {
+        let (id, behind) = rest.split_at_checked(ID_LENGTH)?;
+        let ends = !behind.starts_with(|c: char| c.is_ascii_hexdigit());
+        (is_id(id) && ends).then_some(id)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_is_the_scheme_and_a_whole_id_and_nothing_else() {
+        let id = "00112233445566778899aabbccddeeff";
+        let text = format!(
+            "see artifact://{id}, and (artifact://{id}). No artifact://{id}0 or artifact://x"
+        );
+        assert_eq!(artifact_references(&text).collect::<Vec<_>>(), [id, id]);
+        for wrong in [
+            "",
+            "artifact://",
+            &format!("artifact://{}", id.to_uppercase()),
+            &format!("artifact://{}é", id.strip_suffix('f').unwrap()),
+        ] {
+            assert_eq!(artifact_references(wrong).count(), 0, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_kind_keeps_its_name_whether_or_not_it_is_known() {
+        for name in ["file", "folder", "search_result", "command_output", "tool_result", "custom"] {
+            let kind = ArtifactKind::from(name.to_owned());
+            assert_eq!(kind.as_str(), name);
+            assert_eq!(matches!(kind, ArtifactKind::Other(_)), name == "custom");
+        }
+        assert_eq!(ArtifactKind::SearchResult.to_string(), "search result");
+    }
+}

@@ -1,0 +1,137 @@
+//! How much is kept and for how long, and what that hides until it is removed.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::message::ChatMessage;
+use crate::store::record::name::RecordName;
+
+/// How much of a conversation is kept and for how long. The default keeps everything for ever.
+///
+/// What is over the limits is never read again from that moment on, whether or not its files are removed yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Retention {
+    /// The most messages; as many of the newest as are whole exchanges. No limit where `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_messages: Option<NonZeroU32>,
+    /// The conversation expires so many seconds after its last message, whole. Never where `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_seconds: Option<NonZeroU64>,
+}
+
+impl Retention {
+    /// Everything is kept for ever.
+    pub const FOREVER: Self = Self { max_messages: None, ttl_seconds: None };
+
+    /// The same with at most so many messages; 0 is no limit.
+    #[must_use]
+    pub fn max_messages(self, messages: u32) -> Self {
+        Self { max_messages: NonZeroU32::new(messages), ..self }
+    }
+
+    /// The same, expiring so many seconds after the last message; 0 is never.
+    #[must_use]
+    pub fn ttl_seconds(self, seconds: u64) -> Self {
+        Self { ttl_seconds: NonZeroU64::new(seconds), ..self }
+    }
+
+    pub(crate) fn is_forever(self) -> bool {
+        self == Self::FOREVER
+    }
+
+    /// When a conversation with that last message expires; `None` where it never does.
+    pub(crate) fn expiry(self, last: Timestamp) -> Option<Timestamp> {
+        let seconds = i64::try_from(self.ttl_seconds?.get()).unwrap_or(i64::MAX);
+        last.checked_add(SignedDuration::from_secs(seconds)).ok()
+    }
+
+    /// How many of the newest messages must be known to tell what is hidden.
+    pub(crate) fn needed(self) -> usize {
+        self.max_messages.map_or(0, |most| (most.get() as usize).saturating_add(1))
+    }
+}
+
+/// From where on a conversation is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Horizon {
+    All,
+    From(RecordName),
+    /// No message that could begin what is shown is among those that would be.
+    Nothing,
+    /// The conversation has expired.
+    Expired,
+}
+
+impl Horizon {
+    pub(crate) fn shows(self, name: RecordName) -> bool {
+        match self {
+            Self::All => true,
+            Self::From(first) => first <= name,
+            Self::Nothing | Self::Expired => false,
+        }
+    }
+
+    /// Whether messages may be shown here that the other hides.
+    pub(crate) fn hides_less_than(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Nothing | Self::Expired, _) | (_, Self::All) => false,
+            (_, Self::Nothing | Self::Expired) | (Self::All, _) => true,
+            (Self::From(first), Self::From(other)) => first < other,
+        }
+    }
+}
+
+/// The index at which the newest `most` messages begin, if they are to be whole exchanges. An exchange that is longer is
+/// shown as far as it goes, without results whose calls are over the limit.
+pub(crate) fn start<'a>(
+    messages: impl ExactSizeIterator<Item = &'a ChatMessage> + Clone,
+    most: usize,
+) -> usize {
+    use crate::message::ChatRole;
+    let over = messages.len().saturating_sub(most);
+    if over == 0 {
+        return 0;
+    }
+    let after = |begins: fn(&ChatMessage) -> bool| {
+        messages.clone().enumerate().skip(over).find(|(_, m)| begins(m)).map(|(at, _)| at)
+    };
+    after(ChatMessage::starts_exchange)
+        .or_else(|| after(|message| message.role != ChatRole::Tool))
+        .unwrap_or(messages.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::ChatRole::{self, Assistant, System, Tool, User};
+
+    fn started(roles: &[ChatRole], most: usize) -> usize {
+        let said: Vec<_> =
+            roles.iter().map(|role| ChatMessage::at(*role, "x", Timestamp::UNIX_EPOCH)).collect();
+        start(said.iter(), most)
+    }
+
+    #[test]
+    fn what_is_kept_begins_with_an_exchange_and_never_with_a_result_alone() {
+        let talk = [User, Assistant, User, Assistant, Tool, Assistant, System, Assistant];
+        assert_eq!([8, 9].map(|most| started(&talk, most)), [0, 0]);
+        assert_eq!([7, 6, 5, 3, 2].map(|most| started(&talk, most)), [2, 2, 6, 6, 6]);
+        let one = [User, Assistant, Tool, Tool, Assistant];
+        assert_eq!([4, 3, 2, 1].map(|most| started(&one, most)), [1, 4, 4, 4]);
+        assert_eq!(started(&[User, Tool, Tool], 1), 3);
+    }
+
+    #[test]
+    fn an_expiry_beyond_time_is_never() {
+        let day = Retention::FOREVER.ttl_seconds(86_400);
+        let now: Timestamp = "2025-08-24T16:00:00Z".parse().unwrap();
+        assert_eq!(day.expiry(now), Some("2025-08-25T16:00:00Z".parse().unwrap()));
+        assert_eq!(Retention::FOREVER.expiry(now), None);
+        assert_eq!(Retention::FOREVER.ttl_seconds(u64::MAX).expiry(now), None);
+        assert!(Retention::FOREVER.ttl_seconds(0).max_messages(0).is_forever());
+    }
+}

@@ -1,0 +1,200 @@
+//! Which numbers were forgotten.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::record::encoding::object;
+use crate::store::record::name::RecordName;
+
+/// Numbers of forgotten records: inclusive ranges from 1, sorted, none touching another. The text of a forget record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Given")]
+pub(crate) struct Erased {
+    erased: Vec<(u64, u64)>,
+}
+
+/// The same as anybody may have written it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    erased: Vec<(u64, u64)>,
+}
+
+impl TryFrom<Given> for Erased {
+    type Error = &'static str;
+
+    fn try_from(given: Given) -> Result<Self, Self::Error> {
+        let tidy: Self = given.erased.iter().map(|&(first, last)| first..=last).collect();
+        if tidy.erased == given.erased { Ok(tidy) } else { Err("the numbers are not in order") }
+    }
+}
+
+impl Erased {
+    /// The ranges, if they are as this type keeps them.
+    pub(crate) fn parse(json: &[u8]) -> Option<Self> {
+        object(json)
+    }
+
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
+        self.erased.iter().map(|&(first, last)| first..=last)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.erased.is_empty()
+    }
+
+    pub(crate) fn contains(&self, seq: u64) -> bool {
+        let after = self.erased.partition_point(|&(first, _)| first <= seq);
+        after
+            .checked_sub(1)
+            .and_then(|at| self.erased.get(at))
+            .is_some_and(|&(_, last)| seq <= last)
+    }
+
+    /// The last number of the unbroken run from 1; 0 if there is none.
+    pub(crate) fn unbroken(&self) -> u64 {
+        self.ranges().next().filter(|run| *run.start() == 1).map_or(0, |run| *run.end())
+    }
+
+    /// The highest of them; 0 if there is none.
+    pub(crate) fn highest(&self) -> u64 {
+        self.erased.last().map_or(0, |&(_, last)| last)
+    }
+
+    /// How many numbers these are.
+    pub(crate) fn count(&self) -> u64 {
+        self.ranges().fold(0, |count, range| {
+            count.saturating_add(range.end() - range.start()).saturating_add(1)
+        })
+    }
+
+    /// The lowest of them, as many as there are or so many.
+    pub(crate) fn lowest(&self, most: u64) -> Self {
+        let mut left = most;
+        let ranges = self.ranges().map_while(|range| {
+            let (first, last) = (*range.start(), *range.end());
+            let last = last.min(first.saturating_add(left.checked_sub(1)?));
+            left -= last - first + 1;
+            Some(first..=last)
+        });
+        ranges.collect()
+    }
+
+    /// The numbers below the highest that are in no range.
+    pub(crate) fn holes(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
+        self.ranges()
+            .scan(0, |before, range| {
+                let hole = *before + 1..=range.start() - 1;
+                *before = *range.end();
+                Some(hole)
+            })
+            .filter(|hole| !hole.is_empty())
+    }
+
+    /// Whether a range holds any of these numbers.
+    pub(crate) fn meets(&self, seqs: &RangeInclusive<u64>) -> bool {
+        let before = self.erased.partition_point(|&(_, last)| last < *seqs.start());
+        self.erased.get(before).is_some_and(|(first, _)| first <= seqs.end())
+    }
+
+    /// The numbers that are not in another set.
+    pub(crate) fn without(&self, other: &Self) -> Self {
+        let mut rest = Vec::new();
+        for range in self.ranges() {
+            let (mut next, last) = (*range.start(), *range.end());
+            let before = other.erased.partition_point(|&(_, end)| end < next);
+            let others = other.erased.get(before..).unwrap_or_default().iter();
+            for (start, end) in others.take_while(|(start, _)| *start <= last) {
+                // Empty where the one before ends right here.
+                rest.push(next..=start - 1);
+                next = end.saturating_add(1);
+            }
+            if !other.contains(last) {
+                rest.push(next..=last);
+            }
+        }
+        rest.into_iter().collect()
+    }
+
+    /// These and the numbers of records.
+    pub(crate) fn with(&self, records: &[RecordName]) -> Self {
+        let mut all = self.clone();
+        all.extend(records.iter().map(|name| name.seq..=name.seq));
+        all
+    }
+
+    /// Adds ranges in any order, overlapping or not; empty ones and 0 are left out.
+    pub(crate) fn extend(&mut self, ranges: impl Iterator<Item = RangeInclusive<u64>>) {
+        let added = ranges.map(|range| ((*range.start()).max(1), *range.end()));
+        self.erased.extend(added.filter(|(first, last)| first <= last));
+        self.erased.sort_unstable();
+        self.erased.dedup_by(|next, kept| {
+            let joins = next.0 <= kept.1.saturating_add(1);
+            if joins {
+                kept.1 = kept.1.max(next.1);
+            }
+            joins
+        });
+    }
+}
+
+/// As [`extend`](Erased::extend) takes them.
+impl FromIterator<RangeInclusive<u64>> for Erased {
+    fn from_iter<I: IntoIterator<Item = RangeInclusive<u64>>>(ranges: I) -> Self {
+        let mut erased = Self::default();
+        erased.extend(ranges.into_iter());
+        erased
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_set_of_numbers_is_what_it_is(ranges in prop::collection::vec((0u64..60, 0u64..60), 0..12)) {
+            let mut erased = Erased::default();
+            for (first, last) in &ranges {
+                erased.extend([*first..=*last].into_iter());
+            }
+            for seq in 0..70 {
+                let expected = seq > 0 && ranges.iter().any(|(a, b)| (a..=b).contains(&&seq));
+                prop_assert_eq!(erased.contains(seq), expected, "{}", seq);
+            }
+            let (some, others) = ranges.split_at(ranges.len() / 2);
+            let of = |ranges: &[(u64, u64)]| {
+                let mut erased = Erased::default();
+                erased.extend(ranges.iter().map(|(a, b)| *a..=*b));
+                erased
+            };
+            let rest = of(some).without(&of(others));
+            for seq in 0..70 {
+                let expected = of(some).contains(seq) && !of(others).contains(seq);
+                prop_assert_eq!(rest.contains(seq), expected, "{}", seq);
+                prop_assert_eq!(rest.meets(&(seq..=seq)), expected, "{}", seq);
+            }
+            let json = serde_json::to_vec(&erased).unwrap();
+            prop_assert_eq!(Erased::parse(&json), Some(erased));
+        }
+    }
+
+    #[test]
+    fn untidy_ranges_are_refused() {
+        assert!(Erased::parse(br#"{"erased":[[1,7],[9,9]]}"#).is_some());
+        for wrong in [
+            r#"{"erased":[[7,1]]}"#,
+            r#"{"erased":[[9,9],[1,7]]}"#,
+            r#"{"erased":[[1,7],[7,9]]}"#,
+            r#"{"erased":[[1,7],[8,9]]}"#,
+            r#"{"erased":[[0,7]]}"#,
+            r#"{"erased":[[1,7]],"also":1}"#,
+            r#"[[1,7]]"#,
+            r#"[[[1,7]]]"#,
+        ] {
+            assert!(Erased::parse(wrong.as_bytes()).is_none(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Saved windows of a conversation, each sealed in a file of its own. The settings say which there are and the newest
+//! revision of each, so that one that was deleted, or that a message was taken out of, does not come back with a backup.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::crypto::random;
+use crate::error::{Error, Result};
+use crate::message::ChatMessage;
+use crate::store::record::encoding::LONGEST_RECORD;
+use crate::store::record::seq_set::Erased;
+use crate::store::snapshot::restore::root;
+
+/// The summary of a snapshot for which the model gave none.
+const NO_SUMMARY: &str = "(summary generation failed)";
+/// The summary of a snapshot that a message was taken out of.
+const WITHDRAWN: &str = "(summary removed with the forgotten messages)";
+
+/// A saved window of a conversation. `Debug` shows no words, and dropping it wipes them.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// Its id, in the form of a UUID.
+    pub id: String,
+    pub(crate) rev: u64,
+    /// When it was saved.
+    pub saved_at: Timestamp,
+    /// What the user called it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it is about, in a few sentences of the model's.
+    pub summary: String,
+    /// The beginning of the window.
+    pub window_start: Timestamp,
+    /// Its end.
+    pub window_end: Timestamp,
+    /// Its messages, in the conversation's order.
+    pub messages: Vec<SavedMessage>,
+}
+
+/// A message of a snapshot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SavedMessage {
+    /// The number that it has in the conversation.
+    pub seq: u64,
+    /// What was said.
+    pub message: ChatMessage,
+}
+
+impl SavedMessage {
+    /// A message with the number that it has in the conversation.
+    pub fn new(seq: u64, message: ChatMessage) -> Self {
+        Self { seq, message }
+    }
+
+    /// Whether it is one of these messages, or a copy of one.
+    fn is_any_of(&self, seqs: &Erased) -> bool {
+        seqs.contains(self.seq) || seqs.contains(root(self.seq, &self.message))
+    }
+}
+
+impl Snapshot {
+    /// A window from a moment to another, with a new id.
+    ///
+    /// # Errors
+    /// [`Error::NoRandomness`].
+    pub fn new(
+        saved_at: Timestamp,
+        (window_start, window_end): (Timestamp, Timestamp),
+        messages: Vec<SavedMessage>,
+    ) -> Result<Self> {
+        let mut bytes = [0; 16];
+        random(&mut bytes)?;
+        Ok(Self {
+            id: uuid(bytes, 4),
+            rev: 1,
+            saved_at,
+            description: None,
+            summary: NO_SUMMARY.to_owned(),
+            window_start,
+            window_end,
+            messages,
+        })
+    }
+
+    /// The same with an id that it has from elsewhere.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMessage`] for one that is not a UUID in lower case.
+    pub fn with_id(mut self, id: impl Into<String>) -> Result<Self> {
+        self.id = id.into();
+        if !is_id(&self.id) {
+            return Err(Error::InvalidMessage { reason: "a snapshot's id must be a UUID" });
+        }
+        Ok(self)
+    }
+
+    /// Whether another system saved it.
+    pub(crate) fn is_imported(&self) -> bool {
+        self.messages.iter().any(|saved| saved.message.is_imported())
+    }
+
+    /// How many of its messages are these, or copies of them.
+    pub(crate) fn held(&self, seqs: &Erased) -> usize {
+        self.messages.iter().filter(|saved| saved.is_any_of(seqs)).count()
+    }
+
+    /// Takes messages out, and the summary that was made of them. Whether there were any.
+    pub(crate) fn withdraw(&mut self, seqs: &Erased) -> bool {
+        let before = self.messages.len();
+        self.messages.retain(|saved| !saved.is_any_of(seqs));
+        let withdrawn = self.messages.len() < before;
+        if withdrawn {
+            self.summary.zeroize();
+            WITHDRAWN.clone_into(&mut self.summary);
+        }
+        withdrawn
+    }
+
+    pub(crate) fn to_plaintext(&self) -> Result<Zeroizing<Vec<u8>>> {
+        let unwritable =
+            |_| Error::InvalidMessage { reason: "the snapshot cannot be written as JSON" };
+        let plaintext = Zeroizing::new(serde_json::to_vec(self).map_err(unwritable)?);
+        let (size, limit) = (plaintext.len(), LONGEST_RECORD);
+        if size > limit { Err(Error::TooLarge { size, limit }) } else { Ok(plaintext) }
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("id", &self.id)
+            .field("saved_at", &self.saved_at)
+            .field("messages", &self.messages.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.description.zeroize();
+        self.summary.zeroize();
+    }
+}
+
+/// The UUID of RFC 9562 that these bytes make, but for the bits that say its version: 4 where they are random, 8 where
+/// they are told by something else.
+pub(crate) fn uuid(bytes: [u8; 16], version: u8) -> String {
+    let mut bits = u128::from_be_bytes(bytes);
+    bits = bits & !(0xf << 76) | u128::from(version & 0xf) << 76;
+    bits = bits & !(0x3 << 62) | 0x2 << 62;
+    let hex = format!("{bits:032x}");
+    let id = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| hex.get(part).unwrap_or_default());
+    id.join("-")
+}
+
+/// Whether a text is a UUID in lower case: the name of a snapshot's file.
+pub(crate) fn is_id(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_random_uuid_and_nothing_else() {
+        let window = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
+        let new = || Snapshot::new(Timestamp::UNIX_EPOCH, window, Vec::new()).unwrap().id.clone();
+        let (id, other) = (new(), new());
+        assert!(is_id(&id) && is_id(&other) && id != other);
+        assert_eq!(id.as_bytes()[14], b'4');
+        assert!(b"89ab".contains(&id.as_bytes()[19]));
+        assert_eq!(uuid([0xff; 16], 8), "ffffffff-ffff-8fff-bfff-ffffffffffff");
+        for wrong in [
+            "",
+            "../x",
+            &id.to_uppercase(),
+            &id.replace("-4", "-"),
+            &format!("{id}0"),
+            &id.replace('-', "_"),
+        ] {
+            assert!(!is_id(wrong), "{wrong}");
+        }
+    }
+}

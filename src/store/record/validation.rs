@@ -1,0 +1,110 @@
+//! A message on its way into a store, before it has a number.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use zeroize::Zeroizing;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::message::ChatMessage;
+use crate::redact::{Redactor, redact_message};
+use crate::store::record::encoding::{encode, measure};
+use crate::store::record::name::NameTime;
+
+/// How far ahead of the clock a message's time may lie.
+const AHEAD: SignedDuration = SignedDuration::from_hours(24);
+
+/// What a writer accepts, and how long it waits.
+#[derive(Clone)]
+pub(crate) struct Limits {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) lock_timeout: Duration,
+    pub(crate) max_message_bytes: usize,
+    pub(crate) redactor: Option<Arc<dyn Redactor>>,
+}
+
+/// Which time a record's name shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dating {
+    /// That of the newest record before it where the message's own is earlier: it is said now.
+    Newest,
+    /// The message's own: it was said then.
+    Own,
+}
+
+impl Dating {
+    pub(crate) fn date(self, own: NameTime, newest: NameTime) -> NameTime {
+        match self {
+            Self::Newest => own.max(newest),
+            Self::Own => own,
+        }
+    }
+}
+
+/// The latest time that a message may have.
+pub(crate) fn latest(now: Timestamp) -> Timestamp {
+    now.checked_add(AHEAD).unwrap_or(Timestamp::MAX)
+}
+
+/// A message of another system.
+#[derive(Clone)]
+pub(crate) struct Arrival {
+    pub(crate) message: ChatMessage,
+    /// Where it stands in time, if that is later than when it was said.
+    pub(crate) place: Option<Timestamp>,
+}
+
+impl From<ChatMessage> for Arrival {
+    fn from(message: ChatMessage) -> Self {
+        Self { message, place: None }
+    }
+}
+
+/// A message that may be stored.
+pub(crate) struct Draft {
+    pub(crate) message: ChatMessage,
+    pub(crate) time: NameTime,
+    /// How many bytes its record takes.
+    pub(crate) size: usize,
+}
+
+impl Draft {
+    pub(crate) fn new(mut message: ChatMessage, limits: &Limits) -> Result<Self> {
+        if let Some(redactor) = &limits.redactor {
+            redact_message(&**redactor, &mut message);
+        }
+        if message.timestamp > latest(limits.clock.now().timestamp()) {
+            return Err(Error::FromTheFuture);
+        }
+        let time = NameTime::try_from(message.timestamp)?;
+        let size = measure(&message, limits.max_message_bytes)?;
+        Ok(Self { message, time, size })
+    }
+
+    /// A message as it was stored before.
+    pub(crate) fn again(message: ChatMessage, time: NameTime, limits: &Limits) -> Result<Self> {
+        let size = measure(&message, limits.max_message_bytes)?;
+        Ok(Self { message, time, size })
+    }
+
+    /// What another system's message becomes.
+    pub(crate) fn arrived(Arrival { message, place }: Arrival, limits: &Limits) -> Result<Self> {
+        let mut draft = Self::new(message, limits)?;
+        if let Some(place) = place {
+            draft.time = draft.time.max(NameTime::try_from(place)?);
+        }
+        Ok(draft)
+    }
+
+    /// The same of several; none where one may not be stored.
+    pub(crate) fn all(messages: Vec<ChatMessage>, limits: &Limits) -> Result<Vec<Self>> {
+        messages.into_iter().map(|message| Self::new(message, limits)).collect()
+    }
+
+    /// Its record's bytes.
+    pub(crate) fn encode(&self) -> Result<Zeroizing<Vec<u8>>> {
+        encode(&self.message, self.size)
+    }
+}

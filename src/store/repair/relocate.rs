@@ -1,0 +1,75 @@
+//! Putting a record back that lies under another name than its own.
+
+use crate::error::Result;
+use crate::store::check::repair_kind::Remedy;
+use crate::store::compact::recover::make_durable;
+use crate::store::folder::{Folder, Opened};
+use crate::store::pack::merge::find;
+use crate::store::pack::{OpenedPack, Pack, PackName, publish};
+use crate::store::read::tail::Tail;
+use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::name::RecordName;
+use crate::store::repair::rebuild::is_sound;
+
+/// Publishes a misplaced record under its own name, durably. Where its name is taken by what is none of it, it comes
+/// back in a pack, so that of two records that were swapped both do. What that came to, as it may be there already;
+/// `None` where it has to stay: it was forgotten, or another record that opens has its name.
+pub(crate) fn put_back(folder: &Folder, tail: &Tail, finding: &Finding) -> Result<Option<Remedy>> {
+    let Some((lies, belongs)) = names(finding) else {
+        return Ok(None);
+    };
+    let Ok(Some(bytes)) = folder.blobs.read(&lies.to_string()) else {
+        return Ok(None);
+    };
+    if tail.erased.contains(belongs.seq) || !folder.belongs_to(belongs, &bytes)? {
+        return Ok(None);
+    }
+    match copy_of(folder, belongs)? {
+        Some(copy) if copy == bytes => return Ok(Some(Remedy::RemoveCopies)),
+        Some(_) => return Ok(None),
+        None if folder.blobs.create(&belongs.to_string(), &bytes)? => folder.blobs.sync()?,
+        // Packs hold no such records.
+        None if belongs.is_forget() => return Ok(None),
+        None => {
+            publish(folder, &mut |sink| {
+                let mut pack = None;
+                sink(belongs.to_string().as_bytes())?;
+                sink(b"\t")?;
+                sink(&bytes)?;
+                PackName::add(&mut pack, belongs);
+                Ok(pack.map(|pack| pack.to_string()))
+            })?;
+        }
+    }
+    Ok(Some(Remedy::PutBack))
+}
+
+/// Where the record lies, and where it belongs.
+fn names(finding: &Finding) -> Option<(RecordName, RecordName)> {
+    let FindingKind::Misplaced { belongs } = &finding.kind else {
+        return None;
+    };
+    finding.file.as_deref()?.parse().ok().zip(belongs.parse().ok())
+}
+
+/// The bytes of a record that is where it belongs and opens, made durable.
+fn copy_of(folder: &Folder, name: RecordName) -> Result<Option<Vec<u8>>> {
+    if matches!(folder.open(name)?, Opened::Message(_) | Opened::Forget(_)) {
+        folder.blobs.flush(&name.to_string())?;
+        folder.blobs.sync()?;
+        return folder.blobs.read(&name.to_string());
+    }
+    for pack in folder.list()?.packs.into_iter().filter(|pack| pack.covers(name)) {
+        let OpenedPack::Pack(opened) = Pack::open(folder, pack)? else {
+            continue;
+        };
+        if let Some(line) = find(&opened, name)?
+            && matches!(folder.open_bytes(name, line.file())?, Opened::Message(_))
+            && is_sound(folder, pack)?
+        {
+            make_durable(folder, pack)?;
+            return Ok(Some(line.file().to_vec()));
+        }
+    }
+    Ok(None)
+}

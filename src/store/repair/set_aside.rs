@@ -1,0 +1,117 @@
+//! Moving what is no part of the conversation to the quarantine folder.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::blob::Blobs;
+use crate::error::Result;
+use crate::store::artifact::artifact_files;
+use crate::store::folder::document;
+use crate::store::folder::document::Document;
+use crate::store::folder::{Folder, Opened};
+use crate::store::pack::lines::Lines;
+use crate::store::pack::{OpenedPack, Pack, PackName};
+use crate::store::record::finding::{Finding, shown};
+use crate::store::record::layout::{ARTIFACTS, PACKS, QUARANTINE, SNAPSHOTS};
+use crate::store::repair::passing;
+use crate::store::snapshot::snapshot_files;
+
+/// Moves the files that findings are about, each if it still is not to be read.
+pub(crate) fn set_aside<'a>(
+    folder: &Folder,
+    findings: impl Iterator<Item = &'a Finding>,
+) -> Result<()> {
+    let wanted: BTreeSet<&str> = findings.filter_map(|finding| finding.file.as_deref()).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    for name in matching(&folder.blobs, "", &wanted)? {
+        if is_useless(folder, &name)? {
+            let moved = folder.blobs.set_aside(&name, QUARANTINE);
+            passing(moved.map(drop), "setting a file aside")?;
+        }
+    }
+    let prefix = format!("{}/", SNAPSHOTS);
+    if wanted.iter().any(|file| file.starts_with(&prefix)) {
+        for name in matching(&folder.snapshots, &prefix, &wanted)? {
+            if snapshot_files::is_useless(folder, &name)? {
+                let moved = folder.snapshots.set_aside(&name, QUARANTINE);
+                passing(moved.map(drop), "setting a snapshot aside")?;
+            }
+        }
+    }
+    let prefix = format!("{}/", ARTIFACTS);
+    if wanted.iter().any(|file| file.starts_with(&prefix)) {
+        for name in matching(&folder.artifacts, &prefix, &wanted)? {
+            if artifact_files::is_useless(folder, &name)? {
+                let moved = folder.artifacts.set_aside(&name, QUARANTINE);
+                passing(moved.map(drop), "setting an artifact aside")?;
+            }
+        }
+    }
+    let prefix = format!("{}/", PACKS);
+    if !wanted.iter().any(|file| file.starts_with(&prefix)) {
+        return Ok(());
+    }
+    for name in matching(&folder.packs, &prefix, &wanted)? {
+        if is_useless_pack(folder, &name)? {
+            let moved = folder.packs.set_aside(&name, QUARANTINE);
+            passing(moved.map(drop), "setting a pack aside")?;
+        }
+    }
+    Ok(())
+}
+
+/// The raw names that findings show. No name of the store's own is shown as another.
+fn matching(blobs: &Arc<dyn Blobs>, prefix: &str, wanted: &BTreeSet<&str>) -> Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    blobs.list(&mut |name, _| {
+        if wanted.contains(&*(prefix.to_owned() + &shown(name))) {
+            names.push(name.to_owned());
+        }
+    })?;
+    Ok(names)
+}
+
+fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
+    if Document::is_name(name) {
+        let shown = shown(name);
+        let findings = document::verify(folder)?;
+        return Ok(findings
+            .iter()
+            .any(|finding| finding.file.as_ref() == Some(&shown) && !finding.kind.is_anothers()));
+    }
+    if name == PACKS.as_bytes() {
+        // It may be the folder of packs again.
+        let found = folder.list()?.strange;
+        return Ok(found.iter().any(|finding| finding.file.as_deref() == Some(PACKS)));
+    }
+    let Some(record) = str::from_utf8(name).ok().and_then(|name| name.parse().ok()) else {
+        return Ok(true);
+    };
+    Ok(matches!(folder.open(record)?, Opened::Skipped(kind) if !kind.is_anothers()))
+}
+
+/// Whether nothing in a pack opens, for anyone.
+fn is_useless_pack(folder: &Folder, name: &[u8]) -> Result<bool> {
+    let pack: Option<PackName> = str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+    let Some(pack) = pack else {
+        return Ok(true);
+    };
+    let pack = match Pack::open(folder, pack)? {
+        OpenedPack::Pack(pack) => pack,
+        OpenedPack::Skipped(kind) => return Ok(!kind.is_anothers()),
+        OpenedPack::Gone => return Ok(false),
+    };
+    let mut lines = Lines::new(&pack);
+    while let Some(line) = lines.next()? {
+        let Some(record) = line.name else {
+            continue;
+        };
+        match folder.open_bytes(record, line.file())? {
+            Opened::Skipped(kind) if !kind.is_anothers() => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}

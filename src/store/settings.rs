@@ -1,0 +1,6 @@
+//! A conversation's own settings, and what is kept with them.
+
+pub(crate) mod description;
+pub(crate) mod presets;
+pub(crate) mod profile;
+pub(crate) mod summary;

@@ -1,0 +1,154 @@
+//! Messages that came back from snapshots, and what they are copies of.
+
+use std::collections::BTreeSet;
+
+use jiff::{Timestamp, Zoned};
+
+use crate::error::{Error, Result};
+use crate::message::{ChatMessage, IMPORTED_FROM, RESTORED_FROM, SAID_AT, SAID_IN};
+use crate::store::read::reader::{Reader, Wanted};
+use crate::store::read::tail::Tail;
+use crate::store::record::seq_set::Erased;
+use crate::store::record::snapshot::Snapshot;
+use crate::store::snapshot::snapshot_files;
+
+/// The number under which a message was first kept.
+pub(crate) fn root(seq: u64, message: &ChatMessage) -> u64 {
+    message.restored_from().map_or(seq, |(_, seq)| seq)
+}
+
+/// A restoring that is asked for.
+pub(crate) struct Restoring {
+    /// The snapshot.
+    pub(crate) id: String,
+    /// Where the context begins.
+    pub(crate) since: Timestamp,
+    pub(crate) now: Zoned,
+    pub(crate) threads: RestoreThreads,
+}
+
+/// Which of a snapshot's messages are restored, and into which threads. The default is all of them, each into its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RestoreThreads {
+    only: Option<String>,
+    into: Target,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum Target {
+    #[default]
+    Own,
+    Thread(Option<String>),
+}
+
+impl RestoreThreads {
+    /// Only what was said in a thread.
+    #[must_use]
+    pub fn only(self, thread: impl Into<String>) -> Self {
+        Self { only: Some(thread.into()), ..self }
+    }
+
+    /// Everything into one thread; `None` is what is said outside all threads.
+    #[must_use]
+    pub fn all_into(self, thread: Option<String>) -> Self {
+        Self { into: Target::Thread(thread), ..self }
+    }
+
+    /// The thread that a message is restored into, if it is restored.
+    fn target<'a>(&'a self, message: &'a ChatMessage) -> Option<Option<&'a str>> {
+        let own = message.thread_id.as_deref();
+        if self.only.is_some() && self.only.as_deref() != own {
+            return None;
+        }
+        Some(match &self.into {
+            Target::Own => own,
+            Target::Thread(thread) => thread.as_deref(),
+        })
+    }
+}
+
+impl Restoring {
+    /// The messages that their threads do not see now, as they will be kept. For the lock's holder, so that nothing is
+    /// forgotten or restored meanwhile.
+    pub(crate) fn missing(&self, reader: &Reader, tail: &Tail) -> Result<Vec<ChatMessage>> {
+        let Some(snapshot) = snapshot_files::read(&reader.folder, &tail.profile, &self.id)? else {
+            return Err(Error::NoSuchSnapshot { nearest: Vec::new() });
+        };
+        let wanted = Wanted::Times(self.since..Timestamp::MAX);
+        let reading = reader.read_alone(tail, &wanted)?;
+        let horizon = reader.horizon(tail)?;
+        let mut seen: BTreeSet<(Option<&str>, u64)> = reading
+            .messages
+            .iter()
+            .filter(|stored| horizon.shows(stored.name) && !tail.profile.hides(stored))
+            .map(|stored| (stored.message.thread_id.as_deref(), root(stored.seq, &stored.message)))
+            .collect();
+        let new = snapshot.messages.iter().filter_map(|saved| {
+            let first = root(saved.seq, &saved.message);
+            let thread = self.threads.target(&saved.message)?;
+            let is_new = seen.insert((thread, first));
+            is_new.then(|| self.copy(&snapshot, first, &saved.message, thread))
+        });
+        Ok(new.collect())
+    }
+
+    fn copy(
+        &self,
+        snapshot: &Snapshot,
+        first: u64,
+        message: &ChatMessage,
+        into: Option<&str>,
+    ) -> ChatMessage {
+        let mut copy = message.clone();
+        let restored = format!("{}:{first}", snapshot.id);
+        copy.metadata.insert(RESTORED_FROM.to_owned(), restored);
+        copy.metadata.insert(SAID_AT.to_owned(), message.said_at().to_string());
+        copy.metadata.remove(IMPORTED_FROM);
+        if copy.thread_id.as_deref() != into
+            && let Some(thread) = copy.thread_id.take()
+        {
+            copy.metadata.entry(SAID_IN.to_owned()).or_insert(thread);
+        }
+        copy.thread_id = into.map(str::to_owned);
+        copy.timestamp = self.now.timestamp();
+        copy
+    }
+}
+
+/// The numbers, with those of restored copies and of what they are copies of.
+///
+/// # Errors
+/// Where what may be a copy can only be read under another key, by a newer program or another time.
+pub(crate) fn with_copies(
+    reader: &Reader,
+    tail: &Tail,
+    snapshots: &[Snapshot],
+    mut seqs: Erased,
+) -> Result<Erased> {
+    let mut families: Vec<(u64, u64)> = snapshots
+        .iter()
+        .flat_map(|snapshot| &snapshot.messages)
+        .map(|saved| (root(saved.seq, &saved.message), saved.seq))
+        .collect();
+    let restored = match tail.knows_settings() {
+        true => tail.profile.restored.clone(),
+        // Anything may be one.
+        false => std::iter::once(1..=tail.last_seq).collect(),
+    };
+    for range in restored.without(&tail.erased).ranges() {
+        let reading = reader.read_alone(tail, &Wanted::Seqs(range))?;
+        reading.check_readable(&restored)?;
+        let copies = reading.messages.iter().filter(|m| m.message.restored_from().is_some());
+        families.extend(copies.map(|stored| (root(stored.seq, &stored.message), stored.seq)));
+    }
+    let roots: BTreeSet<u64> = families
+        .iter()
+        .filter(|(root, copy)| seqs.contains(*root) || seqs.contains(*copy))
+        .map(|(root, _)| *root)
+        .collect();
+    let concerned = families.iter().filter(|(root, _)| roots.contains(root));
+    let numbers: Vec<_> =
+        concerned.flat_map(|(root, copy)| [*root..=*root, *copy..=*copy]).collect();
+    seqs.extend(numbers.into_iter());
+    Ok(seqs)
+}

@@ -1,0 +1,317 @@
+//! Where a conversation's snapshots lie.
+
+use std::collections::BTreeMap;
+
+use crate::blob::{EntryKind, TEMPORARY};
+use crate::crypto::{Kind, Place};
+use crate::error::{Error, Result};
+use crate::store::artifact::artifact_files;
+use crate::store::commit::committer::Pen;
+use crate::store::commit::import_tombstones;
+use crate::store::folder::{Folder, unreadable};
+use crate::store::read::tail::Tail;
+use crate::store::record::encoding::object;
+use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::layout::{QUARANTINE, SNAPSHOTS};
+use crate::store::record::seq_set::Erased;
+use crate::store::record::snapshot::{Snapshot, is_id};
+use crate::store::settings::profile::Profile;
+
+/// A snapshot by its id; `None` where there is none.
+pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Option<Snapshot>> {
+    let Some(rev) = profile.revision(id) else { return Ok(None) };
+    match open(folder, id, rev)? {
+        Ok(snapshot) => Ok(Some(snapshot)),
+        Err(finding) => Err(refusal(folder, &finding)),
+    }
+}
+
+/// All of them, the newest first, and what is wrong with the others.
+pub(crate) fn list(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
+    let (mut snapshots, findings) = open_each(folder, profile.listed())?;
+    snapshots.sort_by(|a, b| (b.saved_at, &b.id).cmp(&(a.saved_at, &a.id)));
+    Ok((snapshots, findings))
+}
+
+/// Keeps a snapshot: first itself, then in the settings that it is there. Messages that were forgotten since it was made
+/// are taken out of it.
+pub(crate) fn save(pen: &Pen<'_>, tail: &mut Tail, mut snapshot: Snapshot) -> Result<()> {
+    check_id(&snapshot.id)?;
+    pen.check_settings(tail)?;
+    let (held_any, is_imported) = (!snapshot.messages.is_empty(), snapshot.is_imported());
+    let mut forgotten = tail.erased.clone();
+    if !is_imported {
+        // The whole conversation may have gone meanwhile, and another begun in its place.
+        forgotten.extend(std::iter::once(tail.last_seq.saturating_add(1)..=u64::MAX));
+    }
+    snapshot.withdraw(&forgotten);
+    if held_any && snapshot.messages.is_empty() {
+        return Err(Error::NothingToSave);
+    }
+    let before = match open(pen.folder, &snapshot.id, 0)? {
+        Ok(there) => there.rev,
+        Err(_) => 0,
+    };
+    let listed = tail.profile.snapshots.get(&snapshot.id).copied().unwrap_or(0);
+    snapshot.rev = before.max(listed).saturating_add(1);
+    put(pen, &snapshot)?;
+    pen.change_profile(tail, |profile| {
+        profile.snapshots.insert(snapshot.id.clone(), snapshot.rev);
+    })
+}
+
+/// Deletes one: first in the settings, so that it never comes back.
+pub(crate) fn delete(pen: &Pen<'_>, tail: &mut Tail, id: &str) -> Result<()> {
+    check_id(id)?;
+    let is_imported = open(pen.folder, id, 0)?.is_ok_and(|snapshot| snapshot.is_imported());
+    pen.change_profile(tail, |profile| profile.unlist(id, is_imported))?;
+    pen.folder.snapshots.remove(id)?;
+    pen.folder.snapshots.sync()
+}
+
+/// Everything that lies there and opens, listed or not, and what is wrong with the rest.
+///
+/// # Errors
+/// Where one can only be read under another key, by a newer program or another time.
+pub(crate) fn all(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
+    let (mut snapshots, mut findings) = list(folder, profile)?;
+    let unlisted = names(folder, profile)?.unlisted;
+    let (mut more, mut wrong) = open_each(folder, unlisted.iter().map(|id| (id.as_str(), 0)))?;
+    snapshots.append(&mut more);
+    findings.append(&mut wrong);
+    match findings.iter().find_map(Finding::refusal) {
+        Some(refusal) => Err(refusal),
+        None => Ok((snapshots, findings)),
+    }
+}
+
+/// Takes messages out of snapshots, with summaries that were made of them; one that nothing is left of goes. No revision
+/// that held them, or that nobody can look into, is read again: not one that a backup brings back either. How many held any.
+pub(crate) fn withdraw(
+    pen: &Pen<'_>,
+    tail: &mut Tail,
+    (snapshots, findings): (Vec<Snapshot>, &[Finding]),
+    seqs: &Erased,
+) -> Result<usize> {
+    let mut withdrawn = 0;
+    let (mut changed, mut emptied) = (Vec::new(), Vec::new());
+    for mut snapshot in snapshots {
+        let listed = tail.profile.revision(&snapshot.id);
+        let (had_any, is_imported) = (!snapshot.messages.is_empty(), snapshot.is_imported());
+        if snapshot.withdraw(seqs) {
+            withdrawn += 1;
+            if had_any && snapshot.messages.is_empty() {
+                emptied.push((snapshot.id.clone(), is_imported));
+                continue;
+            }
+            snapshot.rev += 1;
+            put(pen, &snapshot)?;
+        }
+        // A forgetting that was broken off may have left one that is newer than its listing.
+        if listed.is_some_and(|listed| listed < snapshot.rev) {
+            changed.push((snapshot.id.clone(), snapshot.rev));
+        }
+    }
+    for (id, listed) in tail.profile.listed() {
+        let place = place(id);
+        if findings.iter().any(|finding| finding.file.as_deref() == Some(&*place)) {
+            changed.push((id.to_owned(), listed.saturating_add(1)));
+        }
+    }
+    let any_listed = emptied.iter().any(|(id, _)| tail.profile.revision(id).is_some());
+    if !changed.is_empty() || any_listed {
+        pen.change_profile(tail, |profile| {
+            profile.snapshots.extend(changed);
+            emptied.iter().for_each(|(id, is_imported)| profile.unlist(id, *is_imported));
+        })?;
+    }
+    if !emptied.is_empty() {
+        emptied.iter().try_for_each(|(id, _)| pen.folder.snapshots.remove(id))?;
+        pen.folder.snapshots.sync()?;
+    }
+    Ok(withdrawn)
+}
+
+/// Removes what is in no list, because that is asked for: a deletion or a saving that was interrupted, or what a backup
+/// has brought back. Only what is surely one of this conversation's.
+pub(crate) fn sweep(pen: &Pen<'_>, tail: &Tail) -> Result<()> {
+    if !tail.knows_settings() {
+        return Ok(());
+    }
+    let mut removed = false;
+    for id in names(pen.folder, &tail.profile)?.unlisted {
+        if open(pen.folder, &id, 0)?.is_ok() {
+            pen.folder.snapshots.remove(&id)?;
+            removed = true;
+        }
+    }
+    if removed { pen.folder.snapshots.sync() } else { Ok(()) }
+}
+
+/// Goes on with the settings, snapshots and artifacts that are there, whatever the newest may have been. Where nobody knows which
+/// snapshots there were, all that open are, and any message may have been restored.
+pub(crate) fn accept(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
+    let is_known = tail.knows_settings();
+    let listed = is_known.then(|| tail.profile.snapshots.clone());
+    let mut there = BTreeMap::new();
+    for id in ids(pen.folder)? {
+        let is_listed = listed.as_ref().is_none_or(|listed| listed.get(&id) > Some(&0));
+        if is_listed && let Ok(snapshot) = open(pen.folder, &id, 0)? {
+            there.insert(id, snapshot.rev);
+        }
+    }
+    // What is there and does not open may yet be mended.
+    for (id, rev) in listed.into_iter().flatten() {
+        if rev == 0 || pen.folder.snapshots.links(&id)? > 0 {
+            there.entry(id).or_insert(rev);
+        }
+    }
+    let last = tail.last_seq;
+    let artifacts = artifact_files::there(pen.folder, tail)?;
+    let imports = import_tombstones::revision(pen.folder)?;
+    if is_known {
+        return pen.change_profile(tail, |profile| {
+            (profile.snapshots, profile.artifacts) = (there, artifacts);
+            profile.imports = imports;
+        });
+    }
+    pen.renew_profile(tail, |profile| {
+        (profile.snapshots, profile.artifacts) = (there, artifacts);
+        profile.imports = imports;
+        profile.restored.extend(std::iter::once(1..=last));
+    })
+}
+
+/// Whether a file is no snapshot that anybody could read.
+pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
+    let Some(id) = str::from_utf8(name).ok().filter(|id| is_id(id)) else {
+        return Ok(name != QUARANTINE.as_bytes());
+    };
+    Ok(match open(folder, id, 0)? {
+        Ok(_) => false,
+        Err(finding) => !finding.kind.is_anothers() && finding.kind != FindingKind::Absent,
+    })
+}
+
+pub(crate) fn check_id(id: &str) -> Result<()> {
+    match is_id(id) {
+        true => Ok(()),
+        false => {
+            Err(Error::InvalidMessage { reason: "a snapshot's id must be a UUID in lower case" })
+        }
+    }
+}
+
+/// What is wrong with a conversation's snapshots.
+pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>> {
+    let (_, mut findings) = list(folder, profile)?;
+    let names = names(folder, profile)?;
+    for id in names.unlisted {
+        findings.push(match open(folder, &id, 0)? {
+            Ok(_) => FindingKind::Returned.in_file(place(&id)),
+            Err(finding) => finding,
+        });
+    }
+    findings.extend(names.strange);
+    Ok(findings)
+}
+
+/// The ids of the files that are there.
+pub(crate) fn ids(folder: &Folder) -> Result<Vec<String>> {
+    Ok(names(folder, &Profile::default())?.unlisted)
+}
+
+#[derive(Default)]
+struct Names {
+    unlisted: Vec<String>,
+    strange: Vec<Finding>,
+}
+
+fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
+    let mut names = Names::default();
+    folder.snapshots.list(&mut |name, kind| match (str::from_utf8(name), kind) {
+        (Ok(id), EntryKind::File) if is_id(id) => {
+            if profile.revision(id).is_none() {
+                names.unlisted.push(id.to_owned());
+            }
+        }
+        (Ok(QUARANTINE), EntryKind::Folder) => {}
+        _ if name.starts_with(TEMPORARY.as_bytes()) => {
+            names.strange.push(FindingKind::Leftover.in_file(place_bytes(name)));
+        }
+        _ => names.strange.push(FindingKind::Foreign.in_file(place_bytes(name))),
+    })?;
+    names.unlisted.sort_unstable();
+    Ok(names)
+}
+
+/// Where a snapshot lies within the conversation's folder.
+pub(crate) fn place(id: &str) -> String {
+    format!("{SNAPSHOTS}/{id}")
+}
+
+fn place_bytes(name: &[u8]) -> Vec<u8> {
+    [SNAPSHOTS.as_bytes(), b"/", name].concat()
+}
+
+pub(crate) fn seal<'a>(scope: &'a [&'a str], id: &'a str) -> Place<'a> {
+    Place::of(Kind::Snapshot, scope, id)
+}
+
+/// Keeps a snapshot with the revision that it has; the settings are to list it.
+pub(crate) fn put(pen: &Pen<'_>, snapshot: &Snapshot) -> Result<()> {
+    let plaintext = snapshot.to_plaintext()?;
+    let line = pen.key.seal(&seal(&pen.folder.scope.parts(), &snapshot.id), &plaintext)?;
+    pen.folder.snapshots.replace(&snapshot.id, &line)?;
+    pen.folder.snapshots.sync()
+}
+
+fn open(folder: &Folder, id: &str, rev: u64) -> Result<Result<Snapshot, Finding>> {
+    let found = |kind: FindingKind| Ok(Err(kind.in_file(place(id))));
+    let bytes = match folder.snapshots.read(id) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return found(FindingKind::Absent),
+        Err(error) => return found(unreadable(error)?),
+    };
+    match folder.unseal(&seal(&folder.scope.parts(), id), &bytes)? {
+        Err(kind) => found(kind),
+        Ok(plaintext) => match object::<Snapshot>(&plaintext) {
+            Some(snapshot) if snapshot.id != id => found(FindingKind::BadRecord),
+            Some(snapshot) if snapshot.rev < rev => found(FindingKind::Outdated),
+            Some(snapshot) => Ok(Ok(snapshot)),
+            None => found(FindingKind::BadRecord),
+        },
+    }
+}
+
+/// Those that open, and what is wrong with the others, of ids with the least revision of each.
+fn open_each<'a>(
+    folder: &Folder,
+    ids: impl Iterator<Item = (&'a str, u64)>,
+) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
+    let (mut snapshots, mut findings) = (Vec::new(), Vec::new());
+    for (id, rev) in ids {
+        match open(folder, id, rev)? {
+            Ok(snapshot) => snapshots.push(snapshot),
+            Err(finding) => findings.push(finding),
+        }
+    }
+    Ok((snapshots, findings))
+}
+
+fn refusal(folder: &Folder, finding: &Finding) -> Error {
+    finding.refusal().unwrap_or_else(|| Error::Damaged {
+        place: folder
+            .blobs
+            .path()
+            .join(finding.file.as_deref().unwrap_or(SNAPSHOTS))
+            .display()
+            .to_string(),
+        reason: match finding.kind {
+            FindingKind::Absent => "it is gone",
+            FindingKind::Outdated => "an older state of it was put back",
+            FindingKind::Damaged(reason) => reason,
+            _ => "its seal does not fit, or what is in it is no snapshot",
+        },
+    })
+}

@@ -1,0 +1,18 @@
+//! What a store must survive, tested below its public interface.
+
+mod catalog;
+mod contract;
+mod crash_sequences;
+mod failing_storage;
+mod head_path;
+mod interleaving;
+mod interrupted_artifacts;
+mod interrupted_batches;
+mod interrupted_documents;
+mod interrupted_imports;
+mod interrupted_packing;
+mod interrupted_rekey;
+mod power_cut;
+mod rollback;
+mod setbacks;
+mod unbound_keys;

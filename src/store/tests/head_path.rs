@@ -1,0 +1,295 @@
+//! What the head names may save a look at the folder, and must never stand in for one.
+
+use std::sync::Arc;
+
+use crate::blob::{Blobs, memory::MemoryBlobs};
+use crate::clock::ManualClock;
+use crate::store::tests::failing_storage::{Call, Faulty, broken, said};
+use crate::store::{ConversationStore, FileConversationStore, StoreOptions};
+use crate::{ChatMessage, ChatRole, EncryptionKey, Reading};
+
+async fn open(blobs: &Arc<impl Blobs + 'static>, loose: usize) -> FileConversationStore {
+    let key = EncryptionKey::from_secret("a secret of the glance tests").unwrap();
+    let clock = ManualClock::at_utc("2025-08-24T17:00:00Z".parse().unwrap());
+    let options = StoreOptions::new(key).loose_files(loose).clock(Arc::new(clock));
+    let blobs: Arc<dyn Blobs> = blobs.clone();
+    options.open_blobs(blobs.clone(), blobs).await.unwrap()
+}
+
+async fn appended(store: &FileConversationStore, count: usize) {
+    for _ in 0..count {
+        let next = store.read_tail(1).await.unwrap().last_seq + 1;
+        assert_eq!(store.append_message(said(next)).await.unwrap().seq, next);
+    }
+}
+
+fn seqs(reading: &Reading) -> Vec<u64> {
+    reading.messages.iter().map(|stored| stored.seq).collect()
+}
+
+fn record_names(blobs: &dyn Blobs) -> Vec<String> {
+    let mut names = Vec::new();
+    blobs.list(&mut |name, _| names.push(String::from_utf8(name.into()).unwrap())).unwrap();
+    names.retain(|name| name.ends_with(".json"));
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn the_newest_end_takes_no_look_at_the_folder_however_long_the_conversation() {
+    for count in [1, 6, 40] {
+        let blobs = Arc::new(MemoryBlobs::default());
+        let faulty = Faulty::over(blobs.clone());
+        let writer = open(&blobs, 8).await;
+        appended(&writer, count).await;
+        faulty.fail(Call::List, 0, usize::MAX, broken);
+        let reader = open(&faulty, 8).await;
+        let last = count as u64;
+        for more in 0..4 {
+            // The first from nothing, the others after appends of somebody else.
+            let tail = reader.read_tail(6).await.unwrap();
+            assert!(
+                seqs(&tail).into_iter().eq((last + more).saturating_sub(5).max(1)..=last + more)
+            );
+            appended(&writer, 1).await;
+        }
+        appended(&writer, 4).await;
+        let tail = reader.read_tail(6).await.unwrap();
+        assert!(seqs(&tail).into_iter().eq((last + 8).saturating_sub(5)..=last + 8));
+        assert!(!faulty.was_reached());
+        // More than the head names: the folder is looked at.
+        appended(&writer, 30).await;
+        assert!(reader.read_tail(6).await.is_err());
+        faulty.fail(Call::List, 0, 0, broken);
+        assert!(seqs(&reader.read_tail(6).await.unwrap()).into_iter().eq(last + 33..=last + 38));
+    }
+}
+
+#[tokio::test]
+async fn what_was_kept_at_once_is_read_from_its_pack_without_a_look_at_the_folder() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let faulty = Faulty::over(blobs.clone());
+    let writer = open(&blobs, 8).await;
+    writer.append_all((1..=300).map(said).collect()).await.unwrap();
+    assert!(record_names(&*blobs).is_empty());
+    for last in 300..=309 {
+        // One listing, of the packs.
+        faulty.fail(Call::List, 1, usize::MAX, broken);
+        let tail = open(&faulty, 8).await.read_tail(6).await.unwrap();
+        assert!(seqs(&tail).into_iter().eq(last - 5..=last), "{last}");
+        assert!(tail.skipped.is_empty() && tail.last_seq == last);
+        assert!(!faulty.was_reached());
+        appended(&writer, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn a_document_and_packing_leave_the_head_as_good_as_it_was() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let faulty = Faulty::over(blobs.clone());
+    let writer = open(&blobs, 8).await;
+    // The last of these makes the ninth too many.
+    appended(&writer, 17).await;
+    assert_eq!(record_names(&*blobs).len(), 8);
+    writer.write_document(crate::store::Document::Calibration, b"{}").await.unwrap();
+    faulty.fail(Call::List, 0, usize::MAX, broken);
+    let tail = open(&faulty, 8).await.read_tail(6).await.unwrap();
+    assert!(seqs(&tail).into_iter().eq(12..=17));
+}
+
+type Meddling = fn(&Arc<MemoryBlobs>, &[u8]);
+
+fn block_on(work: impl Future<Output = ()> + Send) {
+    let run = || tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work);
+    std::thread::scope(|scope| scope.spawn(run).join().unwrap());
+}
+
+/// What may happen between two readings of thirty messages, given the head of two before.
+const MEDDLING: [(&str, Meddling); 14] = [
+    ("nothing", |_, _| {}),
+    ("one appended", |blobs, _| block_on(async { appended(&open(blobs, 8).await, 1).await })),
+    ("nine appended", |blobs, _| block_on(async { appended(&open(blobs, 8).await, 9).await })),
+    ("a hundred appended", |blobs, _| {
+        block_on(async { appended(&open(blobs, 8).await, 100).await })
+    }),
+    ("many at once", |blobs, _| {
+        block_on(async {
+            let messages = (0..500).map(said).collect();
+            open(blobs, 8).await.append_all(messages).await.unwrap();
+        });
+    }),
+    ("packed with the next", |blobs, _| {
+        block_on(async {
+            appended(&open(blobs, 8).await, 1).await;
+            appended(&open(blobs, 1).await, 1).await;
+        });
+    }),
+    ("the newest forgotten", |blobs, _| {
+        block_on(async { drop(open(blobs, 8).await.forget(&[30..=30]).await.unwrap()) });
+    }),
+    ("forgotten and appended", |blobs, _| {
+        block_on(async {
+            let store = open(blobs, 8).await;
+            appended(&store, 1).await;
+            store.forget(&[29..=29, 31..=31]).await.unwrap();
+            appended(&store, 2).await;
+        });
+    }),
+    ("older ones imported", |blobs, _| {
+        block_on(async {
+            let at = "2024-01-01T00:00:00Z".parse().unwrap();
+            let old = ChatMessage::at(ChatRole::User, "old", at);
+            let store = open(blobs, 8).await;
+            store.import(vec![old.clone(), said("new"), old]).await.unwrap();
+            appended(&store, 1).await;
+        });
+    }),
+    ("an old head put back", |blobs, head| {
+        block_on(async { appended(&open(blobs, 8).await, 3).await });
+        blobs.overwrite("head", head).unwrap();
+    }),
+    ("a head between put back", |blobs, _| {
+        block_on(async { appended(&open(blobs, 8).await, 1).await });
+        let between = blobs.read("head").unwrap().unwrap();
+        block_on(async { appended(&open(blobs, 8).await, 2).await });
+        blobs.overwrite("head", &between).unwrap();
+    }),
+    ("taken away and put back by a sync, with the head", |blobs, head| {
+        let newest = record_names(&**blobs).pop().unwrap();
+        let bytes = blobs.read(&newest).unwrap().unwrap();
+        blobs.remove(&newest).unwrap();
+        blobs.overwrite("head", head).unwrap();
+        blobs.create(&newest, &bytes).unwrap();
+    }),
+    ("the newest taken away", |blobs, _| {
+        blobs.remove(record_names(&**blobs).last().unwrap()).unwrap();
+    }),
+    ("a strange name planted", |blobs, _| {
+        blobs.create("99990101T000000000Z_9999_user.json", b"{}").unwrap();
+    }),
+];
+
+#[tokio::test]
+async fn whatever_happens_between_two_readings_both_say_what_the_folder_says() {
+    for (what, meddle) in MEDDLING {
+        for then_append in [0, 1] {
+            let blobs = Arc::new(MemoryBlobs::default());
+            appended(&open(&blobs, 8).await, 28).await;
+            let head = blobs.read("head").unwrap().unwrap();
+            appended(&open(&blobs, 8).await, 2).await;
+            let mut warm = Vec::new();
+            for n in [0, 1, 6, 20] {
+                let store = open(&blobs, 8).await;
+                store.read_tail(n).await.unwrap();
+                warm.push(store);
+            }
+            let seen = blobs.read("head").unwrap();
+            meddle(&blobs, &head);
+            block_on(async { appended(&open(&blobs, 8).await, then_append).await });
+            if blobs.read("head").unwrap() == seen {
+                // What is in memory stays good until the head changes.
+                warm.clear();
+            }
+            let whole = open(&blobs, 8).await.read_tail(usize::MAX).await.unwrap();
+            let expected = seqs(&whole);
+            for n in [6, 1, 20, 0] {
+                for store in warm.iter().chain([&open(&blobs, 8).await]) {
+                    let tail = store.read_tail(n).await.unwrap();
+                    let context = format!("{what}, {then_append} appended then, tail of {n}");
+                    assert_eq!(tail.last_seq, whole.last_seq, "{context}");
+                    assert_eq!(seqs(&tail), expected[expected.len() - n..], "{context}");
+                    assert_eq!(tail.skipped, whole.skipped, "{context}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_head_of_another_conversation_names_nothing_here() {
+    let (here, there) = (Arc::new(MemoryBlobs::default()), Arc::new(MemoryBlobs::default()));
+    appended(&open(&here, 8).await, 3).await;
+    there.create("vault", &here.read("vault").unwrap().unwrap()).unwrap();
+    let key = EncryptionKey::from_secret("a secret of the glance tests").unwrap();
+    let other = StoreOptions::new(key).scope(crate::Scope::Dm { user: "42".into() });
+    let other = other.open_blobs(there.clone(), there.clone()).await.unwrap();
+    let warm = open(&here, 8).await;
+    warm.read_tail(2).await.unwrap();
+    appended(&other, 5).await;
+    here.overwrite("head", &there.read("head").unwrap().unwrap()).unwrap();
+    while here.mark().unwrap() < there.mark().unwrap() {
+        here.renew_mark().unwrap();
+    }
+    assert_eq!(here.mark().unwrap(), there.mark().unwrap());
+    for store in [warm, open(&here, 8).await] {
+        let tail = store.read_tail(9).await.unwrap();
+        assert_eq!(seqs(&tail), [1, 2, 3]);
+        assert_eq!(tail.skipped.len(), 1, "{:?}", tail.skipped);
+    }
+}
+
+#[tokio::test]
+async fn numbers_are_found_by_halving_and_where_they_do_not_go_with_time_by_reading_all() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs, 8).await;
+    let spoken = |from: i64| {
+        move |n: i64| {
+            let at = jiff::Timestamp::from_second(from + n * 20).unwrap();
+            ChatMessage::at(ChatRole::User, format!("{n:300}"), at)
+        }
+    };
+    store.append_all((0..2_000).map(spoken(1_700_000_000)).collect()).await.unwrap();
+    store.import((0..900).map(spoken(1_600_000_000)).collect()).await.unwrap();
+    // In between the others, so that once packs are merged, numbers in them go up and down.
+    store.import((0..900).map(spoken(1_700_000_007)).collect()).await.unwrap();
+    store.forget(&[40..=60, 2_500..=2_500]).await.unwrap();
+    store.pack(|_| {}).await.ok();
+    let whole = store.read_seqs(1..=u64::MAX).await.unwrap();
+    assert_eq!(whole.messages.len(), 3_800 - 22);
+    for threads in [1, 2, 5] {
+        let key = EncryptionKey::from_secret("a secret of the glance tests").unwrap();
+        let options = StoreOptions::new(key).threads(threads);
+        let reader = options.open_blobs(blobs.clone(), blobs.clone()).await.unwrap();
+        let all = reader.read_seqs(1..=u64::MAX).await.unwrap();
+        assert_eq!(all.messages, whole.messages);
+        for (first, last) in [
+            (1, 1),
+            (35, 45),
+            (41, 59),
+            (1_990, 2_010),
+            (2_499, 2_501),
+            (3_000, 3_009),
+            (9_999, 10_000),
+        ] {
+            let range = reader.read_seqs(first..=last).await.unwrap();
+            let expected: Vec<_> =
+                whole.messages.iter().filter(|m| (first..=last).contains(&m.seq)).collect();
+            assert!(range.messages.iter().eq(expected), "{first} to {last}");
+        }
+        for (from, hours) in [(1_600_000_000, 1), (1_700_003_000, 2), (1_650_000_000, 24)] {
+            let from = jiff::Timestamp::from_second(from).unwrap();
+            let to = from + jiff::SignedDuration::from_hours(hours);
+            let day = reader.read_times(from..to).await.unwrap();
+            let expected: Vec<_> =
+                whole.messages.iter().filter(|m| (from..to).contains(&m.ordered_at())).collect();
+            assert!(day.messages.iter().eq(expected));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_published_before_its_writer_was_killed_is_seen_by_who_opens_the_store_then() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    appended(&open(&blobs, 8).await, 9).await;
+    let head = blobs.read("head").unwrap().unwrap();
+    appended(&open(&blobs, 8).await, 1).await;
+    blobs.overwrite("head", &head).unwrap();
+    for n in [1, 6, 9] {
+        let tail = open(&blobs, 8).await.read_tail(n).await.unwrap();
+        assert!(seqs(&tail).into_iter().eq(11 - n as u64..=10), "{n}");
+    }
+    // Not even a document hides it again.
+    let writer = open(&blobs, 8).await;
+    writer.write_document(crate::store::Document::Calibration, b"{}").await.unwrap();
+    assert_eq!(seqs(&open(&blobs, 8).await.read_tail(2).await.unwrap()), [9, 10]);
+}

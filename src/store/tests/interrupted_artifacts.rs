@@ -1,0 +1,120 @@
+//! What a failing call leaves of artifacts that are added, deleted or forgotten with their message.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use crate::blob::{Blobs, memory::MemoryBlobs};
+use crate::store::tests::failing_storage::{Call, Faulty, broken};
+use crate::store::{
+    ArtifactKind, ConversationStore, FileConversationStore, FindingKind, NewArtifact, StoreOptions,
+};
+use crate::{ChatMessage, ChatRole, EncryptionKey, Result};
+
+const FOLDERS: [&str; 3] = ["packs", "snapshots", "artifacts"];
+
+fn options() -> StoreOptions {
+    StoreOptions::new(EncryptionKey::from_secret("a secret of the tests, long enough").unwrap())
+}
+
+async fn open(blobs: &Arc<impl Blobs + 'static>) -> FileConversationStore {
+    let blobs: Arc<dyn Blobs> = blobs.clone();
+    options().open_blobs(blobs.clone(), blobs).await.unwrap()
+}
+
+fn copied(blobs: &MemoryBlobs) -> Arc<MemoryBlobs> {
+    let copy = Arc::new(MemoryBlobs::default());
+    let files = |blobs: &dyn Blobs| {
+        let mut names = Vec::new();
+        blobs
+            .list(&mut |name, kind| {
+                if kind == crate::blob::EntryKind::File {
+                    names.push(String::from_utf8(name.into()).unwrap());
+                }
+            })
+            .unwrap();
+        names
+    };
+    for name in files(blobs) {
+        copy.replace(&name, &blobs.read(&name).unwrap().unwrap()).unwrap();
+    }
+    for folder in FOLDERS {
+        let (from, to) = (blobs.folder(folder), copy.folder(folder));
+        for name in files(&*from) {
+            to.replace(&name, &from.read(&name).unwrap().unwrap()).unwrap();
+        }
+    }
+    copy
+}
+
+fn said(text: impl ToString) -> ChatMessage {
+    let at = "2025-08-24T16:36:25.123Z".parse().unwrap();
+    ChatMessage::at(ChatRole::User, text.to_string(), at)
+}
+
+async fn add(store: &FileConversationStore, text: &'static str) -> Result<String> {
+    let new = NewArtifact::new(ArtifactKind::File, text);
+    let added = store.add_artifact(new, Box::new(Cursor::new(text.as_bytes()))).await?;
+    Ok(added.artifact.id.clone())
+}
+
+/// What is the matter, but for what an interruption leaves that nobody reads.
+async fn is_sound(store: &FileConversationStore, what: &str) {
+    let mut findings = store.verify(|_| {}).await.unwrap().findings;
+    findings.retain(|finding| {
+        finding.kind != FindingKind::Returned && finding.kind != FindingKind::Leftover
+    });
+    assert!(findings.is_empty(), "{what}: {findings:?}");
+}
+
+#[tokio::test]
+async fn an_artifact_is_there_whole_or_not_at_all_whatever_fails() {
+    let memory = Arc::new(MemoryBlobs::default());
+    let store = open(&memory).await;
+    store.append_message(said("one")).await.unwrap();
+    let kept = add(&store, "kept").await.unwrap();
+    let moved = add(&store, "moved").await.unwrap();
+    let result = said("is kept elsewhere").with_metadata("artifact", moved.clone());
+    let result = store.append_message(result).await.unwrap().seq;
+    drop(store);
+    for op in 0..3 {
+        for times in [1, usize::MAX] {
+            for after in 0..400 {
+                let copy = copied(&memory);
+                let faulty = Faulty::over(copy.clone());
+                let store = open(&faulty).await;
+                faulty.fail(Call::Any, after, times, broken);
+                let outcome = match op {
+                    0 => add(&store, "new").await.map(Some),
+                    1 => store.delete_artifacts(std::slice::from_ref(&kept)).await.map(|()| None),
+                    _ => store.forget(&[result..=result]).await.map(|_| None),
+                };
+                if !faulty.was_reached() {
+                    assert!(after > 10, "op {op}: {after}");
+                    break;
+                }
+                drop(store);
+                let what = format!("op {op}, {times} times after {after}: {}", outcome.is_ok());
+                let store = open(&copy).await;
+                let has = async |id: &str| store.open_artifact(id).await.unwrap().is_some();
+                match (op, &outcome) {
+                    (0, Ok(Some(id))) => assert!(has(id).await, "{what}"),
+                    (1, Ok(_)) => assert!(!has(&kept).await, "{what}"),
+                    (2, Ok(_)) => assert!(!has(&moved).await, "{what}"),
+                    _ => {}
+                }
+                assert!(op == 1 || has(&kept).await, "{what}");
+                let there = store.read_seqs(result..=result).await.unwrap().messages.len();
+                assert!(op == 2 || (there == 1 && has(&moved).await), "{what}");
+                store.append_message(said("next")).await.unwrap();
+                is_sound(&store, &what).await;
+                // Tried again, it works.
+                match op {
+                    0 => assert!(has(&add(&store, "new").await.unwrap()).await, "{what}"),
+                    1 => store.delete_artifacts(std::slice::from_ref(&kept)).await.unwrap(),
+                    _ => drop(store.forget(&[result..=result]).await.unwrap()),
+                }
+                is_sound(&store, &what).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Importing and forgetting what was imported, where the storage below fails at any step.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::blob::{Blobs, memory::MemoryBlobs};
+use crate::store::commit::import_tombstones;
+use crate::store::commit::import_tombstones::Forgotten;
+use crate::store::folder::document;
+use crate::store::record::import_digest::Origin;
+use crate::store::tests::failing_storage::{Call, Faulty, no_files, no_space, not_durable, said};
+use crate::store::{
+    ConversationStore, Document, FileConversationStore, FindingKind, RepairOptions, StoreOptions,
+};
+use crate::{ChatMessage, EncryptionKey, Error};
+
+const ERRORS: [fn(&Path) -> Error; 3] = [no_space, not_durable, no_files];
+
+async fn open(blobs: &Arc<impl Blobs + 'static>) -> FileConversationStore {
+    let blobs: Arc<dyn Blobs> = Arc::clone(blobs) as Arc<dyn Blobs>;
+    let key = EncryptionKey::from_secret("a secret of the house").unwrap();
+    StoreOptions::new(key).open_blobs(Arc::clone(&blobs), blobs).await.unwrap()
+}
+
+/// Ten messages of another system.
+fn foreign() -> Vec<ChatMessage> {
+    let mark = |n: u64| {
+        let mut message = said(n);
+        Origin::new("elara", &n.to_string(), &message).unwrap().mark(&mut message, "elara");
+        message
+    };
+    (1..=10).map(mark).collect()
+}
+
+async fn there(store: &FileConversationStore) -> Vec<Origin> {
+    let messages = store.read_seqs(1..=u64::MAX).await.unwrap().messages;
+    messages.iter().filter_map(|stored| Origin::of(&stored.message)).collect()
+}
+
+async fn noted(store: &FileConversationStore) -> BTreeSet<Origin> {
+    let list = store.read_document(Document::Imports).await.unwrap();
+    list.map_or_else(BTreeSet::new, |bytes| Forgotten::parse(&bytes).unwrap().origins)
+}
+
+#[tokio::test]
+async fn an_import_that_fails_at_any_step_stores_all_of_a_pack_or_none_and_is_gone_on_with() {
+    for error in ERRORS {
+        let mut stored_anyway = BTreeSet::new();
+        for after in 0.. {
+            let faulty = Faulty::over(Arc::new(MemoryBlobs::default()));
+            let store = open(&faulty).await;
+            store.append_message(said("own")).await.unwrap();
+            faulty.fail(Call::Any, after, 1, error);
+            let imported = store.import_after(1, foreign()).await;
+            if !faulty.was_reached() {
+                assert_eq!(imported.unwrap().unwrap().len(), 10);
+                break;
+            }
+            // Whoever comes after looks at what is there.
+            let store = open(&faulty).await;
+            let stored = there(&store).await.len();
+            assert!(stored == 0 || stored == 10, "{stored} after {after} calls");
+            stored_anyway.insert(stored);
+            if stored == 0 {
+                let seen = store.read_tail(0).await.unwrap().last_seq;
+                assert_eq!(store.import_after(seen, foreign()).await.unwrap().unwrap().len(), 10);
+            }
+            assert_eq!(there(&store).await.len(), 10);
+            assert!(store.verify(|_| {}).await.unwrap().is_sound());
+        }
+        assert_eq!(stored_anyway, BTreeSet::from([0, 10]));
+    }
+}
+
+#[tokio::test]
+async fn a_forgetting_that_fails_at_any_step_leaves_every_import_there_or_noted() {
+    for error in ERRORS {
+        for after in 0.. {
+            let faulty = Faulty::over(Arc::new(MemoryBlobs::default()));
+            let store = open(&faulty).await;
+            store.import_after(0, foreign()).await.unwrap().unwrap();
+            let all: BTreeSet<_> = there(&store).await.into_iter().collect();
+            faulty.fail(Call::Any, after, 1, error);
+            let forgotten = store.forget(&[2..=4, 9..=9]).await;
+            if !faulty.was_reached() {
+                forgotten.unwrap();
+                faulty.fail(Call::Any, 0, 0, error);
+                assert_eq!((there(&store).await.len(), noted(&store).await.len()), (6, 4));
+                break;
+            }
+            let store = open(&faulty).await;
+            let mut accounted = noted(&store).await;
+            accounted.extend(there(&store).await);
+            assert_eq!(accounted, all, "after {after} calls");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_import_into_a_store_that_has_changed_stores_nothing() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs).await;
+    open(&blobs).await.append_message(said("meanwhile")).await.unwrap();
+    assert!(store.import_after(0, foreign()).await.unwrap().is_none());
+    assert!(store.import_after(2, foreign()).await.unwrap().is_none());
+    assert_eq!(there(&store).await.len(), 0);
+    assert!(store.import_after(1, foreign()).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_list_that_is_damaged_keeps_nothing_from_being_forgotten() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs).await;
+    store.import_after(0, foreign()).await.unwrap();
+    store.forget(&[1..=1]).await.unwrap();
+    blobs.replace("imports", b"damaged").unwrap();
+    assert!(store.read_document(Document::Imports).await.is_err());
+    store.forget(&[2..=3]).await.unwrap();
+    assert_eq!(noted(&store).await.len(), 2);
+    assert_eq!(there(&store).await.len(), 7);
+}
+
+#[test]
+fn only_a_sorted_list_of_whole_origins_is_one() {
+    let origins: BTreeSet<_> = (0u8..5).map(|n| Origin::from_bytes([n; 16])).collect();
+    for rev in [0, 7] {
+        let list = Forgotten { rev, origins: origins.clone() };
+        let bytes = list.to_bytes();
+        assert_eq!(bytes.len(), if rev == 0 { 80 } else { 88 });
+        assert_eq!(Forgotten::parse(&bytes), Some(list));
+        let (rev, bytes) = bytes.split_at(bytes.len() - 80);
+        let whole = |parts: &[&[u8]]| Forgotten::parse(&[rev, &parts.concat()].concat());
+        assert_eq!(whole(&[&bytes[..79]]), None);
+        assert_eq!(whole(&[&bytes[16..], &bytes[..16]]), None);
+        assert_eq!(whole(&[&bytes[..16], &bytes[..16]]), None);
+    }
+    assert_eq!(Forgotten::parse(&[]), Some(Forgotten::default()));
+    assert_eq!(Forgotten::parse(&[0; 8]), None);
+}
+
+#[tokio::test]
+async fn an_older_list_that_is_put_back_is_a_finding_and_no_import_goes_by_it() {
+    for gone in [false, true] {
+        let blobs = Arc::new(MemoryBlobs::default());
+        let store = open(&blobs).await;
+        store.import_after(0, foreign()).await.unwrap();
+        store.forget(&[1..=1]).await.unwrap();
+        let older = blobs.read("imports").unwrap().unwrap();
+        store.forget(&[2..=3]).await.unwrap();
+        assert!(store.verify(|_| {}).await.unwrap().is_sound());
+        match gone {
+            true => blobs.remove("imports").unwrap(),
+            false => blobs.replace("imports", &older).unwrap(),
+        }
+        let store = open(&blobs).await;
+        let report = store.verify(|_| {}).await.unwrap();
+        let kind = if gone { FindingKind::Absent } else { FindingKind::Outdated };
+        assert_eq!(report.findings, [kind.in_file("imports")]);
+        let reader = store.reader().clone();
+        let current = || {
+            let profile = reader.settings().unwrap();
+            let bytes = document::read(&reader.folder, Document::Imports).unwrap();
+            import_tombstones::current(
+                &reader.folder,
+                &profile,
+                bytes.as_ref().map(|bytes| &bytes[..]),
+            )
+        };
+        assert!(matches!(current(), Err(Error::Damaged { .. })));
+        // Forgetting goes on, and hides nothing of it.
+        store.forget(&[4..=4]).await.unwrap();
+        assert!(matches!(current(), Err(Error::Damaged { .. })));
+        assert_eq!(noted(&store).await.len(), if gone { 1 } else { 2 });
+        // Somebody has seen it.
+        store.repair(RepairOptions::default(), |_| {}).await.unwrap();
+        assert!(store.verify(|_| {}).await.unwrap().is_sound());
+        assert_eq!(current().unwrap().len(), if gone { 1 } else { 2 });
+    }
+}

@@ -1,0 +1,283 @@
+//! What was acknowledged is there after a power cut, whatever happened to whom before: a process is killed at any of
+//! its calls, or finds no room once; others go on with what it left, are told that their messages are kept, and only
+//! then the power fails.
+
+mod disk;
+mod process;
+mod view;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::blob::Blobs;
+use crate::scope::Scope;
+use crate::store::admin::rekey::Rekey;
+use crate::store::tests::failing_storage::said;
+use crate::store::{ConversationStore, FileConversationStore, RepairOptions, StoreOptions};
+use crate::{EncryptionKey, Result};
+use disk::{Disk, Luck};
+use process::{Mishap, Process};
+
+/// No process here makes as many calls.
+const MOST_CALLS: usize = 1000;
+
+fn old() -> EncryptionKey {
+    EncryptionKey::from_secret("a secret of the tests of power").unwrap()
+}
+
+fn new() -> EncryptionKey {
+    EncryptionKey::from_secret("the next secret of these tests").unwrap()
+}
+
+fn scopes() -> [Scope; 2] {
+    [Scope::Default, Scope::Dm { user: "42".into() }]
+}
+
+async fn open_with(
+    options: StoreOptions,
+    root: &Arc<dyn Blobs>,
+    scope: &Scope,
+) -> Result<FileConversationStore> {
+    let levels = scope.folder().unwrap();
+    let blobs = levels.iter().fold(root.clone(), |blobs, level| blobs.folder(level));
+    options.loose_files(2).scope(scope.clone()).open_blobs(root.clone(), blobs).await
+}
+
+async fn open(root: &Arc<dyn Blobs>, scope: &Scope) -> Result<FileConversationStore> {
+    open_with(StoreOptions::new(old()), root, scope).await
+}
+
+async fn open_with_both(root: &Arc<dyn Blobs>, scope: &Scope) -> FileConversationStore {
+    open_with(StoreOptions::new(new()).also_with(old()), root, scope).await.unwrap()
+}
+
+/// What a conversation's writers were told.
+#[derive(Debug, Default)]
+struct Told {
+    kept: BTreeMap<u64, String>,
+    forgotten: BTreeSet<u64>,
+    said: usize,
+}
+
+impl Told {
+    /// Appends so many messages at once; whether they were acknowledged.
+    async fn append(&mut self, store: &FileConversationStore, count: usize) -> bool {
+        let messages = (self.said..self.said + count).map(said).collect();
+        self.said += count;
+        let Ok(stored) = store.append_all(messages).await else { return false };
+        for stored in stored {
+            let again = self.kept.insert(stored.seq, stored.message.content.clone());
+            assert!(again.is_none(), "number {} was given twice", stored.seq);
+        }
+        true
+    }
+
+    /// Messages one by one and many at once, so that there are files, packs, and files that move to packs; one is
+    /// forgotten. What fails is tried once more.
+    async fn work(&mut self, root: &Arc<dyn Blobs>, scope: &Scope) {
+        let Ok(store) = open(root, scope).await else { return };
+        for count in [1, 5, 1, 1] {
+            let _ = self.append(&store, count).await || self.append(&store, count).await;
+        }
+        let second = self.kept.keys().nth(1).copied();
+        if let Some(seq) = second {
+            // Once it was asked for, it may be gone.
+            self.kept.remove(&seq);
+            if store.forget(&[seq..=seq]).await.is_ok() {
+                self.forgotten.insert(seq);
+            }
+        }
+        for _ in 0..2 {
+            let _ = self.append(&store, 1).await || self.append(&store, 1).await;
+        }
+    }
+
+    async fn is_there_after_a_cut(&self, disk: &Arc<Disk>, scope: &Scope, context: &str) {
+        for luck in Luck::ALL {
+            let context = format!("{context}, then a cut ({luck:?})");
+            let root = Process::unharmed(&disk.cut(luck));
+            let store = open_with_both(&root, scope).await;
+            let reading = store.read_seqs(0..=u64::MAX).await.unwrap();
+            let mut there = BTreeMap::new();
+            for stored in &reading.messages {
+                there.insert(stored.seq, &stored.message.content);
+            }
+            for (seq, words) in &self.kept {
+                assert_eq!(there.get(seq), Some(&words), "{context}: {seq} is lost: {there:?}");
+            }
+            assert!(!self.forgotten.iter().any(|seq| there.contains_key(seq)), "{context}");
+            let next = store.append_message(said("next")).await.unwrap().seq;
+            assert!(next > self.kept.keys().last().copied().unwrap_or(0), "{context}");
+            let report = store.verify(|_| {}).await.unwrap();
+            assert!(report.is_sound(), "{context}: {:?}", report.findings);
+        }
+    }
+}
+
+/// Lets a process have its mishap at each of its calls, until it has none; how many these are.
+async fn at_each_call(mut run: impl AsyncFnMut(usize) -> Option<String>) -> usize {
+    for at in 0..MOST_CALLS {
+        if run(at).await.is_none() {
+            return at;
+        }
+    }
+    panic!("more than {MOST_CALLS} calls");
+}
+
+/// One writer has its mishap at each call; others go on as told, and then the power fails.
+async fn survives(others: impl AsyncFn(&mut Told, &Arc<dyn Blobs>, &Scope)) {
+    let [all, one] = scopes();
+    for (scope, mishap) in [(&all, Mishap::Killed), (&one, Mishap::Killed), (&one, Mishap::NoRoom)]
+    {
+        let calls = at_each_call(async |at| {
+            let (disk, mut told) = (Arc::default(), Told::default());
+            let (root, process) = Process::on(&disk, mishap, at);
+            told.work(&root, scope).await;
+            let happened = process.mishap();
+            others(&mut told, &Process::unharmed(&disk), scope).await;
+            let context = format!("{scope:?}: {mishap:?} at call {at}, {happened:?}");
+            told.is_there_after_a_cut(&disk, scope, &context).await;
+            happened
+        })
+        .await;
+        assert!(calls > 40, "six appends, some of them to packs, took {calls} calls");
+    }
+}
+
+#[tokio::test]
+async fn a_writer_that_is_killed_or_has_no_room_was_told_nothing_that_a_cut_takes() {
+    survives(async |_, _, _| {}).await;
+}
+
+#[tokio::test]
+async fn one_message_after_a_writer_that_was_killed_or_had_no_room_outlives_a_cut() {
+    survives(async |told, root, scope| {
+        assert!(told.append(&open(root, scope).await.unwrap(), 1).await);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn many_messages_at_once_after_a_writer_that_was_killed_or_had_no_room_outlive_a_cut() {
+    survives(async |told, root, scope| {
+        assert!(told.append(&open(root, scope).await.unwrap(), 5).await);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn packing_and_appending_after_a_writer_that_was_killed_or_had_no_room_outlive_a_cut() {
+    survives(async |told, root, scope| {
+        let store = open(root, scope).await.unwrap();
+        store.pack(|_| {}).await.unwrap();
+        assert!(told.append(&store, 1).await && told.append(&store, 5).await);
+    })
+    .await;
+}
+
+/// A conversation under the old key, in files and packs.
+async fn filled(scope: &Scope) -> (Arc<Disk>, Told) {
+    let (disk, mut told) = (Arc::default(), Told::default());
+    let store = open(&Process::unharmed(&disk), scope).await.unwrap();
+    for count in [1, 5, 1] {
+        assert!(told.append(&store, count).await);
+    }
+    (disk, told)
+}
+
+async fn rekey(root: Arc<dyn Blobs>) -> bool {
+    let run = move || Rekey::new(old(), new()).run_on(&root, |_| ControlFlow::Continue(()));
+    tokio::task::spawn_blocking(run).await.unwrap().is_ok()
+}
+
+#[tokio::test]
+async fn what_is_sealed_under_a_new_key_outlives_a_cut_though_the_change_was_broken_off() {
+    let mishaps = [(Mishap::NoRoom, 5), (Mishap::Killed, 1)];
+    for (scope, (mishap, count)) in scopes().into_iter().zip(mishaps) {
+        let calls = at_each_call(async |at| {
+            let (disk, mut told) = filled(&scope).await;
+            let (root, process) = Process::on(&disk, mishap, at);
+            let is_done = rekey(root).await;
+            let happened = process.mishap();
+            assert!(is_done || happened.is_some());
+            let context = format!("{scope:?}: {mishap:?} at call {at}, {happened:?}");
+            told.is_there_after_a_cut(&disk, &scope, &context).await;
+            let store = open_with_both(&Process::unharmed(&disk), &scope).await;
+            assert!(told.append(&store, count).await);
+            told.is_there_after_a_cut(&disk, &scope, &format!("{context}, appended")).await;
+            happened
+        })
+        .await;
+        assert!(calls > 10, "the vault twice, the head, files and a pack took {calls} calls");
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_keys_that_is_gone_on_with_seals_nothing_under_a_key_that_a_cut_takes() {
+    let scope = Scope::Dm { user: "42".into() };
+    // The last call before it turns to the conversation: the root with the new vault is to be synced.
+    let mut first = 0;
+    loop {
+        let (disk, _) = filled(&scope).await;
+        let (root, process) = Process::on(&disk, Mishap::Killed, first + 1);
+        assert!(!rekey(root).await);
+        let mishap = process.mishap().unwrap();
+        if mishap.contains("42") || mishap.contains("catalog") {
+            break;
+        }
+        first += 1;
+    }
+    let calls = at_each_call(async |second| {
+        let (disk, told) = filled(&scope).await;
+        let (root, killed) = Process::on(&disk, Mishap::Killed, first);
+        assert!(!rekey(root).await);
+        assert_eq!(killed.mishap().unwrap(), "sync root");
+        let (root, process) = Process::on(&disk, Mishap::Killed, second);
+        rekey(root).await;
+        let context = format!("killed at call {first}, then {second}, {:?}", process.mishap());
+        told.is_there_after_a_cut(&disk, &scope, &context).await;
+        process.mishap()
+    })
+    .await;
+    assert!(calls > 10, "the vault, the head, files and a pack took {calls} calls");
+}
+
+#[tokio::test]
+async fn a_repair_that_is_broken_off_and_done_again_puts_a_record_back_for_good() {
+    async fn repair(root: &Arc<dyn Blobs>) {
+        if let Ok(store) = open(root, &Scope::Default).await {
+            // It may be killed.
+            let _ = store.repair(RepairOptions::default(), |_| {}).await;
+        }
+    }
+    let calls = at_each_call(async |first| {
+        let mut mishap = None;
+        at_each_call(async |second| {
+            let (disk, mut told) = (Arc::default(), Told::default());
+            let store = open(&Process::unharmed(&disk), &Scope::Default).await.unwrap();
+            for _ in 1..=3 {
+                assert!(told.append(&store, 1).await);
+            }
+            disk.rename("_0002_user", "user", "tool");
+            let (root, process) = Process::on(&disk, Mishap::Killed, first);
+            repair(&root).await;
+            mishap = process.mishap();
+            let (root, process) = Process::on(&disk, Mishap::Killed, second);
+            repair(&root).await;
+            for luck in Luck::ALL {
+                let root = Process::unharmed(&disk.cut(luck));
+                repair(&root).await;
+                let store = open(&root, &Scope::Default).await.unwrap();
+                let there = store.read_seqs(0..=u64::MAX).await.unwrap().messages.len();
+                let again = process.mishap();
+                assert_eq!(there, 3, "{mishap:?} at {first}, {again:?} at {second}, {luck:?}");
+            }
+            process.mishap()
+        })
+        .await;
+        mishap
+    })
+    .await;
+    assert!(calls > 5, "a repair took {calls} calls");
+}

@@ -1,0 +1,106 @@
+//! A process that uses a disk until something happens to it.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use crate::blob::Blobs;
+use crate::store::tests::failing_storage::{no_space, not_durable};
+use crate::store::tests::power_cut::disk::Disk;
+use crate::store::tests::power_cut::view::View;
+use crate::{Error, Result};
+
+/// What happens to a process at one of its calls that change anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mishap {
+    /// Neither this call nor any later one reaches the disk.
+    Killed,
+    /// There is no room, once. What a sync was to make durable then, no later one of this process does: systems tell of
+    /// it once.
+    NoRoom,
+}
+
+#[derive(Debug)]
+pub(super) struct Process {
+    mishap: Mishap,
+    /// How many calls come before it.
+    left: Mutex<Option<usize>>,
+    happened: Mutex<Option<String>>,
+    /// What a sync could not make durable, and no later one does.
+    given_up: Mutex<BTreeSet<PathBuf>>,
+}
+
+impl Process {
+    /// A process on that disk, which has a mishap at that call, counted from 0.
+    pub(super) fn on(disk: &Arc<Disk>, mishap: Mishap, at: usize) -> (Arc<dyn Blobs>, Arc<Self>) {
+        let process = Arc::new(Self {
+            mishap,
+            left: Mutex::new(Some(at)),
+            happened: Mutex::default(),
+            given_up: Mutex::default(),
+        });
+        (Arc::new(View::new(vec!["root".to_owned()], vec![disk.clone()], process.clone())), process)
+    }
+
+    /// A process to which nothing happens.
+    pub(super) fn unharmed(disk: &Arc<Disk>) -> Arc<dyn Blobs> {
+        Self::on(disk, Mishap::Killed, usize::MAX).0
+    }
+
+    /// At which call it had its mishap.
+    pub(super) fn mishap(&self) -> Option<String> {
+        self.happened.lock().unwrap().clone()
+    }
+
+    pub(super) fn is_dead(&self) -> bool {
+        self.mishap == Mishap::Killed && self.left.lock().unwrap().is_none()
+    }
+
+    /// Counts a call; whether it is the one that fails, or comes after a kill.
+    pub(super) fn fails(&self, call: &str, path: &Path) -> bool {
+        let mut left = self.left.lock().unwrap();
+        let now = match *left {
+            None => return self.mishap == Mishap::Killed,
+            Some(calls) => calls == 0,
+        };
+        *left = left.and_then(|calls| calls.checked_sub(1));
+        if now {
+            *self.happened.lock().unwrap() = Some(format!("{call} {}", path.display()));
+        }
+        now
+    }
+
+    pub(super) fn change(&self, call: &str, path: &Path) -> Result<()> {
+        match (self.fails(call, path), self.mishap) {
+            (false, _) => Ok(()),
+            (true, Mishap::Killed) => Err(killed(path)),
+            (true, Mishap::NoRoom) => Err(no_space(path)),
+        }
+    }
+
+    /// A call that makes these durable.
+    pub(super) fn settle(&self, call: &str, path: &Path, what: Vec<PathBuf>) -> Result<()> {
+        match (self.fails(call, path), self.mishap) {
+            (false, _) => Ok(()),
+            (true, Mishap::Killed) => Err(killed(path)),
+            (true, Mishap::NoRoom) => {
+                self.given_up.lock().unwrap().extend(what);
+                Err(not_durable(path))
+            }
+        }
+    }
+
+    /// It was written anew.
+    pub(super) fn takes_up(&self, path: &Path) {
+        self.given_up.lock().unwrap().remove(path);
+    }
+
+    pub(super) fn has_given_up(&self, path: &Path) -> bool {
+        self.given_up.lock().unwrap().contains(path)
+    }
+}
+
+fn killed(path: &Path) -> Error {
+    Error::io("be", path, io::Error::other("killed"))
+}

@@ -1,0 +1,192 @@
+//! Files of a conversation that were exchanged for older ones, as far as a reading can tell.
+
+use std::sync::Arc;
+
+use crate::blob::{Blobs, memory::MemoryBlobs};
+use crate::store::tests::failing_storage::said;
+use crate::store::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
+use crate::{EncryptionKey, Reading};
+
+async fn open(blobs: &Arc<MemoryBlobs>) -> FileConversationStore {
+    let key = EncryptionKey::from_secret("a secret of the tests of rollbacks").unwrap();
+    let blobs: Arc<dyn Blobs> = blobs.clone();
+    StoreOptions::new(key).open_blobs(blobs.clone(), blobs).await.unwrap()
+}
+
+fn bytes(blobs: &MemoryBlobs, name: &str) -> Vec<u8> {
+    blobs.read(name).unwrap().unwrap()
+}
+
+fn name(blobs: &MemoryBlobs, part: &str) -> String {
+    let mut found = None;
+    blobs
+        .list(&mut |name, _| {
+            let name = String::from_utf8(name.into()).unwrap();
+            if name.contains(part) {
+                found = Some(name);
+            }
+        })
+        .unwrap();
+    found.unwrap()
+}
+
+async fn appended(store: &FileConversationStore, numbers: std::ops::RangeInclusive<u64>) {
+    for number in numbers {
+        assert_eq!(store.append_message(said(number)).await.unwrap().seq, number);
+    }
+}
+
+fn found(reading: &Reading) -> Vec<(&'static str, Option<(u64, u64)>)> {
+    reading.skipped.iter().map(|finding| (finding.kind.code(), finding.seqs)).collect()
+}
+
+#[tokio::test]
+async fn a_forget_record_taken_away_with_its_message_put_back_is_told_by_every_reading() {
+    for later in [false, true] {
+        let blobs = Arc::new(MemoryBlobs::default());
+        let store = open(&blobs).await;
+        appended(&store, 1..=5).await;
+        store.forget(&[2..=2]).await.unwrap();
+        let first = name(&blobs, "_forget");
+        let first_bytes = bytes(&blobs, &first);
+        let three = name(&blobs, "_0003_");
+        let words = bytes(&blobs, &three);
+        store.forget(&[3..=3]).await.unwrap();
+        appended(&store, 8..=9).await;
+        assert!(open(&blobs).await.read_tail(9).await.unwrap().skipped.is_empty());
+
+        blobs.remove(&name(&blobs, "_0007_forget")).unwrap();
+        blobs.create(&three, &words).unwrap();
+        blobs.create(&first, &first_bytes).unwrap();
+        if later {
+            // A writer goes on, and the head keeps what it told.
+            appended(&open(&blobs).await, 10..=11).await;
+        }
+        let expected = [("forget-missing", Some((7, 7)))];
+        for n in [1, 9] {
+            let store = open(&blobs).await;
+            assert_eq!(found(&store.read_tail(n).await.unwrap()), expected);
+            assert_eq!(found(&store.read_tail(n).await.unwrap()), expected);
+        }
+        let report = open(&blobs).await.verify(|_| {}).await.unwrap();
+        let kinds: Vec<_> = report.findings.iter().map(|found| found.kind.clone()).collect();
+        assert_eq!(kinds, [FindingKind::ForgetMissing]);
+        // Forgotten once more, it is as before.
+        let store = open(&blobs).await;
+        store.forget(&[3..=3, 7..=7]).await.unwrap();
+        assert!(open(&blobs).await.read_tail(9).await.unwrap().skipped.is_empty());
+        assert!(open(&blobs).await.verify(|_| {}).await.unwrap().findings.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_head_put_back_with_the_newest_records_gone_contradicts_the_settings() {
+    for had_settings in [false, true] {
+        let blobs = Arc::new(MemoryBlobs::default());
+        let store = open(&blobs).await;
+        appended(&store, 1..=3).await;
+        let title = |title: &'static str| -> crate::store::ProfileChange {
+            Box::new(move |profile| profile.title = Some(title.to_owned()))
+        };
+        if had_settings {
+            store.change_profile(title("before")).await.unwrap();
+        }
+        let head = bytes(&blobs, "head");
+        appended(&store, 4..=5).await;
+        store.change_profile(title("after")).await.unwrap();
+        blobs.remove(&name(&blobs, "_0004_")).unwrap();
+        blobs.remove(&name(&blobs, "_0005_")).unwrap();
+        blobs.overwrite("head", &head).unwrap();
+
+        for n in [1, 3, 9] {
+            let reading = open(&blobs).await.read_tail(n).await.unwrap();
+            assert_eq!(found(&reading), [("cut-tail", Some((4, 5)))]);
+            assert_eq!(reading.last_seq, 5);
+        }
+        let report = open(&blobs).await.verify(|_| {}).await.unwrap();
+        assert!(report.findings.iter().any(|found| found.kind == FindingKind::CutTail));
+        // No number is given twice.
+        appended(&open(&blobs).await, 6..=6).await;
+        let report = open(&blobs).await.verify(|_| {}).await.unwrap();
+        let missing: Vec<_> = report.findings.iter().map(|found| found.seqs).collect();
+        assert_eq!(missing, [Some((4, 5))]);
+    }
+}
+
+#[tokio::test]
+async fn whoever_was_reading_meanwhile_tells_of_a_head_put_back() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let (writer, reader) = (open(&blobs).await, open(&blobs).await);
+    appended(&writer, 1..=3).await;
+    let head = bytes(&blobs, "head");
+    appended(&writer, 4..=4).await;
+    assert_eq!(reader.read_tail(9).await.unwrap().last_seq, 4);
+    blobs.remove(&name(&blobs, "_0004_")).unwrap();
+    blobs.overwrite("head", &head).unwrap();
+    let reading = reader.read_tail(9).await.unwrap();
+    assert_eq!(found(&reading), [("cut-tail", Some((4, 4)))]);
+    // And has others know of it with the next message.
+    appended(&reader, 5..=5).await;
+    assert!(!open(&blobs).await.verify(|_| {}).await.unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn a_snapshot_of_what_is_forgotten_while_it_is_saved_is_not_kept_empty() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs).await;
+    appended(&store, 1..=3).await;
+    let saved = |seqs: &[u64]| {
+        let saved =
+            seqs.iter().map(|seq| crate::store::SavedMessage::new(*seq, said(*seq))).collect();
+        let at = "2025-08-24T17:00:00Z".parse().unwrap();
+        crate::store::Snapshot::new(at, (at, at), saved).unwrap()
+    };
+    // The model writes its summary, and somebody else forgets all of it.
+    open(&blobs).await.forget(&[1..=3]).await.unwrap();
+    let refused = store.save_snapshot(saved(&[1, 2, 3])).await;
+    assert!(matches!(refused, Err(crate::Error::NothingToSave)), "{refused:?}");
+    assert!(store.snapshots().await.unwrap().0.is_empty());
+    // Another conversation has begun in its place.
+    let store = open(&Arc::new(MemoryBlobs::default())).await;
+    assert!(store.save_snapshot(saved(&[1, 2, 3])).await.is_err());
+    appended(&store, 1..=2).await;
+    store.forget(&[1..=1]).await.unwrap();
+    store.save_snapshot(saved(&[1, 2])).await.unwrap();
+    assert_eq!(store.snapshots().await.unwrap().0[0].messages.len(), 1);
+}
+
+#[tokio::test]
+async fn under_a_clock_at_either_end_of_time_nothing_panics() {
+    let blobs: Arc<dyn Blobs> = Arc::new(MemoryBlobs::default());
+    let clock = Arc::new(crate::clock::ManualClock::at_utc(jiff::Timestamp::MIN));
+    let key = EncryptionKey::from_secret("a secret of the tests of rollbacks").unwrap();
+    let options = StoreOptions::new(key).clock(clock.clone());
+    let store = options.open_blobs(blobs.clone(), blobs).await.unwrap();
+    let at = |now| crate::ChatMessage::at(crate::ChatRole::User, "x", now);
+    let refused = store.append_message(at(jiff::Timestamp::MIN)).await;
+    assert!(matches!(refused, Err(crate::Error::InvalidMessage { .. })), "{refused:?}");
+    // What the system's clock shows is never later.
+    clock.set(jiff::Timestamp::MAX.to_zoned(jiff::tz::TimeZone::UTC));
+    store.append_message(at(jiff::Timestamp::MAX)).await.unwrap();
+    store.clear().await.unwrap();
+    store.forget(&[1..=1]).await.unwrap();
+    store.cleanup().await.unwrap();
+    store.append_message(at(jiff::Timestamp::MAX)).await.unwrap();
+    assert!(store.verify(|_| {}).await.unwrap().findings.is_empty());
+}
+
+#[tokio::test]
+async fn a_head_that_lags_behind_after_a_power_cut_is_no_contradiction() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let store = open(&blobs).await;
+    appended(&store, 1..=3).await;
+    let head = bytes(&blobs, "head");
+    appended(&store, 4..=5).await;
+    store.forget(&[2..=2]).await.unwrap();
+    blobs.overwrite("head", &head).unwrap();
+    for store in [store, open(&blobs).await] {
+        let reading = store.read_tail(9).await.unwrap();
+        assert!(reading.skipped.is_empty() && reading.last_seq == 6, "{reading:?}");
+    }
+    assert!(open(&blobs).await.verify(|_| {}).await.unwrap().findings.is_empty());
+}

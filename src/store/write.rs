@@ -1,0 +1,347 @@
+//! Writing: under the folder's lock, one writer at a time.
+
+pub(crate) mod add_artifact;
+pub(crate) mod answers;
+pub(crate) mod catalog;
+pub(crate) mod documents;
+pub(crate) mod recovery;
+pub(crate) mod removal;
+pub(crate) mod restore;
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::message::ChatMessage;
+use crate::store::artifact::artifact_files;
+use crate::store::check::repair_kind::{Mending, Remedy};
+use crate::store::commit::batch::Batch;
+use crate::store::commit::committer::Pen;
+use crate::store::commit::import_tombstones;
+use crate::store::compact::recover::Before;
+use crate::store::compact::{Packer, Step};
+use crate::store::delete::cleanup;
+use crate::store::delete::cleanup::Cleaned;
+use crate::store::delete::forget::Forgotten;
+use crate::store::delete::plan::{Asked, ForgetPlan, Prepared};
+use crate::store::read::reader::Reader;
+use crate::store::read::tail::Tail;
+use crate::store::record::encoding::StoredMessage;
+use crate::store::record::validation::{Arrival, Dating, Draft, Limits};
+use crate::store::repair;
+use crate::store::repair::{RepairOptions, keyring};
+use recovery::{newest_end, prepare};
+
+pub(crate) struct Writer {
+    reader: Arc<Reader>,
+    limits: Limits,
+    /// Set when bytes could not be made durable: what the system still shows may not be on the disk.
+    poisoned: bool,
+    swept: bool,
+    packer: Packer,
+}
+
+impl Writer {
+    pub(crate) fn new(reader: Arc<Reader>, limits: Limits, packer: Packer) -> Self {
+        Self { reader, limits, poisoned: false, swept: false, packer }
+    }
+
+    /// Keeps messages in order; refuses all if one may not be stored.
+    pub(crate) fn append(
+        &mut self,
+        messages: Vec<ChatMessage>,
+        dating: Dating,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        let drafts = Draft::all(messages, &self.limits)?;
+        if drafts.is_empty() {
+            Ok(Vec::new())
+        } else if self.packer.is_bulk(drafts.len()) {
+            self.append_packed(drafts, dating)
+        } else {
+            self.append_loose(drafts, dating)
+        }
+    }
+
+    fn append_loose(
+        &mut self,
+        drafts: Vec<Draft>,
+        dating: Dating,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        let reader = Arc::clone(&self.reader);
+        let (stored, lost) = self.locked(|pen, tail, packer| {
+            cleanup::expire(&reader, pen, tail)?;
+            let stored = publish_all(pen, tail, drafts, dating)?;
+            packer.pack(pen, tail);
+            Ok((stored, trim(&reader, pen, tail)))
+        })?;
+        self.poisoned |= lost;
+        Ok(stored)
+    }
+
+    /// Keeps messages in packs, each under the lock anew, so that others get their turn in between.
+    fn append_packed(
+        &mut self,
+        drafts: Vec<Draft>,
+        dating: Dating,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        let reader = Arc::clone(&self.reader);
+        let total = drafts.len();
+        let mut stored = Vec::with_capacity(total);
+        let mut rest = drafts.into_iter();
+        loop {
+            let kept = Batch::next(&mut rest, self.packer.largest()).and_then(|batch| {
+                let Some(batch) = batch else { return Ok(None) };
+                let publish = |pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer| {
+                    cleanup::expire(&reader, pen, tail)?;
+                    let kept = batch.publish(pen, tail, dating)?;
+                    packer.tidy(pen);
+                    Ok(kept)
+                };
+                self.locked(publish).map(Some)
+            });
+            match kept {
+                Ok(Some(mut kept)) => stored.append(&mut kept),
+                Ok(None) => return Ok(stored),
+                Err(error) if stored.is_empty() => return Err(error),
+                Err(error) => return Err(partial(stored.len(), total, error)),
+            }
+        }
+    }
+
+    /// Keeps the first messages of an import, as many as one pack holds, each at its place in time. `None`, and
+    /// nothing is kept, where something was stored after the number `seen`.
+    pub(crate) fn import(
+        &mut self,
+        arrivals: Vec<Arrival>,
+        seen: u64,
+    ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
+        let limits = &self.limits;
+        let drafts = arrivals.into_iter().map(|arrival| Draft::arrived(arrival, limits));
+        let drafts: Vec<Draft> = drafts.collect::<Result<_>>()?;
+        let Some(batch) = Batch::next(&mut drafts.into_iter(), self.packer.largest())? else {
+            return Ok(Some(Vec::new()));
+        };
+        let reader = Arc::clone(&self.reader);
+        self.locked(|pen, tail, packer| {
+            if tail.last_seq != seen {
+                return Ok(None);
+            }
+            cleanup::expire(&reader, pen, tail)?;
+            import_tombstones::begin(pen, &tail.profile)?;
+            let kept = batch.publish(pen, tail, Dating::Own)?;
+            packer.tidy(pen);
+            Ok(Some(kept))
+        })
+    }
+
+    /// Which of these messages may not be stored and why, by their places in the list.
+    pub(crate) fn refused(&self, arrivals: Vec<Arrival>) -> Vec<(usize, Error)> {
+        let drafts = arrivals.into_iter().map(|arrival| Draft::arrived(arrival, &self.limits));
+        drafts.enumerate().filter_map(|(at, draft)| Some((at, draft.err()?))).collect()
+    }
+
+    /// What forgetting would delete now. Changes nothing.
+    pub(crate) fn plan_forget(&mut self, asked: &Asked) -> Result<ForgetPlan> {
+        let reader = Arc::clone(&self.reader);
+        // A conversation that was never written to is not made by this.
+        if Tail::load(&reader.folder, 0, None)?.is_fresh() {
+            return Ok(ForgetPlan::default());
+        }
+        self.locked(|pen, tail, _| Ok(Prepared::new(&reader, pen, tail, asked)?.plan()))
+    }
+
+    /// Forgets messages with what goes with them: where that was announced, nothing else.
+    pub(crate) fn forget(
+        &mut self,
+        asked: &Asked,
+        announced: Option<&ForgetPlan>,
+    ) -> Result<Forgotten> {
+        let reader = Arc::clone(&self.reader);
+        self.locked(|pen, tail, _| {
+            let prepared = Prepared::new(&reader, pen, tail, asked)?;
+            if let Some(announced) = announced {
+                prepared.check(announced)?;
+            }
+            prepared.carry_out(&reader, pen, tail)
+        })
+    }
+
+    /// Removes what the retention hides.
+    pub(crate) fn cleanup(&mut self) -> Result<Cleaned> {
+        let reader = Arc::clone(&self.reader);
+        // A conversation that was never written to is not made by this.
+        if Tail::load(&reader.folder, 0, None)?.is_fresh() {
+            return Ok(Cleaned::default());
+        }
+        self.locked(|pen, tail, _| cleanup::cleanup(&reader, pen, tail))
+    }
+
+    /// Packs some of the oldest records beyond those that stay loose.
+    pub(crate) fn pack(&mut self) -> Result<Step> {
+        if Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
+            return Ok(Step::default());
+        }
+        self.locked(|pen, tail, packer| packer.pack_now(pen, tail))
+    }
+
+    /// Does what was planned about findings; what came of the plan.
+    pub(crate) fn repair(
+        &mut self,
+        mut plan: Vec<Mending>,
+        options: RepairOptions,
+    ) -> Result<Vec<Mending>> {
+        if plan.iter().any(|mending| mending.remedy == Remedy::AdoptVault) {
+            let adopted = keyring::adopt(&self.reader.folder, self.limits.lock_timeout);
+            self.heed(adopted)?;
+        }
+        if plan.iter().any(|mending| mending.remedy == Remedy::BindVault) {
+            let bound = self.reader.folder.take_out_unbound_keys(self.limits.lock_timeout);
+            self.heed(bound)?;
+        }
+        // As whoever writes first: that one sweeps and tidies up.
+        self.swept = false;
+        self.locked(|pen, tail, _| repair::mend(pen, tail, &mut plan, options))?;
+        Ok(plan)
+    }
+
+    /// Runs `work` as the folder's only writer, with the tail as it is now.
+    pub(crate) fn locked<T>(
+        &mut self,
+        work: impl FnOnce(&Pen<'_>, &mut Tail, &mut Packer) -> Result<T>,
+    ) -> Result<T> {
+        self.check_sound()?;
+        let outcome = self.under_lock(work);
+        self.heed(outcome)
+    }
+
+    fn check_sound(&self) -> Result<()> {
+        match self.poisoned {
+            true => Err(Error::Poisoned { path: self.reader.folder.blobs.path().into() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes no more after what may not be durable.
+    fn heed<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        self.poisoned |= outcome.as_ref().is_err_and(is_not_durable);
+        outcome
+    }
+
+    fn under_lock<T>(
+        &mut self,
+        work: impl FnOnce(&Pen<'_>, &mut Tail, &mut Packer) -> Result<T>,
+    ) -> Result<T> {
+        let reader = Arc::clone(&self.reader);
+        let folder = &reader.folder;
+        // The vault comes before anything else, so that whatever stands without one has lost it.
+        folder.make_vault(self.limits.lock_timeout)?;
+        let lock = folder.blobs.lock(self.limits.lock_timeout)?;
+        let key = match folder.writing_key() {
+            Ok(key) => key,
+            Err(error) => {
+                // Nothing was begun.
+                lock.pass_on();
+                return Err(error);
+            }
+        };
+        if lock.abandoned() {
+            tracing::warn!("the writer before was interrupted; looking at the folder itself");
+        }
+        let before = match (lock.abandoned(), self.swept) {
+            (true, _) => Before::Interrupted,
+            (false, false) => Before::Unknown,
+            (false, true) => Before::Known,
+        };
+        let known = if before == Before::Known { None } else { reader.known() };
+        if before != Before::Known {
+            // Up to the root and beyond, before anything is acknowledged beside or below what others have left.
+            folder.packs.anchor()?;
+            folder.blobs.sweep()?;
+            folder.snapshots.sweep()?;
+            artifact_files::sweep_leftovers(folder)?;
+            reader.install(None);
+        }
+        let mut tail = newest_end(&reader)?;
+        if let Some(known) = known {
+            tail.recall(&known);
+        }
+        let pen = Pen { folder, key };
+        let packer = &mut self.packer;
+        let is_new = tail.is_fresh();
+        let outcome = prepare(&pen, &mut tail, packer, before).and_then(|()| {
+            self.swept = true;
+            catalog::enter(&pen, &mut tail, &self.limits, is_new);
+            work(&pen, &mut tail, packer)
+        });
+        // What is acknowledged stays so: a folder without its mark is only looked at more often.
+        let is_marked = outcome.is_ok()
+            && pen
+                .keep_mark(&mut tail)
+                .inspect_err(|error| tracing::warn!(%error, "left the folder unmarked"))
+                .is_ok();
+        // After a failure memory may be behind the disk: the next one looks at the folder itself.
+        reader.install(is_marked.then_some(tail));
+        if outcome.is_ok() {
+            lock.finish();
+        }
+        outcome
+    }
+}
+
+/// Publishes messages one by one, and acknowledges them together.
+fn publish_all(
+    pen: &Pen<'_>,
+    tail: &mut Tail,
+    drafts: Vec<Draft>,
+    dating: Dating,
+) -> Result<Vec<Arc<StoredMessage>>> {
+    let total = drafts.len();
+    let mut stored = Vec::with_capacity(total);
+    for draft in drafts {
+        match publish(pen, tail, draft, dating) {
+            Ok(message) => stored.push(message),
+            Err(error) if stored.is_empty() => return Err(error),
+            Err(error) => {
+                pen.acknowledge(tail)?;
+                return Err(partial(stored.len(), total, error));
+            }
+        }
+    }
+    pen.acknowledge(tail)?;
+    Ok(stored)
+}
+
+/// Removes what is over the limit. What was acknowledged stays so if that fails; whether bytes could not be made durable,
+/// so that nothing more may be written.
+fn trim(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> bool {
+    let Err(error) = cleanup::trim(reader, pen, tail) else { return false };
+    tracing::warn!(%error, "could not remove what is over the limit");
+    is_not_durable(&error)
+}
+
+fn publish(
+    pen: &Pen<'_>,
+    tail: &mut Tail,
+    draft: Draft,
+    dating: Dating,
+) -> Result<Arc<StoredMessage>> {
+    let plaintext = draft.encode()?;
+    let time = dating.date(draft.time, tail.newest);
+    let name = pen.write(tail, time, draft.message.role.into(), &plaintext)?;
+    let stored = Arc::new(StoredMessage::new(&pen.folder.scope, name, draft.message));
+    tracing::debug!(seq = stored.seq, bytes = plaintext.len(), "sealed");
+    tail.add(std::slice::from_ref(&stored));
+    tail.loose += 1;
+    Ok(stored)
+}
+
+fn partial(stored: usize, total: usize, error: Error) -> Error {
+    Error::Partial { stored, total, source: Box::new(error) }
+}
+
+fn is_not_durable(error: &Error) -> bool {
+    match error {
+        Error::NotDurable { .. } => true,
+        Error::Partial { source, .. } => is_not_durable(source),
+        _ => false,
+    }
+}

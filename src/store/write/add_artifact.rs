@@ -1,0 +1,83 @@
+//! Adding an artifact: its contents are sealed beside the conversation, and only then listed under its lock, so that
+//! others can append for however long that takes.
+
+use std::io::Read;
+
+use crate::error::{Error, Result};
+use crate::store::artifact::artifact_files;
+use crate::store::artifact::intake::{self, Sealed};
+use crate::store::read::reader::Reader;
+use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact};
+use crate::store::write::Writer;
+
+/// Adds what is read to its end. Runs on a thread that may block.
+pub(crate) fn add(
+    reader: &Reader,
+    writer: &tokio::sync::Mutex<Writer>,
+    new: &NewArtifact,
+    content: &mut dyn Read,
+) -> Result<AddedArtifact> {
+    let folder = &reader.folder;
+    let timeout = writer.blocking_lock().begin_artifact()?;
+    // While it is held, nobody takes what is being written for a leftover.
+    let lock = folder.artifacts.lock(timeout)?;
+    let added = seal(reader, writer, new, content);
+    lock.finish();
+    added
+}
+
+fn seal(
+    reader: &Reader,
+    writer: &tokio::sync::Mutex<Writer>,
+    new: &NewArtifact,
+    content: &mut dyn Read,
+) -> Result<AddedArtifact> {
+    let folder = &reader.folder;
+    if let Some(id) = &new.id {
+        artifact_files::remove_leftover(folder, &*reader.settings()?, id)?;
+    }
+    let known = |sha256: &str| {
+        let profile = reader.settings().ok()?;
+        let same = artifact_files::same(folder, &profile, &new.kind, sha256).ok()??;
+        Some(same.id.clone())
+    };
+    let Sealed { artifact, kid, same } = intake::seal(folder, new, content, reader.now(), &known)?;
+    if let Some(id) = same {
+        let there = artifact_files::read(folder, &*reader.settings()?, &id)?;
+        let there = there.ok_or_else(|| Error::Damaged {
+            place: artifact_files::place(&id),
+            reason: "it has the same bytes, and was deleted just now; add them again",
+        })?;
+        return Ok(AddedArtifact { artifact: there, was_there: true });
+    }
+    let same = writer.blocking_lock().file_artifact(&artifact, &kid)?;
+    let was_there = same.is_some();
+    Ok(AddedArtifact { artifact: same.unwrap_or(artifact), was_there })
+}
+
+/// Seals the contents of an artifact that the settings list already, if they are what they were.
+pub(crate) fn put_back(
+    reader: &Reader,
+    writer: &tokio::sync::Mutex<Writer>,
+    artifact: &Artifact,
+    content: &mut dyn Read,
+) -> Result<()> {
+    let folder = &reader.folder;
+    let timeout = writer.blocking_lock().begin_artifact()?;
+    let lock = folder.artifacts.lock(timeout)?;
+    let other = std::cell::Cell::new(false);
+    // Nothing is published where it is something else.
+    let known = |sha256: &str| {
+        other.set(sha256 != artifact.sha256);
+        other.get().then(String::new)
+    };
+    let sealed = intake::seal(folder, &NewArtifact::again(artifact), content, reader.now(), &known);
+    lock.finish();
+    sealed?;
+    if other.get() {
+        return Err(Error::InvalidMessage {
+            reason: "an artifact of the export is not what it was",
+        });
+    }
+    folder.artifacts.sync()
+}

@@ -1,0 +1,70 @@
+//! Answers: kept only while the message that they answer is there.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::message::ChatMessage;
+use crate::store::commit::committer::Pen;
+use crate::store::delete::cleanup;
+use crate::store::read::reader::{Reader, Wanted};
+use crate::store::read::tail::Tail;
+use crate::store::record::encoding::StoredMessage;
+use crate::store::record::name::RecordName;
+use crate::store::record::validation::{Dating, Draft};
+use crate::store::write::{Writer, publish_all, trim};
+
+impl Writer {
+    /// Keeps messages in order if the record that they answer is still there.
+    pub(crate) fn append_answers(
+        &mut self,
+        answers: Vec<ChatMessage>,
+        answered: RecordName,
+    ) -> Result<Vec<Arc<StoredMessage>>> {
+        let drafts = Draft::all(answers, &self.limits)?;
+        if drafts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let reader = Arc::clone(&self.reader);
+        let (stored, lost) = self.locked(|pen, tail, packer| {
+            cleanup::expire(&reader, pen, tail)?;
+            if !is_there(&reader, tail, answered)? {
+                return Err(Error::UtteranceForgotten);
+            }
+            let stored = publish_all(pen, tail, drafts, Dating::Newest)?;
+            if tail.profile.cleared.is_some_and(|cleared| answered.seq <= cleared.seq) {
+                leave_out(pen, tail, &stored);
+            }
+            packer.pack(pen, tail);
+            Ok((stored, trim(&reader, pen, tail)))
+        })?;
+        self.poisoned |= lost;
+        Ok(stored)
+    }
+}
+
+/// Whether a record is still there. One that cannot be read at the moment is.
+fn is_there(reader: &Reader, tail: &Tail, answered: RecordName) -> Result<bool> {
+    let seq = answered.seq;
+    if seq > tail.last_seq || tail.vacant().contains(seq) {
+        return Ok(false);
+    }
+    // After the whole conversation was removed, another message may have the number.
+    if let Some(known) = tail.messages().find(|stored| stored.seq == seq) {
+        return Ok(known.name == answered);
+    }
+    let reading = reader.read_alone(tail, &Wanted::Seqs(seq..=seq))?;
+    if let Some(found) = reading.messages.first() {
+        return Ok(found.name == answered);
+    }
+    let mut unread = reading.skipped.iter().filter_map(|finding| finding.seqs);
+    Ok(unread.any(|(first, last)| (first..=last).contains(&seq)))
+}
+
+/// Leaves answers out of prompts, as the message that they answer is since the context was cleared. They are durable
+/// already, so a failure is only logged.
+fn leave_out(pen: &Pen<'_>, tail: &mut Tail, stored: &[Arc<StoredMessage>]) {
+    let seqs: Vec<u64> = stored.iter().map(|stored| stored.seq).collect();
+    if let Err(error) = pen.change_profile(tail, |profile| profile.prune(seqs)) {
+        tracing::warn!(%error, "an answer to what was cleared stays in the context");
+    }
+}

@@ -1,0 +1,110 @@
+//! The list of a root's conversations: itself a conversation, which no host can open, with a message for each that was
+//! made and not removed. So a whole conversation that was taken away is missed, and so is the newest part of the list.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::message::{ChatMessage, ChatRole};
+use crate::scope::Scope;
+use crate::store::commit::committer::Pen;
+use crate::store::compact::Packer;
+use crate::store::delete::plan::Asked;
+use crate::store::folder::{Folder, HeadState};
+use crate::store::read::reader::{Reader, Wanted};
+use crate::store::read::tail::Tail;
+use crate::store::record::layout::{CATALOG, HEAD};
+use crate::store::record::validation::{Dating, Limits};
+use crate::store::write::Writer;
+
+pub(crate) struct Catalog {
+    pub(crate) reader: Arc<Reader>,
+    pub(crate) writer: Writer,
+}
+
+impl Catalog {
+    /// The catalog of the root that a folder is below.
+    pub(crate) fn beside(folder: &Folder, limits: &Limits) -> Self {
+        let root = Arc::clone(&folder.root);
+        let blobs = root.folder(CATALOG);
+        let folder = Folder::new(root, blobs, Scope::Catalog, folder.keys().to_vec());
+        let reader = Arc::new(Reader::new(folder, Arc::clone(&limits.clock)));
+        let limits = Limits { redactor: None, ..limits.clone() };
+        let writer = Writer::new(Arc::clone(&reader), limits, Packer::keeping(64));
+        Self { reader, writer }
+    }
+
+    pub(crate) fn exists(&self) -> Result<bool> {
+        Ok(self.reader.folder.blobs.links(HEAD)? > 0)
+    }
+
+    /// The conversations, as text, and the numbers of their messages.
+    pub(crate) fn entries(&self) -> Result<BTreeMap<String, BTreeSet<u64>>> {
+        let mut entries: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+        for stored in self.reader.read_if(&Wanted::Seqs(0..=u64::MAX))?.messages {
+            entries.entry(stored.message.content.clone()).or_default().insert(stored.seq);
+        }
+        Ok(entries)
+    }
+
+    /// Enters a conversation, durably; under which number. `is_new` where it cannot have been entered before.
+    pub(crate) fn enter(&mut self, scope: &Scope, is_new: bool) -> Result<u64> {
+        let scope = scope.to_string();
+        if !is_new
+            && let Some(number) = self.entries()?.remove(&scope).and_then(|mut of| of.pop_last())
+        {
+            return Ok(number);
+        }
+        let entry = ChatMessage::at(ChatRole::System, scope, self.reader.now());
+        let stored = self.writer.append(vec![entry], Dating::Newest)?;
+        stored.first().map(|stored| stored.seq).ok_or(Error::ShuttingDown)
+    }
+
+    /// Takes a conversation off, durably.
+    pub(crate) fn leave(&mut self, scope: &str) -> Result<()> {
+        let numbers = self.entries()?.remove(scope).unwrap_or_default();
+        let numbers: Vec<RangeInclusive<u64>> = numbers.into_iter().map(|seq| seq..=seq).collect();
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        self.writer.forget(&Asked::Numbers(numbers), None).map(drop)
+    }
+}
+
+/// Enters the conversation that is about to be written to, if its head does not say that it was. That keeps nobody from
+/// writing: what fails here is tried again the next time.
+pub(crate) fn enter(pen: &Pen<'_>, tail: &mut Tail, limits: &Limits, is_new: bool) {
+    let HeadState::Known(head) = tail.head else { return };
+    let scope = &*pen.folder.scope;
+    if head.listed() != 0 || *scope == Scope::Catalog {
+        return;
+    }
+    let mut catalog = Catalog::beside(pen.folder, limits);
+    let entered = match (scope, catalog.exists()) {
+        // Alone it lies in the root itself, and needs no list.
+        (Scope::Default, Ok(false)) => return,
+        (_, Ok(_)) => catalog.enter(scope, is_new),
+        (_, Err(error)) => Err(error),
+    };
+    match entered {
+        Ok(number) => tail.head = HeadState::Known(head.with_listed(number)),
+        Err(error) => tracing::warn!(%error, "could not enter the conversation in the catalog"),
+    }
+}
+
+/// Takes the conversation off that is about to be removed, durably. Interrupted, it stays, and is entered by who writes
+/// to it next.
+pub(crate) fn leave(pen: &Pen<'_>, tail: &mut Tail, limits: &Limits) -> Result<()> {
+    let mut catalog = Catalog::beside(pen.folder, limits);
+    if !catalog.exists()? {
+        return Ok(());
+    }
+    if let HeadState::Known(head) = tail.head
+        && head.listed() != 0
+    {
+        tail.head = HeadState::Known(head.with_listed(0));
+        pen.acknowledge_packed(tail)?;
+    }
+    catalog.leave(&pen.folder.scope.to_string())
+}

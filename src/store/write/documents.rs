@@ -1,0 +1,202 @@
+//! Writing what lies beside the messages: settings, documents, snapshots, artifacts, summaries.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::store::artifact::artifact_files;
+use crate::store::delete::cleanup;
+use crate::store::delete::limits;
+use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
+use crate::store::folder::document;
+use crate::store::folder::document::Document;
+use crate::store::read::tail::Tail;
+use crate::store::record::artifact::Artifact;
+use crate::store::record::encoding::StoredMessage;
+use crate::store::record::retention::Retention;
+use crate::store::record::snapshot::Snapshot;
+use crate::store::record::validation::{Dating, Draft};
+use crate::store::settings::profile::Profile;
+use crate::store::settings::summary::Compaction;
+use crate::store::snapshot::restore::Restoring;
+use crate::store::snapshot::snapshot_files;
+use crate::store::write::{Writer, publish_all};
+
+impl Writer {
+    /// Changes the conversation's settings.
+    pub(crate) fn change_profile(&mut self, change: impl FnOnce(&mut Profile)) -> Result<Profile> {
+        let reader = Arc::clone(&self.reader);
+        self.locked(|pen, tail, _| {
+            let mut profile = Profile::clone(&tail.profile);
+            change(&mut profile);
+            pen.check_settings(tail)?;
+            if profile.retention != tail.profile.retention
+                && limits::compare(&reader, tail, profile.retention)?.0
+            {
+                return Err(Error::HiddenMessages);
+            }
+            pen.change_profile(tail, |kept| {
+                // What is not for a host to say stays as it is.
+                let own = std::mem::take(kept);
+                let Profile { rev, snapshots, restored, artifacts, imports, .. } = own;
+                let Profile { presets_rev, presets_are_unknown, forgotten_scopes, .. } = own;
+                let profile =
+                    Profile { presets_rev, presets_are_unknown, forgotten_scopes, ..profile };
+                *kept = Profile { rev, snapshots, restored, artifacts, imports, ..profile };
+            })?;
+            Ok(Profile::clone(&tail.profile))
+        })
+    }
+
+    /// What other limits would hide and show again. Changes nothing.
+    pub(crate) fn limits_effect(&mut self, retention: Option<Retention>) -> Result<LimitsEffect> {
+        let reader = Arc::clone(&self.reader);
+        // A conversation that was never written to is not made by this.
+        if Tail::load(&reader.folder, 0, None)?.is_fresh() {
+            return Ok(LimitsEffect::default());
+        }
+        self.locked(|pen, tail, _| {
+            pen.check_settings(tail)?;
+            LimitsEffect::of(&reader, tail, retention)
+        })
+    }
+
+    /// Changes the limits, if that does what was announced and nothing else.
+    pub(crate) fn change_limits(
+        &mut self,
+        retention: Option<Retention>,
+        hidden: HiddenMessages,
+        announced: &LimitsEffect,
+    ) -> Result<Profile> {
+        let reader = Arc::clone(&self.reader);
+        self.locked(|pen, tail, _| {
+            pen.check_settings(tail)?;
+            announced.check(&reader, tail, retention)?;
+            if hidden == HiddenMessages::Delete {
+                cleanup::before_widening(&reader, pen, tail)?;
+            }
+            pen.change_profile(tail, |profile| profile.retention = retention)?;
+            Ok(Profile::clone(&tail.profile))
+        })
+    }
+
+    /// Clears the context up to now.
+    pub(crate) fn clear(&mut self) -> Result<Profile> {
+        let now = self.limits.clock.now().timestamp();
+        self.locked(|pen, tail, _| {
+            let last = tail.last_seq;
+            pen.change_profile(tail, |profile| profile.clear(now, last))?;
+            Ok(Profile::clone(&tail.profile))
+        })
+    }
+
+    pub(crate) fn save_snapshot(&mut self, snapshot: Snapshot) -> Result<()> {
+        self.locked(|pen, tail, _| snapshot_files::save(pen, tail, snapshot))
+    }
+
+    pub(crate) fn delete_snapshot(&mut self, id: &str) -> Result<()> {
+        self.locked(|pen, tail, _| snapshot_files::delete(pen, tail, id))
+    }
+
+    /// Keeps messages of a snapshot anew, but for those that are in the context already.
+    pub(crate) fn restore(&mut self, restoring: &Restoring) -> Result<Vec<Arc<StoredMessage>>> {
+        let Self { reader, limits, .. } = self;
+        let (reader, limits) = (Arc::clone(reader), limits.clone());
+        self.locked(|pen, tail, packer| {
+            let drafts = Draft::all(restoring.missing(&reader, tail)?, &limits)?;
+            if drafts.is_empty() {
+                return Ok(Vec::new());
+            }
+            cleanup::expire(&reader, pen, tail)?;
+            cleanup::check_room(&reader, pen, tail, drafts.len())?;
+            // Where they will be is noted first; what is noted in vain costs a look when something is forgotten.
+            let next = tail.last_seq.saturating_add(1);
+            let last = tail.last_seq.saturating_add(drafts.len() as u64);
+            pen.change_profile(tail, |profile| {
+                profile.restored.extend(std::iter::once(next..=last));
+            })?;
+            let stored = publish_all(pen, tail, drafts, Dating::Newest)?;
+            packer.pack(pen, tail);
+            Ok(stored)
+        })
+    }
+
+    /// Keeps a document in place of the one before.
+    pub(crate) fn write_document(&mut self, document: Document, plaintext: &[u8]) -> Result<()> {
+        if matches!(document, Document::Presets | Document::Profile) {
+            let reason =
+                "the settings are changed with `change_profile`, so that no change is lost";
+            return Err(Error::InvalidMessage { reason });
+        }
+        let (size, limit) = (plaintext.len(), self.limits.max_message_bytes);
+        if size > limit {
+            return Err(Error::TooLarge { size, limit });
+        }
+        document::check_replaceable(&self.reader.folder, document)?;
+        self.locked(|pen, _, _| pen.replace(document, plaintext))
+    }
+
+    /// Makes sure that an artifact may be sealed; how long others may be waited for.
+    pub(crate) fn begin_artifact(&mut self) -> Result<Duration> {
+        self.check_sound()?;
+        self.reader.folder.make_vault(self.limits.lock_timeout)?;
+        Ok(self.limits.lock_timeout)
+    }
+
+    /// Lists an artifact whose contents have been sealed; the one that has the same bytes, if there is one.
+    pub(crate) fn file_artifact(
+        &mut self,
+        artifact: &Artifact,
+        kid: &str,
+    ) -> Result<Option<Artifact>> {
+        self.locked(|pen, tail, _| artifact_files::file(pen, tail, artifact, kid))
+    }
+
+    pub(crate) fn delete_artifacts(&mut self, ids: &[String]) -> Result<()> {
+        self.locked(|pen, tail, _| {
+            pen.check_settings(tail)?;
+            artifact_files::delete(pen, tail, ids.iter().map(String::as_str))
+        })
+    }
+
+    /// Has a summary stand for messages, unless it goes on from another than the last one, or something that it covers
+    /// was forgotten or cleared since; in place of that last one where it goes on with it. Whether it does.
+    pub(crate) fn compact(
+        &mut self,
+        compaction: Compaction,
+        before: Option<&Compaction>,
+        goes_on: bool,
+    ) -> Result<bool> {
+        self.locked(|pen, tail, _| {
+            pen.check_settings(tail)?;
+            let profile = &tail.profile;
+            let is_last = profile.compaction(compaction.thread()) == before;
+            let known = before.map(|before| before.of().clone()).unwrap_or_default();
+            let fresh = compaction.of().without(&known);
+            let cleared = profile.cleared.map_or(0, |cleared| cleared.seq);
+            let is_gone =
+                fresh.ranges().any(|range| tail.erased.meets(&range) || *range.start() <= cleared);
+            if !is_last || is_gone {
+                return Ok(false);
+            }
+            pen.change_profile(tail, |profile| {
+                if goes_on {
+                    profile.uncompact(compaction.thread());
+                }
+                profile.keep_compaction(compaction);
+            })?;
+            Ok(true)
+        })
+    }
+
+    /// Takes a thread's last summary back. Whether there was one.
+    pub(crate) fn uncompact(&mut self, thread: Option<&str>) -> Result<bool> {
+        self.locked(|pen, tail, _| {
+            let is_there = tail.profile.compaction(thread).is_some();
+            pen.change_profile(tail, |profile| {
+                profile.uncompact(thread);
+            })?;
+            Ok(is_there)
+        })
+    }
+}

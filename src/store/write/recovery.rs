@@ -1,0 +1,77 @@
+//! What the holder of the lock does before anything else: taking stock, and ending what others began.
+
+use std::mem::take;
+
+use crate::error::{Error, Result};
+use crate::store::commit::committer::Pen;
+use crate::store::compact::Packer;
+use crate::store::compact::recover::{Before, make_durable};
+use crate::store::delete::forget::remove_erased;
+use crate::store::delete::forgotten_conversation;
+use crate::store::folder::HeadState;
+use crate::store::read::reader::Reader;
+use crate::store::read::tail::Tail;
+
+/// The folder's newest end as it is now, for the lock's holder: what is remembered, if that is still true.
+pub(super) fn newest_end(reader: &Reader) -> Result<Tail> {
+    let folder = &reader.folder;
+    let mut tail = match reader.known() {
+        Some(mut tail) if tail.is_current(folder)? => {
+            if tail.is_intact(folder)? {
+                // Where there is no mark, nobody can tell.
+                tail.is_disturbed =
+                    !matches!(tail.head, HeadState::Known(head) if head.mark.is_some());
+                return Ok(tail);
+            }
+            // What is the matter with packs keeps nobody from appending.
+            match Tail::load_alone(folder, 0, Some(&tail)) {
+                Err(Error::FolderReplaced { .. }) if tail.is_survey => tail,
+                loaded => loaded?,
+            }
+        }
+        known => Tail::load_alone(folder, 0, known.as_ref())?,
+    };
+    tail.is_disturbed = match tail.head {
+        HeadState::Known(head) => !folder.is_as_told(&head)?,
+        HeadState::Absent | HeadState::Damaged => true,
+    };
+    Ok(tail)
+}
+
+/// Makes the head of a folder's first record, removes what was forgotten and has come back, and ends what an
+/// interrupted writer began.
+pub(super) fn prepare(
+    pen: &Pen<'_>,
+    tail: &mut Tail,
+    packer: &mut Packer,
+    before: Before,
+) -> Result<()> {
+    if tail.is_fresh() {
+        pen.make_head(tail)?;
+    }
+    if tail.last_seq == 0 {
+        forgotten_conversation::heed(pen, tail)?;
+    }
+    if before != Before::Known {
+        // From now on they count, and the numbers after them are given.
+        for pack in take(&mut tail.ahead) {
+            match make_durable(pen.folder, pack) {
+                // What is the matter with one pack keeps nobody from appending.
+                Err(error @ (Error::Io { .. } | Error::NotPlain { .. })) => {
+                    tracing::warn!(%error, "could not make a pack durable");
+                }
+                outcome => outcome?,
+            }
+        }
+        if matches!(tail.head, HeadState::Known(head) if head.seq < tail.last_seq) {
+            pen.folder.blobs.sync()?;
+            pen.acknowledge_packed(tail)?;
+        }
+    }
+    pen.tell_of_profile(tail)?;
+    if !tail.returned.is_empty() {
+        remove_erased(pen.folder, &take(&mut tail.returned), &tail.erased)?;
+    }
+    packer.mend(pen, tail, before);
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Taking a whole conversation away, files and all, once it is backed up. Nothing stays that would keep a backup from
+//! bringing it back, as forgetting does.
+
+use std::sync::Arc;
+
+use crate::blob::{Blobs, EntryKind, LOCK};
+use crate::error::{Error, Result};
+use crate::scope::{Scope, ScopeKind};
+use crate::store::compact::Packer;
+use crate::store::delete::forgotten_conversation;
+use crate::store::delete::forgotten_conversation::Gone;
+use crate::store::read::tail::Tail;
+use crate::store::record::layout::REMOVED;
+use crate::store::write::Writer;
+use crate::store::write::catalog;
+
+impl Writer {
+    /// Takes the conversation away, unless something was stored after the number `seen`, or the settings have another
+    /// revision than `rev`. Whether it did. Whoever has it open finds its folder replaced.
+    ///
+    /// # Errors
+    /// [`Error::InvalidScope`] for the default conversation, whose folder is the root.
+    pub(crate) fn remove(&mut self, seen: u64, rev: u64) -> Result<bool> {
+        let folder = Arc::clone(&self.reader);
+        let folder = &folder.folder;
+        let mut below = folder.scope.folder()?;
+        let reason = "the default conversation cannot be taken away";
+        let name = below.pop().ok_or(Error::InvalidScope { reason })?;
+        let parent = below.iter().fold(Arc::clone(&folder.root), |at, name| at.folder(name));
+        let limits = self.limits.clone();
+        let mut removed = false;
+        let outcome = self.locked(|pen, tail, _| {
+            if tail.last_seq == seen && tail.profile.rev == rev {
+                catalog::leave(pen, tail, &limits)?;
+                removed = parent.set_aside(name.as_bytes(), REMOVED)?;
+            }
+            Ok(())
+        });
+        if removed {
+            // Whatever became of the lock: another process may have purged it along with the folder.
+            purge(&*parent)?;
+            // Folders above that have become empty would still name a guild and a channel.
+            while let Some(name) = below.pop().filter(|_| !below.is_empty()) {
+                let parent =
+                    below.iter().fold(Arc::clone(&folder.root), |at, name| at.folder(name));
+                parent.remove_folder(&name)?;
+            }
+            return Ok(true);
+        }
+        outcome.map(|()| false)
+    }
+
+    /// Takes away the folder of a conversation that was forgotten whole, if it holds nothing else. What has to be known of
+    /// it is noted in the default conversation's settings first. Whether it did.
+    pub(crate) fn take_away(&mut self) -> Result<bool> {
+        let scope = Arc::clone(&self.reader.folder.scope);
+        if *scope == Scope::Default || Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
+            return Ok(false);
+        }
+        let (last, rev, is_bare) = self.locked(|pen, tail, _| {
+            Ok((tail.last_seq, tail.profile.rev, forgotten_conversation::is_bare(pen, tail)?))
+        })?;
+        if !is_bare {
+            return Ok(false);
+        }
+        let gone = Gone::new(last, self.limits.clock.now().timestamp());
+        let root = Arc::new(self.reader.of_root());
+        let mut root = Self::new(root, self.limits.clone(), Packer::keeping(64));
+        root.locked(|pen, tail, _| {
+            pen.change_profile(tail, |profile| {
+                profile.forgotten_scopes.insert(forgotten_conversation::id(&scope), gone);
+            })
+        })?;
+        self.remove(last, rev)
+    }
+
+    /// Records what was forgotten of a conversation that has no folder any more, for whoever is about to look whether
+    /// something was. Whether there was anything to record.
+    pub(crate) fn heed_gone(&mut self) -> Result<bool> {
+        let is_gone = Tail::load(&self.reader.folder, 0, None)?.last_seq == 0
+            && forgotten_conversation::find(&self.reader.folder)?.is_some();
+        if is_gone {
+            self.locked(|_, _, _| Ok(()))?;
+        }
+        Ok(is_gone)
+    }
+}
+
+/// Deletes what was taken away, also what somebody was killed over.
+pub(crate) fn purge_all(root: &dyn Blobs) -> Result<()> {
+    let below = |kind: &ScopeKind| purge_below(&*root.folder(kind.folder()), kind.levels());
+    ScopeKind::ALL.iter().try_for_each(below)
+}
+
+/// Looks on that many levels of folders.
+fn purge_below(folder: &dyn Blobs, levels: usize) -> Result<()> {
+    purge(folder)?;
+    if levels <= 1 {
+        return Ok(());
+    }
+    let mut names = Vec::new();
+    folder.list(&mut |name, kind| {
+        if let (Ok(name), EntryKind::Folder) = (str::from_utf8(name), kind) {
+            names.push(name.to_owned());
+        }
+    })?;
+    names.iter().try_for_each(|name| purge_below(&*folder.folder(name), levels - 1))
+}
+
+fn purge(parent: &dyn Blobs) -> Result<()> {
+    let gone = parent.folder(REMOVED);
+    empty(&*gone)?;
+    parent.remove_folder(REMOVED)
+}
+
+fn empty(folder: &dyn Blobs) -> Result<()> {
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    folder.list(&mut |name, kind| {
+        let Ok(name) = str::from_utf8(name) else { return };
+        match kind {
+            EntryKind::Folder => folders.push(name.to_owned()),
+            EntryKind::File | EntryKind::Other => files.push(name.to_owned()),
+        }
+    })?;
+    for name in folders {
+        empty(&*folder.folder(&name))?;
+        folder.remove_folder(&name)?;
+    }
+    // Whoever still waits for the lock is to find the folder replaced, and no other lock.
+    files.sort_by_key(|name| name == LOCK);
+    files.iter().try_for_each(|name| folder.remove(name))
+}
