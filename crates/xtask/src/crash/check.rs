@@ -10,7 +10,9 @@ use sottovoce::{
 };
 
 use crate::Result;
-use crate::crash::house::{Whose, append, block_on, new_key, old_key, open, open_as, text};
+use crate::crash::house::{
+    Whose, append, block_on, new_key, old_key, open, open_as, options, text,
+};
 use crate::crash::step::Told;
 
 /// What a step may have done to a conversation.
@@ -46,6 +48,8 @@ pub(crate) use ensure;
 pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Result<()> {
     block_on(async {
         let store = open_as(&expected.whose, root, 1).await?;
+        let report = options(&expected.whose)?.verify_catalog(root).await?;
+        ensure!(report.is_sound(), "the list of conversations is not sound: {:?}", report.findings);
         let (seqs, last) = read(&store).await?;
         let kept = told.kept.unwrap_or(expected.before);
         let forgot = seqs.iter().all(|seq| !expected.forgets.contains(seq))

@@ -28,9 +28,14 @@ pub(crate) async fn open_as(
     root: &Path,
     loose: usize,
 ) -> Result<FileConversationStore> {
+    Ok(options(whose)?.loose_files(loose).open(root).await?)
+}
+
+/// How one's conversation is opened.
+pub(crate) fn options(whose: &Whose) -> Result<StoreOptions> {
     let scope = whose.user.map_or(Scope::Default, |user| Scope::Dm { user: user.into() });
     let key = if whose.is_rekeyed { new_key()? } else { old_key()? };
-    Ok(StoreOptions::new(key).scope(scope).loose_files(loose).open(root).await?)
+    Ok(StoreOptions::new(key).scope(scope))
 }
 
 pub(crate) fn old_key() -> Result<EncryptionKey> {
