@@ -20,7 +20,7 @@ use crate::context::rolling_window::DAY;
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole, offset_minutes};
 use crate::model::render::PromptRenderer;
-use crate::model::{AnswerLimits, LanguageModel};
+use crate::model::{AnswerLimits, LanguageModel, ModelLimits};
 use crate::prompt::{Prompt, PromptBuilder, Receipt, Utterance};
 use crate::store::{ConversationStore, StoredMessage};
 use turn::{LastUtterance, TurnState};
@@ -115,6 +115,14 @@ impl Conversation {
         renderer: Arc<dyn PromptRenderer>,
     ) -> Self {
         self.binding = Some(ModelBinding { model, renderer, limits: AnswerLimits::default() });
+        self
+    }
+
+    /// The same conversation without its model: prompts are for a model that the host asks itself. Turns of both wait
+    /// for each other.
+    #[must_use]
+    pub fn without_model(mut self) -> Self {
+        self.binding = None;
         self
     }
 
@@ -235,7 +243,7 @@ impl Conversation {
         let message = self.store.append_message(message).await?;
         self.heard.set(Some(Arc::clone(&message)));
         drop(state);
-        let (prompt, receipt) = self.prompt(Arc::clone(&message)).await?;
+        let (prompt, receipt) = self.hosts_prompt(Arc::clone(&message).into()).await?;
         Ok(PreparedTurn { message, prompt, receipt })
     }
 
@@ -254,17 +262,30 @@ impl Conversation {
         drop(state);
         let Some(message) = repeated else { return self.hear_message(message).await };
         self.heard.set(Some(Arc::clone(&message)));
-        let (prompt, receipt) = self.prompt(Arc::clone(&message)).await?;
+        let (prompt, receipt) = self.hosts_prompt(Arc::clone(&message).into()).await?;
         Ok(PreparedTurn { message, prompt, receipt })
     }
 
-    /// The prompt that an utterance would get, without keeping anything: one that is kept already, a message off the
-    /// record, or just some words.
+    /// The prompt that [`ask`](Self::ask) would send for an utterance, without keeping anything. The utterance is kept
+    /// already, a message off the record, or just some words.
+    ///
+    /// The model is asked for its limits. If it cannot be reached, or there is none, the prompt is one for a model
+    /// that cannot call functions.
     ///
     /// # Errors
     /// Those of [`PromptBuilder::build`].
     pub async fn prompt(&self, utterance: impl Into<Utterance>) -> Result<(Prompt, Receipt)> {
-        self.builder.build(utterance, self.last_n).await
+        let turn = utterance.into();
+        let Some(ModelBinding { model, .. }) = &self.binding else {
+            return self.hosts_prompt(turn).await;
+        };
+        let limits = model.limits().await.unwrap_or_default();
+        self.prompt_within(model.name(), &limits, &turn).await
+    }
+
+    /// The prompt for a model that the host asks itself, and of which nothing is known.
+    async fn hosts_prompt(&self, turn: Utterance) -> Result<(Prompt, Receipt)> {
+        self.prompt_within("", &ModelLimits::default(), &turn).await
     }
 
     /// A message said now.

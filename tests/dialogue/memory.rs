@@ -10,7 +10,8 @@ use crate::common::block_on;
 use crate::common::scripted::{House, done, said};
 use sottovoce::{
     Answer, AnswerEvent, Artifact, ArtifactKind, ChatMessage, ChatRole, Error, MemoryTools,
-    NewArtifact, ReplyPart, ToolCall, find_artifact,
+    ModelOptions, NewArtifact, OllamaChatRenderer, PromptRenderer, ReplyPart, ToolCall,
+    find_artifact,
 };
 
 async fn house() -> House {
@@ -309,6 +310,29 @@ fn a_model_without_functions_reads_a_short_artifact_where_its_note_stands() {
             assert!(read[0].ends_with("\n  Its text:\n  leeks\n  bread\n  "), "{:?}", read[0]);
             assert!(!read[1].contains("words words"));
             assert_eq!(read[..2], house.model.read(0)[..2], "what stands before stays as it was");
+        }
+    });
+}
+
+#[test]
+fn the_prompt_that_is_shown_is_the_prompt_that_is_sent() {
+    block_on(async {
+        for calls in [false, true] {
+            let house = house().await;
+            house.model.calls.store(calls, Ordering::Relaxed);
+            add(&house, "notes.md", "leeks\nbread\n").await;
+            house.model.says("Leeks.");
+            let answer = house.conversation.ask("What do I need?").await.unwrap();
+            let asked = answer.utterance().unwrap().clone();
+            whole(answer).await;
+            let (prompt, receipt) = house.conversation.prompt(asked.clone()).await.unwrap();
+            let shown = OllamaChatRenderer::new(ModelOptions::new("scripted")).render(&prompt);
+            assert_eq!(shown.body, house.model.requests.lock().unwrap()[0], "functions: {calls}");
+            assert_eq!(receipt.entries.len(), 1);
+            // Whoever asks a model of its own has no functions to offer.
+            let (prompt, _) = house.conversation.without_model().prompt(asked).await.unwrap();
+            let shown = OllamaChatRenderer::new(ModelOptions::new("scripted")).render(&prompt);
+            assert!(shown.body.contains("Its text:") && !shown.body.contains("read_artifact"));
         }
     });
 }

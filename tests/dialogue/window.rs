@@ -391,7 +391,7 @@ async fn configured(room: &Room, settings: &[(&str, &str)]) -> usize {
             room.wait(2);
         }
     }
-    recalled(&conversation).await.len()
+    recalled(&conversation.without_model()).await.len()
 }
 
 #[test]

@@ -153,7 +153,8 @@ async fn talk(
         // The retry of a client must be of the very same call, and what it calls so may be another context meanwhile.
         let call = serde_json::to_string(&(&target.id, &given)).unwrap_or_default();
         let (words, scope) = (given.message.as_str(), &target.scope);
-        let asked = Asked { call: &call, scope, words, said, conversation: &conversation };
+        let conversation = &conversation.without_model();
+        let asked = Asked { call: &call, scope, words, said, conversation };
         match sampling::ask(hub, asked, round, request).await? {
             Sampled::Answered(turn) => *turn,
             Sampled::Round(needed) => return Ok(needed.into()),

@@ -9,8 +9,8 @@ use std::time::Duration;
 use rmcp::ServiceExt;
 use serde_json::{Value, json};
 use sottovoce::{
-    Backup, Clock, Config, EncryptionKey, ManualClock, OpenStore, PersonaConversationChange,
-    PersonaRegistry, StoreOptions,
+    ArtifactKind, Backup, ChatMessage, ChatRole, Clock, Config, ConversationStore, EncryptionKey,
+    ManualClock, NewArtifact, OpenStore, PersonaConversationChange, PersonaRegistry, StoreOptions,
 };
 use sottovoce_mcp::{Hub, Server};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
@@ -114,6 +114,28 @@ impl Client {
         let words = |said: &Value| said["content"].as_str().unwrap().to_owned();
         listed["conversations"].as_array().unwrap().iter().map(words).collect()
     }
+}
+
+#[tokio::test]
+async fn the_clients_model_reads_a_short_artifact_and_is_offered_no_functions() {
+    let root = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(hub(root.path(), &[]));
+    let id = client.create("Mira").await;
+    let key = EncryptionKey::from_secret("a long secret that only this house knows").unwrap();
+    let now: jiff::Timestamp = "2025-08-24T05:31:01Z".parse().unwrap();
+    let options = StoreOptions::new(key).clock(Arc::new(ManualClock::at_utc(now)));
+    let store = PersonaRegistry::new(root.path(), options).open(&id).await.unwrap();
+    let text = Box::new(std::io::Cursor::new(b"The key hangs behind the teapot.".to_vec()));
+    let new = NewArtifact::new(ArtifactKind::File, "notes.md");
+    let artifact = store.add_artifact(new, text).await.unwrap().artifact;
+    let note = format!("Added {}: {}", artifact.description(), artifact.reference());
+    let note = ChatMessage::new(ChatRole::System, note, &now.to_zoned(jiff::tz::TimeZone::UTC));
+    store.append_message(note).await.unwrap();
+    let say = json!({ "contextId": "Mira", "message": "Where is the key?" });
+    let round = client.send("context-chat", &say, json!({})).await;
+    let asked = &round["result"]["inputRequests"]["answer"]["params"];
+    assert!(asked["messages"].to_string().contains("behind the teapot"), "{round}");
+    assert!(asked["tools"].is_null(), "{round}");
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::message::ChatRole;
+use crate::model::ModelLimits;
 use crate::prompt::Utterance;
 use crate::store::{ArtifactKind, Spent};
 
@@ -113,9 +114,10 @@ impl Conversation {
         Ok(overview)
     }
 
-    /// The account of the prompt that the next utterance would get.
+    /// The account of the prompt that the next utterance would get, without asking the model for its limits.
     async fn prompt_now(&self) -> Result<crate::prompt::Receipt> {
-        let nothing = self.message(ChatRole::User, "");
-        Ok(self.prompt(Utterance::from(nothing)).await?.1)
+        let nothing = Utterance::from(self.message(ChatRole::User, ""));
+        let model = self.binding.as_ref().map_or("", |binding| binding.model.name());
+        Ok(self.prompt_within(model, &ModelLimits::default(), &nothing).await?.1)
     }
 }

@@ -12,6 +12,18 @@ use crate::prompt::{Prompt, PromptLimits, Receipt, Utterance};
 /// What is asked: an utterance, and what its turn has brought since.
 type Asked<'a> = (&'a Utterance, &'a [ContextMessage]);
 
+impl Conversation {
+    /// The prompt of a turn that does not begin. What servers' counts have taught is read, and nothing is learnt.
+    pub(in crate::conversation) async fn prompt_within(
+        &self,
+        model: &str,
+        limits: &ModelLimits,
+        turn: &Utterance,
+    ) -> Result<(Prompt, Receipt)> {
+        TurnState::default().prompt(self, model, limits, (turn, &[])).await
+    }
+}
+
 impl TurnState {
     /// The prompt, measured by what was learnt of the model, as far as that is in use.
     pub(super) async fn prompt(

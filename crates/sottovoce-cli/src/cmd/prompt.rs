@@ -11,7 +11,10 @@ use crate::output::{self, BOLD, DIM, GOOD, WARN};
 use crate::recall::Recall;
 use crate::session::{Session, words};
 
-/// Builds the prompt that an utterance would get, and keeps nothing
+/// Builds the prompt that `ask` would send for an utterance, and keeps nothing
+///
+/// The server is asked what the model can take, which may load the model. If the server cannot be reached, the prompt
+/// is one for a model that cannot call functions.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// What would be said; several words need no quotes, and `-` reads standard input

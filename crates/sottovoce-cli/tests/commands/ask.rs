@@ -253,3 +253,30 @@ fn an_answer_without_an_end_is_cut_off_at_the_configured_limit() {
     assert!(err(&asked).contains("cut off at 20 bytes"), "{}", err(&asked));
     assert_eq!(talk.kept()[1]["metadata"]["cutOff"], "length");
 }
+
+#[test]
+fn the_prompt_that_is_shown_is_the_prompt_that_is_asked() {
+    for capabilities in [json!(["completion"]), json!(["completion", "tools"])] {
+        let talk = Talk::new();
+        talk.stub.always_to(Ask::Show, Answer::json(json!({ "capabilities": capabilities })));
+        artifact::write(&talk.home, "notes.md", "The key hangs behind the teapot.\n");
+        assert_eq!(code(&talk.home.run(&["artifact", "add", "notes.md"])), 0);
+        let parts = |request: &Value| {
+            let mut messages = request["messages"].as_array().unwrap().clone();
+            // Only the last one holds the time.
+            assert!(messages.pop().unwrap()["content"].as_str().unwrap().ends_with("the key?"));
+            (messages, request["tools"].clone(), request["options"].clone())
+        };
+        let previewed = rows(&talk.run(&["--json", "prompt", "Where is the key?"])).remove(0);
+        assert_eq!(code(&talk.run(&["ask", "--off-record", "Where is the key?"])), 0);
+        let asked = talk.stub.seen(Ask::Reply)[0].json();
+        assert_eq!(parts(&previewed), parts(&asked));
+        let has_tools = capabilities.as_array().unwrap().len() == 2;
+        assert_eq!(asked["tools"].is_array(), has_tools);
+        assert_eq!(previewed.to_string().contains("behind the teapot"), !has_tools);
+        // What would be asked where nobody listens: nothing is known of the model, so no function is offered.
+        let unasked = talk.home.run(&["ask", "--show-request", "Where is the key?"]);
+        let request: Value = serde_json::from_str(&out(&unasked)).unwrap();
+        assert!(request["tools"].is_null() && request.to_string().contains("behind the teapot"));
+    }
+}
