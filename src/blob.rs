@@ -5,8 +5,6 @@
 
 pub(crate) mod fs;
 pub(crate) mod memory;
-#[cfg(feature = "sqlite")]
-pub(crate) mod scratch;
 
 #[cfg(test)]
 mod contract;
@@ -16,8 +14,6 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-use jiff::Timestamp;
 
 use crate::error::Result;
 
@@ -147,11 +143,6 @@ pub(crate) trait Source: Debug + Send {
 
     /// Reads as many bytes as there are from that place on, at most as many as fit.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
-
-    /// When it was last changed, as far as that is known.
-    fn modified(&self) -> Option<Timestamp> {
-        None
-    }
 }
 
 /// An open file that is read from its beginning to its end.

@@ -5,7 +5,7 @@
 //! conversation or replayed under another role does not open. This module knows nothing of messages or folders.
 
 mod envelope;
-mod foreign;
+mod fingerprint;
 mod key;
 mod passphrase;
 mod stream;
@@ -13,7 +13,7 @@ mod stream;
 #[cfg(any(fuzzing, test))]
 pub(crate) use envelope::line;
 pub(crate) use envelope::{Envelope, Kind, Malformed, Place};
-pub(crate) use foreign::{ForeignKey, fingerprint};
+pub(crate) use fingerprint::fingerprint;
 pub(crate) use key::{Derivation, Scratch, SealingKey, hex_line, random};
 pub use key::{EncryptionKey, PLACEHOLDER_KEY};
 pub(crate) use passphrase::{Cost, KeyBytes, Salt};

@@ -227,9 +227,9 @@ pub enum Error {
         /// What is wrong, naming the key; never its value.
         reason: String,
     },
-    /// What another system wrote cannot be taken over as a whole. Nothing was changed.
-    #[error("{}: cannot be taken over: {reason}", path.display())]
-    Foreign {
+    /// A source cannot be imported as a whole. Nothing was changed.
+    #[error("{}: cannot be imported: {reason}", path.display())]
+    NotImportable {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
@@ -403,7 +403,7 @@ impl Error {
                 "mend the cause, then send only the messages after those that were stored"
             }
             Self::Config { .. } => "correct it there; the README lists the settings",
-            Self::Foreign { .. } => {
+            Self::NotImportable { .. } => {
                 "name the other program's own file, and stop that program if it is running"
             }
             Self::Io { .. } => {
@@ -429,7 +429,8 @@ impl Error {
         }
     }
 
-    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+    /// An error of the operating system while doing something with a file: [`Error::Io`], or what says more about why.
+    pub fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         use rustix::io::Errno;
         let path = path.into();
         match Errno::from_io_error(&source) {

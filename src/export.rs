@@ -1,7 +1,6 @@
-//! Taking conversations out of a store: exactly, as JSON that can be imported again, for reading, as Markdown, or as
-//! Elara keeps them. Plain text leaves the vault here, except where it is sealed again.
+//! Exports: a conversation as JSON that can be imported again exactly, or as Markdown for people. They are plain text,
+//! unless they are sealed under a store's key.
 
-mod elara;
 pub(crate) mod json;
 mod markdown;
 pub(crate) mod sealed;
@@ -14,12 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use jiff::Timestamp;
 use serde::Serialize;
 
-pub use elara::export_for_elara;
-
 use crate::blob::fs::new_file::NewFile;
 use crate::error::{Error, Result};
+use crate::message::ChatMessage;
 use crate::store::file_store::{Stop, blocking};
-use crate::store::read::dump::Part;
+use crate::store::read::dump::{self, Body, Part};
 use crate::store::read::stats;
 use crate::store::{FileConversationStore, Finding, Progress, Stats};
 use sealed::SealedWriter;
@@ -28,9 +26,9 @@ use sealed::SealedWriter;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExportForm {
-    /// Everything, exactly: `sottovoce import backup` takes it back.
+    /// Everything, exactly. A [`Backup`](crate::import::Backup) imports it.
     Json,
-    /// For reading.
+    /// For people to read.
     Markdown,
 }
 
@@ -62,6 +60,34 @@ impl ExportRange {
     /// Whether it is all of them.
     pub fn is_all(&self) -> bool {
         self.0 == Part::ALL
+    }
+
+    /// Calls `visit` with each message of a conversation that is in the range, in the order of their numbers, to write
+    /// an export in a form of one's own. `state` goes from call to call and is returned, with findings about records that
+    /// could not be read. First removes what has expired.
+    ///
+    /// # Errors
+    /// Those of reading the store, and of `visit`, which end the export.
+    pub async fn fold<T: Send + 'static>(
+        self,
+        store: &FileConversationStore,
+        mut state: T,
+        mut visit: impl FnMut(&mut T, ChatMessage, Progress) -> Result<()> + Send + 'static,
+    ) -> Result<(T, Vec<Finding>)> {
+        let store = store.clone();
+        blocking(move || {
+            let stats = remove_hidden(&store)?;
+            let total = usize::try_from(stats.message_count).unwrap_or(usize::MAX);
+            let tail = store.reader().load(0)?;
+            let mut done = 0;
+            let skipped = dump::read(store.reader(), &tail, self.0, &mut |record| {
+                let Body::Message(message) = record.body else { return Ok(()) };
+                done += 1;
+                visit(&mut state, message, Progress { done, total: total.max(done) })
+            })?;
+            Ok((state, skipped))
+        })
+        .await
     }
 
     pub(crate) fn part(self) -> Part {

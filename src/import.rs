@@ -1,108 +1,128 @@
-//! Conversations that other systems wrote: read into [`Foreign`], one file a system, and from there into a store.
+//! Imports: what a reader of another system builds, and how it gets into a store.
 //!
-//! A source is only ever read. What cannot be taken is a [`Refusal`] with its reason; what was taken before, or was
-//! forgotten since, is not taken again.
+//! A reader turns the records of its system into [`ImportedMessages`] of one conversation, or into
+//! [`ImportedConversations`]. Importing these stores what the store has not had yet: a message that an earlier import
+//! stored, or that was forgotten since, is not stored again. Sources are only ever read; what cannot be taken is a
+//! [`Refusal`] with its reason. The crate `sottovoce-import` has readers for several systems. [`Backup`] imports what an
+//! [`Exporter`](crate::Exporter) has written.
+//!
+//! A reader of one's own:
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use sottovoce::import::{ImportedMessage, ImportedMessages, Refusal, RefusalReason};
+//! use sottovoce::{ChatMessage, ChatRole};
+//!
+//! fn read(log: &str) -> ImportedMessages {
+//!     let mut read = ImportedMessages::new("my-assistant");
+//!     for (number, line) in log.lines().enumerate() {
+//!         let message = line.split_once(' ').and_then(|(time, words)| {
+//!             Some(ChatMessage::at(ChatRole::User, words, time.parse().ok()?))
+//!         });
+//!         let name = format!("line {number}");
+//!         let reason = RefusalReason::Corrupt("it does not begin with a time");
+//!         match message.ok_or(reason).and_then(|m| ImportedMessage::new("my-assistant", &name, "log", m)) {
+//!             Ok(message) => read.messages.push(message),
+//!             Err(reason) => read.refused.push(Refusal::new(name, reason)),
+//!         }
+//!     }
+//!     read
+//! }
+//!
+//! # use sottovoce::{EncryptionKey, StoreOptions};
+//! # let folder = tempfile::tempdir()?;
+//! # let key = EncryptionKey::from_secret("a long secret that only this house knows")?;
+//! # let store = StoreOptions::new(key).open(&folder).await?;
+//! let log = "2025-08-24T16:36:25Z Good morning!\n2025-08-24T16:36:40Z Is it raining?";
+//! assert_eq!(read(log).import_into(&store, |_| {}).await?.taken, 2);
+//! assert_eq!(read(log).import_into(&store, |_| {}).await?.already_there, 2);
+//! # Ok(())
+//! # }
+//! ```
 
 mod artifact;
 mod backup;
-mod calls;
-#[cfg(feature = "sqlite")]
-mod chorus;
 mod cleared;
 mod conversations;
-mod discord;
-mod elara;
 mod facts;
 mod given;
-mod json;
-mod jsonl;
 mod keep;
 mod known;
 mod left_out;
-mod level;
-mod lines;
-#[cfg(feature = "sqlite")]
-mod llm_generator;
-mod mimir;
-mod notes;
-mod openai;
 mod presets;
 mod refusal;
 mod snapshot;
-#[cfg(feature = "sqlite")]
-mod sqlite;
-mod time;
-mod twins;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-pub use artifact::ForeignArtifact;
+pub use artifact::{ImportedArtifact, OpenContents};
 pub use backup::{Backup, OpenStore};
-#[cfg(feature = "sqlite")]
-pub use chorus::ChorusDatabase;
-pub use conversations::{ConversationReport, ForeignConversation, ForeignConversations};
-pub use discord::DiscordFolder;
-pub use elara::ElaraFolder;
-pub use facts::ForeignFacts;
-pub use jsonl::JsonLines;
-pub use left_out::{ForeignLimits, LeftOut, PassedOver};
-#[cfg(feature = "sqlite")]
-pub use llm_generator::LlmGeneratorDatabase;
-pub use mimir::MimirFolder;
-pub use openai::OpenAiExport;
-pub use presets::{ForeignPreset, ForeignPresets, PresetReport};
+pub use conversations::{ConversationReport, ImportedConversation, ImportedConversations};
+pub use facts::ImportedFacts;
+pub use left_out::{ImportedLimits, LeftOut, PassedOver};
+pub use presets::{ImportedPreset, ImportedPresets, PresetReport};
 pub use refusal::{Refusal, RefusalReason};
-pub use snapshot::ForeignSnapshot;
-#[cfg(feature = "sqlite")]
-pub use sqlite::leftover_copies;
+pub use snapshot::ImportedSnapshot;
 
 use crate::message::ChatMessage;
-use crate::store::record::import_digest::Origin;
+pub use crate::store::record::import_digest::Origin;
 
-/// What was read of another system: one conversation, in order.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Foreign {
-    /// The system's short name.
-    pub system: &'static str,
-    /// What can be taken, oldest first.
-    pub messages: Vec<ForeignMessage>,
-    /// What cannot.
-    pub refused: Vec<Refusal>,
-    /// Entries that lie beside the records and are none, and were not looked into.
-    pub passed_over: PassedOver,
-    /// Whether its messages are in the system's own order, which counts for more than their times.
-    is_a_line: bool,
+/// Names of metadata that have a meaning in a store.
+pub mod metadata {
+    pub use crate::message::{ARTIFACT, EXPIRES_AT, IMPORTED_FROM, RESTORED_FROM, TOOL};
+    pub use crate::store::record::artifact::MIMIR_ID;
 }
 
-impl Foreign {
-    pub(crate) fn new(system: &'static str) -> Self {
+/// What a reader has read of one conversation of another system.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ImportedMessages {
+    /// The system's short name.
+    pub system: &'static str,
+    /// The messages that can be taken, oldest first.
+    pub messages: Vec<ImportedMessage>,
+    /// The records that cannot be taken.
+    pub refused: Vec<Refusal>,
+    /// Entries beside the records that are no records and were not read.
+    pub passed_over: PassedOver,
+    /// Whether the messages are in the system's own order, which then counts for more than their times.
+    pub is_ordered: bool,
+}
+
+impl ImportedMessages {
+    /// An empty collection. `system` is the short name under which reports and records name the source.
+    pub fn new(system: &'static str) -> Self {
         let (messages, refused) = (Vec::new(), Vec::new());
-        Self { system, messages, refused, passed_over: PassedOver::default(), is_a_line: false }
+        Self { system, messages, refused, passed_over: PassedOver::default(), is_ordered: false }
     }
 }
 
 /// A message as another system has it.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct ForeignMessage {
-    /// What was said, exactly. In the store its metadata also says `importedFrom`.
+pub struct ImportedMessage {
+    /// The message. In the store its metadata also says `importedFrom`.
     pub message: ChatMessage,
     /// The file or record it was read from.
     pub file: String,
     /// Which of the system's forms that has.
     pub form: &'static str,
     origin: Origin,
-    /// Where it stands in time, if that is later than when it was said.
+    /// The time of its place in the conversation, if that is later than its own.
     place: Option<Timestamp>,
 }
 
-impl ForeignMessage {
-    /// `name` is what the system itself tells its records apart by, and where to find the record. What the system may
-    /// yet change about a message is added [`with`](Self::with) it.
-    pub(crate) fn new(
+impl ImportedMessage {
+    /// A message that a repeated import recognizes by its system, `name` and everything that `message` says. `name` is
+    /// what the system itself tells its records apart by. Set afterwards what does not tell which message it is, such as
+    /// what the system may yet change.
+    ///
+    /// # Errors
+    /// [`RefusalReason::Unstorable`] for a message that cannot be written as JSON.
+    pub fn new(
         system: &str,
         name: &str,
         form: &'static str,
@@ -113,38 +133,28 @@ impl ForeignMessage {
         Ok(Self { message, file: name.to_owned(), form, origin, place: None })
     }
 
-    /// A message that was imported once and says which it was.
+    /// A message that was imported before and says where from.
     pub(crate) fn known(file: String, message: ChatMessage, origin: Origin) -> Self {
         Self { message, file, form: "backup", origin, place: None }
     }
 
-    /// What tells it from every other one.
-    pub(crate) fn origin(&self) -> Origin {
+    /// Which message of which system it is.
+    pub fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// The same, with metadata that does not tell which message it is.
-    fn with(mut self, key: &str, value: Option<String>) -> Self {
+    /// Adds metadata that does not tell which message it is.
+    #[must_use]
+    pub fn with_metadata(mut self, key: &str, value: Option<String>) -> Self {
         if let Some(value) = value {
             self.message.metadata.insert(key.to_owned(), value);
         }
         self
     }
 
-    /// The same, with several of these.
-    fn with_notes(mut self, notes: BTreeMap<String, String>) -> Self {
-        self.message.metadata.extend(notes);
-        self
-    }
-
-    /// The same, said at a moment that does not tell which message it is.
-    fn said_at(mut self, at: Timestamp) -> Self {
-        self.message.timestamp = at;
-        self
-    }
-
-    /// The same, found elsewhere than its name says.
-    fn found_in(mut self, file: String) -> Self {
+    /// Names the file or record it was read from, where that is not its name.
+    #[must_use]
+    pub fn found_in(mut self, file: String) -> Self {
         self.file = file;
         self
     }

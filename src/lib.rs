@@ -49,7 +49,7 @@
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`], [`OpenAi`], [`OpenAiModel`] |
 //! | changing the key | [`Rekey`] |
 //! | what is wrong with a store | [`FileConversationStore::verify`], [`FileConversationStore::repair`], [`Finding`] |
-//! | conversations of other systems | [`ElaraFolder`], [`DiscordFolder`], [`MimirFolder`], [`OpenAiExport`], [`JsonLines`], `ChorusDatabase` and `LlmGeneratorDatabase` with the feature `sqlite`, [`ForeignConversations`], [`ForeignPresets`], [`ImportReport`] |
+//! | conversations of other systems, backups | [`import`], the crate `sottovoce-import` |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!
 //! Calls that touch files run on tokio's blocking threads and go on to their end when their future is dropped.
@@ -70,7 +70,7 @@ mod error;
 mod export;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
-mod import;
+pub mod import;
 mod key_file;
 mod message;
 mod model;
@@ -101,15 +101,7 @@ pub use conversation::{
 };
 pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
 pub use error::{AnswerLimit, Error, ModelFailure, PersonaFailure, Result};
-pub use export::{ExportForm, ExportRange, Exported, Exporter, export_for_elara};
-pub use import::{
-    Backup, ConversationReport, DiscordFolder, ElaraFolder, Foreign, ForeignArtifact,
-    ForeignConversation, ForeignConversations, ForeignFacts, ForeignLimits, ForeignMessage,
-    ForeignPreset, ForeignPresets, ForeignSnapshot, ImportReport, JsonLines, LeftOut, MimirFolder,
-    OpenAiExport, OpenStore, PassedOver, PresetReport, Refusal, RefusalReason,
-};
-#[cfg(feature = "sqlite")]
-pub use import::{ChorusDatabase, LlmGeneratorDatabase, leftover_copies};
+pub use export::{ExportForm, ExportRange, Exported, Exporter};
 pub use message::{ChatMessage, ChatRole, ToolCall};
 pub use model::render::{
     KeepAlive, ModelOptions, ModelRequest, OllamaChatRenderer, OllamaPromptRenderer,

@@ -85,22 +85,19 @@ impl fmt::Debug for ToolCall {
 }
 
 /// The metadata of a tool's result that names the function.
-pub(crate) const TOOL: &str = "tool";
+pub const TOOL: &str = "tool";
 /// The metadata of an answer that is only a part of one.
 pub(crate) const CUT_OFF: &str = "cutOff";
 /// The metadata of a message that another system wrote.
-pub(crate) const IMPORTED_FROM: &str = "importedFrom";
+pub const IMPORTED_FROM: &str = "importedFrom";
 /// The metadata of a message that came back from a snapshot: its id and the number it had, with a colon between them.
-pub(crate) const RESTORED_FROM: &str = "restoredFrom";
+pub const RESTORED_FROM: &str = "restoredFrom";
 /// The metadata of a message that says from when on it is no context any more.
-pub(crate) const EXPIRES_AT: &str = "expiresAt";
-/// The metadata of a message that says which one it was on Discord.
-#[cfg(feature = "sqlite")]
-pub(crate) const DISCORD_MESSAGE_ID: &str = "discordMessageId";
+pub const EXPIRES_AT: &str = "expiresAt";
 /// The metadata of a restored message that says when it was said.
 pub(crate) const SAID_AT: &str = "saidAt";
 /// The metadata of a message whose words were moved to an artifact: its id. It goes with the message.
-pub(crate) const ARTIFACT: &str = "artifact";
+pub const ARTIFACT: &str = "artifact";
 /// The metadata of an answer that says how many tokens its prompts took, and itself.
 pub(crate) const PROMPT_TOKENS: &str = "promptTokens";
 pub(crate) const ANSWER_TOKENS: &str = "answerTokens";

@@ -12,8 +12,6 @@ use zeroize::Zeroize;
 
 pub use character::Character;
 pub use preset::Preset;
-#[cfg(feature = "sqlite")]
-pub(crate) use preset::canonical;
 pub(crate) use preset::{MOST_PRESETS, in_force};
 
 use crate::error::{PersonaFailure, Result};

@@ -1,12 +1,11 @@
 //! Large data that another system keeps beside a conversation's messages.
 
 use std::collections::HashSet;
-use std::io::{self, Read};
-use std::sync::Arc;
+use std::fmt;
+use std::io::Read;
 
 use sha2::{Digest, Sha256};
 
-use crate::blob::{Blobs, SourceReader};
 use crate::crypto::fingerprint;
 use crate::error::{Error, Result};
 use crate::import::{Refusal, RefusalReason};
@@ -16,39 +15,37 @@ use crate::store::{ArtifactKind, ConversationStore, FileConversationStore, NewAr
 /// How many bytes are read at once.
 const PIECE: usize = 1 << 16;
 
-/// Large data as another system has it. It is read as it is added, and never held whole.
-#[derive(Debug)]
+/// An artifact as another system has it. Its contents are read while it is added, and never held whole.
 #[non_exhaustive]
-pub struct ForeignArtifact {
-    /// What is known of it.
+pub struct ImportedArtifact {
+    /// Its name, kind and metadata.
     pub artifact: NewArtifact,
     /// The file that its contents are in.
     pub file: String,
     id: String,
-    folder: Arc<dyn Blobs>,
-    name: String,
+    open: OpenContents,
 }
 
-impl ForeignArtifact {
-    /// `id` is what the system itself tells it apart by, in that conversation, and `name` its file's in the `folder`.
-    pub(super) fn new(
+/// Opens the contents of an artifact, which are read twice or more. An [`Error::Io`] or [`Error::NotPlain`] refuses this
+/// artifact alone.
+pub type OpenContents = Box<dyn Fn() -> Result<Box<dyn Read + Send>> + Send + Sync>;
+
+impl ImportedArtifact {
+    /// An artifact whose system tells it apart by `id` within that conversation. `file` names it in reports.
+    pub fn new(
         (system, conversation, id): (&str, &str, &str),
         artifact: NewArtifact,
         file: String,
-        (folder, name): (Arc<dyn Blobs>, String),
+        open: OpenContents,
     ) -> Self {
         let items = ["sottovoce/v1 artifact", system, conversation, id].map(str::as_bytes);
-        // Always the same, so that one that was deleted here does not come back.
+        // Always the same, so that an artifact that was deleted here does not come back.
         let id = format!("{:032x}", u128::from_be_bytes(fingerprint(&items)));
-        Self { artifact, file, id, folder, name }
+        Self { artifact, file, id, open }
     }
 
-    fn open(&self) -> Result<Result<SourceReader, RefusalReason>> {
-        match self.folder.open(&self.name) {
-            Ok(Some(source)) => Ok(Ok(SourceReader::new(source))),
-            Ok(None) => Ok(Err(RefusalReason::Unreadable(io::ErrorKind::NotFound))),
-            Err(error) => RefusalReason::unread(error).map(Err),
-        }
+    fn open(&self) -> Result<Result<Box<dyn Read + Send>, RefusalReason>> {
+        (self.open)().map(Ok).or_else(|error| RefusalReason::for_read_error(error).map(Err))
     }
 
     /// Adds it under its own id; whether it was not there before.
@@ -57,17 +54,17 @@ impl ForeignArtifact {
         // What was left by an adding that was killed lies in the way until a repair, but of that id alone.
         for artifact in [under_its_id, self.artifact.clone()] {
             let content = match self.open()? {
-                Ok(content) => Box::new(content),
+                Ok(content) => content,
                 Err(reason) => return Ok(Err(reason)),
             };
             match store.add_artifact(artifact, content).await {
                 Ok(added) => return Ok(Ok(!added.was_there)),
                 Err(Error::Damaged { .. }) => {}
-                Err(error) => return RefusalReason::of(&error).map(Err).ok_or(error),
+                Err(error) => return RefusalReason::for_store_error(&error).map(Err).ok_or(error),
             }
         }
         Ok(Err(RefusalReason::Unstorable(
-            "something lies in its place; `sottovoce repair` removes it",
+            "something lies in its place; a repair of the store removes it",
         )))
     }
 
@@ -89,10 +86,16 @@ impl ForeignArtifact {
     }
 }
 
+impl fmt::Debug for ImportedArtifact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ImportedArtifact").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
 /// How many would be added, and what would be refused.
 pub(super) async fn look(
     store: &FileConversationStore,
-    artifacts: Vec<ForeignArtifact>,
+    artifacts: Vec<ImportedArtifact>,
     refused: &mut Vec<Refusal>,
 ) -> Result<usize> {
     let profile = store.profile().await?;
@@ -101,7 +104,7 @@ pub(super) async fn look(
     Ok(new)
 }
 
-fn count(profile: &Profile, artifacts: Vec<ForeignArtifact>) -> Result<(usize, Vec<Refusal>)> {
+fn count(profile: &Profile, artifacts: Vec<ImportedArtifact>) -> Result<(usize, Vec<Refusal>)> {
     let (mut seen, mut refused) = (HashSet::new(), Vec::new());
     for artifact in missing(profile, artifacts) {
         match artifact.sha256()? {
@@ -123,7 +126,7 @@ fn count(profile: &Profile, artifacts: Vec<ForeignArtifact>) -> Result<(usize, V
 /// alone.
 pub(super) async fn keep(
     store: &FileConversationStore,
-    artifacts: Vec<ForeignArtifact>,
+    artifacts: Vec<ImportedArtifact>,
     refused: &mut Vec<Refusal>,
 ) -> Result<usize> {
     if artifacts.is_empty() {
@@ -142,7 +145,7 @@ pub(super) async fn keep(
 
 fn missing(
     profile: &Profile,
-    artifacts: Vec<ForeignArtifact>,
-) -> impl Iterator<Item = ForeignArtifact> {
+    artifacts: Vec<ImportedArtifact>,
+) -> impl Iterator<Item = ImportedArtifact> {
     artifacts.into_iter().filter(|artifact| !profile.has_had_artifact(&artifact.id))
 }

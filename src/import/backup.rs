@@ -78,7 +78,7 @@ impl Backup {
     /// again.
     ///
     /// # Errors
-    /// [`Error::Foreign`] for a file that is none, or ends in the middle; what came before is kept. [`Error::WrongKey`]
+    /// [`Error::NotImportable`] for a file that is none, or ends in the middle; what came before is kept. [`Error::WrongKey`]
     /// where no key opens it.
     pub async fn import(
         self,
@@ -103,7 +103,7 @@ impl Backup {
 
     /// What the file says, opened if it is sealed.
     fn open(&self) -> Result<Box<dyn Read>> {
-        let wrong = |reason| Error::Foreign { path: self.path.clone(), reason };
+        let wrong = |reason| Error::NotImportable { path: self.path.clone(), reason };
         let failed = |error| Error::io("open the file", &self.path, error);
         let source = given::open(&self.path)?;
         let mut line = vec![0; LONGEST_LINE];

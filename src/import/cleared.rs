@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 
 use crate::error::Result;
-use crate::import::ForeignMessage;
+use crate::import::ImportedMessage;
 use crate::import::known::STRETCH;
 use crate::store::record::import_digest::Origin;
 use crate::store::{ConversationStore, FileConversationStore, StoredMessage};
@@ -26,13 +26,13 @@ pub(super) struct Begun {
 
 impl ClearedMessages {
     /// Those of a source that was cleared up to a moment.
-    pub(super) fn until(at: Timestamp, messages: &[ForeignMessage]) -> Self {
+    pub(super) fn until(at: Timestamp, messages: &[ImportedMessage]) -> Self {
         let cleared = messages.iter().filter(|foreign| foreign.message.timestamp <= at);
-        let origins: HashSet<_> = cleared.map(ForeignMessage::origin).collect();
+        let origins: HashSet<_> = cleared.map(ImportedMessage::origin).collect();
         Self { at: Some(at).filter(|_| !origins.is_empty()), origins }
     }
 
-    pub(super) fn add(&mut self, foreign: &ForeignMessage) {
+    pub(super) fn add(&mut self, foreign: &ImportedMessage) {
         self.origins.insert(foreign.origin());
         self.at = self.at.max(Some(foreign.message.timestamp));
     }
@@ -42,7 +42,7 @@ impl ClearedMessages {
     pub(super) async fn begin(
         self,
         store: &FileConversationStore,
-        coming: &[ForeignMessage],
+        coming: &[ImportedMessage],
     ) -> Result<Begun> {
         let Some(at) = self.at else { return Ok(Begun { rest: HashSet::new() }) };
         let profile = store.profile().await?;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
-use crate::import::artifact::{self, ForeignArtifact};
+use crate::import::artifact::{self, ImportedArtifact};
 use crate::import::cleared::ClearedMessages;
-use crate::import::snapshot::{self, ForeignSnapshot};
+use crate::import::snapshot::{self, ImportedSnapshot};
 use crate::import::{
-    Foreign, ForeignFacts, ForeignLimits, ForeignPresets, ImportReport, LeftOut, PassedOver,
-    Refusal,
+    ImportReport, ImportedFacts, ImportedLimits, ImportedMessages, ImportedPresets, LeftOut,
+    PassedOver, Refusal,
 };
 use crate::scope::Scope;
 use crate::store::file_store::blocking;
@@ -22,31 +22,34 @@ const WITHOUT_MESSAGES: &str = "snapshots without a message that is here";
 /// What was read of a system that keeps several conversations.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct ForeignConversations {
+pub struct ImportedConversations {
     /// The system's short name.
     pub system: &'static str,
     /// What can be taken, sorted by scope and thread.
-    pub conversations: Vec<ForeignConversation>,
+    pub conversations: Vec<ImportedConversation>,
     /// Its templates for personalities, which belong to no conversation.
-    pub presets: ForeignPresets,
+    pub presets: ImportedPresets,
     /// What belongs to no conversation that could be read.
     pub refused: Vec<Refusal>,
     /// Entries that are no messages, and have no place in a store.
     pub passed_over: PassedOver,
 }
 
-impl ForeignConversations {
-    pub(super) fn new(system: &'static str) -> Self {
+impl ImportedConversations {
+    /// An empty collection. `system` is the short name under which reports and records name the source.
+    pub fn new(system: &'static str) -> Self {
         Self {
             system,
             conversations: Vec::new(),
-            presets: ForeignPresets::default(),
+            presets: ImportedPresets::default(),
             refused: Vec::new(),
             passed_over: PassedOver::default(),
         }
     }
 
-    pub(super) fn sorted(mut self) -> Self {
+    /// Sorts the conversations by scope and thread, and the refusals by name.
+    #[must_use]
+    pub fn sorted(mut self) -> Self {
         self.conversations.sort_by(|a, b| (&a.scope, &a.thread).cmp(&(&b.scope, &b.thread)));
         self.refused.sort_by(|a, b| a.file.cmp(&b.file));
         self
@@ -66,38 +69,38 @@ impl ForeignConversations {
     }
 
     /// The limits that the system has for its conversations.
-    pub fn limits(&self) -> ForeignLimits {
-        self.conversations.first().map_or_else(ForeignLimits::default, |first| first.limits)
+    pub fn limits(&self) -> ImportedLimits {
+        self.conversations.first().map_or_else(ImportedLimits::default, |first| first.limits)
     }
 
     /// How many messages are over these limits, at least.
     pub fn over_limits(&self) -> usize {
-        self.conversations.iter().map(ForeignConversation::over_limits).sum()
+        self.conversations.iter().map(ImportedConversation::over_limits).sum()
     }
 }
 
 /// One conversation of another system.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct ForeignConversation {
+pub struct ImportedConversation {
     /// Whose it is here.
     pub scope: Scope,
     /// The thread of it that all the messages are in; `None` where they are in several or none.
     pub thread: Option<String>,
     /// The messages.
-    pub foreign: Foreign,
+    pub foreign: ImportedMessages,
     /// Whether the system itself would no longer use it.
     pub expired: bool,
     /// Up to when the system leaves its messages out of prompts.
     pub cleared: Option<Timestamp>,
     /// Its saved windows.
-    pub snapshots: Vec<ForeignSnapshot>,
+    pub snapshots: Vec<ImportedSnapshot>,
     /// Its large data.
-    pub artifacts: Vec<ForeignArtifact>,
+    pub artifacts: Vec<ImportedArtifact>,
     /// What is known of it otherwise.
-    pub facts: ForeignFacts,
+    pub facts: ImportedFacts,
     /// How much the system keeps of it, and for how long.
-    pub limits: ForeignLimits,
+    pub limits: ImportedLimits,
     /// Whether these are to be the limits here.
     with_limits: bool,
 }
@@ -128,18 +131,19 @@ pub struct ConversationReport {
     pub hidden: u64,
 }
 
-impl ForeignConversation {
-    pub(super) fn new(scope: Scope, system: &'static str) -> Self {
+impl ImportedConversation {
+    /// A conversation without messages, to be stored under that scope.
+    pub fn new(scope: Scope, system: &'static str) -> Self {
         Self {
             scope,
             thread: None,
-            foreign: Foreign::new(system),
+            foreign: ImportedMessages::new(system),
             expired: false,
             cleared: None,
             snapshots: Vec::new(),
             artifacts: Vec::new(),
-            facts: ForeignFacts::default(),
-            limits: ForeignLimits::default(),
+            facts: ImportedFacts::default(),
+            limits: ImportedLimits::default(),
             with_limits: false,
         }
     }
@@ -157,7 +161,7 @@ impl ForeignConversation {
     /// What [`import_into`](Self::import_into) would come to. Changes nothing.
     ///
     /// # Errors
-    /// [`Error::OtherScope`] for a store of another scope; those of [`Foreign::preview`].
+    /// [`Error::OtherScope`] for a store of another scope; those of [`ImportedMessages::preview`].
     pub async fn preview(self, store: &FileConversationStore) -> Result<ConversationReport> {
         let (limits, with_limits) = (self.limits, self.with_limits);
         let Self { scope, thread, foreign, expired, snapshots, artifacts, facts, .. } =
@@ -186,7 +190,7 @@ impl ForeignConversation {
     }
 
     /// Stores what the store has not had yet, calling `progress` as the messages go in: first how far the context was
-    /// cleared, which never moves back, then the messages as [`Foreign::import_into`] does, then the snapshots of those
+    /// cleared, which never moves back, then the messages as [`ImportedMessages::import_into`] does, then the snapshots of those
     /// that are there, the artifacts, and what the settings do not say yet, unless all messages were forgotten. An import
     /// that was interrupted is gone on with by importing again.
     ///
@@ -194,7 +198,7 @@ impl ForeignConversation {
     /// conversation that was empty or has messages of that source.
     ///
     /// # Errors
-    /// [`Error::OtherScope`] for a store of another scope; those of [`Foreign::import_into`], of
+    /// [`Error::OtherScope`] for a store of another scope; those of [`ImportedMessages::import_into`], of
     /// [`change_profile`](ConversationStore::change_profile), of [`save_snapshot`](ConversationStore::save_snapshot) and
     /// of [`add_artifact`](ConversationStore::add_artifact).
     pub async fn import_into(
@@ -248,7 +252,7 @@ impl ForeignConversation {
 /// What a conversation was before the import.
 struct Begun {
     was_empty: bool,
-    limits: ForeignLimits,
+    limits: ImportedLimits,
     /// Whether the source's limits are not to be those here.
     leaves_limits: bool,
 }
@@ -256,7 +260,7 @@ struct Begun {
 impl Begun {
     async fn with(
         store: &FileConversationStore,
-        limits: ForeignLimits,
+        limits: ImportedLimits,
         with_limits: bool,
     ) -> Result<Self> {
         let profile = store.profile().await?;
@@ -268,7 +272,7 @@ impl Begun {
         })
     }
 
-    fn left_out(&self, facts: &ForeignFacts, messages: &ImportReport) -> Vec<LeftOut> {
+    fn left_out(&self, facts: &ImportedFacts, messages: &ImportReport) -> Vec<LeftOut> {
         let mut left_out = Vec::new();
         if self.leaves_limits {
             left_out.push(LeftOut::Limits(self.limits));
@@ -289,8 +293,8 @@ impl Begun {
 }
 
 fn of(
-    conversation: ForeignConversation,
+    conversation: ImportedConversation,
     store: &FileConversationStore,
-) -> Result<ForeignConversation> {
+) -> Result<ImportedConversation> {
     if conversation.scope == **store.scope() { Ok(conversation) } else { Err(Error::OtherScope) }
 }

@@ -14,7 +14,7 @@ use crate::store::{ConversationStore, FileConversationStore, Profile, Spent};
 /// What another system knows of a conversation beside its messages. `Debug` shows no words.
 #[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
-pub struct ForeignFacts {
+pub struct ImportedFacts {
     /// What it is called there.
     pub title: Option<String>,
     /// Words to find it by.
@@ -31,7 +31,7 @@ pub struct ForeignFacts {
     pub file: String,
 }
 
-impl ForeignFacts {
+impl ImportedFacts {
     /// Notes what the settings do not say yet. What they say is the user's own, and stays.
     fn add_to(&self, profile: &mut Profile) {
         if profile.title.is_none() {
@@ -68,7 +68,7 @@ impl ForeignFacts {
         let file = self.file.clone();
         match store.change_profile(Box::new(move |profile| self.add_to(profile))).await {
             Ok(_) => Ok(()),
-            Err(error) => match RefusalReason::of(&error) {
+            Err(error) => match RefusalReason::for_store_error(&error) {
                 Some(reason) => {
                     refused.push(Refusal::new(file, reason));
                     Ok(())
@@ -79,9 +79,9 @@ impl ForeignFacts {
     }
 }
 
-impl fmt::Debug for ForeignFacts {
+impl fmt::Debug for ImportedFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ForeignFacts")
+        f.debug_struct("ImportedFacts")
             .field("file", &self.file)
             .field("created_at", &self.created_at)
             .field("tags", &self.tags.len())
@@ -91,7 +91,7 @@ impl fmt::Debug for ForeignFacts {
     }
 }
 
-impl Drop for ForeignFacts {
+impl Drop for ImportedFacts {
     fn drop(&mut self) {
         self.title.zeroize();
         self.metadata.values_mut().for_each(Zeroize::zeroize);

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::import::known::Known;
-use crate::import::{Foreign, ForeignMessage, ImportReport, Refusal, RefusalReason};
+use crate::import::{ImportReport, ImportedMessage, ImportedMessages, Refusal, RefusalReason};
 use crate::store::record::validation::Arrival;
 use crate::store::{FileConversationStore, Progress};
 
@@ -15,7 +15,7 @@ const BATCH: usize = 32_768;
 /// How many bytes of words are.
 const BATCH_BYTES: usize = 32 << 20;
 
-impl Foreign {
+impl ImportedMessages {
     /// What [`import_into`](Self::import_into) would come to. Changes nothing.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Foreign {
                     known.catch_up(store).await?;
                     sift(&mut rest, &known, &mut report);
                 }
-                Err(error) if RefusalReason::of(&error).is_some() => {
+                Err(error) if RefusalReason::for_store_error(&error).is_some() => {
                     let refused = store.refused(batch).await?;
                     if refused.is_empty() {
                         return Err(error);
@@ -87,9 +87,9 @@ impl Foreign {
         }
     }
 
-    fn begin(self, latest: Timestamp) -> (ImportReport, VecDeque<ForeignMessage>) {
-        let Self { mut messages, refused, passed_over, is_a_line, .. } = self;
-        if is_a_line {
+    fn begin(self, latest: Timestamp) -> (ImportReport, VecDeque<ImportedMessage>) {
+        let Self { mut messages, refused, passed_over, is_ordered, .. } = self;
+        if is_ordered {
             stand_in_line(&mut messages, latest);
         }
         let mut report = ImportReport { refused, passed_over, ..ImportReport::default() };
@@ -112,7 +112,7 @@ impl ImportReport {
 
 /// Has no message stand before those that its system has before it, whatever the times say. What lies ahead of any clock
 /// is going to be refused, and nothing stands behind it.
-fn stand_in_line(messages: &mut [ForeignMessage], latest: Timestamp) {
+fn stand_in_line(messages: &mut [ImportedMessage], latest: Timestamp) {
     let mut newest = Timestamp::MIN;
     for foreign in messages {
         let said = foreign.message.timestamp;
@@ -125,7 +125,7 @@ fn stand_in_line(messages: &mut [ForeignMessage], latest: Timestamp) {
 }
 
 /// Leaves out what the store has or had.
-fn sift(rest: &mut VecDeque<ForeignMessage>, known: &Known, report: &mut ImportReport) {
+fn sift(rest: &mut VecDeque<ImportedMessage>, known: &Known, report: &mut ImportReport) {
     rest.retain(|foreign| {
         let is_there = known.has(foreign.origin);
         let is_forgotten = !is_there && known.has_forgotten(foreign.origin);
@@ -137,7 +137,7 @@ fn sift(rest: &mut VecDeque<ForeignMessage>, known: &Known, report: &mut ImportR
 
 /// Leaves out what the store refused, by its place in the list.
 fn refuse(
-    rest: &mut VecDeque<ForeignMessage>,
+    rest: &mut VecDeque<ImportedMessage>,
     refused: Vec<(usize, Error)>,
     report: &mut ImportReport,
 ) {
@@ -146,7 +146,8 @@ fn refuse(
     rest.retain(|foreign| {
         let reason = refused.next_if(|(place, _)| *place == at);
         at += 1;
-        let Some(reason) = reason.and_then(|(_, error)| RefusalReason::of(&error)) else {
+        let Some(reason) = reason.and_then(|(_, error)| RefusalReason::for_store_error(&error))
+        else {
             return true;
         };
         report.refused.push(Refusal::new(&foreign.file, reason));
@@ -155,9 +156,9 @@ fn refuse(
 }
 
 /// The first messages, as many as are handed over at a time.
-fn next_batch(rest: &VecDeque<ForeignMessage>, system: &str) -> Vec<Arrival> {
+fn next_batch(rest: &VecDeque<ImportedMessage>, system: &str) -> Vec<Arrival> {
     let mut bytes = 0;
-    let fits = |foreign: &&ForeignMessage| {
+    let fits = |foreign: &&ImportedMessage| {
         let fits = bytes < BATCH_BYTES;
         bytes += foreign.message.content.len();
         fits
@@ -166,8 +167,8 @@ fn next_batch(rest: &VecDeque<ForeignMessage>, system: &str) -> Vec<Arrival> {
 }
 
 /// The messages as they are stored: each says where it comes from.
-fn marked<'a>(messages: impl Iterator<Item = &'a ForeignMessage>, system: &str) -> Vec<Arrival> {
-    let mark = |foreign: &ForeignMessage| {
+fn marked<'a>(messages: impl Iterator<Item = &'a ImportedMessage>, system: &str) -> Vec<Arrival> {
+    let mark = |foreign: &ImportedMessage| {
         let mut message = foreign.message.clone();
         foreign.origin.mark(&mut message, system);
         Arrival { message, place: foreign.place }

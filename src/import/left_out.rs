@@ -14,7 +14,7 @@ use crate::store::{ConversationStore, FileConversationStore, Profile, Retention}
 #[non_exhaustive]
 pub enum LeftOut {
     /// How much is kept and for how long. An import sets that only where it is asked to.
-    Limits(ForeignLimits),
+    Limits(ImportedLimits),
     /// Who the model is: the conversation here is another one, or has a persona of its own.
     Persona,
     /// A preset: there is another one of that id, or no room for it.
@@ -28,7 +28,7 @@ pub enum LeftOut {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct ForeignLimits {
+pub struct ImportedLimits {
     /// How much is kept and for how long; `None` where the source goes by those for all conversations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention: Option<Retention>,
@@ -37,7 +37,7 @@ pub struct ForeignLimits {
     pub window_seconds: Option<NonZeroU64>,
 }
 
-impl ForeignLimits {
+impl ImportedLimits {
     /// Whether there are any.
     pub fn are_none(self) -> bool {
         self == Self::default()
@@ -63,7 +63,7 @@ impl ForeignLimits {
     }
 }
 
-impl From<Retention> for ForeignLimits {
+impl From<Retention> for ImportedLimits {
     fn from(retention: Retention) -> Self {
         Self { retention: Some(retention), window_seconds: None }
     }
@@ -75,7 +75,8 @@ impl From<Retention> for ForeignLimits {
 pub struct PassedOver(BTreeMap<&'static str, usize>);
 
 impl PassedOver {
-    pub(crate) fn add(&mut self, kind: &'static str, number: usize) {
+    /// Counts entries of a kind, which is named in the plural: "settings of the bot".
+    pub fn add(&mut self, kind: &'static str, number: usize) {
         if number > 0 {
             *self.0.entry(kind).or_default() += number;
         }

@@ -12,20 +12,28 @@ use crate::store::{ConversationStore, FileConversationStore, Profile};
 /// A template for a personality as another system has it.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct ForeignPreset {
+pub struct ImportedPreset {
     /// The preset, within the limits here. One that is built in there and here has the id that it has here.
     pub preset: Preset,
     /// The file or record it was read from.
     pub file: String,
 }
 
+impl ImportedPreset {
+    /// A preset that passes [`Preset::check`], and the file or record it was read from. Its id is a
+    /// [canonical one](Preset::canonical_id).
+    pub fn new(preset: Preset, file: String) -> Self {
+        Self { preset, file }
+    }
+}
+
 /// The templates for personalities that another system keeps. All of a store's are in the settings of its conversation
 /// [`Scope::Default`].
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct ForeignPresets {
+pub struct ImportedPresets {
     /// What can be taken, no two with the same id.
-    pub presets: Vec<ForeignPreset>,
+    pub presets: Vec<ImportedPreset>,
 }
 
 /// What the import of presets came to.
@@ -45,14 +53,14 @@ pub struct PresetReport {
 }
 
 /// What is to become of a preset.
-enum PruneDecision {
+enum PresetDecision {
     Take(Preset),
     AlreadyThere,
     Forgotten,
     Refuse(RefusalReason),
 }
 
-impl ForeignPresets {
+impl ImportedPresets {
     /// What [`import_into`](Self::import_into) would come to. Changes nothing.
     ///
     /// # Errors
@@ -83,7 +91,7 @@ impl ForeignPresets {
             let taken = preset.id.clone();
             match store.change_profile(Box::new(move |profile| add(profile, preset))).await {
                 Ok(changed) => profile = changed,
-                Err(error) => match RefusalReason::of(&error) {
+                Err(error) => match RefusalReason::for_store_error(&error) {
                     Some(reason) => {
                         report.taken -= 1;
                         report.replaced.retain(|id| *id != taken);
@@ -112,37 +120,37 @@ impl ForeignPresets {
 
 impl PresetReport {
     /// Counts it; the preset, if it is one to be added.
-    fn note(&mut self, verdict: PruneDecision, file: String) -> Option<Preset> {
+    fn note(&mut self, verdict: PresetDecision, file: String) -> Option<Preset> {
         match verdict {
-            PruneDecision::Take(preset) => {
+            PresetDecision::Take(preset) => {
                 self.taken += 1;
                 if preset.is_changed() {
                     self.replaced.push(preset.id.clone());
                 }
                 return Some(preset);
             }
-            PruneDecision::AlreadyThere => self.already_there += 1,
-            PruneDecision::Forgotten => self.forgotten += 1,
-            PruneDecision::Refuse(reason) => self.refused.push(Refusal::new(file, reason)),
+            PresetDecision::AlreadyThere => self.already_there += 1,
+            PresetDecision::Forgotten => self.forgotten += 1,
+            PresetDecision::Refuse(reason) => self.refused.push(Refusal::new(file, reason)),
         }
         None
     }
 }
 
-fn judge(profile: &Profile, preset: &Preset) -> PruneDecision {
+fn judge(profile: &Profile, preset: &Preset) -> PresetDecision {
     if profile.presets.contains_key(&preset.id) {
-        return PruneDecision::AlreadyThere;
+        return PresetDecision::AlreadyThere;
     }
     if profile.brought_presets.contains(&preset.id) {
-        return PruneDecision::Forgotten;
+        return PresetDecision::Forgotten;
     }
     if profile.presets.len() >= MOST_PRESETS {
         let reason = "the store has as many presets as it may have";
-        return PruneDecision::Refuse(RefusalReason::Unstorable(reason));
+        return PresetDecision::Refuse(RefusalReason::Unstorable(reason));
     }
     if !presets::has_room_for(profile, preset) {
         let reason = "the store's presets have as many bytes as they may have";
-        return PruneDecision::Refuse(RefusalReason::Unstorable(reason));
+        return PresetDecision::Refuse(RefusalReason::Unstorable(reason));
     }
     let others = persona::in_force(&profile.presets).into_iter();
     let taken: HashSet<String> = others
@@ -150,7 +158,7 @@ fn judge(profile: &Profile, preset: &Preset) -> PruneDecision {
         .map(|other| other.name.to_lowercase())
         .collect();
     let name = unlike(&preset.name, &taken);
-    PruneDecision::Take(Preset { name, ..preset.clone() })
+    PresetDecision::Take(Preset { name, ..preset.clone() })
 }
 
 /// Adds presets of an export, but for those of which there is another one already, made here or built in; the ids of the
@@ -164,7 +172,7 @@ pub(super) fn merge(profile: &mut Profile, presets: BTreeMap<String, Preset>) ->
             continue;
         }
         match judge(profile, &preset) {
-            PruneDecision::Take(preset) if in_force.is_none() => {
+            PresetDecision::Take(preset) if in_force.is_none() => {
                 profile.presets.insert(id, preset);
             }
             _ => left_out.push(id),
@@ -217,16 +225,16 @@ mod tests {
             ("e", &long, &long),
             ("f", &long, &format!("{} 2", "ü".repeat(99))),
         ] {
-            let PruneDecision::Take(preset) = judge(&profile, &named(id, name)) else {
+            let PresetDecision::Take(preset) = judge(&profile, &named(id, name)) else {
                 panic!("{id}")
             };
             assert_eq!(preset.name, given);
             preset.check().unwrap();
             add(&mut profile, preset);
-            assert!(matches!(judge(&profile, &named(id, name)), PruneDecision::AlreadyThere));
+            assert!(matches!(judge(&profile, &named(id, name)), PresetDecision::AlreadyThere));
         }
         profile.presets.remove("a");
-        assert!(matches!(judge(&profile, &named("a", "DJ")), PruneDecision::Forgotten));
+        assert!(matches!(judge(&profile, &named("a", "DJ")), PresetDecision::Forgotten));
     }
 
     #[test]
@@ -234,9 +242,9 @@ mod tests {
         let mut profile = Profile::default();
         for at in 0..MOST_PRESETS {
             let preset = named(&format!("{at}"), &format!("{at}"));
-            assert!(matches!(judge(&profile, &preset), PruneDecision::Take(_)));
+            assert!(matches!(judge(&profile, &preset), PresetDecision::Take(_)));
             add(&mut profile, preset);
         }
-        assert!(matches!(judge(&profile, &named("x", "x")), PruneDecision::Refuse(_)));
+        assert!(matches!(judge(&profile, &named("x", "x")), PresetDecision::Refuse(_)));
     }
 }

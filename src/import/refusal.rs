@@ -16,7 +16,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn new(name: impl AsRef<[u8]>, reason: RefusalReason) -> Self {
+    /// Refuses the file or record of that name, and escapes what is unprintable in the name.
+    pub fn new(name: impl AsRef<[u8]>, reason: RefusalReason) -> Self {
         let file = String::from_utf8_lossy(name.as_ref()).escape_debug().collect();
         Self { file, reason }
     }
@@ -54,8 +55,8 @@ pub enum RefusalReason {
 }
 
 impl RefusalReason {
-    /// Why a store refuses a message; `None` for errors that concern more than it.
-    pub(crate) fn of(error: &Error) -> Option<Self> {
+    /// The reason for which a store refused a single message; `None` for errors that concern more than that message.
+    pub fn for_store_error(error: &Error) -> Option<Self> {
         match error {
             Error::FromTheFuture => Some(Self::FromTheFuture),
             Error::TooLarge { size, limit } => Some(Self::TooLarge { size: *size, limit: *limit }),
@@ -64,8 +65,11 @@ impl RefusalReason {
         }
     }
 
-    /// Why a file could not be read; errors that concern more than it stay errors.
-    pub(crate) fn unread(error: Error) -> Result<Self, Error> {
+    /// The reason for which a single file could not be read.
+    ///
+    /// # Errors
+    /// Returns errors that concern more than that file as they are.
+    pub fn for_read_error(error: Error) -> Result<Self, Error> {
         match error {
             Error::NotPlain { found, .. } => Ok(Self::NotPlain(found)),
             Error::Io { source, .. } => Ok(Self::Unreadable(source.kind())),

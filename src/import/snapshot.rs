@@ -3,10 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::crypto::fingerprint;
 use crate::error::{Error, Result};
 use crate::import::known::{Known, STRETCH};
 use crate::import::{Refusal, RefusalReason};
 use crate::store::record::import_digest::Origin;
+use crate::store::record::snapshot::uuid;
 use crate::store::{
     ConversationStore, FileConversationStore, SavedMessage, Snapshot, StoredMessage,
 };
@@ -14,7 +16,7 @@ use crate::store::{
 /// A saved window as another system has it.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct ForeignSnapshot {
+pub struct ImportedSnapshot {
     /// The snapshot, still without its messages: these get their numbers as they are stored.
     pub snapshot: Snapshot,
     /// The file or record it was read from.
@@ -22,9 +24,17 @@ pub struct ForeignSnapshot {
     origins: HashSet<Origin>,
 }
 
-impl ForeignSnapshot {
-    pub(super) fn new(snapshot: Snapshot, file: String, origins: HashSet<Origin>) -> Self {
+impl ImportedSnapshot {
+    /// A snapshot of the messages with these origins. `file` names the file or record it was read from.
+    pub fn new(snapshot: Snapshot, file: String, origins: HashSet<Origin>) -> Self {
         Self { snapshot, file, origins }
+    }
+
+    /// The id for a snapshot whose system gives it an id that is no UUID. It is always the same, so that a repeated
+    /// import finds the snapshot, or notices that it was deleted.
+    pub fn stable_id(system: &str, conversation: &str, id: &str) -> String {
+        let items = ["sottovoce/v1 snapshot", system, conversation, id].map(str::as_bytes);
+        uuid(fingerprint(&items), 8)
     }
 
     /// Whether anything of it is known to be there.
@@ -36,8 +46,8 @@ impl ForeignSnapshot {
 /// Those that the store does not have under their ids.
 pub(super) async fn missing(
     store: &FileConversationStore,
-    mut snapshots: Vec<ForeignSnapshot>,
-) -> Result<Vec<ForeignSnapshot>> {
+    mut snapshots: Vec<ImportedSnapshot>,
+) -> Result<Vec<ImportedSnapshot>> {
     if !snapshots.is_empty() {
         let profile = store.profile().await?;
         snapshots.retain(|foreign| !profile.has_had_snapshot(&foreign.snapshot.id));
@@ -48,7 +58,7 @@ pub(super) async fn missing(
 /// Saves them with the messages that are there, and says how many had any. What the store refuses is refused alone.
 pub(super) async fn keep(
     store: &FileConversationStore,
-    snapshots: Vec<ForeignSnapshot>,
+    snapshots: Vec<ImportedSnapshot>,
     refused: &mut Vec<Refusal>,
 ) -> Result<usize> {
     let wanted: HashSet<Origin> =
@@ -58,7 +68,7 @@ pub(super) async fn keep(
     }
     let there = find(store, &wanted).await?;
     let mut saved = 0;
-    for ForeignSnapshot { mut snapshot, file, origins } in snapshots {
+    for ImportedSnapshot { mut snapshot, file, origins } in snapshots {
         let mut stored: Vec<&Arc<StoredMessage>> =
             origins.iter().filter_map(|origin| there.get(origin)).collect();
         if stored.is_empty() {
@@ -72,7 +82,7 @@ pub(super) async fn keep(
         match store.save_snapshot(snapshot).await {
             Ok(()) => saved += 1,
             Err(Error::NothingToSave) => {}
-            Err(error) => match RefusalReason::of(&error) {
+            Err(error) => match RefusalReason::for_store_error(&error) {
                 Some(reason) => refused.push(Refusal::new(file, reason)),
                 None => return Err(error),
             },

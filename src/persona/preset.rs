@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::built_in::BUILT_IN;
-use super::{Persona, check_name, within};
+use super::{LONGEST_NAME, Persona, check_name, within};
 use crate::error::{PersonaFailure, Result};
 
 /// What every preset's id begins with. Document and code of the system that the six come from disagree about it, so
@@ -50,7 +50,20 @@ pub struct Preset {
 
 impl Preset {
     /// The most bytes of a description.
-    pub(crate) const LONGEST_DESCRIPTION: usize = 2000;
+    pub const LONGEST_DESCRIPTION: usize = 2000;
+    /// The most bytes of a name, and of an id.
+    pub const LONGEST_NAME: usize = LONGEST_NAME;
+
+    /// The id under which a preset is stored: the one given, without white space at its ends, or that of the built-in
+    /// preset that it means in another spelling.
+    ///
+    /// # Errors
+    /// [`PersonaFailure::Invalid`] for an id that is blank, too long or no single line.
+    pub fn canonical_id(id: &str) -> Result<String> {
+        let id = canonical(id);
+        check_name(&id)?;
+        Ok(id)
+    }
 
     /// A preset of that name for that persona.
     pub fn new(name: impl Into<String>, persona: Persona) -> Self {

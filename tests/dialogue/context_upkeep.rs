@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use sottovoce::import::{Backup, OpenStore};
 use sottovoce::{
-    Backup, ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Error, ManualClock,
-    NewPersonaConversation, OpenStore, Persona, PersonaFailure, PersonaLimits, PersonaRegistry,
-    RepairOptions, Scope, StoreOptions,
+    ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Error, ManualClock,
+    NewPersonaConversation, Persona, PersonaFailure, PersonaLimits, PersonaRegistry, RepairOptions,
+    Scope, StoreOptions,
 };
 
 const SECRET: &str = "a long secret that only this house knows";

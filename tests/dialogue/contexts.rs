@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use sottovoce::import::Backup;
 use sottovoce::{
-    Backup, ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Error, ManualClock,
+    ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Error, ManualClock,
     NewPersonaConversation, Persona, PersonaChange, PersonaConversationChange, PersonaFailure,
     PersonaLimits, PersonaRegistry, Preset, PresetChange, Scope, StoreOptions,
 };
@@ -258,7 +259,7 @@ async fn what_is_over_is_removed_only_after_a_backup_that_brings_it_back_whole()
 
     let path = root.path().to_owned();
     let time: Arc<dyn Clock> = clock.clone();
-    let open: sottovoce::OpenStore = Box::new(move |scope| {
+    let open: sottovoce::import::OpenStore = Box::new(move |scope| {
         let (path, time) = (path.clone(), Arc::clone(&time));
         Box::pin(async move { StoreOptions::new(key()).clock(time).scope(scope).open(path).await })
     });
@@ -362,7 +363,7 @@ async fn one_backup_is_made_a_day_and_the_oldest_go() {
     assert!(!bytes.windows(4).any(|window| window == b"Mira" || window == b"musi"));
     let anew = tempfile::tempdir().unwrap();
     let (path, time) = (anew.path().to_owned(), Arc::clone(&clock) as Arc<dyn Clock>);
-    let open: sottovoce::OpenStore = Box::new(move |scope| {
+    let open: sottovoce::import::OpenStore = Box::new(move |scope| {
         let (path, time) = (path.clone(), Arc::clone(&time));
         Box::pin(async move { StoreOptions::new(key()).clock(time).scope(scope).open(path).await })
     });

@@ -6,10 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{block_on, key, options, said, snapshot, texts, within};
-use sottovoce::{
-    ArtifactKind, Backup, ConversationReport, ConversationStore, FileConversationStore,
-    NewArtifact, Scope,
-};
+use sottovoce::import::{Backup, ConversationReport};
+use sottovoce::{ArtifactKind, ConversationStore, FileConversationStore, NewArtifact, Scope};
 
 fn scope() -> Scope {
     Scope::Dm { user: "ann".into() }
@@ -41,7 +39,7 @@ async fn import(text: &str, root: &Path) -> sottovoce::Result<Vec<ConversationRe
     let file = folder.path().join("export.json");
     std::fs::write(&file, text).unwrap();
     let root = root.to_owned();
-    let open: sottovoce::OpenStore = Box::new(move |scope| {
+    let open: sottovoce::import::OpenStore = Box::new(move |scope| {
         let root = root.clone();
         Box::pin(async move { options().scope(scope).open(root).await })
     });

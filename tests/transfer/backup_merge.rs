@@ -8,11 +8,12 @@ use std::sync::Arc;
 use crate::common::scripted::Scripted;
 use crate::common::{block_on, key, open, options, said, texts};
 use jiff::Timestamp;
+use sottovoce::import::{Backup, ConversationReport};
 use sottovoce::{
-    ArtifactKind, Backup, ChatMessage, ChatRole, Conversation, ConversationReport,
-    ConversationStore, ExportForm, ExportRange, Exporter, FileConversationStore, LanguageModel,
-    LastNContextProvider, ManualClock, ModelOptions, NewArtifact, OllamaChatRenderer,
-    PromptBuilder, PromptRenderer, SavedMessage, Snapshot, SystemPromptProvider,
+    ArtifactKind, ChatMessage, ChatRole, Conversation, ConversationStore, ExportForm, ExportRange,
+    Exporter, FileConversationStore, LanguageModel, LastNContextProvider, ManualClock,
+    ModelOptions, NewArtifact, OllamaChatRenderer, PromptBuilder, PromptRenderer, SavedMessage,
+    Snapshot, SystemPromptProvider,
 };
 use tempfile::{TempDir, tempdir};
 
@@ -32,7 +33,7 @@ async fn export(store: &FileConversationStore, out: &TempDir, name: &str) -> Pat
 
 async fn import(path: &Path, root: &Path) -> sottovoce::Result<ConversationReport> {
     let root = root.to_owned();
-    let open: sottovoce::OpenStore = Box::new(move |scope| {
+    let open: sottovoce::import::OpenStore = Box::new(move |scope| {
         let root = root.clone();
         Box::pin(async move { options().scope(scope).open(root).await })
     });
@@ -405,7 +406,7 @@ fn limits_of_the_store_that_takes_a_backup_are_told_before_they_remove_anything(
         let at =
             || options().clock(clock()).retention(sottovoce::Retention::FOREVER.ttl_seconds(60));
         let path = other.path().to_owned();
-        let open: sottovoce::OpenStore = Box::new(move |scope| {
+        let open: sottovoce::import::OpenStore = Box::new(move |scope| {
             let path = path.clone();
             Box::pin(async move { at().scope(scope).open(path).await })
         });

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use crate::common::{block_on, key, open, options, said, texts};
 use serde_json::{Value, json};
+use sottovoce::import::{Backup, ConversationReport, LeftOut};
 use sottovoce::{
-    Backup, ChatMessage, ConversationReport, ConversationStore, ExportForm, ExportRange, Exporter,
-    FileConversationStore, LeftOut, Retention, Scope,
+    ChatMessage, ConversationStore, ExportForm, ExportRange, Exporter, FileConversationStore,
+    Retention, Scope,
 };
 
 async fn export(store: &FileConversationStore) -> Value {
@@ -37,7 +38,7 @@ async fn import(text: &str, root: &Path, with_limits: bool) -> ConversationRepor
     let file = folder.path().join("export.json");
     std::fs::write(&file, text).unwrap();
     let root = root.to_owned();
-    let open: sottovoce::OpenStore = Box::new(move |scope| {
+    let open: sottovoce::import::OpenStore = Box::new(move |scope| {
         let root = root.clone();
         Box::pin(async move { options().scope(scope).open(root).await })
     });

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use crate::common::{block_on, key, open, options, said, texts};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
+use sottovoce::import::{Backup, ConversationReport};
 use sottovoce::{
-    ArtifactKind, Backup, ChatMessage, ChatRole, Conversation, ConversationReport,
-    ConversationStore, ElaraFolder, EncryptionKey, Error, ExportForm, ExportRange, Exported,
-    Exporter, FileConversationStore, LastNContextProvider, ManualClock, ModelOptions, NewArtifact,
-    OldestStrategy, OllamaChatRenderer, PromptBuilder, PromptRenderer, SavedMessage, Scope,
-    Snapshot, StoreOptions, SystemPromptProvider, ToolCall, export_for_elara,
+    ArtifactKind, ChatMessage, ChatRole, Conversation, ConversationStore, EncryptionKey, Error,
+    ExportForm, ExportRange, Exported, Exporter, FileConversationStore, LastNContextProvider,
+    ManualClock, ModelOptions, NewArtifact, OldestStrategy, OllamaChatRenderer, PromptBuilder,
+    PromptRenderer, SavedMessage, Scope, Snapshot, StoreOptions, SystemPromptProvider, ToolCall,
 };
 
 fn start() -> Timestamp {
@@ -34,7 +34,7 @@ async fn export(store: &FileConversationStore, path: &Path) -> Exported {
 
 async fn import(path: &Path, root: &Path) -> sottovoce::Result<Vec<ConversationReport>> {
     let root = root.to_owned();
-    let open: sottovoce::OpenStore = Box::new(move |scope| {
+    let open: sottovoce::import::OpenStore = Box::new(move |scope| {
         let root = root.clone();
         Box::pin(async move { options().scope(scope).open(root).await })
     });
@@ -219,7 +219,7 @@ fn an_import_that_was_broken_off_goes_on_where_it_was() {
             let cut = out.path().join(format!("cut{share}.json"));
             std::fs::write(&cut, &whole[..whole.len() * share / 20]).unwrap();
             let broken = import(&cut, other.path()).await;
-            assert!(matches!(broken, Err(Error::Foreign { .. })), "{share}: {broken:?}");
+            assert!(matches!(broken, Err(Error::NotImportable { .. })), "{share}: {broken:?}");
             import(&file, other.path()).await.unwrap();
             let back =
                 options().scope(Scope::clone(store.scope())).open(other.path()).await.unwrap();
@@ -265,7 +265,7 @@ fn a_sealed_backup_outlives_its_store_and_opens_with_its_key_alone() {
         let default = open(other.path()).await;
         assert_eq!(texts(&default.read_tail(9).await.unwrap()), ["of the default conversation"]);
         // No other key opens it, and no changed byte goes unnoticed.
-        let none: sottovoce::OpenStore = Box::new(|_| panic!("nothing is opened"));
+        let none: sottovoce::import::OpenStore = Box::new(|_| panic!("nothing is opened"));
         let wrong = EncryptionKey::from_secret("another secret, long enough").unwrap();
         let refused = Backup::new(&file).key(wrong).import(none, |_| {}, |_| {}).await;
         assert!(matches!(refused, Err(Error::WrongKey { .. })));
@@ -347,64 +347,6 @@ fn an_export_that_is_given_up_leaves_nothing_behind() {
         assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0, "it has no name yet");
         drop(exporter);
         assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
-    });
-}
-
-#[test]
-fn what_is_exported_for_elara_is_what_elara_reads() {
-    block_on(async {
-        let (root, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let store = rich(root.path()).await;
-        store
-            .append_message(ChatMessage::at(
-                ChatRole::Tool,
-                "result",
-                start() + SignedDuration::from_hours(2),
-            ))
-            .await
-            .unwrap();
-        for (key, form) in [(Some("test-key"), "v2"), (None, "plaintext")] {
-            let folder = out.path().join(form);
-            let exported = export_for_elara(&store, ExportRange::default(), &folder, key, |_| {})
-                .await
-                .unwrap();
-            assert_eq!((exported.messages, exported.left_out), (40, 1));
-            let foreign = ElaraFolder::new(&folder).key("test-key").read(|_| {}).await.unwrap();
-            assert!(foreign.refused.is_empty());
-            assert!(foreign.messages.iter().all(|message| message.form == form));
-            let theirs: Vec<_> = foreign
-                .messages
-                .iter()
-                .map(|m| {
-                    (
-                        m.message.role,
-                        m.message.content.clone(),
-                        m.message.timestamp,
-                        m.message.metadata.clone(),
-                    )
-                })
-                .collect();
-            let mut ours: Vec<_> = all(&store)
-                .await
-                .into_iter()
-                .filter(|(_, _, m)| m.role != ChatRole::Tool)
-                .map(|(_, _, m)| (m.role, m.content.clone(), m.timestamp, m.metadata.clone()))
-                .collect();
-            ours.sort_by_key(|(_, _, at, _)| *at);
-            assert_eq!(theirs, ours);
-            let again =
-                export_for_elara(&store, ExportRange::default(), &folder, key, |_| {}).await;
-            assert!(matches!(again, Err(Error::NotPlain { .. })), "nothing is mixed");
-        }
-        let refused = export_for_elara(
-            &store,
-            ExportRange::default(),
-            &out.path().join("x"),
-            Some(" "),
-            |_| {},
-        )
-        .await;
-        assert!(matches!(refused, Err(Error::EmptyKey)));
     });
 }
 

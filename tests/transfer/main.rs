@@ -1,4 +1,4 @@
-//! What comes in from other systems and what goes out, by system.
+//! What goes out of a store, and comes back in.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -6,11 +6,5 @@ mod common;
 mod backup_hostile;
 mod backup_merge;
 mod backup_settings;
-mod chorus;
-mod discord;
-mod elara;
+
 mod export;
-mod jsonl;
-mod llm_generator;
-mod mimir;
-mod openai;

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use rmcp::ServiceExt;
 use serde_json::{Value, json};
+use sottovoce::import::{Backup, OpenStore};
 use sottovoce::{
-    ArtifactKind, Backup, ChatMessage, ChatRole, Clock, Config, ConversationStore, EncryptionKey,
-    ManualClock, NewArtifact, OpenStore, PersonaConversationChange, PersonaRegistry, StoreOptions,
+    ArtifactKind, ChatMessage, ChatRole, Clock, Config, ConversationStore, EncryptionKey,
+    ManualClock, NewArtifact, PersonaConversationChange, PersonaRegistry, StoreOptions,
 };
 use sottovoce_mcp::{Hub, Server};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use jiff::Timestamp;
 use rustix::fs::Stat;
 
 use crate::blob::Source;
@@ -13,16 +12,12 @@ use crate::blob::Source;
 pub(super) struct FsSource {
     file: File,
     size: u64,
-    modified: Option<Timestamp>,
 }
 
 impl FsSource {
     pub(super) fn new(file: File, stat: &Stat) -> Self {
         let size = u64::try_from(stat.st_size).unwrap_or(0);
-        #[allow(clippy::unnecessary_cast, reason = "other systems have other widths")]
-        let modified =
-            Timestamp::new(stat.st_mtime as i64, i32::try_from(stat.st_mtime_nsec).unwrap_or(0));
-        Self { file, size, modified: modified.ok() }
+        Self { file, size }
     }
 }
 
@@ -42,9 +37,5 @@ impl Source for FsSource {
             }
         }
         Ok(read)
-    }
-
-    fn modified(&self) -> Option<Timestamp> {
-        self.modified
     }
 }

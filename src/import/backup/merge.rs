@@ -10,8 +10,10 @@ use super::parse::Head;
 use super::settings::{self, Line};
 use crate::error::{Error, Result};
 use crate::import::cleared::ClearedMessages;
-use crate::import::snapshot::{self, ForeignSnapshot};
-use crate::import::{Foreign, ForeignMessage, ImportReport, LeftOut, Refusal, RefusalReason};
+use crate::import::snapshot::{self, ImportedSnapshot};
+use crate::import::{
+    ImportReport, ImportedMessage, ImportedMessages, LeftOut, Refusal, RefusalReason,
+};
 use crate::message::ChatMessage;
 use crate::store::delete::forget;
 use crate::store::delete::forget::Unread;
@@ -62,7 +64,7 @@ pub(super) struct Merge {
     /// What the export's settings have cleared, and which of the new messages that is.
     cleared: Option<Cleared>,
     out_of_context: ClearedMessages,
-    new: Foreign,
+    new: ImportedMessages,
     snapshots: Vec<Snapshot>,
 }
 
@@ -89,7 +91,7 @@ impl Merge {
             near: HashMap::new(),
             read_to: 0,
             missing: Vec::new(),
-            new: Foreign::new(SYSTEM),
+            new: ImportedMessages::new(SYSTEM),
             snapshots: Vec::new(),
         }
     }
@@ -227,12 +229,12 @@ impl Merge {
         Ok(())
     }
 
-    fn foreign(&self, seq: u64, message: ChatMessage) -> Result<ForeignMessage, RefusalReason> {
+    fn foreign(&self, seq: u64, message: ChatMessage) -> Result<ImportedMessage, RefusalReason> {
         let name = format!("{}#{seq}", self.scope);
         // What another system wrote is told by that.
         match Origin::of(&message) {
-            Some(origin) => Ok(ForeignMessage::known(name, message, origin)),
-            None => ForeignMessage::new(SYSTEM, &name, "backup", message),
+            Some(origin) => Ok(ImportedMessage::known(name, message, origin)),
+            None => ImportedMessage::new(SYSTEM, &name, "backup", message),
         }
     }
 
@@ -264,7 +266,7 @@ impl Merge {
             is_forgotten: report.forgotten > 0 && !is_any_left,
         };
         let left_out = runtime.block_on(settings::adopt(store, head, adoption))?;
-        let mut new = std::mem::replace(&mut self.new, Foreign::new(SYSTEM));
+        let mut new = std::mem::replace(&mut self.new, ImportedMessages::new(SYSTEM));
         new.messages.sort_by_key(|foreign| foreign.message.timestamp);
         let cleared = std::mem::take(&mut self.out_of_context);
         let kept = runtime.block_on(async {
@@ -301,7 +303,7 @@ impl Merge {
                 .map(|foreign| foreign.origin())
                 .collect();
             let file = format!("{} snapshot {}", self.scope, snapshot.id);
-            ForeignSnapshot::new(snapshot, file, origins)
+            ImportedSnapshot::new(snapshot, file, origins)
         });
         let foreign: Vec<_> = foreign.collect();
         runtime.block_on(snapshot::keep(store, foreign, &mut report.refused))

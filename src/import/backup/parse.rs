@@ -51,7 +51,7 @@ pub(super) fn parse(text: impl Read, path: &Path, to: &mut dyn Elements) -> Resu
     match (failed, parsed) {
         (Some(error), _) => Err(error),
         (None, Ok(())) => Ok(()),
-        (None, Err(error)) => Err(Error::Foreign {
+        (None, Err(error)) => Err(Error::NotImportable {
             path: path.into(),
             reason: match error.classify() {
                 Category::Eof => "it ends in the middle; what came before is kept",

@@ -2,7 +2,7 @@
 
 use super::parse::Head;
 use crate::error::Result;
-use crate::import::{ForeignLimits, LeftOut, presets};
+use crate::import::{ImportedLimits, LeftOut, presets};
 use crate::persona::Character;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 
@@ -91,6 +91,6 @@ pub(super) async fn adopt(
 }
 
 /// The limits that settings tell.
-pub(super) fn limits(profile: &Profile) -> ForeignLimits {
-    ForeignLimits { retention: profile.retention, window_seconds: profile.window_seconds }
+pub(super) fn limits(profile: &Profile) -> ImportedLimits {
+    ImportedLimits { retention: profile.retention, window_seconds: profile.window_seconds }
 }

@@ -11,7 +11,7 @@ use zeroize::Zeroize;
 /// What stands before an artifact's id where a message refers to it.
 pub(crate) const SCHEME: &str = "artifact://";
 /// The note that says what an artifact was called in Mimir, as messages from there call it still.
-pub(crate) const MIMIR_ID: &str = "mimirId";
+pub const MIMIR_ID: &str = "mimirId";
 /// Hexadecimal digits of an id.
 pub(crate) const ID_LENGTH: usize = 32;
 

@@ -3,10 +3,10 @@
 use crate::crypto::fingerprint;
 use crate::message::{ChatMessage, IMPORTED_FROM};
 
-/// Tells a record from every other one: 128 bits of a digest of its system, its name and what it says. A moved folder,
-/// another key or masking changes nothing about it.
+/// Identifies an imported message: a digest of its system, its name and what it says. Moving the source, changing the
+/// store's key or masking does not change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Origin(u128);
+pub struct Origin(u128);
 
 impl Origin {
     /// The origin of a message as its system has it.

@@ -143,6 +143,7 @@ async fn look(session: &Session) -> Report {
                     key::changes(&mut report, &config, &root);
                     folder::usable(&mut report, &root);
                     folder::lasting(&mut report, &config, &root);
+                    #[cfg(feature = "sqlite")]
                     copies(&mut report);
                     store(&mut report, session, &config, &root).await;
                 }
@@ -217,8 +218,9 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
 }
 
 /// What an import left behind that was killed.
+#[cfg(feature = "sqlite")]
 fn copies(report: &mut Report) {
-    for copy in sottovoce::leftover_copies() {
+    for copy in sottovoce_import::leftover_copies() {
         report.bad(
             "import",
             format!("an import that was killed left plain words in {}", copy.display()),

@@ -2,7 +2,8 @@
 
 use clap::Subcommand;
 use serde::Serialize;
-use sottovoce::{Foreign, ImportReport, PassedOver, Progress, Refusal};
+use sottovoce::Progress;
+use sottovoce::import::{ImportReport, ImportedMessages, PassedOver, Refusal};
 
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
@@ -10,6 +11,7 @@ use crate::output::{self, BOLD, WARN};
 use crate::session::Session;
 
 mod backup;
+#[cfg(feature = "sqlite")]
 mod chorus;
 mod conversations;
 mod discord;
@@ -17,6 +19,7 @@ mod elara;
 mod jsonl;
 pub(crate) mod keys;
 mod limits;
+#[cfg(feature = "sqlite")]
 mod llm_generator;
 mod mimir;
 mod openai;
@@ -38,10 +41,12 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 enum System {
     Backup(backup::Args),
+    #[cfg(feature = "sqlite")]
     Chorus(chorus::Args),
     Discord(discord::Args),
     Elara(elara::Args),
     Jsonl(jsonl::Args),
+    #[cfg(feature = "sqlite")]
     McpLlmGenerator(llm_generator::Args),
     Mimir(mimir::Args),
     Openai(openai::Args),
@@ -50,10 +55,12 @@ enum System {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     match args.system {
         System::Backup(args) => backup::run(session, args).await,
+        #[cfg(feature = "sqlite")]
         System::Chorus(args) => chorus::run(session, args).await,
         System::Discord(args) => discord::run(session, args).await,
         System::Elara(args) => elara::run(session, args).await,
         System::Jsonl(args) => jsonl::run(session, args).await,
+        #[cfg(feature = "sqlite")]
         System::McpLlmGenerator(args) => llm_generator::run(session, args).await,
         System::Mimir(args) => mimir::run(session, args).await,
         System::Openai(args) => openai::run(session, args).await,
@@ -82,7 +89,7 @@ struct Summary<'a> {
 }
 
 /// Puts what was read into the configured store, and tells what came of it.
-async fn keep(session: &Session, foreign: Foreign, dry_run: bool) -> Outcome {
+async fn keep(session: &Session, foreign: ImportedMessages, dry_run: bool) -> Outcome {
     let config = session.config()?;
     let system = foreign.system;
     let report = if dry_run {

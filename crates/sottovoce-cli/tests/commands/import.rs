@@ -1,7 +1,7 @@
 use super::*;
 
 fn fixtures(folder: &str) -> String {
-    format!("{}/../../tests/fixtures/elara/{folder}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../sottovoce-import/tests/fixtures/elara/{folder}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The rows of refused files, and the summary.

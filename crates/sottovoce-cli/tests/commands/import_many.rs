@@ -1,7 +1,7 @@
 use super::*;
 
 fn fixtures(system: &str) -> String {
-    format!("{}/../../tests/fixtures/{system}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../sottovoce-import/tests/fixtures/{system}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Runs with a folder for temporary files of its own, in which nothing may stay.

@@ -310,7 +310,8 @@ fn forgetting_in_a_chat_shows_originals_and_counts_them() {
 
 /// An import that asks for keys on a terminal.
 fn import(home: &Home) -> Option<Terminal> {
-    let folder = format!("{}/../../tests/fixtures/elara/mixed", env!("CARGO_MANIFEST_DIR"));
+    let folder =
+        format!("{}/../sottovoce-import/tests/fixtures/elara/mixed", env!("CARGO_MANIFEST_DIR"));
     let mut terminal =
         Terminal::running(&home.command(&["import", "elara", &folder, "--ask-key"]))?;
     terminal.screen.until("): ");

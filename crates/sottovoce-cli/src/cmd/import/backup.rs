@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sottovoce::{Backup, ConversationReport, EncryptionKey, Error, OpenStore, Scope};
+use sottovoce::import::{Backup, ConversationReport, OpenStore};
+use sottovoce::{EncryptionKey, Error, Scope};
 
 use super::conversations;
 use super::keys::Sources;

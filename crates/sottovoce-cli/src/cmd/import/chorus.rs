@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sottovoce::ChorusDatabase;
+use sottovoce_import::ChorusDatabase;
 
 use super::conversations::{self, Wishes};
 use super::limits::Limits;

@@ -1,10 +1,11 @@
 //! Taking over what another program keeps as many conversations.
 
 use serde::Serialize;
-use sottovoce::{
-    ConversationReport, ForeignConversation, ForeignConversations, ForeignLimits, ForeignPresets,
-    LeftOut, PassedOver, PresetReport, Progress, Refusal, Retention, Scope,
+use sottovoce::import::{
+    ConversationReport, ImportedConversation, ImportedConversations, ImportedLimits,
+    ImportedPresets, LeftOut, PassedOver, PresetReport, Refusal,
 };
+use sottovoce::{Progress, Retention, Scope};
 
 use super::limits::{self, Limits};
 use super::{advance, list, row};
@@ -39,7 +40,7 @@ pub(super) async fn take_over<R>(
     read: impl FnOnce(Box<dyn Fn(Progress) + Send>) -> R,
 ) -> Outcome
 where
-    R: Future<Output = sottovoce::Result<ForeignConversations>>,
+    R: Future<Output = sottovoce::Result<ImportedConversations>>,
 {
     check(session)?;
     let bar = output::progress(Some(0), "reading");
@@ -105,11 +106,11 @@ pub(super) struct Total {
     passed_over: usize,
     passed_over_kinds: PassedOver,
     #[serde(skip)]
-    limits: Option<ForeignLimits>,
+    limits: Option<ImportedLimits>,
 }
 
 /// Puts each conversation into its scope, and tells what came of it.
-async fn keep(session: &Session, mut found: ForeignConversations, wishes: Wishes) -> Outcome {
+async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishes) -> Outcome {
     let Wishes { dry_run, skip_expired, limits } = wishes;
     let config = session.config()?;
     let is_empty = found.conversations.is_empty() && found.presets.presets.is_empty();
@@ -169,7 +170,7 @@ pub(super) fn finish(session: &Session, mut total: Total, refused: &[Refusal]) -
 
 async fn take(
     stores: &Stores<'_>,
-    conversation: ForeignConversation,
+    conversation: ImportedConversation,
     dry_run: bool,
 ) -> Result<ConversationReport, Failure> {
     let store = stores.open(conversation.scope.clone()).await?;
@@ -184,7 +185,7 @@ async fn take(
 
 async fn take_presets(
     stores: &Stores<'_>,
-    presets: ForeignPresets,
+    presets: ImportedPresets,
     dry_run: bool,
 ) -> Result<PresetReport, Failure> {
     let store = stores.open(Scope::Default).await?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sottovoce::DiscordFolder;
+use sottovoce_import::DiscordFolder;
 
 use super::conversations::{self, Wishes};
 use super::limits::Limits;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sottovoce::ElaraFolder;
+use sottovoce_import::ElaraFolder;
 
 use super::keys::Sources;
 use crate::exit::{Exit, Failure, Outcome};

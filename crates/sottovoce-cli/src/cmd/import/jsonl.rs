@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use sottovoce::JsonLines;
+use sottovoce_import::JsonLines;
 
 use crate::exit::Outcome;
 use crate::output;

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use sottovoce::ForeignLimits;
+use sottovoce::import::ImportedLimits;
 
 use crate::cmd::stats::duration;
 use crate::exit::Failure;
@@ -22,7 +22,7 @@ pub(super) struct Limits {
 
 impl Limits {
     /// Whether somebody wants them who knows how many messages they hide.
-    pub(super) fn confirm(self, limits: ForeignLimits, over: usize) -> Result<bool, Failure> {
+    pub(super) fn confirm(self, limits: ImportedLimits, over: usize) -> Result<bool, Failure> {
         let hidden = match over {
             0 => String::new(),
             over => format!(", which hide at least {} of them at once", output::messages(over)),
@@ -57,7 +57,7 @@ impl Limits {
 }
 
 /// "at most 15 messages, for 1 d".
-pub(super) fn in_words(limits: ForeignLimits) -> String {
+pub(super) fn in_words(limits: ImportedLimits) -> String {
     let retention = limits.retention.unwrap_or_default();
     let most = retention.max_messages.map(|most| most.get().into());
     let most = most.map(|most| format!("at most {}", output::counted(most, "message")));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sottovoce::LlmGeneratorDatabase;
+use sottovoce_import::LlmGeneratorDatabase;
 
 use super::conversations::{self, Wishes};
 use super::limits::Limits;

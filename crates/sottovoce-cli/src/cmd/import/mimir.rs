@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sottovoce::MimirFolder;
+use sottovoce_import::MimirFolder;
 
 use super::conversations::{self, Wishes};
 use super::limits::Limits;

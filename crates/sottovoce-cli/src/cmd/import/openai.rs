@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sottovoce::OpenAiExport;
+use sottovoce_import::OpenAiExport;
 
 use super::conversations::{self, Wishes};
 use super::limits::Limits;

@@ -1,0 +1,242 @@
+//! The database of chorus, and the sessions that its agents have saved.
+
+mod agent;
+mod database;
+mod place;
+mod row;
+mod session;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use sottovoce::import::RefusalReason::{self, Corrupt, Unstorable};
+use sottovoce::import::{
+    ImportedConversation, ImportedConversations, ImportedMessage, ImportedSnapshot, Refusal,
+};
+use sottovoce::{Progress, Result};
+
+use self::database::{Database, Saved};
+use self::place::Place;
+use self::row::Row;
+use crate::source::{Folder, Refusable, blocking, named};
+use crate::sqlite::or_refused;
+use crate::system::CHORUS;
+
+/// The SQLite database of chorus, `db/chorus.db`, and `agents/{agent}/sessions/{id}.json` beside it. It is only read:
+/// from a private copy in memory.
+///
+/// Each agent's messages, whether or not there still is one, become the conversation [`Scope::Named`]. Its threads
+/// keep their numbers, tool calls and results are linked as they were, what was cleared stays out of prompts, saved
+/// sessions become snapshots, also those that the database no longer names, `agents/{agent}/docs` become artifacts, and
+/// the system prompt in `agents/{agent}/agent.json` becomes the conversation's persona, which does not expire.
+#[derive(Debug)]
+pub struct ChorusDatabase {
+    path: PathBuf,
+}
+
+/// One agent's conversation while it is read.
+struct Agent {
+    conversation: ImportedConversation,
+    /// With their ids, which tell those of the same moment apart.
+    messages: Vec<(Timestamp, i64, ImportedMessage)>,
+}
+
+impl ChorusDatabase {
+    /// The database's file, or the folder that holds `db/chorus.db`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The file or folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads every message and session, calling `progress` as it goes. All messages are in memory afterwards: a
+    /// conversation for each agent, its messages in the order of their times and then of their ids.
+    ///
+    /// # Errors
+    /// Only what keeps the database from being read, such as [`Error::NotImportable`] for a file that is none of chorus's or
+    /// changes all the time; what concerns one message or session is a [`Refusal`]. Dropping the future does not end
+    /// the reading.
+    pub async fn read(
+        self,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<ImportedConversations> {
+        blocking(move || self.read_all(&progress)).await
+    }
+
+    fn read_all(&self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
+        let place = Place::of(&self.path)?;
+        let database = Database::open(&place.database, &place.file)?;
+        let mut found = ImportedConversations::new(CHORUS);
+        let mut agents: BTreeMap<String, Agent> = BTreeMap::new();
+        // Should that not be readable, reading the messages tells.
+        let total = database.messages_count().unwrap_or(0);
+        let damage = database.messages(|done, row| {
+            progress(Progress { done, total });
+            if let Err((name, reason)) = row.and_then(|row| take(row, &mut agents)) {
+                found.refused.push(Refusal::new(name, reason));
+            }
+        })?;
+        progress(Progress { done: total, total });
+        if let Some(reason) = damage {
+            found.refused.push(Refusal::new("messages", reason));
+        }
+        let cleared = or_refused(database.cleared(), "agents", &mut found.refused)?;
+        for (name, cleared) in cleared {
+            let Some(agent) = agents.get_mut(&name) else { continue };
+            match row::moment(&cleared) {
+                Some(at) => agent.conversation.cleared = Some(at),
+                None => {
+                    let reason = Corrupt("its last_clear_time is not a time");
+                    agent.conversation.foreign.refused.push(Refusal::new("agents", reason));
+                }
+            }
+        }
+        found.passed_over = or_refused(database.others(), "other tables", &mut found.refused)?;
+        let sessions = or_refused(database.sessions(), "sessions", &mut found.refused)?;
+        let mut known = HashSet::new();
+        for saved in &sessions {
+            known.insert((saved.agent.clone(), session::file(&saved.id)));
+            match agents.get_mut(&saved.agent) {
+                Some(agent) => agent.save(&place, saved)?,
+                None => found.refused.push(Refusal::new(
+                    session::place(saved),
+                    Unstorable("none of its agent's messages is there"),
+                )),
+            }
+        }
+        read_folders(&place, &known, &mut agents, &mut found)?;
+        agents.retain(|_, agent| !agent.is_empty());
+        found.conversations = agents.into_values().map(Agent::end).collect();
+        Ok(found.sorted())
+    }
+}
+
+/// Reads what the agents' folders hold besides: who they are, their documents, and sessions of no row.
+fn read_folders(
+    place: &Place,
+    known: &HashSet<(String, String)>,
+    agents: &mut BTreeMap<String, Agent>,
+    found: &mut ImportedConversations,
+) -> Result<()> {
+    let all = &place.agents;
+    for name in all.folders(&mut found.refused, &mut found.passed_over)? {
+        let agent = match agent_of(&name, agents) {
+            Ok(agent) => agent,
+            Err(reason) => {
+                found.refused.push(Refusal::new(all.place(&name), reason));
+                continue;
+            }
+        };
+        let level = all.below(&name);
+        if !agent::read(&level, &name, &mut agent.conversation, &mut found.passed_over)? {
+            continue;
+        }
+        let sessions = level.below("sessions");
+        for (file, _) in sessions.list(&mut agent.conversation.foreign.refused)? {
+            let Some(id) = str::from_utf8(&file).ok().and_then(|file| file.strip_suffix(".json"))
+            else {
+                found.passed_over.add("other files beside sessions", 1);
+                continue;
+            };
+            if !known.contains(&(name.clone(), session::file(id))) {
+                agent.save_alone(&sessions, &name, id)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An agent's conversation, new if need be.
+fn agent_of<'a>(
+    name: &str,
+    agents: &'a mut BTreeMap<String, Agent>,
+) -> Result<&'a mut Agent, RefusalReason> {
+    let scope = named(name)?;
+    Ok(agents.entry(name.to_owned()).or_insert_with(|| Agent {
+        conversation: ImportedConversation::new(scope, CHORUS),
+        messages: Vec::new(),
+    }))
+}
+
+/// Puts a message where its agent's are; the name of one that cannot be taken, and why.
+fn take(row: Row, agents: &mut BTreeMap<String, Agent>) -> Result<(), (String, RefusalReason)> {
+    let (id, name) = (row.id, row::name(row.id));
+    let agent = agent_of(&row.agent, agents).map_err(|reason| (name.clone(), reason))?;
+    match row.read() {
+        Ok(message) => agent.messages.push((message.message.timestamp, id, message)),
+        Err(reason) => agent.conversation.foreign.refused.push(Refusal::new(name, reason)),
+    }
+    Ok(())
+}
+
+impl Agent {
+    /// Reads one of its sessions.
+    fn save(&mut self, place: &Place, saved: &Saved) -> Result<()> {
+        let name = session::place(saved);
+        let refused = &mut self.conversation.foreign.refused;
+        match read_session(place, saved, &name, refused)? {
+            Ok(snapshot) => self.conversation.snapshots.push(snapshot),
+            Err(reason) => refused.push(Refusal::new(name, reason)),
+        }
+        Ok(())
+    }
+
+    /// Reads a session that the database knows nothing of.
+    fn save_alone(&mut self, folder: &Folder, agent: &str, id: &str) -> Result<()> {
+        let name = folder.place(&session::file(id));
+        let refused = &mut self.conversation.foreign.refused;
+        let read = folder.read(&session::file(id))?.and_then(|bytes| {
+            // The bot may be running.
+            let Some(bytes) = bytes else { return Ok(None) };
+            let snapshot = session::begin(&session::about(agent, id, &bytes)?)?;
+            session::read(snapshot, &bytes, &name, refused).map(Some)
+        });
+        match read {
+            Ok(snapshot) => self.conversation.snapshots.extend(snapshot),
+            Err(reason) => refused.push(Refusal::new(name, reason)),
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is known of it.
+    fn is_empty(&self) -> bool {
+        let ImportedConversation { foreign, snapshots, artifacts, facts, .. } = &self.conversation;
+        self.messages.is_empty()
+            && foreign.refused.is_empty()
+            && snapshots.is_empty()
+            && artifacts.is_empty()
+            && facts.character.is_none()
+    }
+
+    fn end(self) -> ImportedConversation {
+        let Self { mut conversation, mut messages } = self;
+        messages.sort_by_key(|(time, id, _)| (*time, *id));
+        conversation.foreign.messages =
+            messages.into_iter().map(|(_, _, message)| message).collect();
+        conversation.foreign.refused.sort_by(|a, b| a.file.cmp(&b.file));
+        conversation
+    }
+}
+
+fn read_session(
+    place: &Place,
+    saved: &Saved,
+    name: &str,
+    refused: &mut Vec<Refusal>,
+) -> Refusable<ImportedSnapshot> {
+    let snapshot = match session::begin(saved) {
+        Ok(snapshot) => snapshot,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let Some(folder) = place.sessions(&saved.agent) else {
+        return Ok(Err(Unstorable("its agent's name is no name of a folder")));
+    };
+    Ok(folder.read(&session::file(&saved.id))?.and_then(|bytes| {
+        let bytes = bytes.ok_or(RefusalReason::Unreadable(std::io::ErrorKind::NotFound))?;
+        session::read(snapshot, &bytes, name, refused)
+    }))
+}

@@ -1,0 +1,118 @@
+//! What the folder of an agent of chorus holds beside its sessions: who it is, and its documents.
+
+use serde::Deserialize;
+use sottovoce::import::RefusalReason::Corrupt;
+use sottovoce::import::{ImportedConversation, PassedOver, Refusal};
+use sottovoce::{ArtifactKind, Character, NewArtifact, Persona, Result};
+
+use super::row::moment;
+use crate::fields::json;
+use crate::source::{EntryKind, Folder, Refusable, artifact, misnamed};
+use crate::system::CHORUS;
+
+/// Who the agent is.
+pub(super) const FILE: &[u8] = b"agent.json";
+/// The folder of its documents, and of its sessions.
+pub(super) const DOCS: &[u8] = b"docs";
+pub(super) const SESSIONS: &[u8] = b"sessions";
+
+/// How many folders deep documents are looked for.
+const DEEPEST: usize = 8;
+
+#[derive(Deserialize)]
+struct Fields {
+    system_prompt: Option<String>,
+    created_at: Option<String>,
+}
+
+/// Reads what is in the folder into the agent's conversation; whether there is a folder of sessions.
+pub(super) fn read(
+    level: &Folder,
+    agent: &str,
+    conversation: &mut ImportedConversation,
+    passed_over: &mut PassedOver,
+) -> Result<bool> {
+    let (mut refused, mut has_sessions) = (Vec::new(), false);
+    for (name, kind) in level.list(&mut refused)? {
+        match (kind, name.as_slice()) {
+            (EntryKind::File, FILE) => {
+                if let Err(reason) = persona(level, conversation)? {
+                    refused.push(level.refusal(FILE, reason));
+                }
+            }
+            (EntryKind::Folder, DOCS) => {
+                let docs = level.below("docs");
+                documents(&docs, ("docs", 0), agent, conversation, passed_over)?;
+            }
+            (EntryKind::Folder, SESSIONS) => has_sessions = true,
+            (EntryKind::File, _) => passed_over.add("other files of agents", 1),
+            (EntryKind::Folder, _) => passed_over.add("other folders of agents", 1),
+            (EntryKind::Other, _) => refused.push(level.refusal(&name, misnamed(kind))),
+        }
+    }
+    conversation.foreign.refused.append(&mut refused);
+    conversation.facts.file = level.place("agent.json");
+    Ok(has_sessions)
+}
+
+/// An agent does not expire, so its persona lasts as long as one can.
+fn persona(folder: &Folder, conversation: &mut ImportedConversation) -> Refusable<()> {
+    let bytes = folder.read("agent.json")?;
+    let read = || {
+        let bytes = bytes?.unwrap_or_default();
+        let fields: Fields =
+            json::object(json::text(&bytes)?, "its fields are not those of an agent")?;
+        let created_at = fields.created_at.as_deref().and_then(moment);
+        let prompt = fields.system_prompt.filter(|prompt| !prompt.trim().is_empty());
+        let character = prompt.map(|prompt| {
+            let mut persona = Persona::new(prompt);
+            persona.expiry_days = *Persona::EXPIRY_DAYS.end();
+            persona.check().map_err(|_| Corrupt("its system_prompt is over 65,536 bytes"))?;
+            Ok(Character::new(persona, created_at.unwrap_or_default()))
+        });
+        Ok((created_at, character.transpose()?))
+    };
+    Ok(read().map(|(created_at, character)| {
+        let facts = &mut conversation.facts;
+        (facts.created_at, facts.character) = (created_at, character);
+    }))
+}
+
+/// The documents of a folder and of those in it. A document that changed there since is the one that was taken.
+fn documents(
+    level: &Folder,
+    (path, depth): (&str, usize),
+    agent: &str,
+    conversation: &mut ImportedConversation,
+    passed_over: &mut PassedOver,
+) -> Result<()> {
+    for (name, kind) in level.list(&mut conversation.foreign.refused)? {
+        let Ok(name) = String::from_utf8(name.clone()) else {
+            conversation.foreign.refused.push(level.refusal(&name, misnamed(EntryKind::File)));
+            continue;
+        };
+        let id = format!("{path}/{name}");
+        match kind {
+            EntryKind::Folder if depth < DEEPEST => {
+                let below = (id.as_str(), depth + 1);
+                documents(&level.below(&name), below, agent, conversation, passed_over)?;
+            }
+            EntryKind::Folder => passed_over.add("folders that are too deep", 1),
+            EntryKind::File => {
+                let title = id.strip_prefix("docs/").unwrap_or(&id);
+                let new = NewArtifact::new(ArtifactKind::File, title);
+                let new = match name.ends_with(".md") {
+                    true => new.mime_type("text/markdown"),
+                    false => new,
+                };
+                let artifact = artifact((CHORUS, agent, &id), new, level, name);
+                conversation.artifacts.push(artifact);
+            }
+            EntryKind::Other => {
+                let refusal = Refusal::new(level.place(&name), misnamed(kind));
+                conversation.foreign.refused.push(refusal);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! One conversation's file: `{"version":1,"createdAt","lastUpdated","expiresAt","messages":[{"role","content","timestamp"}]}`.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sottovoce::import::RefusalReason::{self, Corrupt};
+use sottovoce::import::metadata::EXPIRES_AT;
+use sottovoce::import::{ImportedMessages, Refusal};
+use sottovoce::{ChatMessage, ChatRole};
+
+use crate::fields::json;
+use crate::system::DISCORD;
+use crate::twins::Twins;
+
+/// How reports name the form.
+const FORM: &str = "v1";
+
+#[derive(Deserialize)]
+struct Fields<'a> {
+    version: Option<u64>,
+    #[serde(rename = "expiresAt", borrow)]
+    expires_at: Option<&'a RawValue>,
+    #[serde(borrow)]
+    messages: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Row<'a> {
+    role: String,
+    #[serde(borrow)]
+    content: &'a RawValue,
+    #[serde(borrow)]
+    timestamp: &'a RawValue,
+}
+
+/// Reads a file's messages into `foreign` and says when they expire. What is wrong with one message is refused alone.
+pub(super) fn read(
+    bytes: &[u8],
+    name: &str,
+    thread: Option<&str>,
+    foreign: &mut ImportedMessages,
+) -> Result<Option<Timestamp>, RefusalReason> {
+    let fields: Fields<'_> =
+        json::object(json::text(bytes)?, "its fields are not those of a conversation")?;
+    if fields.version.is_some_and(|version| version != 1) {
+        return Err(Corrupt("it is of another version than 1"));
+    }
+    let expiry =
+        fields.expires_at.map(|at| moment(at.get()).ok_or(Corrupt("its expiresAt is not a time")));
+    let expiry = expiry.transpose()?;
+    // Its place in the file does not tell which message it is: the oldest go as new ones come. Nor does when it expires,
+    // which each new message puts off.
+    let mut twins = Twins::default();
+    for (at, row) in fields.messages.iter().enumerate() {
+        let place = format!("{name}#{}", at + 1);
+        match message(row.get(), thread)
+            .and_then(|message| twins.tell_apart(DISCORD, name, FORM, message))
+        {
+            Ok(message) => {
+                let expiry = expiry.map(|expiry| expiry.to_string());
+                foreign.messages.push(message.with_metadata(EXPIRES_AT, expiry).found_in(place));
+            }
+            Err(reason) => foreign.refused.push(Refusal::new(place, reason)),
+        }
+    }
+    foreign.is_ordered = true;
+    Ok(expiry)
+}
+
+fn message(row: &str, thread: Option<&str>) -> Result<ChatMessage, RefusalReason> {
+    let row: Row<'_> = json::object(row, "its fields are not those of a message")?;
+    let role = match row.role.as_str() {
+        "user" => ChatRole::User,
+        "assistant" => ChatRole::Assistant,
+        "system" => ChatRole::System,
+        _ => return Err(Corrupt("its role is not user, assistant or system")),
+    };
+    let time = moment(row.timestamp.get()).ok_or(Corrupt("its timestamp is not a time"))?;
+    let mut message = ChatMessage::at(role, json::content(row.content.get())?, time);
+    message.thread_id = thread.map(str::to_owned);
+    Ok(message)
+}
+
+/// Milliseconds since 1970, as JavaScript counts them.
+fn moment(json: &str) -> Option<Timestamp> {
+    let number: serde_json::Number = serde_json::from_str(json).ok()?;
+    let whole = |number: f64| {
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole and within the range")]
+        let milliseconds = number as i64;
+        (number.trunc() == number && number.abs() < 1e15).then_some(milliseconds)
+    };
+    let milliseconds = number.as_i64().or_else(|| number.as_f64().and_then(whole))?;
+    Timestamp::from_millisecond(milliseconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&bytes, "dms/1.json", None, &mut ImportedMessages::new(DISCORD));
+        }
+    }
+
+    #[test]
+    fn a_moment_is_a_whole_number_of_milliseconds() {
+        let at = Timestamp::from_millisecond(1_756_013_462_123).unwrap();
+        for text in ["1756013462123", "1756013462123.0", "1.756013462123e12"] {
+            assert_eq!(moment(text), Some(at), "{text}");
+        }
+        for wrong in ["\"1756013462123\"", "1.5", "1e300", "18446744073709551616", "null", "{}"] {
+            assert_eq!(moment(wrong), None, "{wrong}");
+        }
+    }
+}

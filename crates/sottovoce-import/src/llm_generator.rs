@@ -1,0 +1,165 @@
+//! The database of mcp-llm-generator: contexts in which the model plays a part, and presets for such parts.
+
+mod database;
+mod message;
+mod personality;
+mod place;
+mod row;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use sottovoce::import::RefusalReason::{self, Corrupt, Unstorable};
+use sottovoce::import::{ImportedConversation, ImportedConversations, Refusal};
+use sottovoce::{Progress, Result};
+
+use self::database::{CONTEXTS, Database, MESSAGES, PRESETS};
+use self::message::{Message, Refused};
+use self::row::Row;
+use crate::source::{blocking, named};
+use crate::sqlite::or_refused;
+use crate::system::LLM_GENERATOR;
+use crate::twins::Twins;
+
+/// The SQLite database of mcp-llm-generator, `context-memory.db` or `data/contexts.db`. It is only read: from a private
+/// copy, which is gone as soon as it is open.
+///
+/// Each context becomes the conversation [`Scope::Named`] with its id, its messages in the order in which they were
+/// stored, and its personality the conversation's [`Character`](sottovoce::Character). Messages of a context that is gone
+/// become a conversation without one. Figures outside the limits here are brought to the nearest that is within them;
+/// what they were is kept as metadata whose names begin with `mcp-llm-generator:`.
+#[derive(Debug)]
+pub struct LlmGeneratorDatabase {
+    path: PathBuf,
+    now: Timestamp,
+}
+
+/// The contexts by their ids, while they are read. Messages that are the same in everything are told apart.
+#[derive(Default)]
+struct Contexts(BTreeMap<String, (ImportedConversation, Twins)>);
+
+impl LlmGeneratorDatabase {
+    /// The database's file, or a folder that holds it as `context-memory.db`, `contexts.db` or `data/contexts.db`. What
+    /// had expired there at `now` is marked.
+    pub fn new(path: impl Into<PathBuf>, now: Timestamp) -> Self {
+        Self { path: path.into(), now }
+    }
+
+    /// The file or folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads every context, message and preset, calling `progress` as it goes. All messages are in memory afterwards.
+    /// Rows of other tables are counted as passed over.
+    ///
+    /// # Errors
+    /// Only what keeps the database from being read, such as [`Error::NotImportable`] for a file that has none of the system's
+    /// tables or changes all the time; what concerns one context, message or preset is a [`Refusal`]. Dropping the
+    /// future does not end the reading.
+    pub async fn read(
+        self,
+        progress: impl Fn(Progress) + Send + 'static,
+    ) -> Result<ImportedConversations> {
+        blocking(move || self.read_all(&progress)).await
+    }
+
+    fn read_all(&self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
+        let (folder, file) = place::of(&self.path)?;
+        let database = Database::open(&folder, &file)?;
+        let mut found = ImportedConversations::new(LLM_GENERATOR);
+        let refused = &mut found.refused;
+        let mut contexts = Contexts::default();
+        for unlike in database.unlike() {
+            let reason = Corrupt("its columns are not those of mcp-llm-generator");
+            refused.push(Refusal::new(unlike, reason));
+        }
+
+        let mut refusals = Vec::new();
+        database.rows(&CONTEXTS, refused, |_, row| {
+            let row = Row::new(row, CONTEXTS.name, self.now);
+            if let Err((name, reason)) = contexts.add(row) {
+                refusals.push(Refusal::new(name, reason));
+            }
+        })?;
+
+        // Should that not be readable, reading the messages tells.
+        let total = database.count(&MESSAGES).unwrap_or(0);
+        database.rows(&MESSAGES, refused, |done, row| {
+            progress(Progress { done, total });
+            let message = message::parsed(row, done);
+            if let Err((name, reason)) = message.and_then(|message| contexts.say(message)) {
+                refusals.push(Refusal::new(name, reason));
+            }
+        })?;
+        progress(Progress { done: total, total });
+
+        let mut ids = HashSet::new();
+        database.rows(&PRESETS, refused, |_, row| {
+            let mut row = Row::new(row, PRESETS.name, self.now);
+            let preset = personality::preset(&mut row);
+            refusals.append(&mut row.refused);
+            match preset {
+                Ok(preset) if ids.insert(preset.preset.id.clone()) => {
+                    found.presets.presets.push(preset);
+                }
+                Ok(preset) => {
+                    let reason = Unstorable("another preset before it has the same id");
+                    refusals.push(Refusal::new(preset.file, reason));
+                }
+                Err(reason) => refusals.push(Refusal::new(&row.name, reason)),
+            }
+        })?;
+        refused.append(&mut refusals);
+        let others = or_refused(database.others(), "other tables", refused)?;
+        found.passed_over.add("rows of other tables", others);
+        found.conversations = contexts.end();
+        Ok(found.sorted())
+    }
+}
+
+impl Contexts {
+    /// The conversation of that id, new if need be.
+    fn of(&mut self, id: &str) -> Result<&mut (ImportedConversation, Twins), RefusalReason> {
+        let scope = named(id)?;
+        Ok(self.0.entry(id.to_owned()).or_insert_with(|| {
+            let mut conversation = ImportedConversation::new(scope, LLM_GENERATOR);
+            conversation.foreign.is_ordered = true;
+            (conversation, Twins::default())
+        }))
+    }
+
+    /// Adds a context.
+    fn add(&mut self, mut row: Row<'_>) -> Result<(), Refused> {
+        let id = row.id().map_err(|reason| (row.name.clone(), reason))?;
+        if self.0.contains_key(&id) {
+            let reason = Unstorable("another context before it has the same id");
+            return Err((row.name, reason));
+        }
+        let (conversation, _) = self.of(&id).map_err(|reason| (row.name.clone(), reason))?;
+        (conversation.facts, conversation.expired) = personality::facts(&mut row);
+        conversation.foreign.refused.append(&mut row.refused);
+        Ok(())
+    }
+
+    /// Adds a message, of whatever context.
+    fn say(&mut self, message: Message) -> Result<(), Refused> {
+        let place = message.place.clone();
+        let (conversation, twins) =
+            self.of(&message.context).map_err(|reason| (place.clone(), reason))?;
+        match message.read(twins) {
+            Ok(message) => conversation.foreign.messages.push(message),
+            Err(reason) => conversation.foreign.refused.push(Refusal::new(place, reason)),
+        }
+        Ok(())
+    }
+
+    fn end(self) -> Vec<ImportedConversation> {
+        let sorted = |(mut conversation, _): (ImportedConversation, Twins)| {
+            conversation.foreign.refused.sort_by(|a, b| a.file.cmp(&b.file));
+            conversation
+        };
+        self.0.into_values().map(sorted).collect()
+    }
+}

@@ -1,0 +1,127 @@
+//! Who the model is in a context, and the presets that contexts are made from.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use sottovoce::import::RefusalReason::{self, Corrupt, Unstorable};
+use sottovoce::import::{ImportedFacts, ImportedPreset, Refusal};
+use sottovoce::{Character, Error, Persona, PersonaFailure, Preset};
+
+use super::row::{CREATED_AT, Row, UPDATED_AT, cut};
+use crate::system::LLM_GENERATOR;
+
+/// Where the columns are that make a persona: the same in both tables.
+const SYSTEM_PROMPT: usize = 2;
+const PERSONALITY: usize = 3;
+const TEMPERATURE: usize = 4;
+const MAX_TOKENS: usize = 5;
+const MAX_HISTORY_TOKENS: usize = 6;
+const EXPIRY_DAYS: usize = 7;
+/// Those of presets alone.
+const DESCRIPTION: usize = 11;
+const METADATA: usize = 12;
+
+/// What is known of a context beside its messages, and whether it had expired there. One without a system prompt that
+/// could be one has no character.
+pub(super) fn facts(row: &mut Row<'_>) -> (ImportedFacts, bool) {
+    let title = row.called();
+    let created_at = row.moment(CREATED_AT);
+    let updated_at = row.moment(UPDATED_AT).or(created_at).unwrap_or(row.now);
+    let expired = row.has_expired();
+    let is_active = row.is_active();
+    let character = match persona(row) {
+        Ok(persona) => {
+            let mut character = Character::new(persona, updated_at);
+            // Deleting is the last change there.
+            character.deleted_at = (!is_active).then_some(updated_at);
+            Some(character)
+        }
+        Err(reason) => {
+            row.refused.push(Refusal::new(&row.name, reason));
+            None
+        }
+    };
+    let mut facts = ImportedFacts::default();
+    (facts.title, facts.created_at, facts.character) = (title, created_at, character);
+    facts.metadata = std::mem::take(&mut row.notes);
+    facts.file.clone_from(&row.name);
+    (facts, expired)
+}
+
+/// A preset.
+pub(super) fn preset(row: &mut Row<'_>) -> Result<ImportedPreset, RefusalReason> {
+    let id = Preset::canonical_id(&row.id()?)
+        .map_err(|_| Unstorable("its id is blank, too long or no single line"))?;
+    let persona = persona(row)?;
+    let name = row.called().unwrap_or_else(|| id.clone());
+    let mut preset = Preset::new(name, persona);
+    preset.id = id;
+    preset.is_active = row.is_active();
+    preset.created_at = row.moment(CREATED_AT);
+    preset.updated_at = row.moment(UPDATED_AT);
+    let description = row.text(DESCRIPTION).unwrap_or_default();
+    cut(&description, Preset::LONGEST_DESCRIPTION).clone_into(&mut preset.description);
+    if preset.description != description {
+        row.note("description", description);
+    }
+    let metadata = row.text(METADATA);
+    let mut notes: BTreeMap<String, Value> = std::mem::take(&mut row.notes)
+        .into_iter()
+        .map(|(name, value)| (name, Value::String(value)))
+        .collect();
+    if let Some(text) = metadata {
+        preset.metadata = parsed(text);
+    }
+    // Theirs first: what they say must not be lost to what is said of them.
+    if preset.check().is_err() {
+        preset.metadata.clear();
+        row.refused.push(Refusal::new(
+            &row.name,
+            Unstorable("its metadata is too large or nested too deep"),
+        ));
+    }
+    let theirs = preset.metadata.clone();
+    preset.metadata.append(&mut notes);
+    if preset.check().is_err() {
+        preset.metadata = theirs;
+        let reason = Unstorable("what could not be taken as it was is too large to be noted");
+        row.refused.push(Refusal::new(&row.name, reason));
+    }
+    match preset.check() {
+        Ok(()) => Ok(ImportedPreset::new(preset, row.name.clone())),
+        Err(_) => Err(Unstorable("it is not within the limits of presets")),
+    }
+}
+
+/// The fields of a JSON object; anything else as it stands.
+fn parsed(text: String) -> BTreeMap<String, Value> {
+    match serde_json::from_str::<BTreeMap<String, Value>>(&text) {
+        Ok(fields) => fields,
+        Err(_) => BTreeMap::from([(format!("{LLM_GENERATOR}:metadata"), Value::String(text))]),
+    }
+}
+
+/// Figures are brought within their limits. Words cannot be cut without changing what they say.
+fn persona(row: &mut Row<'_>) -> Result<Persona, RefusalReason> {
+    let system_prompt = row.text(SYSTEM_PROMPT).unwrap_or_default();
+    let personality = row.text(PERSONALITY).unwrap_or_default();
+    let mut persona = Persona::new(system_prompt).personality(personality);
+    persona.temperature = row.share(TEMPERATURE, "temperature", persona.temperature);
+    persona.max_tokens =
+        row.whole(MAX_TOKENS, "maxTokens", Persona::MAX_TOKENS, persona.max_tokens);
+    persona.max_history_tokens = row.whole(
+        MAX_HISTORY_TOKENS,
+        "maxHistoryTokens",
+        Persona::MAX_HISTORY_TOKENS,
+        persona.max_history_tokens,
+    );
+    persona.expiry_days =
+        row.whole(EXPIRY_DAYS, "expiryDays", Persona::EXPIRY_DAYS, persona.expiry_days);
+    match persona.check() {
+        Ok(()) => Ok(persona),
+        Err(Error::Context(PersonaFailure::Invalid { field: "systemPrompt", .. })) => {
+            Err(Corrupt("its system prompt is blank or over 65,536 bytes"))
+        }
+        Err(_) => Err(Corrupt("its personality is over 16,384 bytes")),
+    }
+}

@@ -1,0 +1,92 @@
+//! A conversation's large data: `{id}.txt` with the contents, and `{id}.txt.meta.json`.
+
+use serde::Deserialize;
+use sottovoce::import::RefusalReason::{self, Corrupt};
+use sottovoce::import::metadata::MIMIR_ID;
+use sottovoce::import::{ImportedArtifact, ImportedMessages, Refusal};
+use sottovoce::{ArtifactKind, NewArtifact, Result};
+
+use super::small_file::{required, small_file};
+use crate::fields::notes::{self, Raw};
+use crate::fields::{json, time};
+use crate::source::{EntryKind, Folder, artifact, misnamed};
+use crate::system::MIMIR;
+
+/// How the names of contents end.
+const CONTENTS: &str = ".txt";
+/// How those of what is known of them go on.
+const META: &str = ".meta.json";
+
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    name: Option<String>,
+    #[serde(rename = "mimeType")]
+    mime_type: Option<String>,
+    #[serde(rename = "createdAt")]
+    created_at: Option<String>,
+    #[serde(borrow)]
+    metadata: Option<Raw<'a>>,
+}
+
+/// The artifacts that can be added. Their names are those of the listing: what is said of an artifact leads nowhere.
+pub(super) fn read(
+    level: &Folder,
+    conversation: &str,
+    foreign: &mut ImportedMessages,
+) -> Result<Vec<ImportedArtifact>> {
+    let mut artifacts = Vec::new();
+    for (name, kind) in level.list(&mut foreign.refused)? {
+        if name.ends_with(META.as_bytes()) {
+            continue;
+        }
+        let Some(id) = name.strip_suffix(CONTENTS.as_bytes()) else {
+            foreign.passed_over.add("files of another kind", 1);
+            continue;
+        };
+        let (EntryKind::File, Ok(id)) = (kind, str::from_utf8(id)) else {
+            foreign.refused.push(level.refusal(&name, misnamed(kind)));
+            continue;
+        };
+        let file = format!("{id}{CONTENTS}");
+        let meta = format!("{file}{META}");
+        let read = small_file(level, &meta)?.and_then(required);
+        match read.and_then(|bytes| about(&bytes, id)) {
+            Ok(new) => artifacts.push(artifact((MIMIR, conversation, id), new, level, file)),
+            Err(reason) => foreign.refused.push(Refusal::new(level.place(&meta), reason)),
+        }
+    }
+    Ok(artifacts)
+}
+
+fn about(bytes: &[u8], id: &str) -> Result<NewArtifact, RefusalReason> {
+    let fields: Fields<'_> =
+        json::object(json::text(bytes)?, "its fields are not those of an artifact")?;
+    let name = fields.name.unwrap_or_else(|| id.to_owned());
+    let mut new = NewArtifact::new(ArtifactKind::from(fields.kind), name);
+    if let Some(mime_type) = fields.mime_type {
+        new = new.mime_type(mime_type);
+    }
+    if let Some(at) = fields.created_at {
+        let (at, _) = time::parse(&at).ok_or(Corrupt("its createdAt is not a time"))?;
+        new = new.created_at(at);
+    }
+    for (name, value) in notes::of(MIMIR, fields.metadata.unwrap_or_default()) {
+        new = new.with_metadata(name, value);
+    }
+    Ok(new.with_metadata(MIMIR_ID, id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = about(&bytes, "art-1");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The files with what Mimir knows of a conversation, an artifact or a saved state.
+
+use std::io;
+
+use sottovoce::Result;
+use sottovoce::import::RefusalReason::{self, Corrupt};
+
+use crate::source::{Bytes, Folder, Refusable};
+
+/// The most bytes of such a file. What it says is read with every conversation that is opened.
+const LARGEST: usize = 1 << 20;
+
+/// The bytes of a file; `None` where there is none.
+pub(super) fn small_file(folder: &Folder, name: &str) -> Refusable<Option<Bytes>> {
+    let read: Result<_> = folder.read(name);
+    Ok(read?.and_then(|bytes| match bytes {
+        Some(bytes) if bytes.len() > LARGEST => Err(Corrupt("it is over 1 MiB")),
+        bytes => Ok(bytes),
+    }))
+}
+
+/// Refuses a file that is not there.
+pub(super) fn required(bytes: Option<Bytes>) -> Result<Bytes, RefusalReason> {
+    bytes.ok_or(RefusalReason::Unreadable(io::ErrorKind::NotFound))
+}

@@ -1,0 +1,117 @@
+//! A conversation's saved states: `{id}/metadata.json`, and `{id}/conversation-state.json`, which counts the messages that
+//! there were.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use sottovoce::import::RefusalReason::{self, Corrupt, Unstorable};
+use sottovoce::import::{ImportedMessage, ImportedMessages, ImportedSnapshot, Origin, Refusal};
+use sottovoce::{Result, Snapshot};
+
+use super::small_file::{required, small_file};
+use crate::fields::{json, time};
+use crate::source::{EntryKind, Folder, Refusable, misnamed};
+use crate::system::MIMIR;
+
+const METADATA: &str = "metadata.json";
+const STATE: &str = "conversation-state.json";
+/// The list of them, which says nothing that they do not say themselves.
+const INDEX: &[u8] = b"index.json";
+
+/// What became of each line: where its message is among those that can be taken.
+pub(super) type Taken = Vec<Option<usize>>;
+
+#[derive(Deserialize)]
+struct Metadata {
+    timestamp: String,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    description: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct State {
+    #[serde(rename = "messageCount")]
+    message_count: usize,
+}
+
+/// The saved states, each of the messages of the first so many lines.
+pub(super) fn read(
+    level: &Folder,
+    conversation: &str,
+    lines: &Taken,
+    foreign: &mut ImportedMessages,
+) -> Result<Vec<ImportedSnapshot>> {
+    let mut snapshots = Vec::new();
+    for (name, kind) in level.list(&mut foreign.refused)? {
+        let id = match (kind, str::from_utf8(&name)) {
+            (EntryKind::Folder, Ok(id)) => id,
+            (EntryKind::File, _) => {
+                foreign.passed_over.add("files beside folders", usize::from(name != INDEX));
+                continue;
+            }
+            (kind, _) => {
+                foreign.refused.push(level.refusal(&name, misnamed(kind)));
+                continue;
+            }
+        };
+        let below = level.below(id);
+        let entries = below.list(&mut foreign.refused)?;
+        let is_ours = |name: &[u8]| name == METADATA.as_bytes() || name == STATE.as_bytes();
+        let others = entries.iter().filter(|(name, _)| !is_ours(name)).count();
+        foreign.passed_over.add("other entries of snapshots", others);
+        let place = level.place(id);
+        match one(&below, conversation, id, lines, &foreign.messages)? {
+            Ok((snapshot, origins)) => {
+                snapshots.push(ImportedSnapshot::new(snapshot, place, origins));
+            }
+            Err(reason) => foreign.refused.push(Refusal::new(place, reason)),
+        }
+    }
+    Ok(snapshots)
+}
+
+type Saved = (Snapshot, HashSet<Origin>);
+
+fn one(
+    level: &Folder,
+    conversation: &str,
+    id: &str,
+    lines: &Taken,
+    messages: &[ImportedMessage],
+) -> Refusable<Saved> {
+    let read = |name| -> Refusable<_> { Ok(small_file(level, name)?.and_then(required)) };
+    let (metadata, state) = (read(METADATA)?, read(STATE)?);
+    Ok(metadata.and_then(|metadata| {
+        let state: State = json::object(json::text(&state?)?, "its state counts no messages")?;
+        let metadata: Metadata =
+            json::object(json::text(&metadata)?, "its fields are not those of a saved state")?;
+        let first = lines.iter().take(state.message_count);
+        let held = first.filter_map(|at| messages.get((*at)?));
+        let held: Vec<&ImportedMessage> = held.collect();
+        let origins = held.iter().map(|message| message.origin()).collect();
+        Ok((begin(metadata, conversation, id, &held)?, origins))
+    }))
+}
+
+/// A snapshot that is still without its messages.
+fn begin(
+    metadata: Metadata,
+    conversation: &str,
+    id: &str,
+    held: &[&ImportedMessage],
+) -> Result<Snapshot, RefusalReason> {
+    let time = time::parse(&metadata.timestamp).ok_or(Corrupt("its timestamp is not a time"))?;
+    let (at, _) = time;
+    let start = held.iter().map(|message| message.message.timestamp).min().unwrap_or(at);
+    let id = ImportedSnapshot::stable_id(MIMIR, conversation, id);
+    let snapshot = Snapshot::new(at, (start.min(at), at), Vec::new());
+    let snapshot = snapshot.and_then(|snapshot| snapshot.with_id(id));
+    let unnamed = |error| {
+        RefusalReason::for_store_error(&error).unwrap_or(Unstorable("it can be given no id"))
+    };
+    let mut snapshot = snapshot.map_err(unnamed)?;
+    snapshot.description = metadata.description.or(metadata.kind);
+    "(Mimir wrote no summary)".clone_into(&mut snapshot.summary);
+    Ok(snapshot)
+}

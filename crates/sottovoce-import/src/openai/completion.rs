@@ -1,0 +1,100 @@
+//! One object of chat completions: `{"messages":[{"role","content",…}]}`.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sottovoce::import::RefusalReason::{self, Corrupt};
+use sottovoce::import::metadata::TOOL;
+use sottovoce::import::{ImportedConversation, ImportedMessage, Refusal};
+use sottovoce::{ChatMessage, ChatRole};
+
+use super::words;
+use crate::fields::{calls, json};
+use crate::source::named;
+use crate::system::OPENAI;
+use crate::twins::Twins;
+
+/// How reports name the form.
+const FORM: &str = "completion";
+
+#[derive(Deserialize)]
+struct Fields<'a> {
+    role: String,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    refusal: Option<String>,
+    name: Option<String>,
+    tool_calls: Option<Value>,
+    function_call: Option<Value>,
+    tool_call_id: Option<String>,
+}
+
+/// The conversation, under the name `id`. The first message was said when the file was last changed.
+pub(super) fn read(
+    messages: &RawValue,
+    id: &str,
+    place: &str,
+    modified: Timestamp,
+) -> Result<ImportedConversation, RefusalReason> {
+    let scope = named(id)?;
+    let rows: Vec<&RawValue> = json::parse(messages.get(), "its messages are no list")?;
+    let mut conversation = ImportedConversation::new(scope, OPENAI);
+    let foreign = &mut conversation.foreign;
+    let mut twins = Twins::default();
+    for (at, row) in (0..).zip(rows) {
+        let place = format!("{place}/{}", at + 1);
+        let said = modified.checked_add(SignedDuration::from_millis(at)).unwrap_or(modified);
+        match message(row.get(), id, &mut twins) {
+            Ok((message, others)) => {
+                foreign.passed_over.add("parts that are no text", others);
+                if let Some(mut message) = message {
+                    message.message.timestamp = said;
+                    foreign.messages.push(message.found_in(place));
+                }
+            }
+            Err(reason) => foreign.refused.push(Refusal::new(place, reason)),
+        }
+    }
+    Ok(conversation)
+}
+
+/// The message, if it is one of words or calls, and how much of it is passed over. When it was said does not tell which
+/// one it is, since a file is soon touched.
+fn message(
+    json: &str,
+    id: &str,
+    twins: &mut Twins,
+) -> Result<(Option<ImportedMessage>, usize), RefusalReason> {
+    let fields: Fields<'_> = json::object(json, "its fields are not those of a message")?;
+    let role = match fields.role.as_str() {
+        "developer" => ChatRole::System,
+        "function" => ChatRole::Tool,
+        role => role.parse().map_err(|_| {
+            Corrupt("its role is not developer, system, user, assistant, tool or function")
+        })?,
+    };
+    let called = fields.tool_calls.or(fields.function_call);
+    let tool_calls = calls::read(called.unwrap_or_default(), role)?;
+    let (words, others) = match fields.content.map(RawValue::get) {
+        None => (fields.refusal, 0),
+        Some(json) if json.starts_with('[') => {
+            let parts: Vec<&RawValue> = json::parse(json, "its content is no list of parts")?;
+            let (words, others) = words::joined(&parts);
+            (Some(words).filter(|words| !words.is_empty() || others == 0), others)
+        }
+        Some(json) => {
+            let words = serde_json::from_str(json);
+            (Some(words.map_err(|_| Corrupt("its content is neither a text nor parts"))?), 0)
+        }
+    };
+    if words.is_none() && tool_calls.is_empty() {
+        return Ok((None, others.max(1)));
+    }
+    let mut message = ChatMessage::at(role, words.unwrap_or_default(), Timestamp::UNIX_EPOCH);
+    message.tool_calls = tool_calls;
+    message.tool_call_id = fields.tool_call_id.filter(|_| role == ChatRole::Tool);
+    let name_of = if role == ChatRole::Tool { TOOL } else { "speaker" };
+    let message = twins.tell_apart(OPENAI, id, FORM, message)?.with_metadata(name_of, fields.name);
+    Ok((Some(message), others))
+}

@@ -1,0 +1,70 @@
+//! A file of a source, open for reading.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+
+use jiff::Timestamp;
+use sottovoce::Result;
+use sottovoce::import::RefusalReason;
+use zeroize::Zeroizing;
+
+#[cfg(feature = "sqlite")]
+
+/// The bytes of a file, wiped when they are dropped.
+pub(crate) type Bytes = Zeroizing<Vec<u8>>;
+
+/// A value, or why one file or record is refused. The outer error concerns the whole source.
+pub(crate) type Refusable<T> = Result<std::result::Result<T, RefusalReason>>;
+
+/// A plain file. It stays readable when its name goes.
+#[derive(Debug)]
+pub(crate) struct SourceFile {
+    file: File,
+    /// Its size when it was opened.
+    pub(crate) size: u64,
+    /// When it was last changed.
+    pub(crate) modified: Option<Timestamp>,
+}
+
+impl SourceFile {
+    pub(super) fn new(file: File) -> io::Result<Self> {
+        let about = file.metadata()?;
+        let modified = about.modified().ok().and_then(|at| Timestamp::try_from(at).ok());
+        Ok(Self { file, size: about.len(), modified })
+    }
+
+    /// All bytes from the place on where reading is; `None` for more than `limit`.
+    pub(crate) fn bytes(self, limit: u64) -> io::Result<Option<Bytes>> {
+        if self.size > limit {
+            return Ok(None);
+        }
+        // A buffer that grew would leave copies behind.
+        let room = usize::try_from(self.size).unwrap_or(0) + 1;
+        let mut bytes = Bytes::new(Vec::with_capacity(room));
+        // The file may have grown since it was opened.
+        let read = self.file.take(limit + 1).read_to_end(&mut bytes)?;
+        Ok((read as u64 <= limit).then_some(bytes))
+    }
+
+    /// Reads as many bytes as there are from that place on, at most as many as fit.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let mut read = 0;
+        while let Some(rest) = into.get_mut(read..).filter(|rest| !rest.is_empty()) {
+            match self.file.read_at(rest, offset + read as u64) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(read)
+    }
+}
+
+impl Read for SourceFile {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.file.read(into)
+    }
+}

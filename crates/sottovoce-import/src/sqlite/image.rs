@@ -1,0 +1,219 @@
+//! A database in memory, as SQLite itself would read it from its files: what an interrupted transaction changed is taken
+//! back, and what was written ahead is put in place. So no plain copy ever has a name.
+
+mod journal;
+mod page;
+mod wal;
+
+use std::path::Path;
+
+use sottovoce::{Error, Result};
+
+use self::page::LARGEST;
+use crate::source::{Folder, SourceFile};
+
+/// How much is read at a time.
+const PIECE: usize = 1 << 18;
+
+/// The versions of the format in a database's first page, which say whether it is written ahead.
+const VERSIONS: std::ops::Range<usize> = 18..20;
+
+/// The bytes of a file.
+type Bytes = Vec<u8>;
+
+/// What became of reading a database into memory.
+pub(super) enum Image {
+    /// It is there.
+    Whole(Bytes),
+    /// It changed while it was read.
+    Changed,
+    /// It is too large, or its journal is one of several databases.
+    Elsewhere,
+}
+
+/// Reads a database and what lies beside it, all of one moment.
+pub(super) fn read(folder: &Folder, file: &str, original: &SourceFile) -> Result<Image> {
+    let path = folder.path().join(file);
+    let Some(mut image) = bytes(original, &path)? else { return Ok(Image::Elsewhere) };
+    let beside = |ending: &str| -> Result<Option<Bytes>> {
+        match folder.open(&format!("{file}{ending}"))? {
+            Some(source) => bytes(&source, &path),
+            None => Ok(Some(Bytes::default())),
+        }
+    };
+    let (Some(wal), Some(journal)) = (beside("-wal")?, beside("-journal")?) else {
+        return Ok(Image::Elsewhere);
+    };
+    if !is_same(original, &image, &path)? {
+        return Ok(Image::Changed);
+    }
+    if !journal::roll_back(&mut image, &journal) {
+        return Ok(Image::Elsewhere);
+    }
+    wal::apply(&mut image, &wal);
+    // In memory nothing is written ahead.
+    if let Some(versions) = image.get_mut(VERSIONS)
+        && versions.contains(&2)
+    {
+        versions.fill(1);
+    }
+    Ok(Image::Whole(image))
+}
+
+/// All bytes of a file; `None` where they are too many.
+fn bytes(source: &SourceFile, path: &Path) -> Result<Option<Bytes>> {
+    let size = source.size;
+    if size > LARGEST {
+        return Ok(None);
+    }
+    let mut all = Bytes::with_capacity(usize::try_from(size).unwrap_or(0));
+    let mut piece = vec![0; PIECE];
+    loop {
+        let read = source.read_at(all.len() as u64, &mut piece);
+        let read = read.map_err(|error| Error::io("read the file", path, error))?;
+        match piece.get(..read).filter(|piece| !piece.is_empty()) {
+            None => return Ok(Some(all)),
+            Some(_) if all.len() as u64 > LARGEST => return Ok(None),
+            Some(piece) => all.extend_from_slice(piece),
+        }
+    }
+}
+
+/// Whether a file still holds these bytes.
+fn is_same(source: &SourceFile, image: &[u8], path: &Path) -> Result<bool> {
+    let mut piece = vec![0; PIECE];
+    let mut done = 0;
+    loop {
+        let read = source.read_at(done as u64, &mut piece);
+        let read = read.map_err(|error| Error::io("read the file", path, error))?;
+        let piece = piece.get(..read).unwrap_or_default();
+        if piece.is_empty() {
+            return Ok(done == image.len());
+        }
+        if image.get(done..done + piece.len()) != Some(piece) {
+            return Ok(false);
+        }
+        done += piece.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Folder;
+    use proptest::prelude::*;
+    use rusqlite::{Connection, MAIN_DB};
+
+    fn read_all(folder: &Path) -> Option<Vec<String>> {
+        let blobs = Folder::named(folder).unwrap();
+        let original = blobs.open("a.db").unwrap().unwrap();
+        let Image::Whole(image) = read(&blobs, "a.db", &original).unwrap() else { return None };
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.deserialize_read_exact(MAIN_DB, &image[..], image.len(), true).unwrap();
+        Some(rows(&connection))
+    }
+
+    /// Whether the database is sound, and what is in it; what is wrong with it where it is not.
+    fn rows(connection: &Connection) -> Vec<String> {
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let check = connection.query_row("PRAGMA integrity_check", (), |row| row.get(0))?;
+            let mut all = connection.prepare("SELECT x FROM t ORDER BY rowid")?;
+            let rows = all.query_map((), |row| row.get(0))?;
+            std::iter::once(Ok(check)).chain(rows).collect()
+        };
+        read().unwrap_or_else(|error| vec![error.to_string()])
+    }
+
+    fn copy(from: &Path) -> tempfile::TempDir {
+        let to = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), to.path().join(entry.file_name())).unwrap();
+        }
+        to
+    }
+
+    #[test]
+    fn what_was_written_ahead_is_read_as_sqlite_reads_it() {
+        for size in [512, 4096, 65_536] {
+            let folder = tempfile::tempdir().unwrap();
+            let writing = Connection::open(folder.path().join("a.db")).unwrap();
+            writing.pragma_update(None, "page_size", size).unwrap();
+            writing.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x);").unwrap();
+            for round in 0..30 {
+                let words = format!("{round} {}", "words ".repeat(900));
+                writing.execute("INSERT INTO t VALUES (?1)", [words]).unwrap();
+                match round {
+                    10 => writing.execute_batch("PRAGMA wal_checkpoint(RESTART)").unwrap(),
+                    20 => writing.execute_batch("DELETE FROM t WHERE rowid < 9; VACUUM").unwrap(),
+                    _ => {}
+                }
+                let there = copy(folder.path());
+                let read = read_all(there.path()).unwrap();
+                assert_eq!((read[0].as_str(), &read), ("ok", &rows(&writing)), "{size} {round}");
+                // Cut anywhere, what is whole of it counts; SQLite has the same of it.
+                let log = there.path().join("a.db-wal");
+                let bytes = std::fs::read(&log).unwrap();
+                std::fs::write(&log, bytes.get(..bytes.len() * 2 / 3).unwrap()).unwrap();
+                let _ = std::fs::remove_file(there.path().join("a.db-shm"));
+                let ours = read_all(there.path());
+                let sqlite = Connection::open(there.path().join("a.db")).unwrap();
+                assert_eq!(ours.unwrap(), rows(&sqlite), "{size} {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_an_interrupted_transaction_changed_is_taken_back() {
+        for size in [512, 4096, 65_536] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut writing = Connection::open(folder.path().join("a.db")).unwrap();
+            writing.pragma_update(None, "page_size", size).unwrap();
+            writing
+                .execute_batch("PRAGMA cache_size = 1; PRAGMA cache_spill = 1; CREATE TABLE t (x);")
+                .unwrap();
+            for round in 0..20 {
+                let words = format!("{round} {}", "words ".repeat(900));
+                writing.execute("INSERT INTO t VALUES (?1)", [words]).unwrap();
+            }
+            let before = rows(&writing);
+            assert_eq!((before.len(), before[0].as_str()), (21, "ok"));
+            let transaction = writing.transaction().unwrap();
+            transaction.execute("UPDATE t SET x = x || 'more' || hex(zeroblob(4000))", ()).unwrap();
+            transaction.execute("DELETE FROM t WHERE rowid < 5", ()).unwrap();
+            let crashed = copy(folder.path());
+            assert!(crashed.path().join("a.db-journal").metadata().unwrap().len() > 512);
+            assert_eq!(read_all(crashed.path()).unwrap(), before, "{size}");
+            // One that is of several databases is for SQLite to judge.
+            let journal = crashed.path().join("a.db-journal");
+            let mut bytes = std::fs::read(&journal).unwrap();
+            bytes.extend([0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]);
+            std::fs::write(&journal, bytes).unwrap();
+            assert_eq!(read_all(crashed.path()), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_beside_a_database_make_it_panic(
+            mut image in prop::collection::vec(any::<u8>(), 0..2000),
+            beside in prop::collection::vec(any::<u8>(), 0..2000),
+            sector in 5..17u32,
+            page in 9..17u32,
+        ) {
+            wal::apply(&mut image, &beside);
+            journal::roll_back(&mut image, &beside);
+            // As far as a header goes that is one.
+            let mut beside = beside;
+            beside.resize(2000, 7);
+            for (at, bytes) in [
+                (0, &[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7][..]),
+                (20, &(1u32 << sector).to_be_bytes()),
+                (24, &(1u32 << page).to_be_bytes()),
+            ] {
+                beside[at..at + bytes.len()].copy_from_slice(bytes);
+            }
+            journal::roll_back(&mut image, &beside);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! A private copy of files that other programs may be writing, gone when it is dropped. What a process left that was
+//! killed before is told by a lock that nobody holds any more.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use sottovoce::{Error, Result};
+
+use crate::source::SourceFile;
+
+/// How much is read at a time.
+const PIECE: usize = 1 << 18;
+
+/// How the folders' names begin, before 16 hexadecimal digits.
+const PREFIX: &str = "sottovoce-";
+/// The file in each that its owner has locked.
+const LOCK: &str = "lock";
+
+/// A folder that only this user may look into.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    path: PathBuf,
+    /// Held as long as the process lives.
+    _lock: File,
+}
+
+/// The folders of this user that nobody uses any more: whoever made them was killed.
+pub(crate) fn leftovers() -> Vec<PathBuf> {
+    leftovers_in(&std::env::temp_dir())
+}
+
+/// Removes them.
+pub(crate) fn sweep() {
+    for path in leftovers() {
+        match std::fs::remove_dir_all(&path) {
+            Ok(()) => tracing::warn!(path = %path.display(), "removed what an import left behind"),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "what an import left behind stays");
+            }
+        }
+    }
+}
+
+fn leftovers_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| is_leftover(path)).collect()
+}
+
+fn is_leftover(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_named = name.and_then(|name| name.strip_prefix(PREFIX)).is_some_and(|digits| {
+        digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    });
+    // Owned by whoever this process is, as far as the system says that.
+    let own = std::fs::metadata("/proc/self").ok().map(|own| own.uid());
+    let is_own = |found: std::fs::Metadata| {
+        found.is_dir() && found.mode() & 0o077 == 0 && own.is_none_or(|own| own == found.uid())
+    };
+    if !is_named || !path.symlink_metadata().is_ok_and(is_own) {
+        return false;
+    }
+    // Made under another name until it is locked: without one, an older program made it.
+    match OpenOptions::new().write(true).open(path.join(LOCK)) {
+        Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Result<Self> {
+        let random = getrandom::u64().map_err(|_| Error::NoRandomness)?;
+        let path = std::env::temp_dir().join(format!("{PREFIX}{random:016x}"));
+        let failed = |error| Error::io("make the folder", &path, error);
+        let begun = std::env::temp_dir().join(format!(".{PREFIX}{random:016x}"));
+        DirBuilder::new().mode(0o700).create(&begun).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        let lock = options.write(true).create_new(true).mode(0o600).open(begun.join(LOCK));
+        let lock = lock.map_err(failed)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|errno| failed(errno.into()))?;
+        std::fs::rename(&begun, &path).map_err(failed)?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    /// Where a file of that name is.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Copies a file, or makes one that was copied before the same again.
+    pub(crate) fn copy(&self, name: &str, source: &SourceFile) -> Result<()> {
+        let path = self.file(name);
+        let failed = |error| Error::io("write the file", &path, error);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let mut copy = options.open(&path).map_err(failed)?;
+        pieces(source, &path, |piece| copy.write_all(piece).map(|()| true).map_err(failed))?;
+        Ok(())
+    }
+
+    /// Whether the copy is still what the source says.
+    pub(crate) fn is_copy(&self, name: &str, source: &SourceFile) -> Result<bool> {
+        use std::io::Read;
+        let path = self.file(name);
+        let failed = |error| Error::io("read the file", &path, error);
+        let mut copy = std::fs::File::open(&path).map_err(failed)?;
+        let mut buffer = vec![0; PIECE];
+        let same = pieces(source, &path, |piece| {
+            let Some(copied) = buffer.get_mut(..piece.len()) else { return Ok(false) };
+            match copy.read_exact(copied) {
+                Ok(()) => Ok(copied == piece),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+                Err(error) => Err(failed(error)),
+            }
+        })?;
+        let ended = copy.read(&mut buffer).map_err(failed)? == 0;
+        Ok(same && ended)
+    }
+
+    pub(crate) fn forget(&self, name: &str) -> Result<()> {
+        match std::fs::remove_file(self.file(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::io("remove the file", self.file(name), error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Hands over the file's bytes until `take` has had enough, and says whether it took all.
+fn pieces(
+    source: &SourceFile,
+    path: &Path,
+    mut take: impl FnMut(&[u8]) -> Result<bool>,
+) -> Result<bool> {
+    let mut buffer = vec![0; PIECE];
+    let mut offset = 0;
+    loop {
+        let read = source.read_at(offset, &mut buffer);
+        let read = read.map_err(|error| Error::io("copy into the file", path, error))?;
+        match buffer.get(..read).filter(|piece| !piece.is_empty()) {
+            None => return Ok(true),
+            Some(piece) if !take(piece)? => return Ok(false),
+            Some(piece) => offset += piece.len() as u64,
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(path = %self.path.display(), %error, "a private copy could not be removed");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Folder;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn what_a_killed_process_left_is_told_from_what_is_in_use() {
+        let scratch = Scratch::new().unwrap();
+        assert!(!leftovers().contains(&scratch.path));
+        let path = scratch.path.clone();
+        // As if the process were killed.
+        let Scratch { _lock: lock, .. } = &scratch;
+        flock(lock, FlockOperation::Unlock).unwrap();
+        std::fs::write(path.join("copy"), "plain words").unwrap();
+        assert!(leftovers().contains(&path));
+        let strange = tempfile::tempdir().unwrap();
+        for name in ["sottovoce-", "sottovoce-0123", "sottovoce-0123456789abcdeg", "x"] {
+            DirBuilder::new().mode(0o700).create(strange.path().join(name)).unwrap();
+        }
+        let file = strange.path().join("sottovoce-0123456789abcde0");
+        std::fs::write(&file, "a file of somebody's").unwrap();
+        let old = strange.path().join("sottovoce-0123456789abcdef");
+        DirBuilder::new().mode(0o700).create(&old).unwrap();
+        assert_eq!(leftovers_in(strange.path()), [old]);
+        sweep();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_copy_is_private_is_compared_to_the_byte_and_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes: Vec<u8> = (0..PIECE + 7).map(|at| u8::try_from(at % 251).unwrap()).collect();
+        let put = |bytes: &[u8]| std::fs::write(folder.path().join("a"), bytes).unwrap();
+        put(&bytes);
+        let blobs = Folder::named(folder.path()).unwrap();
+        let source = || blobs.open("a").unwrap().unwrap();
+        let scratch = Scratch::new().unwrap();
+        scratch.copy("a", &source()).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&scratch.path), mode(&scratch.file("a"))), (0o700, 0o600));
+        assert_eq!(std::fs::read(scratch.file("a")).unwrap(), bytes);
+        assert!(scratch.is_copy("a", &source()).unwrap());
+        let mut other = bytes.clone();
+        other[PIECE] ^= 1;
+        for other in [&other[..], &bytes[1..], &bytes[..PIECE], &[&bytes[..], &[0]].concat(), b""] {
+            put(other);
+            assert!(!scratch.is_copy("a", &source()).unwrap());
+        }
+        scratch.copy("a", &source()).unwrap();
+        assert!(scratch.is_copy("a", &source()).unwrap());
+        let path = scratch.path.clone();
+        drop(scratch);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,11 @@
+//! The short names of the systems, in reports and in the metadata of imported messages.
+
+#[cfg(feature = "sqlite")]
+pub(crate) const CHORUS: &str = "chorus";
+pub(crate) const DISCORD: &str = "discord";
+pub(crate) const ELARA: &str = "elara";
+pub(crate) const JSONL: &str = "jsonl";
+#[cfg(feature = "sqlite")]
+pub(crate) const LLM_GENERATOR: &str = "mcp-llm-generator";
+pub(crate) const MIMIR: &str = "mimir";
+pub(crate) const OPENAI: &str = "openai";

@@ -1,0 +1,29 @@
+//! Messages that are the same in everything.
+
+use std::collections::HashMap;
+
+use sottovoce::ChatMessage;
+use sottovoce::import::{ImportedMessage, Origin, RefusalReason};
+
+/// Counts messages that are the same in everything, so that each of them is one.
+#[derive(Debug, Default)]
+pub(crate) struct Twins(HashMap<Origin, usize>);
+
+impl Twins {
+    /// The message under that name; a second one that is the same in everything has `#2` behind it, and so on.
+    pub(crate) fn tell_apart(
+        &mut self,
+        system: &str,
+        name: &str,
+        form: &'static str,
+        message: ChatMessage,
+    ) -> Result<ImportedMessage, RefusalReason> {
+        let first = ImportedMessage::new(system, name, form, message)?;
+        let before = self.0.entry(first.origin()).or_default();
+        *before += 1;
+        if *before == 1 {
+            return Ok(first);
+        }
+        ImportedMessage::new(system, &format!("{name}#{before}"), form, first.message)
+    }
+}

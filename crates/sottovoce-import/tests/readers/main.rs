@@ -1,0 +1,13 @@
+//! What the readers make of each system's sources.
+
+#[path = "../../../../tests/common/mod.rs"]
+mod common;
+
+mod chorus;
+mod discord;
+mod elara;
+mod elara_export;
+mod jsonl;
+mod llm_generator;
+mod mimir;
+mod openai;
