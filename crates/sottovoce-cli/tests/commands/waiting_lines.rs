@@ -65,3 +65,37 @@ fn a_line_that_was_typed_before_a_question_neither_answers_it_nor_is_lost() {
     assert_eq!(chat.ended(), 0);
     assert_eq!(talk.home.words(), ["one", "Fine.", "yesterday it rained", "Fine."]);
 }
+
+#[test]
+fn a_long_line_that_is_pasted_during_an_answer_is_asked_whole() {
+    let talk = Talk::new();
+    talk.stub.next(Answer::saying(&["It will "]).hold().text("rain."));
+    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    chat.press("one\r");
+    chat.screen.until("It will ");
+    let long = format!("L{}é", "y ".repeat(5000));
+    chat.press(&long);
+    chat.press("\rafter\r");
+    talk.stub.release();
+    for _ in 0..2 {
+        chat.screen.until("Fine.");
+    }
+    chat.prompt();
+    chat.press(CTRL_D);
+    assert_eq!(chat.ended(), 0);
+    let expected = ["one", "It will rain.", &long, "Fine.", "after", "Fine."];
+    assert!(talk.home.words() == expected, "{:?}", talk.home.words());
+}
+
+#[test]
+fn ctrl_d_during_an_answer_ends_the_chat_after_it() {
+    let talk = Talk::new();
+    talk.stub.next(Answer::saying(&["It will "]).hold().text("rain."));
+    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
+    chat.press("one\r");
+    chat.screen.until("It will ");
+    chat.press(&format!("two\r{CTRL_D}"));
+    talk.stub.release();
+    assert_eq!(chat.ended(), 0);
+    assert_eq!(talk.home.words(), ["one", "It will rain.", "two", "Fine."]);
+}

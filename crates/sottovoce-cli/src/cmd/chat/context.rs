@@ -83,6 +83,11 @@ impl Chat {
             // What was spoken until now comes before what is done now.
             self.conversation.close().await?;
         }
+        // They may ask a question, or read what is to be added.
+        let reads = matches!(action, Some(Action::Export(_) | Action::Add(_)));
+        if reads {
+            self.lines.lend(true)?;
+        }
         let open = Open {
             session: &self.session,
             config: &self.config,
@@ -90,6 +95,9 @@ impl Chat {
             conversation: &self.conversation,
         };
         let done = open.obey(action).await;
+        if reads {
+            self.lines.lend(false)?;
+        }
         if !is_looking {
             self.last = None;
             self.prepare();

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal};
 use std::thread;
 
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
 use rustyline::Editor;
 use rustyline::config::Builder;
 use rustyline::error::ReadlineError;
@@ -50,12 +52,6 @@ impl Lines {
         let (answers, lines) = mpsc::unbounded_channel();
         let is_terminal = io::stdin().is_terminal();
         let terminal = tcgetattr(io::stdin()).ok().filter(|_| is_terminal);
-        if let Some(terminal) = &terminal {
-            // Ctrl-C is for the answer, and takes no lines along that wait.
-            let mut keeping = terminal.clone();
-            keeping.local_modes |= LocalModes::NOFLSH;
-            tcsetattr(io::stdin(), OptionalActions::Now, &keeping)?;
-        }
         if is_terminal {
             let config = Builder::new().auto_add_history(false).build();
             // In memory only: what was said is on disk sealed or not at all.
@@ -66,7 +62,30 @@ impl Lines {
         } else {
             thread::spawn(move || read(asked, &answers));
         }
-        Ok(Self { requests, lines, waiting: VecDeque::new(), terminal })
+        let lines = Self { requests, lines, waiting: VecDeque::new(), terminal };
+        lines.set_mode(false)?;
+        Ok(lines)
+    }
+
+    /// Lets a command read standard input itself, line by line as people edit them, or takes it back.
+    pub(super) fn lend(&self, is_lent: bool) -> io::Result<()> {
+        self.set_mode(is_lent)
+    }
+
+    /// How the terminal is while the editor does not read it: Ctrl-C is for the answer, and takes no lines along that wait.
+    ///
+    /// Unless a command reads it line by line, the terminal keeps keys and not lines: it would cut a line at 4,095 bytes,
+    /// and Ctrl-D would get lost.
+    fn set_mode(&self, by_line: bool) -> io::Result<()> {
+        let Some(terminal) = &self.terminal else { return Ok(()) };
+        let mut keeping = terminal.clone();
+        keeping.local_modes |= LocalModes::NOFLSH;
+        if !by_line {
+            keeping.local_modes -= LocalModes::ICANON;
+            keeping.special_codes[SpecialCodeIndex::VMIN] = 1;
+            keeping.special_codes[SpecialCodeIndex::VTIME] = 0;
+        }
+        Ok(tcsetattr(io::stdin(), OptionalActions::Now, &keeping)?)
     }
 
     pub(super) fn is_terminal(&self) -> bool {
