@@ -1,4 +1,4 @@
-//! Reading the newest messages, and appending, against the algorithm that this store grew from.
+//! ReadResult the newest messages, and appending, against the algorithm that this store grew from.
 //!
 //! `cargo bench --bench tail`; `SOTTOVOCE_BENCH_MAX=10000` leaves out the largest conversation.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, missing_docs)]
@@ -12,8 +12,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ancestor::{Ancestor, durable_floor};
-use sottovoce::{ChatMessage, ConversationStore, FileConversationStore, Reading};
+use ancestor::{LegacyFormat, durable_floor};
+use sottovoce::{ChatMessage, ConversationStore, FileConversationStore, ReadResult};
 use support::{Samples, is_trial, message, options, print_table, shown, timed};
 use tempfile::TempDir;
 
@@ -131,7 +131,7 @@ impl Seed {
         };
         let seed = Self { folder, place, messages };
         let store = options().open(seed.ours()).await.unwrap();
-        let mut ancestor = Ancestor::new(&seed.rival());
+        let mut ancestor = LegacyFormat::new(&seed.rival());
         let all: Vec<usize> = (0..messages).collect();
         for batch in all.chunks(1_000) {
             let batch: Vec<_> = batch.iter().map(|&at| message(at)).collect();
@@ -157,7 +157,7 @@ struct Bout {
     folder: TempDir,
     host: FileConversationStore,
     other: FileConversationStore,
-    ancestor: Ancestor,
+    ancestor: LegacyFormat,
     next: usize,
 }
 
@@ -172,7 +172,7 @@ impl Bout {
         rustix::fs::syncfs(File::open(&ours).unwrap()).unwrap();
         let host = options().open(&ours).await.unwrap();
         let other = options().open(&ours).await.unwrap();
-        let ancestor = Ancestor::resume(&rival, seed.messages);
+        let ancestor = LegacyFormat::resume(&rival, seed.messages);
         let mut bout = Self { folder, host, other, ancestor, next: seed.messages };
         // A store's first append also looks for what a killed one left behind.
         for store in [bout.host.clone(), bout.other.clone()] {
@@ -266,7 +266,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn assert_same_words(ours: &Reading, rival: &[ChatMessage], n: usize) {
+fn assert_same_words(ours: &ReadResult, rival: &[ChatMessage], n: usize) {
     assert!(ours.skipped.is_empty());
     assert_eq!(ours.messages.len(), n);
     assert!(ours.messages.iter().map(|stored| &stored.message).eq(rival));

@@ -16,5 +16,5 @@ pub(crate) use envelope::{Envelope, Kind, Malformed, Place};
 pub(crate) use fingerprint::fingerprint;
 pub(crate) use key::{Derivation, Scratch, SealingKey, hex_line, random};
 pub use key::{EncryptionKey, PLACEHOLDER_KEY};
-pub(crate) use passphrase::{Cost, KeyBytes, Salt};
+pub(crate) use passphrase::{Argon2Params, KeyBytes, Salt};
 pub(crate) use stream::{HEADER, SEGMENT, StreamOpener, StreamSealer, text_length};

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::blob::fs::new_file::NewFile;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::store::file_store::{Stop, blocking};
+use crate::store::file_store::{CancelOnDrop, blocking};
 use crate::store::read::dump::{self, Body, Part};
 use crate::store::read::stats;
 use crate::store::{FileConversationStore, Finding, Progress, Stats};
@@ -170,7 +170,7 @@ impl Exporter {
     ) -> Result<()> {
         let mut to = self.to.take().ok_or(Error::ShuttingDown)?;
         let (form, is_first, store) = (self.form, self.done.conversations == 0, store.clone());
-        let stop = Stop::default();
+        let stop = CancelOnDrop::default();
         let stopped = stop.flag();
         let (to, outcome) = blocking(move || {
             let mut writing = Attended { to: &mut to, stopped: &stopped };

@@ -11,17 +11,18 @@ use crate::persona::in_force;
 use crate::scope::Scope;
 use crate::store::check::verify::verify;
 use crate::store::folder::{Folder, HeadState};
-use crate::store::keyring::{Found, Vault};
+use crate::store::keyring::{Found, Keyring};
 use crate::store::pack::check::Audit;
 use crate::store::pack::lines::{Backwards, Lines};
 use crate::store::pack::merge::{find, merge};
-use crate::store::pack::{Line, OpenedPack, Pack, PackName};
-use crate::store::read::reverse_scan::{Newest, Next};
+use crate::store::pack::{Line, OpenedPack, Pack};
+use crate::store::read::reverse_scan::{Next, ReverseScan};
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::{decode, encode, object};
 use crate::store::record::head::Head;
 use crate::store::record::name::RecordName;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::pack_name::PackName;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::scopes;
 use crate::store::{ConversationStore, Profile, StoreOptions};
 
@@ -81,9 +82,9 @@ pub fn head(bytes: &[u8]) {
     if let Some(head) = Head::parse(bytes) {
         assert_eq!(Head::parse(&head.to_plaintext()), Some(head));
     }
-    if let Some(erased) = Erased::parse(bytes) {
+    if let Some(erased) = SeqSet::parse(bytes) {
         let written = serde_json::to_vec(&erased).unwrap();
-        assert_eq!(Erased::parse(&written), Some(erased.clone()));
+        assert_eq!(SeqSet::parse(&written), Some(erased.clone()));
         assert!(erased.ranges().all(|range| erased.contains(*range.start())));
         assert!(erased.holes().all(|hole| !erased.meets(&hole)));
         assert_eq!(erased.without(&erased).count(), 0);
@@ -137,10 +138,12 @@ pub fn pack(bytes: &[u8]) {
     assert_eq!(is_sound, sorted.is_some());
     if let Some(names) = sorted {
         let pack = open(&folder, name);
-        let mut newest = Newest::new(Vec::new(), &[name]);
+        let mut newest = ReverseScan::new(Vec::new(), &[name]);
         for (wanted, line) in names.iter().zip(&forwards).rev() {
             assert_eq!(find(&pack, *wanted).unwrap().unwrap().bytes, line.bytes);
-            assert!(matches!(newest.next(&folder).unwrap(), Next::Packed(_, n, _) if n == *wanted));
+            assert!(
+                matches!(newest.next(&folder).unwrap(), Next::PackReport(_, n, _) if n == *wanted)
+            );
         }
         assert!(matches!(newest.next(&folder).unwrap(), Next::End));
         assert!(newest.findings.is_empty());
@@ -176,7 +179,7 @@ fn backwards(folder: &Folder, name: PackName) -> Vec<Line> {
 pub fn vault(bytes: &[u8]) {
     let blobs = MemoryBlobs::default();
     blobs.create("vault", bytes).unwrap();
-    if let Ok(vault) = Vault::read(&blobs, &[key()]) {
+    if let Ok(vault) = Keyring::read(&blobs, &[key()]) {
         let vault = vault.unwrap();
         let id = vault.writer().id();
         assert!(matches!(vault.find(id), Ok(Found::Key(_))));

@@ -123,14 +123,16 @@ pub use registry::{
     PersonaConversationChange, PersonaConversations, PersonaLimits, PersonaRegistry, PresetChange,
 };
 pub use scope::Scope;
+pub use store::record::read_result::ReadResult;
 pub use store::{
     AddedArtifact, Artifact, ArtifactContents, ArtifactKind, ArtifactLines, ArtifactReferences,
-    Cleaned, Cleared, Compaction, Concerned, ConversationStore, Document, FileConversationStore,
-    Finding, FindingKind, ForgetPlan, Forgotten, HiddenMessages, Inventory, LimitsEffect, Mending,
-    MovedStore, NewArtifact, Packed, Profile, ProfileChange, Progress, Reading, Rekey, Rekeyed,
-    Remedy, RepairOptions, Repaired, Report, RestoreThreads, Retention, SavedMessage, Snapshot,
-    Spent, Stats, StoreInventory, StoreKey, StoreOptions, StoredMessage, artifact_references,
-    find_artifact, keep_salt, make_vault, move_store, scopes, store_exists, store_keys,
+    CleanupReport, Cleared, Concerned, ConversationStore, Cost, Document, FileConversationStore,
+    Finding, FindingKind, ForgetPlan, ForgetReport, HiddenMessages, Inventory, LimitsEffect,
+    MovedStore, NewArtifact, PackReport, Profile, ProfileChange, Progress, Rekey, RekeyReport,
+    RepairAction, RepairKind, RepairOptions, RepairReport, Report, RestoreThreads, Retention,
+    SavedMessage, Snapshot, Stats, StoreInventory, StoreKey, StoreOptions, StoredMessage, Summary,
+    artifact_references, find_artifact, keep_salt, make_vault, move_store, scopes, store_exists,
+    store_keys,
 };
 
 /// The samples of the README, so that they are compiled.

@@ -19,6 +19,7 @@ pub(crate) mod snapshot;
 mod tests;
 pub(crate) mod write;
 
+use crate::store::record::read_result::ReadResult;
 use std::io::Read;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -29,20 +30,20 @@ use zeroize::Zeroizing;
 
 pub use admin::catalog_baseline::StoreInventory;
 pub use admin::move_store::{MovedStore, move_store};
-pub use admin::rekey::{Rekey, Rekeyed};
+pub use admin::rekey::{Rekey, RekeyReport};
 pub use artifact::contents::ArtifactContents;
+pub use artifact::find::find_artifact;
 pub use artifact::lines::ArtifactLines;
 pub use check::baseline::Inventory;
-pub use check::repair_kind::{Mending, Remedy};
-pub use check::verify::{Progress, Report};
-pub use delete::cleanup::Cleaned;
-pub use delete::forget::{ForgetPlan, Forgotten};
+pub use check::repair_kind::{RepairAction, RepairKind};
+pub use check::report::{Progress, Report};
+pub use delete::cleanup::CleanupReport;
 pub use delete::limits::{Concerned, HiddenMessages, LimitsEffect};
+pub use delete::plan::{ForgetPlan, ForgetReport};
 pub use file_store::artifact_references::ArtifactReferences;
 pub(crate) use file_store::blocking;
 pub use file_store::options::StoreOptions;
-pub use file_store::{FileConversationStore, Packed};
-pub use folder::document::Document;
+pub use file_store::{FileConversationStore, PackReport};
 pub use folder::scopes::scopes;
 pub use keyring::ids::{StoreKey, keep_salt, store_keys};
 pub use keyring::{make_vault, store_exists};
@@ -50,20 +51,19 @@ pub use read::stats::Stats;
 pub use record::artifact::{
     AddedArtifact, Artifact, ArtifactKind, NewArtifact, artifact_references,
 };
+pub use record::document::Document;
 pub use record::encoding::StoredMessage;
 pub use record::finding::{Finding, FindingKind};
-pub use record::id_prefix::find_artifact;
 pub use record::retention::Retention;
 pub use record::snapshot::{SavedMessage, Snapshot};
-pub use repair::{RepairOptions, Repaired};
-pub use settings::profile::{Cleared, Profile, ProfileChange, Spent};
-pub use settings::summary::Compaction;
+pub use repair::{RepairOptions, RepairReport};
+pub use settings::profile::{Cleared, Cost, Profile, ProfileChange};
+pub use settings::summary::Summary;
 pub use snapshot::restore::RestoreThreads;
 
 use crate::error::Result;
 use crate::message::ChatMessage;
 use crate::scope::Scope;
-use crate::store::record::seq_set::Erased;
 
 /// One scope's messages, in the order (time, number).
 #[async_trait]
@@ -100,14 +100,14 @@ pub trait ConversationStore: Send + Sync {
     ) -> Result<Vec<Arc<StoredMessage>>>;
 
     /// The newest `n` messages that open, oldest first; fewer only where there are fewer.
-    async fn read_tail(&self, n: usize) -> Result<Reading>;
+    async fn read_tail(&self, n: usize) -> Result<ReadResult>;
 
     /// The messages with these numbers, in conversation order.
-    async fn read_seqs(&self, seqs: RangeInclusive<u64>) -> Result<Reading>;
+    async fn read_seqs(&self, seqs: RangeInclusive<u64>) -> Result<ReadResult>;
 
     /// The messages whose file name's time lies in this range, in conversation order. Each time is the later of the
     /// message's own and the one before it, to the millisecond.
-    async fn read_times(&self, times: Range<Timestamp>) -> Result<Reading>;
+    async fn read_times(&self, times: Range<Timestamp>) -> Result<ReadResult>;
 
     /// What forgetting these messages would delete. Changes nothing.
     ///
@@ -126,18 +126,18 @@ pub trait ConversationStore: Send + Sync {
     /// # Errors
     /// [`Error::MoreThanAnnounced`](crate::Error::MoreThanAnnounced), and nothing is deleted, where something would go now
     /// that the plan does not name. Those of [`forget`](Self::forget).
-    async fn forget_planned(&self, plan: &ForgetPlan) -> Result<Forgotten>;
+    async fn forget_planned(&self, plan: &ForgetPlan) -> Result<ForgetReport>;
 
     /// Deletes messages by number for ever, with restored copies, the originals of copies and what was made of them,
     /// and records that it did. The answer says what went; [`plan_forget`](Self::plan_forget) says it before.
-    async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten>;
+    async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetReport>;
 
     /// Deletes every message, snapshot, artifact and summary for ever, with title, tags and notes. A context stays, with
     /// its name, its personality and its limits.
     ///
     /// # Errors
     /// Those of [`forget`](Self::forget).
-    async fn forget_all(&self) -> Result<Forgotten>;
+    async fn forget_all(&self) -> Result<ForgetReport>;
 
     /// A document's bytes as they were last written; `None` where none ever was.
     ///
@@ -193,7 +193,7 @@ pub trait ConversationStore: Send + Sync {
     /// # Errors
     /// [`Error::ClockBehind`](crate::Error::ClockBehind) where the clock shows a time before the newest message's, and
     /// [`Error::Damaged`](crate::Error::Damaged) where the settings cannot be read. Nothing is removed then.
-    async fn cleanup(&self) -> Result<Cleaned>;
+    async fn cleanup(&self) -> Result<CleanupReport>;
 
     /// The snapshots, the newest first, and what is wrong with those that cannot be read.
     async fn snapshots(&self) -> Result<(Vec<Snapshot>, Vec<Finding>)>;
@@ -244,8 +244,8 @@ pub trait ConversationStore: Send + Sync {
     /// that it covers was forgotten or cleared since; in place of that one where it `goes_on` with it. Whether it does now.
     async fn compact(
         &self,
-        compaction: Compaction,
-        before: Option<Compaction>,
+        compaction: Summary,
+        before: Option<Summary>,
         goes_on: bool,
     ) -> Result<bool>;
 
@@ -264,26 +264,4 @@ pub trait ConversationStore: Send + Sync {
         threads: RestoreThreads,
         now: Zoned,
     ) -> Result<Vec<Arc<StoredMessage>>>;
-}
-
-/// What a read found, and what it had to leave out.
-#[derive(Debug, Clone, Default)]
-pub struct Reading {
-    /// Messages, oldest first.
-    pub messages: Vec<Arc<StoredMessage>>,
-    /// The highest number given so far, to whatever record.
-    pub last_seq: u64,
-    /// Files that were passed over on the way, and anything else that looked wrong; each stays as it is on disk.
-    pub skipped: Vec<Finding>,
-}
-
-impl Reading {
-    /// Refuses where one of these numbers was left out that another key, a newer program or another time may give.
-    pub(crate) fn check_readable(&self, seqs: &Erased) -> Result<()> {
-        let concerns = |finding: &&Finding| {
-            finding.seqs.is_some_and(|(first, last)| seqs.meets(&(first..=last)))
-        };
-        let refusal = self.skipped.iter().filter(concerns).find_map(Finding::refusal);
-        refusal.map_or(Ok(()), Err)
-    }
 }

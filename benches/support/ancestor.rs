@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use sottovoce::ChatMessage;
 
-pub(crate) struct Ancestor {
+pub(crate) struct LegacyFormat {
     root: PathBuf,
     seals: Seals,
     seq: usize,
@@ -30,7 +30,7 @@ struct Envelope<'a> {
     tag: &'a str,
 }
 
-impl Ancestor {
+impl LegacyFormat {
     pub(crate) fn new(root: &Path) -> Self {
         fs::create_dir(root).unwrap();
         Self::resume(root, 0)

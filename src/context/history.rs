@@ -6,7 +6,8 @@ use jiff::Timestamp;
 
 use super::ContextRequest;
 use crate::error::Result;
-use crate::store::{Compaction, ConversationStore, Profile, Reading, StoredMessage};
+use crate::store::record::read_result::ReadResult;
+use crate::store::{ConversationStore, Profile, StoredMessage, Summary};
 
 /// How many messages are looked back at most for those of a thread that is rarely spoken in.
 const FARTHEST: usize = 1 << 12;
@@ -19,7 +20,7 @@ pub(super) struct History<'a> {
     request: &'a ContextRequest<'a>,
     pub(super) profile: Arc<Profile>,
     /// The summary that stands in the prompt for what is older.
-    summary: Option<&'a Compaction>,
+    summary: Option<&'a Summary>,
 }
 
 impl<'a> History<'a> {
@@ -35,7 +36,7 @@ impl<'a> History<'a> {
     }
 
     /// The newest `n`, or all there are.
-    pub(super) async fn newest(&self, n: usize) -> Result<Reading> {
+    pub(super) async fn newest(&self, n: usize) -> Result<ReadResult> {
         let asked = n.saturating_add(usize::from(self.request.before.is_some()));
         let mut reading = self.back(asked, |kept, asked, _| kept >= n || asked >= FARTHEST).await?;
         let surplus = reading.messages.len().saturating_sub(n);
@@ -44,7 +45,7 @@ impl<'a> History<'a> {
     }
 
     /// All after a moment.
-    pub(super) async fn since(&self, start: Timestamp) -> Result<Reading> {
+    pub(super) async fn since(&self, start: Timestamp) -> Result<ReadResult> {
         let mut reading = self.back(FIRST, |_, _, oldest| oldest.ordered_at() <= start).await?;
         reading.messages.retain(|stored| stored.ordered_at() > start);
         Ok(reading)
@@ -55,7 +56,7 @@ impl<'a> History<'a> {
         &self,
         mut asked: usize,
         is_enough: impl Fn(usize, usize, &StoredMessage) -> bool,
-    ) -> Result<Reading> {
+    ) -> Result<ReadResult> {
         loop {
             let mut reading = self.store.read_tail(asked).await?;
             let oldest = reading.messages.first().map(Arc::clone);
@@ -86,7 +87,7 @@ impl<'a> History<'a> {
     /// last clear that cannot be told: it may lie among what was said since.
     fn is_before_all(&self, stored: &StoredMessage) -> bool {
         let cleared = self.profile.cleared.map_or(0, |cleared| cleared.seq);
-        let is_summarized = |summary: &Compaction| stored.ordered_at() < summary.until;
+        let is_summarized = |summary: &Summary| stored.ordered_at() < summary.until;
         stored.seq <= self.request.after.max(cleared)
             || self.profile.is_unknown
             || self.summary.is_some_and(is_summarized)

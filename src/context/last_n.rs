@@ -8,7 +8,8 @@ use super::history::History;
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::error::Result;
 use crate::message::ChatRole;
-use crate::store::{ConversationStore, Reading, StoredMessage};
+use crate::store::record::read_result::ReadResult;
+use crate::store::{ConversationStore, StoredMessage};
 
 /// How many times n messages are read to find a window, where some of them were forgotten.
 const SPARE: usize = 6;
@@ -80,7 +81,7 @@ impl ContextProvider for LastNContextProvider {
     }
 }
 
-fn begins_somewhere(reading: &Reading) -> bool {
+fn begins_somewhere(reading: &ReadResult) -> bool {
     reading.messages.iter().any(|stored| stored.message.starts_exchange())
 }
 

@@ -8,7 +8,8 @@ use super::history::History;
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::context::tokens::TokenRates;
 use crate::error::Result;
-use crate::store::{ConversationStore, Profile, Reading};
+use crate::store::record::read_result::ReadResult;
+use crate::store::{ConversationStore, Profile};
 
 /// How many messages are read at first.
 const FIRST: usize = 128;
@@ -73,7 +74,7 @@ fn limit(profile: &Profile) -> Option<u32> {
     character.map(|character| character.persona.max_history_tokens)
 }
 
-fn tokens(reading: &Reading) -> usize {
+fn tokens(reading: &ReadResult) -> usize {
     let rates = TokenRates::default();
     reading.messages.iter().map(|stored| rates.estimate_message(&stored.message)).sum()
 }

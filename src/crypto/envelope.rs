@@ -78,7 +78,7 @@ pub(crate) enum Malformed {
     /// An envelope of a newer format.
     Newer(u64),
     /// An envelope of the kind that has neither version nor key id, as the system that this format grew from wrote.
-    Ancestor,
+    LegacyFormat,
     /// Anything else.
     Not(&'static str),
 }
@@ -178,7 +178,7 @@ fn otherwise(bytes: &[u8]) -> Malformed {
         .and_then(|(version, _)| version.parse().ok());
     match version {
         Some(version) if version > 1 => Malformed::Newer(version),
-        _ if text.starts_with(r#"{"alg":"AES-256-GCM","iv":"#) => Malformed::Ancestor,
+        _ if text.starts_with(r#"{"alg":"AES-256-GCM","iv":"#) => Malformed::LegacyFormat,
         _ => Malformed::Not("it is not an envelope"),
     }
 }
@@ -284,7 +284,7 @@ mod tests {
         let newer = String::from_utf8(line).unwrap().replace(r#""v":1"#, r#""v":2"#);
         assert_eq!(Envelope::parse(newer.as_bytes()).unwrap_err(), Malformed::Newer(2));
         let ancestor = br#"{"alg":"AES-256-GCM","iv":"AAAA","ciphertext":"","tag":""}"#;
-        assert_eq!(Envelope::parse(ancestor).unwrap_err(), Malformed::Ancestor);
+        assert_eq!(Envelope::parse(ancestor).unwrap_err(), Malformed::LegacyFormat);
         for rubbish in
             [&b""[..], b"{", b"\xff\xfe", b"{\"v\":-1,", b"{\"v\":0,", b"{\"v\":1,", b"{\"v\":1e9,"]
         {

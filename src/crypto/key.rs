@@ -8,7 +8,7 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use super::envelope::{Envelope, Place, line};
-use super::passphrase::{Cost, KeyBytes, Passphrase, Salt, digest};
+use super::passphrase::{Argon2Params, KeyBytes, Passphrase, Salt, digest};
 use crate::error::{Error, Result};
 
 /// The key string of the sample configuration. It is public, so nothing is ever sealed under it.
@@ -31,7 +31,7 @@ enum Material {
 pub(crate) enum Derivation {
     Sha256,
     File,
-    Argon2id(Cost),
+    Argon2id(Argon2Params),
 }
 
 impl Derivation {
@@ -103,7 +103,7 @@ impl EncryptionKey {
         match self.material {
             Material::Secret(_) => Derivation::Sha256,
             Material::File(_) => Derivation::File,
-            Material::Passphrase(_) => Derivation::Argon2id(Cost::USUAL),
+            Material::Passphrase(_) => Derivation::Argon2id(Argon2Params::USUAL),
         }
     }
 

@@ -14,13 +14,13 @@ pub(crate) type KeyBytes = Zeroizing<[u8; 32]>;
 
 /// What one derivation takes: RFC 9106's second recommendation, but for one lane, since small machines have few.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cost {
+pub(crate) struct Argon2Params {
     pub(crate) memory_kib: u32,
     pub(crate) passes: u32,
     pub(crate) lanes: u32,
 }
 
-impl Cost {
+impl Argon2Params {
     pub(crate) const USUAL: Self = Self { memory_kib: 65_536, passes: 3, lanes: 1 };
 
     /// A cost that stands in a file. `None` for one that protects nothing, and for one that would take a machine down.
@@ -40,7 +40,7 @@ pub(crate) struct Passphrase {
 }
 
 struct Derived {
-    cost: Cost,
+    cost: Argon2Params,
     salt: Salt,
     bytes: KeyBytes,
 }
@@ -51,12 +51,12 @@ impl Passphrase {
     }
 
     /// Its Argon2id key; `None` where there is not enough memory. Made once, and remembered.
-    pub(crate) fn derive(&self, cost: Cost, salt: &Salt) -> Option<KeyBytes> {
+    pub(crate) fn derive(&self, cost: Argon2Params, salt: &Salt) -> Option<KeyBytes> {
         let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = derived.iter().find(|one| one.cost == cost && one.salt == *salt) {
             return Some(known.bytes.clone());
         }
-        let Cost { memory_kib, passes, lanes } = cost;
+        let Argon2Params { memory_kib, passes, lanes } = cost;
         let params = Params::new(memory_kib, passes, lanes, Some(32)).ok()?;
         let mut blocks = Zeroizing::new(Vec::new());
         blocks.try_reserve_exact(params.block_count()).ok()?;
@@ -125,12 +125,12 @@ mod tests {
         for (text, cost, expected) in [
             (
                 "correct horse battery staple",
-                Cost::USUAL,
+                Argon2Params::USUAL,
                 "6ed12d7d594a6ae56c7ad1725982ae0d41317bd2b239dd1e0916d913d4da0757",
             ),
             (
                 "Passwört, 2 lanes",
-                Cost::checked(19_456, 2, 2).unwrap(),
+                Argon2Params::checked(19_456, 2, 2).unwrap(),
                 "7076e8ac24ea8578fdf4e8d09d2bba1d138f97be21d48aab676cd5de79852de2",
             ),
         ] {
@@ -141,9 +141,9 @@ mod tests {
 
     #[test]
     fn a_cost_that_is_too_low_or_too_high_is_none() {
-        assert_eq!(Cost::checked(65_536, 3, 1), Some(Cost::USUAL));
+        assert_eq!(Argon2Params::checked(65_536, 3, 1), Some(Argon2Params::USUAL));
         for (memory, passes, lanes) in [(19_456, 1, 1), (1_048_576, 16, 4)] {
-            assert!(Cost::checked(memory, passes, lanes).is_some());
+            assert!(Argon2Params::checked(memory, passes, lanes).is_some());
         }
         for (memory, passes, lanes) in [
             (19_455, 3, 1),
@@ -154,18 +154,18 @@ mod tests {
             (65_536, 3, 5),
             (u32::MAX, u32::MAX, u32::MAX),
         ] {
-            assert_eq!(Cost::checked(memory, passes, lanes), None);
+            assert_eq!(Argon2Params::checked(memory, passes, lanes), None);
         }
     }
 
     #[test]
     fn what_was_derived_once_is_remembered_for_its_salt_and_cost_alone() {
         let passphrase = Passphrase::new(Zeroizing::new("words".to_owned()));
-        let cost = Cost::checked(19_456, 1, 1).unwrap();
+        let cost = Argon2Params::checked(19_456, 1, 1).unwrap();
         let first = passphrase.derive(cost, &[1; 32]).unwrap();
         assert_eq!(passphrase.derive(cost, &[1; 32]).unwrap(), first);
         assert_eq!(passphrase.derived.lock().unwrap().len(), 1);
-        let other = Cost::checked(19_457, 1, 1).unwrap();
+        let other = Argon2Params::checked(19_457, 1, 1).unwrap();
         assert_ne!(passphrase.derive(cost, &[2; 32]).unwrap(), first);
         assert_ne!(passphrase.derive(other, &[1; 32]).unwrap(), first);
     }

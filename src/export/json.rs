@@ -15,12 +15,12 @@ use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::artifact::artifact_files;
 use crate::store::folder::document;
-use crate::store::folder::document::Document;
 use crate::store::read::dump;
 use crate::store::read::dump::{Body, Part, Record};
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::document::Document;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::snapshot::snapshot_files;
 use crate::store::{Profile, Progress};
 
@@ -52,7 +52,7 @@ struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a ChatMessage>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    erased: Option<&'a Erased>,
+    erased: Option<&'a SeqSet>,
 }
 
 /// Writes one conversation.

@@ -19,7 +19,7 @@ use crate::export::sealed::PLACE;
 use crate::import::{ConversationReport, given};
 use crate::scope::Scope;
 use crate::store::artifact::contents::Text;
-use crate::store::file_store::Stop;
+use crate::store::file_store::CancelOnDrop;
 use crate::store::keyring::line;
 use crate::store::{FileConversationStore, Progress};
 use receive::Receiver;
@@ -87,7 +87,7 @@ impl Backup {
         done: impl FnMut(&ConversationReport) + Send + 'static,
     ) -> Result<Vec<ConversationReport>> {
         let handle = tokio::runtime::Handle::current();
-        let stop = Stop::default();
+        let stop = CancelOnDrop::default();
         let stopped = stop.flag();
         let reports = alone(move || {
             let text = self.open()?;

@@ -9,7 +9,7 @@ use zeroize::Zeroize;
 use crate::error::Result;
 use crate::import::{Refusal, RefusalReason};
 use crate::persona::Character;
-use crate::store::{ConversationStore, FileConversationStore, Profile, Spent};
+use crate::store::{ConversationStore, Cost, FileConversationStore, Profile};
 
 /// What another system knows of a conversation beside its messages. `Debug` shows no words.
 #[derive(Clone, Default, PartialEq)]
@@ -24,7 +24,7 @@ pub struct ImportedFacts {
     /// When it was made.
     pub created_at: Option<Timestamp>,
     /// What it cost there.
-    pub spent: Spent,
+    pub spent: Cost,
     /// The part that the model plays in it there.
     pub character: Option<Character>,
     /// The file or record it was read from.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::error::{Error, Result};
 use crate::import::known::Known;
 use crate::import::{ImportReport, ImportedMessage, ImportedMessages, Refusal, RefusalReason};
-use crate::store::record::validation::Arrival;
+use crate::store::record::validation::IncomingMessage;
 use crate::store::{FileConversationStore, Progress};
 
 /// How many messages are handed to the store at a time: those of one pack.
@@ -156,7 +156,7 @@ fn refuse(
 }
 
 /// The first messages, as many as are handed over at a time.
-fn next_batch(rest: &VecDeque<ImportedMessage>, system: &str) -> Vec<Arrival> {
+fn next_batch(rest: &VecDeque<ImportedMessage>, system: &str) -> Vec<IncomingMessage> {
     let mut bytes = 0;
     let fits = |foreign: &&ImportedMessage| {
         let fits = bytes < BATCH_BYTES;
@@ -167,11 +167,14 @@ fn next_batch(rest: &VecDeque<ImportedMessage>, system: &str) -> Vec<Arrival> {
 }
 
 /// The messages as they are stored: each says where it comes from.
-fn marked<'a>(messages: impl Iterator<Item = &'a ImportedMessage>, system: &str) -> Vec<Arrival> {
+fn marked<'a>(
+    messages: impl Iterator<Item = &'a ImportedMessage>,
+    system: &str,
+) -> Vec<IncomingMessage> {
     let mark = |foreign: &ImportedMessage| {
         let mut message = foreign.message.clone();
         foreign.origin.mark(&mut message, system);
-        Arrival { message, place: foreign.place }
+        IncomingMessage { message, place: foreign.place }
     };
     messages.map(mark).collect()
 }

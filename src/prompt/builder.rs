@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
 use crate::redact::{Redactor, redact_message};
 use crate::scope::Scope;
-use crate::store::{Compaction, ConversationStore, Profile};
+use crate::store::{ConversationStore, Profile, Summary};
 
 /// Builds prompts from a system prompt and an ordered list of context providers.
 #[derive(Clone)]
@@ -401,7 +401,7 @@ fn entry(
 }
 
 /// A summary as the model is told it. No line of it can pass for one of the system prompt's.
-fn told(summary: &Compaction) -> ContextMessage {
+fn told(summary: &Summary) -> ContextMessage {
     let words = summary.text.lines().collect::<Vec<_>>().join("\n  ");
     let text = format!("Earlier in this conversation, in short:\n  {words}");
     ChatMessage::at(ChatRole::System, text, summary.until).into()

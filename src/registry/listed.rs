@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::persona::Character;
-use crate::store::read::state::Standing;
+use crate::store::read::state::ConversationState;
 
 /// How long before a context expires it is warned of: 24 hours.
 const WARNING: SignedDuration = SignedDuration::from_hours(24);
@@ -46,7 +46,7 @@ pub struct PersonaConversation {
 }
 
 impl PersonaConversation {
-    pub(super) fn new(id: &str, standing: &Standing, now: Timestamp) -> Option<Self> {
+    pub(super) fn new(id: &str, standing: &ConversationState, now: Timestamp) -> Option<Self> {
         let profile = &standing.profile;
         let character = profile.character.clone()?;
         let created_at = profile.created_at.unwrap_or(character.updated_at);

@@ -2,5 +2,6 @@
 
 pub(crate) mod artifact_files;
 pub(crate) mod contents;
+pub(crate) mod find;
 pub(crate) mod intake;
 pub(crate) mod lines;

@@ -3,3 +3,4 @@
 pub(crate) mod batch;
 pub(crate) mod committer;
 pub(crate) mod import_tombstones;
+pub(crate) mod presets;

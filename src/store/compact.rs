@@ -6,13 +6,14 @@ pub(crate) mod recover;
 use std::collections::HashSet;
 
 use crate::error::{Error, Result};
-use crate::store::commit::committer::Pen;
+use crate::store::commit::committer::Committer;
 use crate::store::folder::{Folder, HeadState, Opened};
 use crate::store::pack::merge::{merge, size};
-use crate::store::pack::{PackName, publish};
+use crate::store::pack::publish;
 use crate::store::read::tail::Tail;
 use crate::store::record::layout::HEAD;
 use crate::store::record::name::RecordName;
+use crate::store::record::pack_name::PackName;
 
 /// The most records that move at once: others wait for the lock meanwhile.
 const BATCH: usize = 4096;
@@ -39,7 +40,7 @@ pub(crate) struct Step {
 
 /// What a writer remembers of its packing.
 #[derive(Debug)]
-pub(crate) struct Packer {
+pub(crate) struct Compactor {
     /// How many of the newest records stay in files of their own.
     keep: usize,
     /// Nothing is tried while there are no more loose files than this.
@@ -53,10 +54,10 @@ pub(crate) struct Packer {
     /// Packs that cannot be merged.
     unmergeable: HashSet<PackName>,
     /// Packs that were looked through for what is forgotten, and how many numbers that was then.
-    weeded: HashSet<(PackName, u64)>,
+    purged: HashSet<(PackName, u64)>,
 }
 
-impl Packer {
+impl Compactor {
     pub(crate) fn keeping(files: usize) -> Self {
         Self {
             keep: files,
@@ -65,18 +66,18 @@ impl Packer {
             stubborn: HashSet::new(),
             lying: HashSet::new(),
             unmergeable: HashSet::new(),
-            weeded: HashSet::new(),
+            purged: HashSet::new(),
         }
     }
 
     /// Packs the oldest of too many loose records. Everything is acknowledged already.
-    pub(crate) fn pack(&mut self, pen: &Pen<'_>, tail: &mut Tail) {
+    pub(crate) fn pack(&mut self, committer: &Committer<'_>, tail: &mut Tail) {
         let enough = (self.keep * 2).max(self.patience);
         if self.is_off || tail.loose <= enough || !matches!(tail.head, HeadState::Known(_)) {
             return;
         }
         self.patience = 0;
-        if let Err(error) = self.try_to_pack(pen.folder, tail, self.keep * 2) {
+        if let Err(error) = self.try_to_pack(committer.folder, tail, self.keep * 2) {
             self.patience = tail.loose + self.keep;
             self.give_up("packing", &error);
         }
@@ -94,9 +95,11 @@ impl Packer {
     }
 
     /// Merges packs after one more was published.
-    pub(crate) fn tidy(&mut self, pen: &Pen<'_>) {
-        let merged =
-            pen.folder.list().and_then(|mut listing| self.merge(pen.folder, &mut listing.packs));
+    pub(crate) fn tidy(&mut self, committer: &Committer<'_>) {
+        let merged = committer
+            .folder
+            .list()
+            .and_then(|mut listing| self.merge(committer.folder, &mut listing.packs));
         if let Err(error) = merged {
             self.give_up("merging packs", &error);
         }
@@ -108,11 +111,11 @@ impl Packer {
     }
 
     /// Packs some of the oldest records beyond those that stay loose, if there are any, and merges packs.
-    pub(crate) fn pack_now(&mut self, pen: &Pen<'_>, tail: &mut Tail) -> Result<Step> {
-        let path = pen.folder.blobs.path();
+    pub(crate) fn pack_now(&mut self, committer: &Committer<'_>, tail: &mut Tail) -> Result<Step> {
+        let path = committer.folder.blobs.path();
         match tail.head {
             _ if self.is_off => Err(Error::Poisoned { path: path.into() }),
-            HeadState::Known(_) => self.try_to_pack(pen.folder, tail, self.keep),
+            HeadState::Known(_) => self.try_to_pack(committer.folder, tail, self.keep),
             HeadState::Absent | HeadState::Damaged => Err(Error::Damaged {
                 place: path.join(HEAD).display().to_string(),
                 reason: "it has to be rebuilt before anything is packed",

@@ -5,3 +5,4 @@ pub(crate) mod forget;
 pub(crate) mod forgotten_conversation;
 pub(crate) mod limits;
 pub(crate) mod plan;
+pub(crate) mod prepared;

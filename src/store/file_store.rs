@@ -16,42 +16,44 @@ use zeroize::Zeroizing;
 use crate::error::{Error, Result, joined};
 use crate::message::ChatMessage;
 use crate::scope::Scope;
+use crate::store::ConversationStore;
 use crate::store::artifact::artifact_files;
 use crate::store::artifact::contents::ArtifactContents;
 use crate::store::check::baseline;
 use crate::store::check::baseline::Inventory;
-use crate::store::check::verify::{Progress, Report, verify};
+use crate::store::check::report::{Progress, Report};
+use crate::store::check::verify::verify;
 use crate::store::compact::Step;
-use crate::store::delete::cleanup::Cleaned;
-use crate::store::delete::forget::{ForgetPlan, Forgotten};
+use crate::store::delete::cleanup::CleanupReport;
 use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
-use crate::store::delete::plan::Asked;
+use crate::store::delete::plan::ForgetRequest;
+use crate::store::delete::plan::{ForgetPlan, ForgetReport};
 use crate::store::folder::document;
-use crate::store::folder::document::Document;
 use crate::store::pack::merge::size;
-use crate::store::read::reader::{Reader, Wanted};
-use crate::store::read::state::Standing;
+use crate::store::read::reader::{ReadQuery, Reader};
+use crate::store::read::state::ConversationState;
 use crate::store::read::stats;
 use crate::store::read::stats::Stats;
 use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact};
+use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::Finding;
+use crate::store::record::read_result::ReadResult;
 use crate::store::record::retention::Retention;
 use crate::store::record::snapshot::Snapshot;
-use crate::store::record::validation::{Arrival, Dating, latest};
-use crate::store::repair::{self, RepairOptions, Repaired};
+use crate::store::record::validation::{IncomingMessage, TimestampPolicy, latest};
+use crate::store::repair::{self, RepairOptions, RepairReport};
 use crate::store::settings::profile::{Profile, ProfileChange};
-use crate::store::settings::summary::Compaction;
+use crate::store::settings::summary::Summary;
 use crate::store::snapshot::restore::{RestoreThreads, Restoring};
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::Writer;
 use crate::store::write::add_artifact;
-use crate::store::{ConversationStore, Reading};
 
 /// What packing came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Packed {
+pub struct PackReport {
     /// How many messages moved from files of their own into packs.
     pub moved: usize,
     /// How many packs there were.
@@ -79,16 +81,16 @@ pub(crate) async fn blocking<T: Send + 'static>(
 
 /// Has long work stop when nobody waits for it any more.
 #[derive(Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+pub(crate) struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Stop {
+impl CancelOnDrop {
     /// What the work is to look at: whether it is to stop.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
 }
 
-impl Drop for Stop {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -115,8 +117,8 @@ impl FileConversationStore {
     ///
     /// # Errors
     /// [`Error::Damaged`] where the head was lost: see [`repair`](Self::repair). Those of appending.
-    pub async fn pack(&self, progress: impl Fn(Progress) + Send + Sync) -> Result<Packed> {
-        let mut packed = Packed::default();
+    pub async fn pack(&self, progress: impl Fn(Progress) + Send + Sync) -> Result<PackReport> {
+        let mut packed = PackReport::default();
         for step in 0.. {
             let Step { moved, left, packs_before, packs_after } = self.write(Writer::pack).await?;
             if step == 0 {
@@ -176,18 +178,18 @@ impl FileConversationStore {
         &self,
         options: RepairOptions,
         progress: impl Fn(Progress) + Send + Sync + 'static,
-    ) -> Result<Repaired> {
+    ) -> Result<RepairReport> {
         let progress = Arc::new(progress);
         let checking = Arc::clone(&progress);
         let before = self.verify(move |now| checking(now)).await?;
         let plan = repair::plan(&before, options);
         if options.dry_run || plan.is_empty() {
-            return Ok(Repaired { mended: plan, report: before });
+            return Ok(RepairReport { mended: plan, report: before });
         }
         let mut mended = self.write(move |writer| writer.repair(plan, options)).await?;
         let report = self.verify(move |now| progress(now)).await?;
         mended.retain(|mending| !report.findings.contains(&mending.finding));
-        Ok(Repaired { mended, report })
+        Ok(RepairReport { mended, report })
     }
 
     /// Keeps messages of another system, each at its own place in time, even if that is before messages that are here
@@ -197,7 +199,7 @@ impl FileConversationStore {
     /// # Errors
     /// Those of `append_all`; [`Error::Partial`] says how many of the first were kept.
     pub async fn import(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
-        self.write(|writer| writer.append(messages, Dating::Own)).await
+        self.write(|writer| writer.append(messages, TimestampPolicy::Own)).await
     }
 
     /// The same for one pack of an import; `None`, and nothing is kept, where something was stored after the number
@@ -205,7 +207,7 @@ impl FileConversationStore {
     pub(crate) async fn import_after(
         &self,
         seen: u64,
-        messages: Vec<impl Into<Arrival> + Send>,
+        messages: Vec<impl Into<IncomingMessage> + Send>,
     ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
         let arrivals = messages.into_iter().map(Into::into).collect();
         self.write(move |writer| writer.import(arrivals, seen)).await
@@ -217,9 +219,9 @@ impl FileConversationStore {
     }
 
     /// [`read_seqs`](ConversationStore::read_seqs) with what is hidden and not removed yet.
-    pub(crate) async fn read_kept(&self, seqs: RangeInclusive<u64>) -> Result<Reading> {
+    pub(crate) async fn read_kept(&self, seqs: RangeInclusive<u64>) -> Result<ReadResult> {
         let reader = Arc::clone(&self.reader);
-        blocking(move || Ok(reader.read_kept(&Wanted::Seqs(seqs))?.0)).await
+        blocking(move || Ok(reader.read_kept(&ReadQuery::Seqs(seqs))?.0)).await
     }
 
     /// How much there is, without opening more than the newest messages.
@@ -232,13 +234,16 @@ impl FileConversationStore {
     }
 
     /// Where the conversation stands.
-    pub(crate) async fn standing(&self) -> Result<Standing> {
+    pub(crate) async fn standing(&self) -> Result<ConversationState> {
         let reader = Arc::clone(&self.reader);
-        blocking(move || Standing::of(&reader)).await
+        blocking(move || ConversationState::of(&reader)).await
     }
 
     /// Which of these messages may not be stored and why, by their places in the list.
-    pub(crate) async fn refused(&self, arrivals: Vec<Arrival>) -> Result<Vec<(usize, Error)>> {
+    pub(crate) async fn refused(
+        &self,
+        arrivals: Vec<IncomingMessage>,
+    ) -> Result<Vec<(usize, Error)>> {
         self.write(move |writer| Ok(writer.refused(arrivals))).await
     }
 
@@ -277,7 +282,7 @@ impl FileConversationStore {
         blocking(move || work(&mut writer)).await
     }
 
-    async fn read_if(&self, wanted: Wanted) -> Result<Reading> {
+    async fn read_if(&self, wanted: ReadQuery) -> Result<ReadResult> {
         let reader = Arc::clone(&self.reader);
         blocking(move || reader.read_if(&wanted)).await
     }
@@ -295,7 +300,7 @@ impl ConversationStore for FileConversationStore {
     }
 
     async fn append_all(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
-        self.write(|writer| writer.append(messages, Dating::Newest)).await
+        self.write(|writer| writer.append(messages, TimestampPolicy::Newest)).await
     }
 
     async fn append_answers(
@@ -310,7 +315,7 @@ impl ConversationStore for FileConversationStore {
         self.write(move |writer| writer.append_answers(answers, answered)).await
     }
 
-    async fn read_tail(&self, n: usize) -> Result<Reading> {
+    async fn read_tail(&self, n: usize) -> Result<ReadResult> {
         // Memory is asked on the caller's thread: it takes two system calls, a crossing to another thread far more.
         if let Some(reading) = self.reader.remembered(n)? {
             return Ok(reading);
@@ -319,35 +324,35 @@ impl ConversationStore for FileConversationStore {
         blocking(move || reader.read_tail(n)).await
     }
 
-    async fn read_seqs(&self, seqs: RangeInclusive<u64>) -> Result<Reading> {
-        self.read_if(Wanted::Seqs(seqs)).await
+    async fn read_seqs(&self, seqs: RangeInclusive<u64>) -> Result<ReadResult> {
+        self.read_if(ReadQuery::Seqs(seqs)).await
     }
 
-    async fn read_times(&self, times: Range<Timestamp>) -> Result<Reading> {
-        self.read_if(Wanted::Times(times)).await
+    async fn read_times(&self, times: Range<Timestamp>) -> Result<ReadResult> {
+        self.read_if(ReadQuery::Times(times)).await
     }
 
     async fn plan_forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetPlan> {
-        let asked = Asked::Numbers(seqs.to_vec());
+        let asked = ForgetRequest::Numbers(seqs.to_vec());
         self.write(move |writer| writer.plan_forget(&asked)).await
     }
 
     async fn plan_forget_all(&self) -> Result<ForgetPlan> {
-        self.write(|writer| writer.plan_forget(&Asked::All)).await
+        self.write(|writer| writer.plan_forget(&ForgetRequest::All)).await
     }
 
-    async fn forget_planned(&self, plan: &ForgetPlan) -> Result<Forgotten> {
+    async fn forget_planned(&self, plan: &ForgetPlan) -> Result<ForgetReport> {
         let plan = plan.clone();
         self.write(move |writer| writer.forget(&plan.asked(), Some(&plan))).await
     }
 
-    async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
-        let asked = Asked::Numbers(seqs.to_vec());
+    async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetReport> {
+        let asked = ForgetRequest::Numbers(seqs.to_vec());
         self.write(move |writer| writer.forget(&asked, None)).await
     }
 
-    async fn forget_all(&self) -> Result<Forgotten> {
-        self.write(|writer| writer.forget(&Asked::All, None)).await
+    async fn forget_all(&self) -> Result<ForgetReport> {
+        self.write(|writer| writer.forget(&ForgetRequest::All, None)).await
     }
 
     async fn read_document(&self, document: Document) -> Result<Option<Zeroizing<Vec<u8>>>> {
@@ -387,7 +392,7 @@ impl ConversationStore for FileConversationStore {
         self.write(Writer::clear).await
     }
 
-    async fn cleanup(&self) -> Result<Cleaned> {
+    async fn cleanup(&self) -> Result<CleanupReport> {
         self.write(Writer::cleanup).await
     }
 
@@ -438,8 +443,8 @@ impl ConversationStore for FileConversationStore {
 
     async fn compact(
         &self,
-        compaction: Compaction,
-        before: Option<Compaction>,
+        compaction: Summary,
+        before: Option<Summary>,
         goes_on: bool,
     ) -> Result<bool> {
         self.write(move |writer| writer.compact(compaction, before.as_ref(), goes_on)).await

@@ -18,16 +18,16 @@ use crate::blob::{Blobs, EntryKind, LOCK};
 use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, Scratch, SealingKey};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
-use crate::store::keyring::cache::HeldVault;
-use crate::store::keyring::{Found, Vault, holds_records};
-use crate::store::pack::PackName;
+use crate::store::keyring::cache::KeyringCache;
+use crate::store::keyring::{Found, Keyring, holds_records};
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;
 use crate::store::record::layout::{ARTIFACTS, HEAD, PACKS, SNAPSHOTS, VAULT};
 use crate::store::record::name::RecordName;
+use crate::store::record::pack_name::PackName;
 use crate::store::record::retention::Retention;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 
 /// How long a reading waits for a writer to finish what looks half done.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ pub(crate) struct Folder {
     pub(crate) artifacts: Arc<dyn Blobs>,
     pub(crate) root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
-    vault: Arc<HeldVault>,
+    vault: Arc<KeyringCache>,
     /// How much is kept of a conversation whose settings do not say it.
     pub(crate) retention: Retention,
     /// How many threads may read packs, if not as many as there are processors.
@@ -73,7 +73,7 @@ pub(crate) struct Listing {
 #[derive(Debug, Clone)]
 pub(crate) enum Opened {
     Message(Arc<StoredMessage>),
-    Forget(Erased),
+    Forget(SeqSet),
     Skipped(FindingKind),
     /// It was there when the folder was listed.
     Gone,
@@ -113,7 +113,7 @@ impl Folder {
     ) -> Self {
         let [packs, snapshots, artifacts] =
             [PACKS, SNAPSHOTS, ARTIFACTS].map(|name| blobs.folder(name));
-        let (vault, scope) = (Arc::new(HeldVault::new(keys)), Arc::new(scope));
+        let (vault, scope) = (Arc::new(KeyringCache::new(keys)), Arc::new(scope));
         let retention = Retention::FOREVER;
         Self { blobs, packs, snapshots, artifacts, root, scope, vault, retention, threads: None }
     }
@@ -147,7 +147,7 @@ impl Folder {
     }
 
     /// The vault as it was last seen; `None` while there is none.
-    pub(crate) fn vault(&self) -> Result<Option<&Vault>> {
+    pub(crate) fn vault(&self) -> Result<Option<&Keyring>> {
         self.vault.get(&*self.root)
     }
 
@@ -163,12 +163,12 @@ impl Folder {
             Err(Error::KeyChanged { .. }) => self.vault()?,
             vault => vault?,
         };
-        Ok(vault.into_iter().flat_map(Vault::keys))
+        Ok(vault.into_iter().flat_map(Keyring::keys))
     }
 
     /// The keys that the vault names although nothing binds them to the store.
     pub(crate) fn unbound_keys(&self) -> Result<Vec<Finding>> {
-        let unbound = self.vault.look(&*self.root)?.into_iter().flat_map(Vault::unbound);
+        let unbound = self.vault.look(&*self.root)?.into_iter().flat_map(Keyring::unbound);
         let kind = |id: &str| FindingKind::UnboundKey { found: id.to_owned() };
         Ok(unbound.map(|id| kind(id).in_file(VAULT)).collect())
     }
@@ -202,7 +202,7 @@ impl Folder {
     /// [`Error::VaultMissing`] where the vault is missing beside records, before anything is touched.
     pub(crate) fn make_vault(&self, timeout: Duration) -> Result<()> {
         let Some(vault) = self.vault()? else {
-            self.vault.put(Vault::read_or_make(&*self.root, self.vault.keys(), timeout)?);
+            self.vault.put(Keyring::read_or_make(&*self.root, self.vault.keys(), timeout)?);
             return Ok(());
         };
         // Whether the seal is there now or the next time, the keys are the same.
@@ -218,7 +218,7 @@ impl Folder {
     /// # Errors
     /// [`Error::KeyChanged`] where the store's key was changed to one that is not at hand.
     pub(crate) fn writing_key(&self) -> Result<&SealingKey> {
-        self.vault.look(&*self.root)?.map(Vault::writer).ok_or(Error::NoKey)
+        self.vault.look(&*self.root)?.map(Keyring::writer).ok_or(Error::NoKey)
     }
 
     /// Runs `work` while nobody writes; `None` where writers do not stop. Where this process may not lock, it can at
@@ -266,7 +266,7 @@ impl Folder {
         let envelope = match Envelope::parse(bytes) {
             Ok(envelope) => envelope,
             Err(Malformed::Newer(version)) => return Ok(Err(FindingKind::NewerFormat(version))),
-            Err(Malformed::Ancestor) => return Ok(Err(FindingKind::Ancestor)),
+            Err(Malformed::LegacyFormat) => return Ok(Err(FindingKind::LegacyFormat)),
             Err(Malformed::Not(reason)) => return Ok(Err(FindingKind::Damaged(reason))),
         };
         let id = envelope.key_id;
@@ -368,7 +368,7 @@ impl Folder {
 /// How often a reading starts again because files were moved under it.
 pub(crate) const ATTEMPTS: usize = 20;
 
-pub(crate) fn restless(folder: &Folder) -> Error {
+pub(crate) fn unstable_folder(folder: &Folder) -> Error {
     Error::Damaged {
         place: folder.blobs.path().display().to_string(),
         reason: "its files keep vanishing while they are read",

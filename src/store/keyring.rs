@@ -14,14 +14,14 @@ use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::crypto::{EncryptionKey, Envelope, KeyBytes, Malformed, SealingKey};
 use crate::error::{Error, Result};
 use crate::scope::SCOPE_FOLDERS;
-use crate::store::folder::document::Document;
 use crate::store::keyring::line::{Entry, KeyList};
+use crate::store::record::document::Document;
 use crate::store::record::layout::{CATALOG, HEAD, PACKS, QUARANTINE, VAULT};
 use crate::store::record::name::RecordName;
 
 /// The keys of an existing store that the caller holds, the one that writes first.
 #[derive(Debug)]
-pub(crate) struct Vault {
+pub(crate) struct Keyring {
     bytes: Vec<u8>,
     list: KeyList,
     writer: SealingKey,
@@ -66,7 +66,7 @@ pub(crate) enum Found<'a> {
     Unknown,
 }
 
-impl Vault {
+impl Keyring {
     /// Reads the vault; `None` where there is none yet.
     ///
     /// # Errors
@@ -292,7 +292,7 @@ pub fn make_vault(root: &Path, key: &EncryptionKey, copies: &Path) -> Result<()>
         let entry = Entry::new(key)?;
         salt_copy::keep(std::slice::from_ref(&entry), copies)?;
         let bytes = entry.bytes_of(key)?.ok_or(Error::NoKey)?;
-        Vault::publish(&root, &[entry], &bytes, LOCK_TIMEOUT)?;
+        Keyring::publish(&root, &[entry], &bytes, LOCK_TIMEOUT)?;
     }
     // It may be another process's.
     salt_copy::keep(&line::read(&root)?.map(|list| list.entries).unwrap_or_default(), copies)

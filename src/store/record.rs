@@ -1,6 +1,7 @@
 //! Values of a conversation's store: names, encodings, rules. No input or output.
 
 pub(crate) mod artifact;
+pub(crate) mod document;
 pub(crate) mod encoding;
 pub(crate) mod finding;
 pub(crate) mod head;
@@ -8,6 +9,8 @@ pub(crate) mod id_prefix;
 pub(crate) mod import_digest;
 pub(crate) mod layout;
 pub(crate) mod name;
+pub(crate) mod pack_name;
+pub(crate) mod read_result;
 pub(crate) mod retention;
 pub(crate) mod seq_set;
 pub(crate) mod snapshot;

@@ -1,4 +1,4 @@
-//! Mending a conversation. Nothing is deleted but what is durable elsewhere to the byte, was forgotten, or was never
+//! RepairAction a conversation. Nothing is deleted but what is durable elsewhere to the byte, was forgotten, or was never
 //! finished; so a repair that is killed at any point leaves nothing worse than two copies, and is run again.
 
 pub(crate) mod keyring;
@@ -6,20 +6,22 @@ pub(crate) mod rebuild;
 pub(crate) mod relocate;
 pub(crate) mod set_aside;
 
+use crate::store::commit::presets::accept;
+use crate::store::repair::set_aside::passing;
 use std::collections::BTreeSet;
 
 use crate::crypto::Place;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::artifact::artifact_files;
-use crate::store::check::repair_kind::{Mending, Remedy, pack_of};
-use crate::store::check::verify::Report;
-use crate::store::commit::committer::Pen;
-use crate::store::delete::forget::{Forgotten, remove_packed};
+use crate::store::check::repair_kind::{RepairAction, RepairKind, pack_of};
+use crate::store::check::report::Report;
+use crate::store::commit::committer::Committer;
+use crate::store::delete::forget::remove_packed;
+use crate::store::delete::plan::ForgetReport;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::FindingKind;
 use crate::store::record::layout::{HEAD, QUARANTINE};
-use crate::store::settings::presets;
 use crate::store::snapshot::snapshot_files;
 
 /// How far a repair goes.
@@ -34,23 +36,23 @@ pub struct RepairOptions {
 /// What a repair came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Repaired {
+pub struct RepairReport {
     /// What was mended; in a dry run, what would be tried.
-    pub mended: Vec<Mending>,
+    pub mended: Vec<RepairAction>,
     /// The conversation as it is now.
     pub report: Report,
 }
 
 /// What can be done about the findings of a report. A pack is made anew once, whatever is wrong with it.
-pub(crate) fn plan(report: &Report, options: RepairOptions) -> Vec<Mending> {
+pub(crate) fn plan(report: &Report, options: RepairOptions) -> Vec<RepairAction> {
     let mut packs = BTreeSet::new();
     let remedies = report.findings.iter().filter_map(|finding| {
-        let remedy = Remedy::of(finding, options.quarantine)?;
+        let remedy = RepairKind::of(finding, options.quarantine)?;
         let is_first = match remedy {
-            Remedy::RebuildPack => pack_of(finding).is_none_or(|pack| packs.insert(pack)),
+            RepairKind::RebuildPack => pack_of(finding).is_none_or(|pack| packs.insert(pack)),
             _ => true,
         };
-        is_first.then(|| Mending { finding: finding.clone(), remedy })
+        is_first.then(|| RepairAction { finding: finding.clone(), remedy })
     });
     remedies.collect()
 }
@@ -58,19 +60,19 @@ pub(crate) fn plan(report: &Report, options: RepairOptions) -> Vec<Mending> {
 /// Does what was planned, as the lock's holder. What was swept and tidied up for being the first to write is done
 /// already. Each step looks for itself whether the finding still holds.
 pub(crate) fn mend(
-    pen: &Pen<'_>,
+    committer: &Committer<'_>,
     tail: &mut Tail,
-    plan: &mut [Mending],
+    plan: &mut [RepairAction],
     options: RepairOptions,
 ) -> Result<()> {
-    let folder = pen.folder;
+    let folder = committer.folder;
     let mut left = Vec::new();
-    for mending in plan.iter_mut().filter(|mending| mending.remedy == Remedy::PutBack) {
+    for mending in plan.iter_mut().filter(|mending| mending.remedy == RepairKind::PutBack) {
         if let Some(done) = relocate::put_back(folder, tail, &mending.finding)? {
             left.extend(mending.finding.file.clone());
             mending.remedy = done;
         } else if options.quarantine {
-            mending.remedy = Remedy::SetAside;
+            mending.remedy = RepairKind::SetAside;
         }
     }
     // Only now: where a misplaced record belongs is guessed from the names that are there.
@@ -79,41 +81,41 @@ pub(crate) fn mend(
     }
     folder.blobs.sync()?;
     let of = |remedy| plan.iter().filter(move |mending| mending.remedy == remedy);
-    let concerned = of(Remedy::RebuildPack).chain(of(Remedy::RemoveCopies));
+    let concerned = of(RepairKind::RebuildPack).chain(of(RepairKind::RemoveCopies));
     let packs: BTreeSet<_> = concerned.filter_map(|mending| pack_of(&mending.finding)).collect();
     for pack in packs {
         passing(rebuild::rebuild(folder, pack), "rebuilding a pack")?;
     }
-    if of(Remedy::ForgetAgain).next().is_some() {
+    if of(RepairKind::ForgetAgain).next().is_some() {
         let mut packs = folder.list()?.packs;
         packs.retain(|pack| tail.erased.meets(&pack.seqs()));
-        remove_packed(folder, &packs, &tail.erased, &mut Forgotten::default())?;
-        snapshot_files::sweep(pen, tail)?;
-        artifact_files::sweep(pen, tail)?;
+        remove_packed(folder, &packs, &tail.erased, &mut ForgetReport::default())?;
+        snapshot_files::sweep(committer, tail)?;
+        artifact_files::sweep(committer, tail)?;
     }
-    set_aside::set_aside(folder, of(Remedy::SetAside).map(|mending| &mending.finding))?;
+    set_aside::set_aside(folder, of(RepairKind::SetAside).map(|mending| &mending.finding))?;
 
     *tail = Tail::load_alone(folder, 0, None)?;
-    renew_head(pen, tail, of(Remedy::RenewHead).next().is_some())?;
-    if of(Remedy::Accept).next().is_some() {
-        snapshot_files::accept(pen, tail)?;
-        presets::accept(pen, tail)?;
+    renew_head(committer, tail, of(RepairKind::RenewHead).next().is_some())?;
+    if of(RepairKind::Accept).next().is_some() {
+        snapshot_files::accept(committer, tail)?;
+        accept(committer, tail)?;
     }
     Ok(())
 }
 
 /// Tells readers that something has changed, and makes a head where it was lost and that is asked for.
-fn renew_head(pen: &Pen<'_>, tail: &mut Tail, asked: bool) -> Result<()> {
+fn renew_head(committer: &Committer<'_>, tail: &mut Tail, asked: bool) -> Result<()> {
     match tail.head {
         HeadState::Known(_) => {
-            pen.acknowledge(tail)?;
-            pen.folder.blobs.flush(HEAD)
+            committer.acknowledge(tail)?;
+            committer.folder.blobs.flush(HEAD)
         }
-        HeadState::Damaged if asked && !is_anothers(pen.folder)? => {
-            pen.folder.blobs.set_aside(HEAD.as_bytes(), QUARANTINE)?;
-            pen.make_head(tail)
+        HeadState::Damaged if asked && !is_anothers(committer.folder)? => {
+            committer.folder.blobs.set_aside(HEAD.as_bytes(), QUARANTINE)?;
+            committer.make_head(tail)
         }
-        HeadState::Absent if asked => pen.make_head(tail),
+        HeadState::Absent if asked => committer.make_head(tail),
         HeadState::Absent | HeadState::Damaged => Ok(()),
     }
 }
@@ -125,15 +127,4 @@ fn is_anothers(folder: &Folder) -> Result<bool> {
     };
     let opened = folder.unseal(&Place::head(&folder.scope.parts()), &bytes)?;
     Ok(matches!(opened, Err(FindingKind::NewerFormat(_) | FindingKind::WrongKey { .. })))
-}
-
-/// Lets what concerns one file alone pass: it stays as it is, and the check that follows says so.
-fn passing(outcome: Result<()>, what: &str) -> Result<()> {
-    match outcome {
-        Err(error @ (Error::NotPlain { .. } | Error::Io { .. } | Error::Damaged { .. })) => {
-            tracing::warn!(%error, "{what} failed");
-            Ok(())
-        }
-        outcome => outcome,
-    }
 }

@@ -13,20 +13,21 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::artifact::artifact_files;
-use crate::store::check::repair_kind::{Mending, Remedy};
+use crate::store::check::repair_kind::{RepairAction, RepairKind};
 use crate::store::commit::batch::Batch;
-use crate::store::commit::committer::Pen;
+use crate::store::commit::committer::Committer;
 use crate::store::commit::import_tombstones;
 use crate::store::compact::recover::Before;
-use crate::store::compact::{Packer, Step};
+use crate::store::compact::{Compactor, Step};
 use crate::store::delete::cleanup;
-use crate::store::delete::cleanup::Cleaned;
-use crate::store::delete::forget::Forgotten;
-use crate::store::delete::plan::{Asked, ForgetPlan, Prepared};
+use crate::store::delete::cleanup::CleanupReport;
+use crate::store::delete::plan::ForgetReport;
+use crate::store::delete::plan::{ForgetPlan, ForgetRequest};
+use crate::store::delete::prepared::Prepared;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
-use crate::store::record::validation::{Arrival, Dating, Draft, Limits};
+use crate::store::record::validation::{IncomingMessage, Limits, TimestampPolicy, ValidMessage};
 use crate::store::repair;
 use crate::store::repair::{RepairOptions, keyring};
 use recovery::{newest_end, prepare};
@@ -37,24 +38,24 @@ pub(crate) struct Writer {
     /// Set when bytes could not be made durable: what the system still shows may not be on the disk.
     poisoned: bool,
     swept: bool,
-    packer: Packer,
+    compactor: Compactor,
 }
 
 impl Writer {
-    pub(crate) fn new(reader: Arc<Reader>, limits: Limits, packer: Packer) -> Self {
-        Self { reader, limits, poisoned: false, swept: false, packer }
+    pub(crate) fn new(reader: Arc<Reader>, limits: Limits, compactor: Compactor) -> Self {
+        Self { reader, limits, poisoned: false, swept: false, compactor }
     }
 
     /// Keeps messages in order; refuses all if one may not be stored.
     pub(crate) fn append(
         &mut self,
         messages: Vec<ChatMessage>,
-        dating: Dating,
+        dating: TimestampPolicy,
     ) -> Result<Vec<Arc<StoredMessage>>> {
-        let drafts = Draft::all(messages, &self.limits)?;
+        let drafts = ValidMessage::all(messages, &self.limits)?;
         if drafts.is_empty() {
             Ok(Vec::new())
-        } else if self.packer.is_bulk(drafts.len()) {
+        } else if self.compactor.is_bulk(drafts.len()) {
             self.append_packed(drafts, dating)
         } else {
             self.append_loose(drafts, dating)
@@ -63,15 +64,15 @@ impl Writer {
 
     fn append_loose(
         &mut self,
-        drafts: Vec<Draft>,
-        dating: Dating,
+        drafts: Vec<ValidMessage>,
+        dating: TimestampPolicy,
     ) -> Result<Vec<Arc<StoredMessage>>> {
         let reader = Arc::clone(&self.reader);
-        let (stored, lost) = self.locked(|pen, tail, packer| {
-            cleanup::expire(&reader, pen, tail)?;
-            let stored = publish_all(pen, tail, drafts, dating)?;
-            packer.pack(pen, tail);
-            Ok((stored, trim(&reader, pen, tail)))
+        let (stored, lost) = self.locked(|committer, tail, compactor| {
+            cleanup::expire(&reader, committer, tail)?;
+            let stored = publish_all(committer, tail, drafts, dating)?;
+            compactor.pack(committer, tail);
+            Ok((stored, trim(&reader, committer, tail)))
         })?;
         self.poisoned |= lost;
         Ok(stored)
@@ -80,22 +81,23 @@ impl Writer {
     /// Keeps messages in packs, each under the lock anew, so that others get their turn in between.
     fn append_packed(
         &mut self,
-        drafts: Vec<Draft>,
-        dating: Dating,
+        drafts: Vec<ValidMessage>,
+        dating: TimestampPolicy,
     ) -> Result<Vec<Arc<StoredMessage>>> {
         let reader = Arc::clone(&self.reader);
         let total = drafts.len();
         let mut stored = Vec::with_capacity(total);
         let mut rest = drafts.into_iter();
         loop {
-            let kept = Batch::next(&mut rest, self.packer.largest()).and_then(|batch| {
+            let kept = Batch::next(&mut rest, self.compactor.largest()).and_then(|batch| {
                 let Some(batch) = batch else { return Ok(None) };
-                let publish = |pen: &Pen<'_>, tail: &mut Tail, packer: &mut Packer| {
-                    cleanup::expire(&reader, pen, tail)?;
-                    let kept = batch.publish(pen, tail, dating)?;
-                    packer.tidy(pen);
-                    Ok(kept)
-                };
+                let publish =
+                    |committer: &Committer<'_>, tail: &mut Tail, compactor: &mut Compactor| {
+                        cleanup::expire(&reader, committer, tail)?;
+                        let kept = batch.publish(committer, tail, dating)?;
+                        compactor.tidy(committer);
+                        Ok(kept)
+                    };
                 self.locked(publish).map(Some)
             });
             match kept {
@@ -111,68 +113,69 @@ impl Writer {
     /// nothing is kept, where something was stored after the number `seen`.
     pub(crate) fn import(
         &mut self,
-        arrivals: Vec<Arrival>,
+        arrivals: Vec<IncomingMessage>,
         seen: u64,
     ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
         let limits = &self.limits;
-        let drafts = arrivals.into_iter().map(|arrival| Draft::arrived(arrival, limits));
-        let drafts: Vec<Draft> = drafts.collect::<Result<_>>()?;
-        let Some(batch) = Batch::next(&mut drafts.into_iter(), self.packer.largest())? else {
+        let drafts = arrivals.into_iter().map(|arrival| ValidMessage::arrived(arrival, limits));
+        let drafts: Vec<ValidMessage> = drafts.collect::<Result<_>>()?;
+        let Some(batch) = Batch::next(&mut drafts.into_iter(), self.compactor.largest())? else {
             return Ok(Some(Vec::new()));
         };
         let reader = Arc::clone(&self.reader);
-        self.locked(|pen, tail, packer| {
+        self.locked(|committer, tail, compactor| {
             if tail.last_seq != seen {
                 return Ok(None);
             }
-            cleanup::expire(&reader, pen, tail)?;
-            import_tombstones::begin(pen, &tail.profile)?;
-            let kept = batch.publish(pen, tail, Dating::Own)?;
-            packer.tidy(pen);
+            cleanup::expire(&reader, committer, tail)?;
+            import_tombstones::begin(committer, &tail.profile)?;
+            let kept = batch.publish(committer, tail, TimestampPolicy::Own)?;
+            compactor.tidy(committer);
             Ok(Some(kept))
         })
     }
 
     /// Which of these messages may not be stored and why, by their places in the list.
-    pub(crate) fn refused(&self, arrivals: Vec<Arrival>) -> Vec<(usize, Error)> {
-        let drafts = arrivals.into_iter().map(|arrival| Draft::arrived(arrival, &self.limits));
+    pub(crate) fn refused(&self, arrivals: Vec<IncomingMessage>) -> Vec<(usize, Error)> {
+        let drafts =
+            arrivals.into_iter().map(|arrival| ValidMessage::arrived(arrival, &self.limits));
         drafts.enumerate().filter_map(|(at, draft)| Some((at, draft.err()?))).collect()
     }
 
     /// What forgetting would delete now. Changes nothing.
-    pub(crate) fn plan_forget(&mut self, asked: &Asked) -> Result<ForgetPlan> {
+    pub(crate) fn plan_forget(&mut self, asked: &ForgetRequest) -> Result<ForgetPlan> {
         let reader = Arc::clone(&self.reader);
         // A conversation that was never written to is not made by this.
         if Tail::load(&reader.folder, 0, None)?.is_fresh() {
             return Ok(ForgetPlan::default());
         }
-        self.locked(|pen, tail, _| Ok(Prepared::new(&reader, pen, tail, asked)?.plan()))
+        self.locked(|committer, tail, _| Ok(Prepared::new(&reader, committer, tail, asked)?.plan()))
     }
 
     /// Forgets messages with what goes with them: where that was announced, nothing else.
     pub(crate) fn forget(
         &mut self,
-        asked: &Asked,
+        asked: &ForgetRequest,
         announced: Option<&ForgetPlan>,
-    ) -> Result<Forgotten> {
+    ) -> Result<ForgetReport> {
         let reader = Arc::clone(&self.reader);
-        self.locked(|pen, tail, _| {
-            let prepared = Prepared::new(&reader, pen, tail, asked)?;
+        self.locked(|committer, tail, _| {
+            let prepared = Prepared::new(&reader, committer, tail, asked)?;
             if let Some(announced) = announced {
                 prepared.check(announced)?;
             }
-            prepared.carry_out(&reader, pen, tail)
+            prepared.carry_out(&reader, committer, tail)
         })
     }
 
     /// Removes what the retention hides.
-    pub(crate) fn cleanup(&mut self) -> Result<Cleaned> {
+    pub(crate) fn cleanup(&mut self) -> Result<CleanupReport> {
         let reader = Arc::clone(&self.reader);
         // A conversation that was never written to is not made by this.
         if Tail::load(&reader.folder, 0, None)?.is_fresh() {
-            return Ok(Cleaned::default());
+            return Ok(CleanupReport::default());
         }
-        self.locked(|pen, tail, _| cleanup::cleanup(&reader, pen, tail))
+        self.locked(|committer, tail, _| cleanup::cleanup(&reader, committer, tail))
     }
 
     /// Packs some of the oldest records beyond those that stay loose.
@@ -180,33 +183,33 @@ impl Writer {
         if Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
             return Ok(Step::default());
         }
-        self.locked(|pen, tail, packer| packer.pack_now(pen, tail))
+        self.locked(|committer, tail, compactor| compactor.pack_now(committer, tail))
     }
 
     /// Does what was planned about findings; what came of the plan.
     pub(crate) fn repair(
         &mut self,
-        mut plan: Vec<Mending>,
+        mut plan: Vec<RepairAction>,
         options: RepairOptions,
-    ) -> Result<Vec<Mending>> {
-        if plan.iter().any(|mending| mending.remedy == Remedy::AdoptVault) {
+    ) -> Result<Vec<RepairAction>> {
+        if plan.iter().any(|mending| mending.remedy == RepairKind::AdoptVault) {
             let adopted = keyring::adopt(&self.reader.folder, self.limits.lock_timeout);
             self.heed(adopted)?;
         }
-        if plan.iter().any(|mending| mending.remedy == Remedy::BindVault) {
+        if plan.iter().any(|mending| mending.remedy == RepairKind::BindVault) {
             let bound = self.reader.folder.take_out_unbound_keys(self.limits.lock_timeout);
             self.heed(bound)?;
         }
         // As whoever writes first: that one sweeps and tidies up.
         self.swept = false;
-        self.locked(|pen, tail, _| repair::mend(pen, tail, &mut plan, options))?;
+        self.locked(|committer, tail, _| repair::mend(committer, tail, &mut plan, options))?;
         Ok(plan)
     }
 
     /// Runs `work` as the folder's only writer, with the tail as it is now.
     pub(crate) fn locked<T>(
         &mut self,
-        work: impl FnOnce(&Pen<'_>, &mut Tail, &mut Packer) -> Result<T>,
+        work: impl FnOnce(&Committer<'_>, &mut Tail, &mut Compactor) -> Result<T>,
     ) -> Result<T> {
         self.check_sound()?;
         let outcome = self.under_lock(work);
@@ -228,7 +231,7 @@ impl Writer {
 
     fn under_lock<T>(
         &mut self,
-        work: impl FnOnce(&Pen<'_>, &mut Tail, &mut Packer) -> Result<T>,
+        work: impl FnOnce(&Committer<'_>, &mut Tail, &mut Compactor) -> Result<T>,
     ) -> Result<T> {
         let reader = Arc::clone(&self.reader);
         let folder = &reader.folder;
@@ -264,17 +267,17 @@ impl Writer {
         if let Some(known) = known {
             tail.recall(&known);
         }
-        let pen = Pen { folder, key };
-        let packer = &mut self.packer;
+        let committer = Committer { folder, key };
+        let compactor = &mut self.compactor;
         let is_new = tail.is_fresh();
-        let outcome = prepare(&pen, &mut tail, packer, before).and_then(|()| {
+        let outcome = prepare(&committer, &mut tail, compactor, before).and_then(|()| {
             self.swept = true;
-            catalog::enter(&pen, &mut tail, &self.limits, is_new);
-            work(&pen, &mut tail, packer)
+            catalog::enter(&committer, &mut tail, &self.limits, is_new);
+            work(&committer, &mut tail, compactor)
         });
         // What is acknowledged stays so: a folder without its mark is only looked at more often.
         let is_marked = outcome.is_ok()
-            && pen
+            && committer
                 .keep_mark(&mut tail)
                 .inspect_err(|error| tracing::warn!(%error, "left the folder unmarked"))
                 .is_ok();
@@ -289,45 +292,45 @@ impl Writer {
 
 /// Publishes messages one by one, and acknowledges them together.
 fn publish_all(
-    pen: &Pen<'_>,
+    committer: &Committer<'_>,
     tail: &mut Tail,
-    drafts: Vec<Draft>,
-    dating: Dating,
+    drafts: Vec<ValidMessage>,
+    dating: TimestampPolicy,
 ) -> Result<Vec<Arc<StoredMessage>>> {
     let total = drafts.len();
     let mut stored = Vec::with_capacity(total);
     for draft in drafts {
-        match publish(pen, tail, draft, dating) {
+        match publish(committer, tail, draft, dating) {
             Ok(message) => stored.push(message),
             Err(error) if stored.is_empty() => return Err(error),
             Err(error) => {
-                pen.acknowledge(tail)?;
+                committer.acknowledge(tail)?;
                 return Err(partial(stored.len(), total, error));
             }
         }
     }
-    pen.acknowledge(tail)?;
+    committer.acknowledge(tail)?;
     Ok(stored)
 }
 
 /// Removes what is over the limit. What was acknowledged stays so if that fails; whether bytes could not be made durable,
 /// so that nothing more may be written.
-fn trim(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> bool {
-    let Err(error) = cleanup::trim(reader, pen, tail) else { return false };
+fn trim(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) -> bool {
+    let Err(error) = cleanup::trim(reader, committer, tail) else { return false };
     tracing::warn!(%error, "could not remove what is over the limit");
     is_not_durable(&error)
 }
 
 fn publish(
-    pen: &Pen<'_>,
+    committer: &Committer<'_>,
     tail: &mut Tail,
-    draft: Draft,
-    dating: Dating,
+    draft: ValidMessage,
+    dating: TimestampPolicy,
 ) -> Result<Arc<StoredMessage>> {
     let plaintext = draft.encode()?;
     let time = dating.date(draft.time, tail.newest);
-    let name = pen.write(tail, time, draft.message.role.into(), &plaintext)?;
-    let stored = Arc::new(StoredMessage::new(&pen.folder.scope, name, draft.message));
+    let name = committer.write(tail, time, draft.message.role.into(), &plaintext)?;
+    let stored = Arc::new(StoredMessage::new(&committer.folder.scope, name, draft.message));
     tracing::debug!(seq = stored.seq, bytes = plaintext.len(), "sealed");
     tail.add(std::slice::from_ref(&stored));
     tail.loose += 1;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use sottovoce::{
     ChatMessage, ChatRole, ConversationStore, EncryptionKey, FileConversationStore, FindingKind,
-    Reading, StoreOptions,
+    ReadResult, StoreOptions,
 };
 
 /// The variable that tells a test that it runs in a process of its own, and on which folder.
@@ -43,11 +43,11 @@ pub async fn filled(root: &Path, n: u64) -> FileConversationStore {
     store
 }
 
-pub fn texts(reading: &Reading) -> Vec<&str> {
+pub fn texts(reading: &ReadResult) -> Vec<&str> {
     reading.messages.iter().map(|stored| stored.message.content.as_str()).collect()
 }
 
-pub fn kinds(reading: &Reading) -> Vec<&FindingKind> {
+pub fn kinds(reading: &ReadResult) -> Vec<&FindingKind> {
     reading.skipped.iter().map(|finding| &finding.kind).collect()
 }
 

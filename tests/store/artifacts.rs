@@ -142,7 +142,7 @@ fn a_deleted_artifact_does_not_come_back_with_a_backup_and_its_reference_is_note
         }
         assert!(store.open_artifact(&id).await.unwrap().is_none());
         assert!(open(root.path()).await.artifacts().await.unwrap().0.is_empty());
-        assert!(findings(&store).await.contains(&FindingKind::Returned));
+        assert!(findings(&store).await.contains(&FindingKind::Resurrected));
         store.repair(RepairOptions::default(), |_| {}).await.unwrap();
         assert!(files(root.path()).is_empty());
     });

@@ -50,7 +50,7 @@ fn missing(report: &Report) -> Vec<(u64, u64)> {
 }
 
 fn cut_tails(findings: &[Finding]) -> Vec<(u64, u64)> {
-    let cut = findings.iter().filter(|f| f.kind == FindingKind::CutTail);
+    let cut = findings.iter().filter(|f| f.kind == FindingKind::TailTruncated);
     cut.map(|f| f.seqs.unwrap()).collect()
 }
 
@@ -185,7 +185,7 @@ async fn strange_bytes_under_a_records_name_are_reported_and_never_returned() {
         }
     }
     for (ancestor, kind) in [
-        (r#"{"alg":"AES-256-GCM","iv":"AAAAAAAAAAAAAAAA","ciphertext":"AAAA","tag":"AAAAAAAAAAAAAAAAAAAAAA=="}"#.to_owned(), FindingKind::Ancestor),
+        (r#"{"alg":"AES-256-GCM","iv":"AAAAAAAAAAAAAAAA","ciphertext":"AAAA","tag":"AAAAAAAAAAAAAAAAAAAAAA=="}"#.to_owned(), FindingKind::LegacyFormat),
         (line.replacen(r#""v":1"#, r#""v":2"#, 1), FindingKind::NewerFormat(2)),
         (line.replacen(r#""v":1"#, &format!(r#""v":{}"#, u64::MAX), 1), FindingKind::NewerFormat(u64::MAX)),
         (line.replacen(kid, &"0".repeat(32), 1), FindingKind::WrongKey { found: "0".repeat(32) }),
@@ -230,7 +230,7 @@ async fn strange_files_with_names_of_their_own_are_reported_and_the_rest_is_read
             found[0].kind.clone()
         };
         assert!(matches!(of("_0004_user"), FindingKind::Damaged(_)));
-        assert_eq!(of("_0005_assistant"), FindingKind::Ancestor);
+        assert_eq!(of("_0005_assistant"), FindingKind::LegacyFormat);
         assert!(matches!(of("_0006_forget"), FindingKind::Damaged(_)));
         assert!(matches!(of("_0007_user"), FindingKind::NotPlain(_)));
         for foreign in ["notes.json", "README", "_not_text.json", "a folder", "break"] {
@@ -290,7 +290,7 @@ async fn a_record_in_the_wrong_place_is_passed_over_and_its_true_place_named() {
         assert_eq!(texts(&reading), expected, "{what}");
         assert!(!reading.skipped.is_empty(), "{what}");
         let unopenable =
-            |f: &Finding| f.kind == FindingKind::Unopenable || f.kind == FindingKind::CutTail;
+            |f: &Finding| f.kind == FindingKind::Unopenable || f.kind == FindingKind::TailTruncated;
         assert!(reading.skipped.iter().all(unopenable), "{what}: {:?}", reading.skipped);
         let report = verify(&root).await;
         assert!(!report.is_sound(), "{what}");
@@ -880,7 +880,7 @@ async fn a_second_name_for_a_record_or_head_is_reported_and_not_written_through(
     fs::hard_link(&record, root.join("20250824T163625123Z_0007_user.json")).unwrap();
     let head = fs::read(folder.path().join("head")).unwrap();
     let report = verify(&root).await;
-    assert_eq!(about(&report.findings, &record), [&FindingKind::SecondName]);
+    assert_eq!(about(&report.findings, &record), [&FindingKind::HardLinked]);
     let planted = root.join("20250824T163625123Z_0007_user.json");
     let found = about(&report.findings, &planted);
     assert!(found.contains(&&FindingKind::Misplaced { belongs: name_of(&record) }), "{found:?}");
@@ -1288,7 +1288,7 @@ async fn a_check_says_which_file_bears_a_number_twice_or_has_come_back() {
     let duplicate = report.findings.iter().find(|f| f.kind == FindingKind::Duplicate).unwrap();
     assert_eq!((duplicate.file.as_deref(), duplicate.seqs), (Some(&*name), Some((2, 2))));
 
-    // Packed, and put back after it was forgotten.
+    // PackReport, and put back after it was forgotten.
     let packed = tempfile::tempdir().unwrap();
     let store = options().loose_files(1).open(packed.path()).await.unwrap();
     store.append_all((1..=8).map(said).collect()).await.unwrap();
@@ -1308,7 +1308,7 @@ async fn a_check_says_which_file_bears_a_number_twice_or_has_come_back() {
         fs::write(path, bytes).unwrap();
     }
     let report = open(packed.path()).await.verify(|_| {}).await.unwrap();
-    let returned = report.findings.iter().filter(|f| f.kind == FindingKind::Returned);
+    let returned = report.findings.iter().filter(|f| f.kind == FindingKind::Resurrected);
     let places: Vec<&str> = returned.filter_map(|finding| finding.file.as_deref()).collect();
     let expected =
         |path: &std::path::Path| path.file_name().unwrap().to_string_lossy().into_owned();

@@ -314,7 +314,7 @@ async fn a_store_that_is_open_goes_on_under_the_new_key_of_its_key_file() {
     key(&next).replace_file(&file).unwrap();
     EncryptionKey::remove_file(&next).unwrap();
     open.append_message(said("three")).await.unwrap();
-    let words = |reading: sottovoce::Reading| -> Vec<String> {
+    let words = |reading: sottovoce::ReadResult| -> Vec<String> {
         assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
         reading.messages.iter().map(|stored| stored.message.content.to_string()).collect()
     };

@@ -21,7 +21,7 @@ use std::time::Duration;
 use crate::common::*;
 use rustix::fs::{CWD, FileType, Mode};
 use sottovoce::{
-    ConversationStore, Error, FileConversationStore, FindingKind, Reading, Report, Scope,
+    ConversationStore, Error, FileConversationStore, FindingKind, ReadResult, Report, Scope,
     StoreOptions,
 };
 
@@ -61,7 +61,7 @@ fn place_of(path: &Path) -> String {
     format!("packs/{}", name_of(path))
 }
 
-fn numbers(reading: &Reading) -> Vec<u64> {
+fn numbers(reading: &ReadResult) -> Vec<u64> {
     texts(reading).iter().map(|text| text.parse().unwrap()).collect()
 }
 
@@ -70,7 +70,7 @@ async fn verify(root: &Path) -> Report {
 }
 
 /// Checks what everyone sees who opens the folder anew: these numbers, in this order, by every way of reading.
-async fn reads(root: &Path, expected: &[u64], what: &str) -> Reading {
+async fn reads(root: &Path, expected: &[u64], what: &str) -> ReadResult {
     let store = open(root).await;
     let reading = store.read_tail(usize::MAX).await.unwrap();
     assert_eq!(numbers(&reading), expected, "{what}");
@@ -462,7 +462,7 @@ async fn a_second_name_for_a_pack_is_reported_and_survives_merging_unchanged() {
     fs::hard_link(&packs(&root)[0], &outside).unwrap();
     let bytes = fs::read(&outside).unwrap();
     let report = verify(&root).await;
-    assert!(report.findings.iter().any(|f| f.kind == FindingKind::SecondName));
+    assert!(report.findings.iter().any(|f| f.kind == FindingKind::HardLinked));
     for number in 10..=40 {
         store.append_message(said(number)).await.unwrap();
     }

@@ -19,16 +19,16 @@ use std::process::{Command, Stdio};
 use crate::common::*;
 use sottovoce::{
     ConversationStore, Document, EncryptionKey, Error, FileConversationStore, FindingKind, Rekey,
-    RepairOptions, Repaired, Report, Scope, StoreOptions,
+    RepairOptions, RepairReport, Report, Scope, StoreOptions,
 };
 
 const ASIDE: RepairOptions = RepairOptions { dry_run: false, quarantine: true };
 
-async fn repair(root: &Path, options: RepairOptions) -> Repaired {
+async fn repair(root: &Path, options: RepairOptions) -> RepairReport {
     open(root).await.repair(options, |_| {}).await.unwrap()
 }
 
-async fn mend(root: &Path) -> Repaired {
+async fn mend(root: &Path) -> RepairReport {
     repair(root, RepairOptions::default()).await
 }
 
@@ -36,7 +36,7 @@ async fn verify(root: &Path) -> Report {
     open(root).await.verify(|_| {}).await.unwrap()
 }
 
-fn remedies(repaired: &Repaired) -> BTreeSet<&'static str> {
+fn remedies(repaired: &RepairReport) -> BTreeSet<&'static str> {
     repaired.mended.iter().map(|mending| mending.remedy.code()).collect()
 }
 
@@ -395,7 +395,7 @@ async fn what_cannot_be_read_is_moved_only_when_asked_and_never_deleted() {
     }));
     let reading = open(&root).await.read_tail(99).await.unwrap();
     assert_eq!(texts(&reading), numbered(2..=8));
-    assert!(kinds(&reading).iter().all(|kind| **kind == FindingKind::CutTail));
+    assert!(kinds(&reading).iter().all(|kind| **kind == FindingKind::TailTruncated));
     assert!(repair(&root, ASIDE).await.mended.is_empty());
     // Recorded as gone, and all is well.
     open(&root).await.forget(&[1..=1, 9..=9]).await.unwrap();

@@ -9,7 +9,7 @@ use crate::common::{block_on, key, records, snapshot};
 use jiff::{SignedDuration, Timestamp};
 use sottovoce::{
     ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Error, FileConversationStore,
-    FindingKind, HiddenMessages, ManualClock, Profile, Remedy, RepairOptions, Retention,
+    FindingKind, HiddenMessages, ManualClock, Profile, RepairKind, RepairOptions, Retention,
     StoreOptions,
 };
 
@@ -194,7 +194,7 @@ fn a_backup_does_not_bring_back_what_has_expired() {
         }
         assert_eq!(words(&store).await, ["question 3", "answer 3"]);
         assert_eq!(words(&house.open().await).await, ["question 3", "answer 3"]);
-        assert!(findings(&store).await.iter().all(|kind| *kind == FindingKind::Returned));
+        assert!(findings(&store).await.iter().all(|kind| *kind == FindingKind::Resurrected));
         house.exchanges(&store, 4..=4).await;
         assert!(findings(&store).await.is_empty(), "the next append removes it again");
     });
@@ -345,7 +345,7 @@ fn settings_that_are_gone_or_put_back_are_reported_and_nothing_is_removed_by_the
             house.exchanges(&store, 6..=6).await;
         }
         let repaired = house.open().await.repair(RepairOptions::default(), |_| {}).await.unwrap();
-        assert_eq!(repaired.mended[0].remedy, Remedy::Accept);
+        assert_eq!(repaired.mended[0].remedy, RepairKind::Accept);
         assert!(repaired.report.findings.is_empty());
         let store = house.open().await;
         assert_eq!(store.profile().await.unwrap().retention, None);

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use sottovoce::{
     ChatRole, Clock, Conversation, ConversationStore, EncryptionKey, Error, FileConversationStore,
     FindingKind, LanguageModel, ManualClock, ModelFailure, ModelOptions, OllamaChatRenderer,
-    Placement, PromptBuilder, Rekey, Remedy, RepairOptions, RollingWindowProvider, Scope,
+    Placement, PromptBuilder, Rekey, RepairKind, RepairOptions, RollingWindowProvider, Scope,
     StoreOptions, SystemPromptProvider,
 };
 
@@ -408,11 +408,11 @@ fn a_snapshot_that_a_backup_brings_back_stays_deleted_and_one_without_a_message_
         assert!(matches!(house.talk.restore(&saved.id).await, Err(Error::Damaged { .. })));
         house.talk.delete_snapshot(&saved.id).await.unwrap();
         std::fs::write(&file, &backup).unwrap();
-        assert_eq!(house.findings().await, [FindingKind::Returned]);
+        assert_eq!(house.findings().await, [FindingKind::Resurrected]);
         assert!(house.store.snapshots().await.unwrap().0.is_empty());
         // It is never read; a repair removes it, since an older copy of the settings may be what is not up to date.
         let repaired = house.store.repair(RepairOptions::default(), |_| {}).await.unwrap();
-        assert_eq!(repaired.mended[0].remedy, Remedy::ForgetAgain);
+        assert_eq!(repaired.mended[0].remedy, RepairKind::ForgetAgain);
         assert!(!file.exists());
         assert!(house.findings().await.is_empty());
     });
@@ -431,7 +431,7 @@ fn a_lost_snapshot_is_reported_and_a_repair_goes_on_without_it() {
         let (listed, findings) = house.store.snapshots().await.unwrap();
         assert_eq!((listed.len(), findings[0].kind.clone()), (1, FindingKind::Absent));
         let repaired = house.store.repair(RepairOptions::default(), |_| {}).await.unwrap();
-        assert_eq!(repaired.mended[0].remedy, Remedy::Accept);
+        assert_eq!(repaired.mended[0].remedy, RepairKind::Accept);
         assert!(repaired.report.findings.is_empty());
         // Where the settings were lost, all snapshots that open are found again.
         std::fs::remove_file(house.folder().join("profile")).unwrap();

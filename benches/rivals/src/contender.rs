@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use jiff::Timestamp;
-use sottovoce::{ChatMessage, Reading};
+use sottovoce::{ChatMessage, ReadResult};
 
 pub(crate) use ours::crossing;
 
@@ -52,7 +52,7 @@ pub(crate) trait Contender {
 /// What a read gave, in the form that the store gives it.
 pub(crate) enum Words {
     Owned(Vec<ChatMessage>),
-    Shared(Reading),
+    Shared(ReadResult),
 }
 
 impl Words {

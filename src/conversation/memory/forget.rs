@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::conversation::Conversation;
 use crate::error::Result;
-use crate::store::{ForgetPlan, Forgotten, Profile, StoredMessage};
+use crate::store::{ForgetPlan, ForgetReport, Profile, StoredMessage};
 
 impl Conversation {
     /// The newest exchange: an utterance or note, and what followed it. Empty where nothing is kept.
@@ -68,7 +68,7 @@ impl Conversation {
     ///
     /// # Errors
     /// Those of [`ConversationStore::forget`](crate::ConversationStore::forget).
-    pub async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<Forgotten> {
+    pub async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetReport> {
         let mut state = self.wait().await;
         let forgotten = self.store().forget(seqs).await?;
         state.forget(&forgotten.plan.numbers().collect::<Vec<_>>());
@@ -79,7 +79,7 @@ impl Conversation {
     ///
     /// # Errors
     /// Those of [`ConversationStore::forget_planned`](crate::ConversationStore::forget_planned).
-    pub async fn forget_planned(&self, plan: &ForgetPlan) -> Result<Forgotten> {
+    pub async fn forget_planned(&self, plan: &ForgetPlan) -> Result<ForgetReport> {
         let mut state = self.wait().await;
         let forgotten = self.store().forget_planned(plan).await?;
         state.forget(&plan.numbers().collect::<Vec<_>>());
@@ -91,7 +91,7 @@ impl Conversation {
     ///
     /// # Errors
     /// Those of [`ConversationStore::forget_all`](crate::ConversationStore::forget_all).
-    pub async fn forget_all(&self) -> Result<Forgotten> {
+    pub async fn forget_all(&self) -> Result<ForgetReport> {
         let mut state = self.wait().await;
         let forgotten = self.store().forget_all().await?;
         state.forget(&forgotten.plan.numbers().collect::<Vec<_>>());

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::message::ChatRole;
 use crate::model::ModelLimits;
 use crate::prompt::Utterance;
-use crate::store::{ArtifactKind, Spent};
+use crate::store::{ArtifactKind, Cost};
 
 /// How many numbers are read at a time.
 const STRETCH: u64 = 4096;
@@ -43,7 +43,7 @@ pub struct Overview {
     /// How many messages were taken out of the context.
     pub pruned: u64,
     /// What the answers say that they took, and what was brought along from elsewhere.
-    pub spent: Spent,
+    pub spent: Cost,
 }
 
 impl Overview {
@@ -84,7 +84,7 @@ impl Conversation {
             summarized: profile.compaction(self.thread.as_deref()).map_or(0, |c| c.messages()),
             pruned: profile.pruned(),
             // What was brought along has cost what it says, at whatever price.
-            spent: Spent::new(0, profile.brought.micros),
+            spent: Cost::new(0, profile.brought.micros),
             ..Overview::default()
         };
         let (mut first, mut seen) = (None::<Timestamp>, 0);

@@ -11,7 +11,7 @@ use crate::conversation::Conversation;
 use crate::conversation::summary::writer::WritingTask;
 use crate::error::{ModelFailure, Result};
 use crate::prompt::Receipt;
-use crate::store::{Compaction, Profile, StoredMessage};
+use crate::store::{Profile, StoredMessage, Summary};
 
 const SUMMARIZE: WritingTask = WritingTask {
     system: "You keep the memory of a voice assistant. You are given part of a conversation. Reply with a summary of \
@@ -150,7 +150,7 @@ impl Conversation {
             let now = self.clock.now().timestamp();
             let tokens = self.builder.bounds().rates.estimate(&text);
             let times = (now, last.ordered_at());
-            let summary = Compaction::new(self.thread.clone(), times, of, String::clone(&text));
+            let summary = Summary::new(self.thread.clone(), times, of, String::clone(&text));
             // Steps of one compaction are taken back together.
             let goes_on = done.messages > 0;
             if self.store.compact(summary, before, goes_on).await? {
@@ -177,7 +177,7 @@ impl Conversation {
     /// known is not written anew with each step, since every time something of it gets lost. And how many requests it took.
     async fn write_summary(
         &self,
-        before: Option<&Compaction>,
+        before: Option<&Summary>,
         step: &Step,
         room: usize,
     ) -> Result<(Zeroizing<String>, usize)> {

@@ -16,13 +16,13 @@ use crate::import::{
 };
 use crate::message::ChatMessage;
 use crate::store::delete::forget;
-use crate::store::delete::forget::Unread;
+use crate::store::delete::forget::UnreadablePolicy;
 use crate::store::read::dump::{Body, Record};
-use crate::store::read::reader::Wanted;
+use crate::store::read::reader::ReadQuery;
 use crate::store::read::tail::Tail;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::name::RecordName;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::{Cleared, FileConversationStore, Snapshot, StoredMessage};
 
 /// How many numbers are read at a time.
@@ -51,10 +51,10 @@ pub(super) struct Merge {
     /// Whether the export has something else than the conversation under some number.
     diverged: bool,
     /// The numbers of what is here, without those that the export has too.
-    not_held: Erased,
+    not_held: SeqSet,
     held: Vec<u64>,
     /// What was forgotten here, and the records that tell of it.
-    erased: Erased,
+    erased: SeqSet,
     forgets: Vec<RecordName>,
     /// What the conversation has under these numbers.
     near: HashMap<u64, Arc<StoredMessage>>,
@@ -81,7 +81,7 @@ impl Merge {
             last: here.last_seq,
             diverged: false,
             not_held: std::iter::once(1..=here.last_seq)
-                .collect::<Erased>()
+                .collect::<SeqSet>()
                 .without(&here.vacant()),
             held: Vec::new(),
             erased: here.erased.clone(),
@@ -180,13 +180,13 @@ impl Merge {
     }
 
     /// Whether the conversation has any of these messages.
-    fn is_any_here(&self, store: &FileConversationStore, erased: &Erased) -> Result<bool> {
-        let had: Erased = std::iter::once(1..=self.last).collect();
+    fn is_any_here(&self, store: &FileConversationStore, erased: &SeqSet) -> Result<bool> {
+        let had: SeqSet = std::iter::once(1..=self.last).collect();
         let asked = had.without(&self.erased);
         let asked = asked.without(&asked.without(erased));
         let tail = store.reader().newest()?;
         let mut any = false;
-        forget::survey(store.reader(), &tail, &asked, Unread::Refused, |_| any = true)?;
+        forget::survey(store.reader(), &tail, &asked, UnreadablePolicy::Refused, |_| any = true)?;
         Ok(any)
     }
 
@@ -198,7 +198,7 @@ impl Merge {
     ) -> Result<Option<Arc<StoredMessage>>> {
         if seq > self.read_to {
             let end = seq.saturating_add(STRETCH - 1);
-            let (reading, _) = store.reader().read_kept(&Wanted::Seqs(seq..=end))?;
+            let (reading, _) = store.reader().read_kept(&ReadQuery::Seqs(seq..=end))?;
             // It might be the same.
             let refusal = reading.skipped.iter().find_map(crate::store::Finding::refusal);
             if let Some(refusal) = refusal {

@@ -1,4 +1,4 @@
-//! Reading an export element by element, so that it need not fit into memory.
+//! ReadResult an export element by element, so that it need not fit into memory.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::read::dump::{Body, Record};
 use crate::store::record::name::RecordName;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::{Artifact, Profile, Snapshot};
 
 /// What comes before a conversation's records.
@@ -235,7 +235,7 @@ impl Row {
         let body = match (self.message, self.erased) {
             (Some(message), None) => Body::Message(message),
             (None, Some(ranges)) if name.is_forget() => {
-                let erased: Erased = ranges.iter().map(|&(first, last)| first..=last).collect();
+                let erased: SeqSet = ranges.iter().map(|&(first, last)| first..=last).collect();
                 let is_tidy = erased.ranges().map(|range| range.into_inner()).eq(ranges);
                 if !is_tidy {
                     return Err(wrong());

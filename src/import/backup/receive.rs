@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::import::{ConversationReport, ImportReport, LeftOut};
 use crate::scope::Scope;
 use crate::store::artifact::{artifact_files, contents};
-use crate::store::commit::import_tombstones::Forgotten;
+use crate::store::commit::import_tombstones::ImportTombstones;
 use crate::store::read::dump::{Body, Record};
 use crate::store::record::artifact;
 use crate::store::record::artifact::NewArtifact;
@@ -244,8 +244,8 @@ impl Head {
     /// Refuses settings that no store has written: their ids become the names of files, and their numbers go on rising.
     fn checked(mut self) -> Result<Self> {
         let profile = &mut self.profile;
-        let imports = self.imports.as_deref().map(Forgotten::parse);
-        let imports = imports.unwrap_or_else(|| Some(Forgotten::default()));
+        let imports = self.imports.as_deref().map(ImportTombstones::parse);
+        let imports = imports.unwrap_or_else(|| Some(ImportTombstones::default()));
         profile.imports = imports.as_ref().map_or(0, |list| list.rev);
         let ids_are_ids = profile.snapshots.keys().all(|id| snapshot::is_id(id))
             && profile.artifacts.keys().all(|id| artifact::is_id(id));

@@ -18,14 +18,14 @@ use crate::blob::{Blobs, fs::FsBlobs};
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
 use crate::scope::Scope;
-use crate::store::check::verify::Progress;
+use crate::store::check::report::Progress;
 use crate::store::file_store::blocking;
 use crate::store::file_store::options::StoreOptions;
 use crate::store::folder::scopes;
 use crate::store::folder::scopes::Place;
 use crate::store::keyring::line;
 use crate::store::keyring::line::Entry;
-use crate::store::keyring::{LOCK_TIMEOUT, Vault, holds_records, salt_copy};
+use crate::store::keyring::{Keyring, LOCK_TIMEOUT, holds_records, salt_copy};
 use crate::store::record::finding::Finding;
 use crate::store::record::layout::VAULT;
 use conversation::Conversation;
@@ -53,7 +53,7 @@ pub struct Rekey {
 /// What came of a change of keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Rekeyed {
+pub struct RekeyReport {
     /// Id of the key that writes now.
     pub id: String,
     /// Files that were sealed anew, each pack counting as one.
@@ -119,7 +119,7 @@ impl Rekey {
         self,
         root: impl AsRef<Path>,
         progress: impl FnMut(Progress) -> ControlFlow<()> + Send + 'static,
-    ) -> Result<Rekeyed> {
+    ) -> Result<RekeyReport> {
         let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
         blocking(move || self.run_on(&root, progress)).await
     }
@@ -128,12 +128,13 @@ impl Rekey {
         self,
         root: &Arc<dyn Blobs>,
         mut progress: impl FnMut(Progress) -> ControlFlow<()>,
-    ) -> Result<Rekeyed> {
+    ) -> Result<RekeyReport> {
         let Some(entries) = self.begin(&**root)? else {
-            return Ok(Rekeyed::default());
+            return Ok(RekeyReport::default());
         };
         let mut ids = entries.into_iter().map(|entry| entry.kid);
-        let mut rekeyed = Rekeyed { id: ids.next().unwrap_or_default(), ..Rekeyed::default() };
+        let mut rekeyed =
+            RekeyReport { id: ids.next().unwrap_or_default(), ..RekeyReport::default() };
         rekeyed.kept = ids.collect();
         for _ in 0..ROUNDS {
             let Some(changed) = self.go_round(root, &mut rekeyed, &mut progress)? else {
@@ -162,7 +163,7 @@ impl Rekey {
     fn begin(&self, root: &dyn Blobs) -> Result<Option<Vec<Entry>>> {
         // Deriving takes its time, so not under the lock.
         let keys: Vec<_> = self.keys().cloned().collect();
-        let Some(vault) = Vault::read(root, &keys)? else {
+        let Some(vault) = Keyring::read(root, &keys)? else {
             return match holds_records(root)? {
                 true => Err(Error::VaultMissing { path: root.path().into() }),
                 false => Ok(None),
@@ -207,7 +208,7 @@ impl Rekey {
     fn go_round(
         &self,
         root: &Arc<dyn Blobs>,
-        rekeyed: &mut Rekeyed,
+        rekeyed: &mut RekeyReport,
         progress: &mut impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Option<usize>> {
         let mut left = Vec::new();
@@ -265,7 +266,7 @@ impl Rekey {
     /// Names the new key alone.
     fn retire(&self, root: &dyn Blobs) -> Result<()> {
         let keys: Vec<_> = self.keys().cloned().collect();
-        let Some(vault) = Vault::read(root, &keys)? else { return Ok(()) };
+        let Some(vault) = Keyring::read(root, &keys)? else { return Ok(()) };
         match vault.entries() {
             [_] | [] => Ok(()),
             [first, ..] => self.replace(root, &vault, std::slice::from_ref(first)),
@@ -273,7 +274,7 @@ impl Rekey {
     }
 
     /// Puts a vault in place of the one that was read, durably.
-    fn replace(&self, root: &dyn Blobs, before: &Vault, after: &[Entry]) -> Result<()> {
+    fn replace(&self, root: &dyn Blobs, before: &Keyring, after: &[Entry]) -> Result<()> {
         let to = std::slice::from_ref(&self.to);
         let writer = after.first().map(|entry| entry.find(to)).transpose()?.flatten();
         let is_done = match writer {

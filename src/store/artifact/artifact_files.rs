@@ -9,7 +9,7 @@ use crate::blob::{EntryKind, LOCK, TEMPORARY};
 use crate::crypto::{Kind, Place};
 use crate::error::{Error, Result};
 use crate::store::artifact::contents::{self, ArtifactContents};
-use crate::store::commit::committer::Pen;
+use crate::store::commit::committer::Committer;
 use crate::store::folder::{Folder, unreadable};
 use crate::store::read::tail::Tail;
 use crate::store::record::artifact::{Artifact, ArtifactKind, is_id};
@@ -83,20 +83,20 @@ pub(crate) fn list(folder: &Folder, profile: &Profile) -> Result<(Vec<Artifact>,
 /// settings that it is there. Where the same bytes have been added meanwhile, or under another key than the one that
 /// writes now, the contents go again; the artifact that is there, if there is one.
 pub(crate) fn file(
-    pen: &Pen<'_>,
+    committer: &Committer<'_>,
     tail: &mut Tail,
     artifact: &Artifact,
     kid: &str,
 ) -> Result<Option<Artifact>> {
-    let same = check_new(pen, tail, artifact, kid);
+    let same = check_new(committer, tail, artifact, kid);
     if !matches!(same, Ok(None)) {
         if !matches!(&same, Ok(Some(same)) if same.id == artifact.id) {
-            pen.folder.artifacts.remove(&artifact.id)?;
+            committer.folder.artifacts.remove(&artifact.id)?;
         }
         return same;
     }
-    put_meta(pen, artifact)?;
-    pen.change_profile(tail, |profile| {
+    put_meta(committer, artifact)?;
+    committer.change_profile(tail, |profile| {
         profile.artifacts.insert(artifact.id.clone(), artifact.sha256.clone());
     })?;
     Ok(None)
@@ -107,17 +107,17 @@ pub(crate) fn file(
 /// # Errors
 /// Where the new one cannot be listed.
 fn check_new(
-    pen: &Pen<'_>,
+    committer: &Committer<'_>,
     tail: &Tail,
     artifact: &Artifact,
     kid: &str,
 ) -> Result<Option<Artifact>> {
-    pen.check_settings(tail)?;
-    let same = same(pen.folder, &tail.profile, &artifact.kind, &artifact.sha256)?;
+    committer.check_settings(tail)?;
+    let same = same(committer.folder, &tail.profile, &artifact.kind, &artifact.sha256)?;
     if same.is_some() {
         return Ok(same);
     }
-    if kid != pen.key.id() {
+    if kid != committer.key.id() {
         return Err(Error::Damaged {
             place: place(&artifact.id),
             reason: "the store's key was changed while it was sealed; add it again",
@@ -128,14 +128,14 @@ fn check_new(
 
 /// Deletes artifacts: first in the settings, so that none of them ever comes back.
 pub(crate) fn delete<'a>(
-    pen: &Pen<'_>,
+    committer: &Committer<'_>,
     tail: &mut Tail,
     ids: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<()> {
     let there = |id: &&str| tail.profile.artifact(id).is_some();
     if tail.knows_settings() && ids.clone().any(|id| there(&id)) {
         let listed: Vec<_> = ids.clone().filter(there).collect();
-        pen.change_profile(tail, |profile| {
+        committer.change_profile(tail, |profile| {
             for id in listed {
                 profile.artifacts.insert(id.to_owned(), String::new());
             }
@@ -144,11 +144,11 @@ pub(crate) fn delete<'a>(
     let mut any = false;
     for id in ids.filter(|id| is_id(id)) {
         // What is known of it goes last: it names what is left to be removed.
-        pen.folder.artifacts.remove(id)?;
-        pen.folder.artifacts.remove(&meta_name(id))?;
+        committer.folder.artifacts.remove(id)?;
+        committer.folder.artifacts.remove(&meta_name(id))?;
         any = true;
     }
-    if any { pen.folder.artifacts.sync() } else { Ok(()) }
+    if any { committer.folder.artifacts.sync() } else { Ok(()) }
 }
 
 /// Removes what interrupted additions left behind, unless one goes on.
@@ -180,19 +180,19 @@ pub(crate) fn remove_leftover(folder: &Folder, profile: &Profile, id: &str) -> R
 
 /// Removes what is in no list, because that is asked for: an adding or a deletion that was interrupted, or what a backup
 /// has brought back. Only what is surely one of this conversation's.
-pub(crate) fn sweep(pen: &Pen<'_>, tail: &Tail) -> Result<()> {
+pub(crate) fn sweep(committer: &Committer<'_>, tail: &Tail) -> Result<()> {
     if !tail.knows_settings() {
         return Ok(());
     }
     let mut removed = false;
-    for id in names(pen.folder, &tail.profile)?.unlisted {
-        if is_ours(pen.folder, &id)? {
-            pen.folder.artifacts.remove(&id)?;
-            pen.folder.artifacts.remove(&meta_name(&id))?;
+    for id in names(committer.folder, &tail.profile)?.unlisted {
+        if is_ours(committer.folder, &id)? {
+            committer.folder.artifacts.remove(&id)?;
+            committer.folder.artifacts.remove(&meta_name(&id))?;
             removed = true;
         }
     }
-    if removed { pen.folder.artifacts.sync() } else { Ok(()) }
+    if removed { committer.folder.artifacts.sync() } else { Ok(()) }
 }
 
 /// The listing to go on with: what was listed and is there, or, where nobody knows what was listed, all that opens.
@@ -234,7 +234,7 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>>
     let names = names(folder, profile)?;
     for id in names.unlisted {
         let kind = match is_ours(folder, &id)? {
-            true => FindingKind::Returned,
+            true => FindingKind::Resurrected,
             false => FindingKind::Unopenable,
         };
         findings.push(kind.in_file(place(&id)));
@@ -329,13 +329,14 @@ pub(crate) fn meta_seal<'a>(scope: &'a [&'a str], name: &'a str) -> Place<'a> {
 }
 
 /// Keeps what is known of an artifact.
-pub(crate) fn put_meta(pen: &Pen<'_>, artifact: &Artifact) -> Result<()> {
+pub(crate) fn put_meta(committer: &Committer<'_>, artifact: &Artifact) -> Result<()> {
     let unwritable = |_| Error::InvalidMessage { reason: "the artifact cannot be written as JSON" };
     let plaintext = Zeroizing::new(serde_json::to_vec(artifact).map_err(unwritable)?);
     let name = meta_name(&artifact.id);
-    let line = pen.key.seal(&meta_seal(&pen.folder.scope.parts(), &name), &plaintext)?;
-    pen.folder.artifacts.replace(&name, &line)?;
-    pen.folder.artifacts.sync()
+    let line =
+        committer.key.seal(&meta_seal(&committer.folder.scope.parts(), &name), &plaintext)?;
+    committer.folder.artifacts.replace(&name, &line)?;
+    committer.folder.artifacts.sync()
 }
 
 fn open_meta(folder: &Folder, id: &str) -> Result<Result<Artifact, Finding>> {

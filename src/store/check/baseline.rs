@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::store::check::verify::Progress;
-use crate::store::folder::{ATTEMPTS, Folder, Opened, restless};
-use crate::store::read::reverse_scan::{Newest, Next};
+use crate::store::check::report::Progress;
+use crate::store::folder::{ATTEMPTS, Folder, Opened, unstable_folder};
+use crate::store::read::reverse_scan::{Next, ReverseScan};
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::object;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 
 /// How many numbers share a digest. Where one of them is forgotten later, their contents can no longer be compared.
 const BLOCK: u64 = 1024;
@@ -47,20 +47,20 @@ struct Block {
 /// What a folder holds now, as far as an inventory is concerned with it.
 struct Count {
     last: u64,
-    erased: Erased,
-    present: Erased,
+    erased: SeqSet,
+    present: SeqSet,
     digests: BTreeMap<u64, String>,
 }
 
-fn set(ranges: &[(u64, u64)]) -> Erased {
+fn set(ranges: &[(u64, u64)]) -> SeqSet {
     ranges.iter().map(|&(first, last)| first..=last).collect()
 }
 
-fn up_to(last: u64) -> Erased {
+fn up_to(last: u64) -> SeqSet {
     set(&[(1, last)])
 }
 
-fn pairs(set: &Erased) -> Vec<(u64, u64)> {
+fn pairs(set: &SeqSet) -> Vec<(u64, u64)> {
     set.ranges().map(|range| range.into_inner()).collect()
 }
 
@@ -105,7 +105,7 @@ impl Inventory {
     }
 
     /// The numbers that were there.
-    fn present(&self) -> Erased {
+    fn present(&self) -> SeqSet {
         up_to(self.last).without(&set(&self.forgotten)).without(&set(&self.missing))
     }
 }
@@ -136,13 +136,13 @@ pub(crate) fn compare(
     }
     let now = count(folder, Some(earlier), progress)?;
     let mut findings = Vec::new();
-    let mut find = |kind: FindingKind, set: &Erased| {
+    let mut find = |kind: FindingKind, set: &SeqSet| {
         findings.extend(set.ranges().map(|range| kind.clone().at(*range.start(), *range.end())));
     };
     let lacking = up_to(earlier.last).without(&up_to(now.last));
     find(FindingKind::RolledBack, &lacking);
     let unforgotten = set(&earlier.forgotten).without(&now.erased);
-    find(FindingKind::Unforgotten, &unforgotten.without(&lacking));
+    find(FindingKind::TombstoneLost, &unforgotten.without(&lacking));
     let vanished = earlier.present().without(&now.present).without(&now.erased);
     find(FindingKind::Vanished, &vanished.without(&lacking));
 
@@ -187,7 +187,7 @@ fn count(
         let tail = Tail::load_alone(folder, 0, None)?;
         count_once(folder, &tail, earlier, progress)
     };
-    folder.settled(alone)?.flatten().ok_or_else(|| restless(folder))
+    folder.settled(alone)?.flatten().ok_or_else(|| unstable_folder(folder))
 }
 
 /// `None` where a file vanished between being listed and being read.
@@ -211,13 +211,13 @@ fn count_once(
     let total = listing.names.len().saturating_add(usize::try_from(packed).unwrap_or(0));
     let mut done = 0;
     let mut counted: Option<RecordName> = None;
-    let mut newest = Newest::new(listing.names, &listing.packs);
+    let mut newest = ReverseScan::new(listing.names, &listing.packs);
     loop {
         let (name, line) = match newest.next(folder)? {
             Next::Moved => return Ok(None),
             Next::End => break,
             Next::Loose(name) => (name, None),
-            Next::Packed(_, name, line) => (name, Some(line)),
+            Next::PackReport(_, name, line) => (name, Some(line)),
         };
         progress(Progress { done, total: total.max(done) });
         done += 1;

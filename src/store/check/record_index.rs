@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use crate::store::record::name::RecordName;
 
 #[derive(Debug, Default)]
-pub(crate) struct Register {
+pub(crate) struct RecordIndex {
     /// Sorted by number and then as names are, each once.
     names: Vec<RecordName>,
 }
@@ -14,7 +14,7 @@ fn key(name: &RecordName) -> (u64, RecordName) {
     (name.seq, *name)
 }
 
-impl Register {
+impl RecordIndex {
     /// Takes in more; whether some were there already, or twice among them.
     pub(crate) fn add(&mut self, mut more: Vec<RecordName>) -> bool {
         let given = more.len();
@@ -77,7 +77,7 @@ mod tests {
         fn a_register_is_a_set_of_names(batches in prop::collection::vec(
             prop::collection::vec((1u64..30, 0..3u64), 0..8), 0..8)
         ) {
-            let (mut register, mut model) = (Register::default(), BTreeSet::new());
+            let (mut register, mut model) = (RecordIndex::default(), BTreeSet::new());
             for batch in batches {
                 let names: Vec<RecordName> = batch
                     .iter()

@@ -5,16 +5,16 @@ use std::fmt;
 use serde::Serialize;
 use serde::ser::SerializeStruct;
 
-use crate::store::pack::PackName;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::layout::{HEAD, PACKS, QUARANTINE, VAULT};
+use crate::store::record::pack_name::PackName;
 use crate::store::settings::presets;
 use crate::store::settings::profile;
 
 /// What a repair does about a finding. `Display` says it in a few words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Remedy {
+pub enum RepairKind {
     /// Make a vault that names the key id of the records that are there.
     AdoptVault,
     /// Take keys out of the vault that nothing binds to the store, and keep a copy of it in the quarantine folder.
@@ -37,7 +37,7 @@ pub enum Remedy {
     SetAside,
 }
 
-impl Remedy {
+impl RepairKind {
     /// The remedy that there is for a finding, and for some only where moving things aside is asked for.
     pub(crate) fn of(finding: &Finding, quarantine: bool) -> Option<Self> {
         use FindingKind as Kind;
@@ -47,7 +47,7 @@ impl Remedy {
             Kind::HeadMissing | Kind::HeadDamaged => Some(Self::RenewHead),
             Kind::Misplaced { .. } => Some(Self::PutBack),
             Kind::Doubled => Some(Self::RemoveCopies),
-            Kind::Returned => Some(Self::ForgetAgain),
+            Kind::Resurrected => Some(Self::ForgetAgain),
             Kind::Leftover => Some(Self::Sweep),
             Kind::Absent | Kind::Outdated => Some(Self::Accept),
             Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord
@@ -56,7 +56,7 @@ impl Remedy {
                 Some(Self::Accept)
             }
             Kind::Damaged(_) if is_pack(finding) => Some(Self::RebuildPack),
-            Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord | Kind::Ancestor
+            Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord | Kind::LegacyFormat
                 if quarantine && pack_of(finding).is_some() =>
             {
                 Some(Self::RebuildPack)
@@ -65,7 +65,7 @@ impl Remedy {
             Kind::Unopenable
             | Kind::Damaged(_)
             | Kind::BadRecord
-            | Kind::Ancestor
+            | Kind::LegacyFormat
             | Kind::Foreign
             | Kind::NotPlain(_)
                 if quarantine && !is_ours(finding) =>
@@ -93,7 +93,7 @@ impl Remedy {
     }
 }
 
-impl fmt::Display for Remedy {
+impl fmt::Display for RepairKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::AdoptVault => "make a vault that fits the records",
@@ -114,17 +114,17 @@ impl fmt::Display for Remedy {
 
 /// A remedy for a finding, done or to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mending {
+pub struct RepairAction {
     /// What was found.
     pub finding: Finding,
     /// What is done about it.
-    pub remedy: Remedy,
+    pub remedy: RepairKind,
 }
 
 /// The finding's fields, and `remedy`, for machines.
-impl Serialize for Mending {
+impl Serialize for RepairAction {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut fields = to.serialize_struct("Mending", 4)?;
+        let mut fields = to.serialize_struct("RepairAction", 4)?;
         fields.serialize_field("remedy", self.remedy.code())?;
         fields.serialize_field("finding", self.finding.kind.code())?;
         fields.serialize_field("file", &self.finding.file)?;
@@ -135,8 +135,8 @@ impl Serialize for Mending {
 
 impl Finding {
     /// What a repair does about it without being asked to set anything aside.
-    pub fn remedy(&self) -> Option<Remedy> {
-        Remedy::of(self, false)
+    pub fn remedy(&self) -> Option<RepairKind> {
+        RepairKind::of(self, false)
     }
 }
 

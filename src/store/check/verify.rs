@@ -1,51 +1,21 @@
 //! Checking a whole conversation, record by record.
 
-use jiff::Timestamp;
+use crate::store::check::report::Progress;
+use crate::store::check::report::Report;
 
 use crate::error::Result;
 use crate::store::artifact::artifact_files;
-use crate::store::check::verify_scan::Census;
+use crate::store::check::verify_scan::VerifyScan;
 use crate::store::commit::import_tombstones;
 use crate::store::folder::document;
 use crate::store::folder::quarantine;
 use crate::store::folder::{Folder, HeadState};
-use crate::store::pack::{OpenedPack, Pack, PackName};
+use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
+use crate::store::record::pack_name::PackName;
 use crate::store::settings::profile;
 use crate::store::snapshot::snapshot_files;
-
-/// How far a check, or packing, has come, in records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
-    /// Records done with.
-    pub done: usize,
-    /// Records to do, as far as names tell.
-    pub total: usize,
-}
-
-/// What a check found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Report {
-    /// Messages that open.
-    pub messages: usize,
-    /// The highest number given so far.
-    pub last_seq: u64,
-    /// How many numbers are recorded as forgotten.
-    pub forgotten: u64,
-    /// The first and last message's place in time.
-    pub times: Option<(Timestamp, Timestamp)>,
-    /// Everything that is not as it should be.
-    pub findings: Vec<Finding>,
-}
-
-impl Report {
-    /// Whether nothing was lost, changed or unreadable.
-    pub fn is_sound(&self) -> bool {
-        !self.findings.iter().any(|finding| finding.kind.is_problem())
-    }
-}
 
 pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Report> {
     // The head before the listing, so that records appended meanwhile are no contradiction.
@@ -58,12 +28,12 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     for pack in &listing.packs {
         total = total.saturating_add(promised(folder, *pack)?);
     }
-    let mut census = Census::default();
-    census.findings.append(&mut listing.strange);
-    census.findings.append(&mut listing.leftovers);
-    census.findings.append(&mut document::verify(folder)?);
-    census.findings.append(&mut beside(folder)?);
-    census.findings.append(&mut quarantine::verify(folder)?);
+    let mut scan = VerifyScan::default();
+    scan.findings.append(&mut listing.strange);
+    scan.findings.append(&mut listing.leftovers);
+    scan.findings.append(&mut document::verify(folder)?);
+    scan.findings.append(&mut beside(folder)?);
+    scan.findings.append(&mut quarantine::verify(folder)?);
     let mut done = 0;
     let mut count = |more: usize| {
         // Each record is announced, as if they were read one by one.
@@ -74,30 +44,30 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     };
     for &name in &listing.names {
         count(1);
-        census.count(folder, name)?;
+        scan.count(folder, name)?;
     }
-    census.count_packs(folder, &listing.packs, &mut count)?;
+    scan.count_packs(folder, &listing.packs, &mut count)?;
     progress(Progress { done, total: done });
     if folder.lacks_vault()? {
-        census.findings.push(FindingKind::VaultMissing.in_file("vault"));
+        scan.findings.push(FindingKind::VaultMissing.in_file("vault"));
     }
-    census.findings.append(&mut folder.unbound_keys()?);
+    scan.findings.append(&mut folder.unbound_keys()?);
     // What was packed or merged under this check is somewhere else now.
     for _ in 0..LOOKS {
-        if census.is_doubtful(told) {
-            census.look_again(folder, told)?;
+        if scan.is_doubtful(told) {
+            scan.look_again(folder, told)?;
         }
     }
-    if census.is_doubtful(told)
-        && folder.settled(|| census.look_again(folder, told))?.is_none()
+    if scan.is_doubtful(told)
+        && folder.settled(|| scan.look_again(folder, told))?.is_none()
         && let HeadState::Known(head) = head
     {
         // Writers do not stop: what is beyond the head as it was may only be half published.
-        census.opened.retain(|name| name.seq <= head.seq);
+        scan.opened.retain(|name| name.seq <= head.seq);
     }
-    place(&mut census, folder, listing.names)?;
-    census.dangle(folder)?;
-    Ok(census.report(head, told))
+    place(&mut scan, folder, listing.names)?;
+    scan.dangle(folder)?;
+    Ok(scan.report(head, told))
 }
 
 /// What is wrong with settings, snapshots and artifacts. Where something seems to be, it is looked at again while nobody writes: a
@@ -164,20 +134,20 @@ fn place_of(
 }
 
 /// Names the files whose seals do not fit, and where they belong if that can be guessed.
-fn place(census: &mut Census, folder: &Folder, mut names: Vec<RecordName>) -> Result<()> {
-    if census.unopenable.is_empty() {
+fn place(scan: &mut VerifyScan, folder: &Folder, mut names: Vec<RecordName>) -> Result<()> {
+    if scan.unopenable.is_empty() {
         return Ok(());
     }
-    names.extend(census.opened.names());
+    names.extend(scan.opened.names());
     names.sort_unstable();
     names.dedup();
     let mut guesses = GUESSES;
-    for name in std::mem::take(&mut census.unopenable) {
+    for name in std::mem::take(&mut scan.unopenable) {
         let place = place_of(folder, name, &names, &mut guesses)?;
         let kind = place.map_or(FindingKind::Unopenable, |place| FindingKind::Misplaced {
             belongs: place.to_string(),
         });
-        census.findings.push(kind.in_file(name.to_string()));
+        scan.findings.push(kind.in_file(name.to_string()));
     }
     Ok(())
 }

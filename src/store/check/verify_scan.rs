@@ -4,27 +4,28 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
 use crate::error::Result;
-use crate::store::check::record_index::Register;
-use crate::store::check::verify::Report;
-use crate::store::folder::decoder::Desk;
+use crate::store::check::record_index::RecordIndex;
+use crate::store::check::report::Report;
+use crate::store::folder::decoder::RecordDecoder;
 use crate::store::folder::{Folder, HeadState, Listing, Opened};
-use crate::store::pack::check::Tally;
+use crate::store::pack::check::PackCheck;
 use crate::store::pack::chunk::{Piece, Read};
 use crate::store::pack::lines::Lines;
-use crate::store::pack::parallel::in_order;
-use crate::store::pack::{OpenedPack, Pack, PackName};
+use crate::store::pack::parallel::parallel_map_ordered;
+use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::artifact::artifact_references;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::pack_name::PackName;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile;
 
 /// Everything that a check has come upon.
 #[derive(Default)]
-pub(crate) struct Census {
+pub(crate) struct VerifyScan {
     /// Records that open.
-    pub(crate) opened: Register,
-    erased: Erased,
+    pub(crate) opened: RecordIndex,
+    erased: SeqSet,
     pub(crate) findings: Vec<Finding>,
     /// Files whose seals do not fit.
     pub(crate) unopenable: Vec<RecordName>,
@@ -39,7 +40,7 @@ pub(crate) struct Census {
 /// What was come upon in a piece of a pack, or in all of it.
 #[derive(Default)]
 struct Part {
-    tally: Tally,
+    tally: PackCheck,
     wrong: BTreeSet<&'static str>,
     opened: Vec<RecordName>,
     findings: Vec<Finding>,
@@ -49,7 +50,7 @@ struct Part {
 
 impl Part {
     fn read(folder: &Folder, piece: &Piece) -> Result<(Read, Self)> {
-        let (mut part, mut desk) = (Self::default(), Desk::new(folder));
+        let (mut part, mut desk) = (Self::default(), RecordDecoder::new(folder));
         let read = piece.read(folder, |line| {
             part.lines += 1;
             part.wrong.extend(part.tally.add(line));
@@ -85,7 +86,7 @@ fn references(opened: &Opened) -> BTreeSet<(u64, String)> {
     ids.map(|id| (stored.seq, id.to_owned())).collect()
 }
 
-impl Census {
+impl VerifyScan {
     /// Takes in one file of its own.
     pub(crate) fn count(&mut self, folder: &Folder, name: RecordName) -> Result<()> {
         let found = |kind: FindingKind| kind.in_file(name.to_string());
@@ -102,7 +103,7 @@ impl Census {
             Opened::Gone => {}
         }
         if folder.blobs.links(&name.to_string())? > 1 {
-            self.findings.push(found(FindingKind::SecondName));
+            self.findings.push(found(FindingKind::HardLinked));
         }
         Ok(())
     }
@@ -138,7 +139,7 @@ impl Census {
         }
         let (mut whole, mut is_gone) = (Part::default(), false);
         let read = |piece: &Piece| Part::read(folder, piece);
-        in_order(
+        parallel_map_ordered(
             &pieces,
             Piece::threads_for(&pieces, folder.threads()),
             read,
@@ -166,7 +167,7 @@ impl Census {
         self.referred.append(&mut referred);
         let is_doubled = self.opened.add(opened);
         if folder.packs.links(&name.to_string())? > 1 {
-            self.findings.push(FindingKind::SecondName.in_file(name.place()));
+            self.findings.push(FindingKind::HardLinked.in_file(name.place()));
         }
         let damaged = |reason| FindingKind::Damaged(reason).in_file(name.place());
         self.findings.extend(wrong.into_iter().map(damaged));
@@ -175,19 +176,19 @@ impl Census {
     }
 
     /// The numbers up to this one that should be there or forgotten, and are neither.
-    fn lost(&self, told: u64) -> Erased {
+    fn lost(&self, told: u64) -> SeqSet {
         let mut accounted = self.accounted();
         accounted.extend(std::iter::once(told.saturating_add(1)..=told.saturating_add(1)));
         self.gone(accounted.holes())
     }
 
     /// Those of these numbers that are not [closed](Self::closed).
-    fn gone(&self, numbers: impl Iterator<Item = RangeInclusive<u64>>) -> Erased {
-        numbers.collect::<Erased>().without(&self.closed())
+    fn gone(&self, numbers: impl Iterator<Item = RangeInclusive<u64>>) -> SeqSet {
+        numbers.collect::<SeqSet>().without(&self.closed())
     }
 
     /// The numbers that are there or forgotten.
-    fn accounted(&self) -> Erased {
+    fn accounted(&self) -> SeqSet {
         let mut accounted = self.erased.clone();
         accounted.extend(self.opened.runs());
         accounted
@@ -195,7 +196,7 @@ impl Census {
 
     /// The numbers that another key, another program or another time can read, as far as their names say: whatever is
     /// the matter with them, they are not lost.
-    fn closed(&self) -> Erased {
+    fn closed(&self) -> SeqSet {
         let closed = self.findings.iter().filter(|finding| finding.kind.is_anothers());
         let numbers = closed.filter_map(|finding| finding.seqs);
         numbers.filter(|(first, last)| first == last).map(|(first, last)| first..=last).collect()
@@ -286,7 +287,7 @@ impl Census {
         let duplicates = duplicates.map(|name| FindingKind::Duplicate.in_file(self.place_of(name)));
         let erased = &self.erased;
         let returned = self.opened.names().filter(|name| erased.contains(name.seq));
-        let returned = returned.map(|name| FindingKind::Returned.in_file(self.place_of(name)));
+        let returned = returned.map(|name| FindingKind::Resurrected.in_file(self.place_of(name)));
         let strange: Vec<_> = duplicates.chain(returned).collect();
         self.findings.extend(strange);
 
@@ -295,12 +296,12 @@ impl Census {
         let missing = self.gone(accounted.holes());
         let cut = match told > present {
             true => self.gone(std::iter::once(present + 1..=told)),
-            false => Erased::default(),
+            false => SeqSet::default(),
         };
-        let forget: Erased = self.lost_forget(head).map(|seq| seq..=seq).into_iter().collect();
+        let forget: SeqSet = self.lost_forget(head).map(|seq| seq..=seq).into_iter().collect();
         for (kind, gone) in [
             (FindingKind::Missing, missing.without(&forget)),
-            (FindingKind::CutTail, cut.without(&forget)),
+            (FindingKind::TailTruncated, cut.without(&forget)),
             (FindingKind::ForgetMissing, forget),
         ] {
             let at = |range: RangeInclusive<u64>| kind.clone().at(*range.start(), *range.end());

@@ -8,12 +8,13 @@ use zeroize::Zeroizing;
 
 use crate::crypto::Place;
 use crate::error::{Error, Result};
-use crate::store::commit::committer::Pen;
-use crate::store::pack::{PackName, publish};
+use crate::store::commit::committer::Committer;
+use crate::store::pack::publish;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::name::RecordName;
-use crate::store::record::validation::{Dating, Draft};
+use crate::store::record::pack_name::PackName;
+use crate::store::record::validation::{TimestampPolicy, ValidMessage};
 
 /// The most bytes of records in one pack, one record more or less.
 const BYTES: usize = 32 << 20;
@@ -23,27 +24,27 @@ const STRETCH: usize = 4_096;
 /// As many messages as go into one pack, with their records: all that can be done without the lock, so that others
 /// find it free now and then.
 pub(crate) struct Batch {
-    drafts: Vec<Draft>,
+    drafts: Vec<ValidMessage>,
     records: Vec<Zeroizing<Vec<u8>>>,
 }
 
 impl Batch {
     /// Takes the first of the drafts, at most so many; `None` where there are no more.
-    pub(crate) fn next(rest: &mut IntoIter<Draft>, most: usize) -> Result<Option<Self>> {
+    pub(crate) fn next(rest: &mut IntoIter<ValidMessage>, most: usize) -> Result<Option<Self>> {
         let mut bytes = 0;
-        let fits = |draft: &&Draft| {
+        let fits = |draft: &&ValidMessage| {
             let fits = bytes < BYTES;
             bytes = bytes.saturating_add(draft.size);
             fits
         };
         let count = rest.as_slice().iter().take(most).take_while(fits).count();
-        let drafts: Vec<Draft> = rest.take(count).collect();
+        let drafts: Vec<ValidMessage> = rest.take(count).collect();
         if count == 0 { Ok(None) } else { Self::of(drafts).map(Some) }
     }
 
     /// These messages, few enough for one pack.
-    pub(crate) fn of(drafts: Vec<Draft>) -> Result<Self> {
-        let records = drafts.iter().map(Draft::encode).collect::<Result<_>>()?;
+    pub(crate) fn of(drafts: Vec<ValidMessage>) -> Result<Self> {
+        let records = drafts.iter().map(ValidMessage::encode).collect::<Result<_>>()?;
         Ok(Self { drafts, records })
     }
 
@@ -51,18 +52,18 @@ impl Batch {
     /// this returns: pack before head, as with single records, so that no head tells of what a power cut took.
     pub(crate) fn publish(
         self,
-        pen: &Pen<'_>,
+        committer: &Committer<'_>,
         tail: &mut Tail,
-        dating: Dating,
+        dating: TimestampPolicy,
     ) -> Result<Vec<Arc<StoredMessage>>> {
         let names = self.names(tail, dating)?;
-        self.publish_as(pen, tail, names)
+        self.publish_as(committer, tail, names)
     }
 
     /// [`publish`](Self::publish) under names that the messages have already.
     pub(crate) fn publish_as(
         self,
-        pen: &Pen<'_>,
+        committer: &Committer<'_>,
         tail: &mut Tail,
         names: Vec<RecordName>,
     ) -> Result<Vec<Arc<StoredMessage>>> {
@@ -70,26 +71,26 @@ impl Batch {
         lines.sort_unstable_by_key(|(name, _)| *name);
         let mut pack = None;
         names.iter().for_each(|name| PackName::add(&mut pack, *name));
-        publish(pen.folder, &mut |sink| {
+        publish(committer.folder, &mut |sink| {
             for stretch in lines.chunks(STRETCH) {
-                let (front, back) = sealed_by_two(pen, stretch);
+                let (front, back) = sealed_by_two(committer, stretch);
                 sink(&front?)?;
                 sink(&back?)?;
             }
             Ok(pack.map(|pack: PackName| pack.to_string()))
         })?;
-        let scope = &pen.folder.scope;
+        let scope = &committer.folder.scope;
         let stored = names.into_iter().zip(self.drafts);
         let stored: Vec<_> = stored
             .map(|(name, draft)| Arc::new(StoredMessage::new(scope, name, draft.message)))
             .collect();
         tail.add(&stored);
-        pen.acknowledge_packed(tail)?;
+        committer.acknowledge_packed(tail)?;
         tracing::debug!(records = stored.len(), "sealed into a pack");
         Ok(stored)
     }
 
-    fn names(&self, tail: &Tail, dating: Dating) -> Result<Vec<RecordName>> {
+    fn names(&self, tail: &Tail, dating: TimestampPolicy) -> Result<Vec<RecordName>> {
         let used_up = Error::InvalidMessage { reason: "the conversation's numbers are used up" };
         let count = u64::try_from(self.drafts.len()).unwrap_or(u64::MAX);
         let last = tail.last_seq.checked_add(count).ok_or(used_up)?;
@@ -107,26 +108,29 @@ impl Batch {
 type Lines<'a> = &'a [(RecordName, &'a Zeroizing<Vec<u8>>)];
 
 /// The first and the second half of a pack's next lines.
-fn sealed_by_two(pen: &Pen<'_>, lines: Lines<'_>) -> (Result<Vec<u8>>, Result<Vec<u8>>) {
+fn sealed_by_two(
+    committer: &Committer<'_>,
+    lines: Lines<'_>,
+) -> (Result<Vec<u8>>, Result<Vec<u8>>) {
     let (front, back) = lines.split_at(lines.len() / 2);
     thread::scope(|scope| {
-        let helper = thread::Builder::new().spawn_scoped(scope, || sealed(pen, back));
-        let front = sealed(pen, front);
+        let helper = thread::Builder::new().spawn_scoped(scope, || sealed(committer, back));
+        let front = sealed(committer, front);
         let back = match helper {
             Ok(helper) => helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             // There is no thread to be had.
-            Err(_) => sealed(pen, back),
+            Err(_) => sealed(committer, back),
         };
         (front, back)
     })
 }
 
-fn sealed(pen: &Pen<'_>, lines: Lines<'_>) -> Result<Vec<u8>> {
-    let scope = pen.folder.scope.parts();
+fn sealed(committer: &Committer<'_>, lines: Lines<'_>) -> Result<Vec<u8>> {
+    let scope = committer.folder.scope.parts();
     let mut bytes = Vec::new();
     for (name, record) in lines {
         let name = name.to_string();
-        let envelope = pen.key.seal(&Place::record(&scope, &name), record)?;
+        let envelope = committer.key.seal(&Place::record(&scope, &name), record)?;
         bytes.extend_from_slice(name.as_bytes());
         bytes.push(b'\t');
         bytes.extend_from_slice(&envelope);

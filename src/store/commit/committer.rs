@@ -1,27 +1,27 @@
 //! What only the holder of the lock does to a folder: number records, publish them, keep the head.
 
+use crate::store::commit::presets::put;
 use std::sync::Arc;
 
 use crate::crypto::{SealingKey, random};
 use crate::error::{Error, Result};
 use crate::store::folder::document;
-use crate::store::folder::document::Document;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::read::tail::Tail;
+use crate::store::record::document::Document;
 use crate::store::record::encoding::LONGEST_RECORD;
 use crate::store::record::head::Head;
 use crate::store::record::layout::{HEAD, QUARANTINE};
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
-use crate::store::record::seq_set::Erased;
-use crate::store::settings::presets;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile::Profile;
 
-pub(crate) struct Pen<'a> {
+pub(crate) struct Committer<'a> {
     pub(crate) folder: &'a Folder,
     pub(crate) key: &'a SealingKey,
 }
 
-impl Pen<'_> {
+impl Committer<'_> {
     /// Publishes a record under the next number. Durable once [`acknowledge`](Self::acknowledge) returns.
     pub(crate) fn write(
         &self,
@@ -121,7 +121,7 @@ impl Pen<'_> {
     }
 
     /// Takes out of the settings what was made of messages.
-    pub(crate) fn withdraw_summaries(&self, tail: &mut Tail, seqs: &Erased) -> Result<()> {
+    pub(crate) fn withdraw_summaries(&self, tail: &mut Tail, seqs: &SeqSet) -> Result<()> {
         match tail.profile.has_any_made_of(seqs) {
             true => self.change_profile(tail, |profile| profile.withdraw(seqs)),
             false => Ok(()),
@@ -180,7 +180,7 @@ impl Pen<'_> {
 
     /// Puts settings in place of those before, with the revision that they have. They bear witness to the highest number.
     pub(crate) fn restore_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
-        presets::put(self, &tail.profile, &mut profile)?;
+        put(self, &tail.profile, &mut profile)?;
         profile.seq = tail.last_seq;
         let plaintext = serde_json::to_vec(&profile.without_presets())
             .ok()

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
-use crate::store::commit::committer::Pen;
+use crate::store::commit::committer::Committer;
 use crate::store::folder::Folder;
 use crate::store::folder::document;
-use crate::store::folder::document::Document;
 use crate::store::read::tail::Tail;
+use crate::store::record::document::Document;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::import_digest::Origin;
 use crate::store::settings::profile::Profile;
@@ -22,12 +22,12 @@ const REVISION: usize = 8;
 
 /// The list of one revision.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Forgotten {
+pub(crate) struct ImportTombstones {
     pub(crate) rev: u64,
     pub(crate) origins: BTreeSet<Origin>,
 }
 
-impl Forgotten {
+impl ImportTombstones {
     /// The document's text: the revision, left out where it is 0, and the origins' bytes, sorted, each once.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let (rev, rest) = match bytes.split_first_chunk::<REVISION>() {
@@ -48,11 +48,11 @@ impl Forgotten {
 }
 
 /// Makes the empty list before the first import, as the sign that there are messages to be noted.
-pub(crate) fn begin(pen: &Pen<'_>, profile: &Profile) -> Result<()> {
-    match document::read(pen.folder, Document::Imports)? {
+pub(crate) fn begin(committer: &Committer<'_>, profile: &Profile) -> Result<()> {
+    match document::read(committer.folder, Document::Imports)? {
         Some(_) => Ok(()),
-        None if profile.imports > 0 => Err(outdated(pen.folder)),
-        None => pen.replace(Document::Imports, &[]),
+        None if profile.imports > 0 => Err(outdated(committer.folder)),
+        None => committer.replace(Document::Imports, &[]),
     }
 }
 
@@ -66,8 +66,8 @@ pub(crate) fn current(
     bytes: Option<&[u8]>,
 ) -> Result<BTreeSet<Origin>> {
     let list = match bytes {
-        None => Forgotten::default(),
-        Some(bytes) => Forgotten::parse(bytes).ok_or_else(|| Error::Damaged {
+        None => ImportTombstones::default(),
+        Some(bytes) => ImportTombstones::parse(bytes).ok_or_else(|| Error::Damaged {
             place: place(folder),
             reason: "it is not a list of forgotten imports",
         })?,
@@ -93,7 +93,7 @@ fn place(folder: &Folder) -> String {
 /// The revision of the list that is there; 0 where there is none that opens.
 pub(crate) fn revision(folder: &Folder) -> Result<u64> {
     let list = match document::open(folder, Document::Imports)? {
-        Some(Ok(bytes)) => Forgotten::parse(&bytes),
+        Some(Ok(bytes)) => ImportTombstones::parse(&bytes),
         _ => None,
     };
     Ok(list.map_or(0, |list| list.rev))
@@ -105,7 +105,7 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Option<Findin
         None => (profile.imports > 0).then_some(FindingKind::Absent),
         // Told with the other documents.
         Some(Err(_)) => None,
-        Some(Ok(bytes)) => match Forgotten::parse(&bytes) {
+        Some(Ok(bytes)) => match ImportTombstones::parse(&bytes) {
             None => Some(FindingKind::BadRecord),
             Some(list) => (list.rev < profile.imports).then_some(FindingKind::Outdated),
         },
@@ -116,16 +116,20 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Option<Findin
 /// Notes imported messages that are about to be forgotten; before they are, so that an interruption leaves at most one
 /// noted that is still there, which does no harm. Does nothing where nothing was ever imported. A list that does not
 /// open keeps nothing from being forgotten. One that is not the newest stays so until a repair.
-pub(crate) fn note(pen: &Pen<'_>, tail: &mut Tail, origins: &BTreeSet<Origin>) -> Result<()> {
+pub(crate) fn note(
+    committer: &Committer<'_>,
+    tail: &mut Tail,
+    origins: &BTreeSet<Origin>,
+) -> Result<()> {
     if origins.is_empty() {
         return Ok(());
     }
     let told = tail.profile.imports;
-    let mut noted = match document::read(pen.folder, Document::Imports) {
+    let mut noted = match document::read(committer.folder, Document::Imports) {
         Ok(None) if told == 0 => return Ok(()),
-        Ok(None) => Forgotten::default(),
-        Ok(Some(bytes)) => Forgotten::parse(&bytes).unwrap_or_default(),
-        Err(Error::Damaged { .. }) => Forgotten::default(),
+        Ok(None) => ImportTombstones::default(),
+        Ok(Some(bytes)) => ImportTombstones::parse(&bytes).unwrap_or_default(),
+        Err(Error::Damaged { .. }) => ImportTombstones::default(),
         Err(
             error @ (Error::WrongKey { .. }
             | Error::KeyChanged { .. }
@@ -154,9 +158,9 @@ pub(crate) fn note(pen: &Pen<'_>, tail: &mut Tail, origins: &BTreeSet<Origin>) -
     if is_newest {
         noted.rev = noted.rev.saturating_add(1);
     }
-    pen.replace(Document::Imports, &noted.to_bytes())?;
+    committer.replace(Document::Imports, &noted.to_bytes())?;
     if !is_newest || !tail.knows_settings() {
         return Ok(());
     }
-    pen.change_profile(tail, |profile| profile.imports = noted.rev)
+    committer.change_profile(tail, |profile| profile.imports = noted.rev)
 }

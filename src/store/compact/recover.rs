@@ -4,15 +4,17 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use crate::error::Result;
-use crate::store::commit::committer::Pen;
-use crate::store::compact::{FANOUT, Packer, packable};
-use crate::store::delete::forget::{Forgotten, remove_packed};
+use crate::store::commit::committer::Committer;
+use crate::store::compact::{Compactor, FANOUT, packable};
+use crate::store::delete::forget::remove_packed;
+use crate::store::delete::plan::ForgetReport;
 use crate::store::folder::Folder;
 use crate::store::pack::check::Audit;
 use crate::store::pack::merge::{find, holds_all_of};
-use crate::store::pack::{OpenedPack, Pack, PackName};
+use crate::store::pack::{OpenedPack, Pack};
 use crate::store::read::tail::Tail;
 use crate::store::record::name::RecordName;
+use crate::store::record::pack_name::PackName;
 
 /// What is known of the writer before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,15 +27,15 @@ pub(crate) enum Before {
     Interrupted,
 }
 
-impl Packer {
+impl Compactor {
     /// Takes forgotten records out of packs they have come back in. Where an interrupted writer may have left something
     /// half done, ends it: what is in a pack and elsewhere, to the byte, stays in one place only.
-    pub(crate) fn mend(&mut self, pen: &Pen<'_>, tail: &mut Tail, before: Before) {
+    pub(crate) fn mend(&mut self, committer: &Committer<'_>, tail: &mut Tail, before: Before) {
         // What could not be made durable once may seem durable now.
         if self.is_off {
             return;
         }
-        if let Err(error) = self.try_to_mend(pen.folder, tail, before) {
+        if let Err(error) = self.try_to_mend(committer.folder, tail, before) {
             self.give_up("tidying up packs", &error);
         }
     }
@@ -54,14 +56,14 @@ impl Packer {
             tail.overgrown = packs.filter(|pack| tail.erased.meets(&pack.seqs())).collect();
         }
         let forgotten = tail.erased.count();
-        tail.overgrown.retain(|pack| !self.weeded.contains(&(*pack, forgotten)));
+        tail.overgrown.retain(|pack| !self.purged.contains(&(*pack, forgotten)));
         while let Some(&pack) = tail.overgrown.last() {
-            let mut weeded = Forgotten::default();
-            remove_packed(folder, &[pack], &tail.erased, &mut weeded)?;
+            let mut purged = ForgetReport::default();
+            remove_packed(folder, &[pack], &tail.erased, &mut purged)?;
             // Another pack has taken the place of one that held something; should that one come back, it is looked at
             // again.
-            if weeded.removed.is_empty() {
-                self.weeded.insert((pack, forgotten));
+            if purged.removed.is_empty() {
+                self.purged.insert((pack, forgotten));
             }
             tail.overgrown.pop();
         }

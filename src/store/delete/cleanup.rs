@@ -4,20 +4,20 @@
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
-use crate::store::commit::committer::Pen;
+use crate::store::commit::committer::Committer;
 use crate::store::delete::forget;
-use crate::store::delete::forget::Unread;
-use crate::store::folder::restless;
+use crate::store::delete::forget::UnreadablePolicy;
+use crate::store::folder::unstable_folder;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::Finding;
 use crate::store::record::retention::Horizon;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 
 /// What a clean-up came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Cleaned {
+pub struct CleanupReport {
     /// How many messages were removed.
     pub removed: usize,
     /// Whether the whole conversation had expired.
@@ -34,69 +34,78 @@ const AT_ONCE: u64 = 4096;
 /// # Errors
 /// [`Error::ClockBehind`] where the clock shows a time before the newest message's, and what the matter is with the
 /// settings where they are not known.
-pub(crate) fn cleanup(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result<Cleaned> {
-    pen.check_settings(tail)?;
+pub(crate) fn cleanup(
+    reader: &Reader,
+    committer: &Committer<'_>,
+    tail: &mut Tail,
+) -> Result<CleanupReport> {
+    committer.check_settings(tail)?;
     let now = reader.now();
     if !tail.retention.is_forever()
         && let Some(newest) = tail.last_said().filter(|newest| now < *newest)
     {
         return Err(Error::ClockBehind { newest });
     }
-    remove_hidden(reader, pen, tail, now)
+    remove_hidden(reader, committer, tail, now)
 }
 
 /// The same where the limits are about to be widened and must not show again what was hidden, because that is asked for.
-pub(crate) fn before_widening(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
+pub(crate) fn before_widening(
+    reader: &Reader,
+    committer: &Committer<'_>,
+    tail: &mut Tail,
+) -> Result<()> {
     if tail.retention.ttl_seconds.is_some() {
-        return cleanup(reader, pen, tail).map(drop);
+        return cleanup(reader, committer, tail).map(drop);
     }
-    remove_hidden(reader, pen, tail, reader.now()).map(drop)
+    remove_hidden(reader, committer, tail, reader.now()).map(drop)
 }
 
 fn remove_hidden(
     reader: &Reader,
-    pen: &Pen<'_>,
+    committer: &Committer<'_>,
     tail: &mut Tail,
     now: Timestamp,
-) -> Result<Cleaned> {
-    let horizon = horizon(pen, tail, now)?;
+) -> Result<CleanupReport> {
+    let horizon = horizon(committer, tail, now)?;
     // What cannot be read just now may be what is shown, or hide where it begins.
     if let Some(refusal) = tail.unreadable().find_map(Finding::refusal) {
         return Err(refusal);
     }
     let hidden = hidden(tail, horizon);
     if hidden.is_empty() {
-        return Ok(Cleaned::default());
+        return Ok(CleanupReport::default());
     }
     if horizon == Horizon::Expired {
-        withdraw_summaries(pen, tail)?;
+        withdraw_summaries(committer, tail)?;
     }
-    let removed = forget::erase(reader, pen, tail, &hidden, Unread::Recorded)?.removed.len();
+    let removed =
+        forget::erase(reader, committer, tail, &hidden, UnreadablePolicy::Recorded)?.removed.len();
     tracing::info!(removed, "cleaned up");
-    Ok(Cleaned { removed, expired: horizon == Horizon::Expired })
+    Ok(CleanupReport { removed, expired: horizon == Horizon::Expired })
 }
 
 /// Removes a conversation that has expired, before something new would make it last on.
-pub(crate) fn expire(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
+pub(crate) fn expire(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     if tail.retention.ttl_seconds.is_none() || !tail.knows_settings() {
         return Ok(());
     }
-    if horizon(pen, tail, reader.now())? == Horizon::Expired {
+    if horizon(committer, tail, reader.now())? == Horizon::Expired {
         let hidden = hidden(tail, Horizon::Expired);
-        withdraw_summaries(pen, tail)?;
-        forget::erase(reader, pen, tail, &hidden, Unread::Recorded)?;
+        withdraw_summaries(committer, tail)?;
+        forget::erase(reader, committer, tail, &hidden, UnreadablePolicy::Recorded)?;
     }
     Ok(())
 }
 
 /// Takes out what was made of any message that there ever was: of those over the limit too, which went before.
-fn withdraw_summaries(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
+fn withdraw_summaries(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let all = std::iter::once(1..=tail.last_seq).collect();
-    pen.withdraw_summaries(tail, &all)
+    committer.withdraw_summaries(tail, &all)
 }
 
 /// Removes messages over the limit once there are enough of them. If that fails they stay hidden.
-pub(crate) fn trim(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
+pub(crate) fn trim(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let Some(most) = tail.retention.max_messages.map(|most| u64::from(most.get())) else {
         return Ok(());
     };
@@ -107,10 +116,16 @@ pub(crate) fn trim(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result<()
     if over < together || !tail.knows_settings() || tail.unreadable().next().is_some() {
         return Ok(());
     }
-    let horizon = horizon(pen, tail, Timestamp::MIN)?;
+    let horizon = horizon(committer, tail, Timestamp::MIN)?;
     let hidden = hidden(tail, horizon);
     if hidden.count() >= together {
-        forget::erase(reader, pen, tail, &hidden.lowest(AT_ONCE), Unread::Recorded)?;
+        forget::erase(
+            reader,
+            committer,
+            tail,
+            &hidden.lowest(AT_ONCE),
+            UnreadablePolicy::Recorded,
+        )?;
     }
     Ok(())
 }
@@ -118,12 +133,12 @@ pub(crate) fn trim(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result<()
 /// Refuses messages that are not new where they would take the place of others.
 pub(crate) fn check_room(
     reader: &Reader,
-    pen: &Pen<'_>,
+    committer: &Committer<'_>,
     tail: &mut Tail,
     more: usize,
 ) -> Result<()> {
     let Some(most) = tail.retention.max_messages else { return Ok(()) };
-    let horizon = horizon(pen, tail, reader.now())?;
+    let horizon = horizon(committer, tail, reader.now())?;
     let shown = tail.shown_from(horizon).count();
     if shown.saturating_add(more) <= most.get() as usize {
         return Ok(());
@@ -134,31 +149,35 @@ pub(crate) fn check_room(
 }
 
 /// The numbers of what is hidden now.
-pub(crate) fn hidden_now(reader: &Reader, pen: &Pen<'_>, tail: &mut Tail) -> Result<Erased> {
-    let horizon = horizon(pen, tail, reader.now())?;
+pub(crate) fn hidden_now(
+    reader: &Reader,
+    committer: &Committer<'_>,
+    tail: &mut Tail,
+) -> Result<SeqSet> {
+    let horizon = horizon(committer, tail, reader.now())?;
     Ok(hidden(tail, horizon))
 }
 
-fn horizon(pen: &Pen<'_>, tail: &mut Tail, now: Timestamp) -> Result<Horizon> {
+fn horizon(committer: &Committer<'_>, tail: &mut Tail, now: Timestamp) -> Result<Horizon> {
     if let Some(horizon) = tail.horizon(|| now) {
         return Ok(horizon);
     }
     let disturbed = tail.is_disturbed;
-    *tail = Tail::load_alone(pen.folder, 0, Some(&*tail))?;
+    *tail = Tail::load_alone(committer.folder, 0, Some(&*tail))?;
     tail.is_disturbed = disturbed;
-    tail.horizon(|| now).ok_or_else(|| restless(pen.folder))
+    tail.horizon(|| now).ok_or_else(|| unstable_folder(committer.folder))
 }
 
 /// The numbers of what is hidden: all but those that are shown, and but those of which nobody knows where they belong.
-fn hidden(tail: &Tail, horizon: Horizon) -> Erased {
+fn hidden(tail: &Tail, horizon: Horizon) -> SeqSet {
     let mut others = tail.vacant();
     match horizon {
-        Horizon::All => return Erased::default(),
+        Horizon::All => return SeqSet::default(),
         Horizon::Expired => {}
         Horizon::From(_) | Horizon::Nothing => {
             others.extend(tail.shown_from(horizon).map(|stored| stored.seq..=stored.seq));
             others.extend(tail.doubtful());
         }
     }
-    std::iter::once(1..=tail.last_seq).collect::<Erased>().without(&others)
+    std::iter::once(1..=tail.last_seq).collect::<SeqSet>().without(&others)
 }

@@ -1,51 +1,32 @@
 //! Deleting for ever, on record.
 
+use crate::store::delete::plan::ForgetReport;
 use std::collections::BTreeSet;
-
-pub use crate::store::delete::plan::ForgetPlan;
 
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
-use crate::store::commit::committer::Pen;
+use crate::store::commit::committer::Committer;
 use crate::store::commit::import_tombstones;
 use crate::store::folder::{Folder, Listing, Opened};
-use crate::store::pack::PackName;
-use crate::store::pack::purge::weed;
-use crate::store::read::reader::{Reader, Wanted};
+use crate::store::pack::purge::purge;
+use crate::store::read::reader::{ReadQuery, Reader};
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::{LONGEST_RECORD, StoredMessage};
-use crate::store::record::finding::Finding;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
-use crate::store::record::seq_set::Erased;
+use crate::store::record::pack_name::PackName;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile::Profile;
-
-/// What a request to forget came to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Forgotten {
-    /// How many numbers are recorded as forgotten that were not before, whether or not they had a file.
-    pub numbers: u64,
-    /// Numbers of the messages whose files were removed.
-    pub removed: Vec<u64>,
-    /// How many snapshots messages were taken out of; those that nothing is left of are gone.
-    pub snapshots: usize,
-    /// Files that carry a forgotten number but do not open, so that they may be something else: they stay, are
-    /// never read, and can be removed by hand.
-    pub left: Vec<Finding>,
-    /// What it was that went.
-    pub plan: ForgetPlan,
-}
 
 /// What messages tell that are about to be forgotten.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct MessageRefs {
     imported: BTreeSet<Origin>,
     /// The artifacts that hold their words.
     moved: BTreeSet<String>,
 }
 
-impl Told {
+impl MessageRefs {
     pub(crate) fn note(&mut self, stored: &StoredMessage) {
         self.imported.extend(Origin::of(&stored.message));
         self.moved.extend(stored.message.moved_to().map(str::to_owned));
@@ -62,7 +43,7 @@ const STRETCH: u64 = 16_384;
 
 /// What becomes of the numbers of what cannot be read now, but by another program or at another time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum UnreadablePolicy {
     /// Nothing is forgotten: nobody can look at what it would be.
     Refused,
     /// They are recorded too. The files stay as long as they do not open, and are never read.
@@ -72,31 +53,31 @@ pub(crate) enum Unread {
 /// Records numbers as forgotten, then removes their files.
 pub(crate) fn erase(
     reader: &Reader,
-    pen: &Pen<'_>,
+    committer: &Committer<'_>,
     tail: &mut Tail,
-    seqs: &Erased,
-    unread: Unread,
-) -> Result<Forgotten> {
-    let mut told = Told::default();
+    seqs: &SeqSet,
+    unread: UnreadablePolicy,
+) -> Result<ForgetReport> {
+    let mut told = MessageRefs::default();
     survey(reader, tail, &seqs.without(&tail.erased), unread, |stored| told.note(stored))?;
-    erase_told(reader, pen, tail, seqs, &told)
+    erase_told(reader, committer, tail, seqs, &told)
 }
 
 /// The same where the messages have been looked at.
 pub(crate) fn erase_told(
     reader: &Reader,
-    pen: &Pen<'_>,
+    committer: &Committer<'_>,
     tail: &mut Tail,
-    seqs: &Erased,
-    told: &Told,
-) -> Result<Forgotten> {
+    seqs: &SeqSet,
+    told: &MessageRefs,
+) -> Result<ForgetReport> {
     let now = NameTime::try_from(reader.now())?;
     let mut erased = tail.erased.clone();
     erased.extend(seqs.ranges());
     if erased == tail.erased {
         // What could not be taken out of packs the last time.
-        let (mut forgotten, packs) = (Forgotten::default(), std::mem::take(&mut tail.overgrown));
-        remove_packed(pen.folder, &packs, &erased, &mut forgotten)?;
+        let (mut forgotten, packs) = (ForgetReport::default(), std::mem::take(&mut tail.overgrown));
+        remove_packed(committer.folder, &packs, &erased, &mut forgotten)?;
         return Ok(forgotten);
     }
     let numbers = erased.count() - tail.erased.count();
@@ -111,21 +92,22 @@ pub(crate) fn erase_told(
             reason: "so many separate numbers fit no record that could be read again",
         });
     }
-    import_tombstones::note(pen, tail, &told.imported)?;
+    import_tombstones::note(committer, tail, &told.imported)?;
     // Their words are the messages'.
-    artifact_files::delete(pen, tail, told.moved.iter().map(String::as_str))?;
-    let name = pen.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
+    artifact_files::delete(committer, tail, told.moved.iter().map(String::as_str))?;
+    let name = committer.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
     tail.last_seq = name.seq;
     tail.forgets.push(name);
-    pen.acknowledge(tail)?;
+    committer.acknowledge(tail)?;
 
-    let Listing { mut names, mut packs, .. } = pen.folder.list()?;
+    let Listing { mut names, mut packs, .. } = committer.folder.list()?;
     names.retain(|name| erased.contains(name.seq));
-    let mut forgotten = Forgotten { numbers, ..remove_erased(pen.folder, &names, &erased)? };
+    let mut forgotten =
+        ForgetReport { numbers, ..remove_erased(committer.folder, &names, &erased)? };
     // Packs hold no forget records, and what was forgotten before is no longer in them.
     packs.retain(|pack| newly.meets(&pack.seqs()));
-    remove_packed(pen.folder, &packs, &erased, &mut forgotten)?;
-    *tail = Tail::load_alone(pen.folder, 0, None)?;
+    remove_packed(committer.folder, &packs, &erased, &mut forgotten)?;
+    *tail = Tail::load_alone(committer.folder, 0, None)?;
     Ok(forgotten)
 }
 
@@ -137,8 +119,8 @@ pub(crate) fn erase_told(
 pub(crate) fn survey(
     reader: &Reader,
     tail: &Tail,
-    forgotten: &Erased,
-    unread: Unread,
+    forgotten: &SeqSet,
+    unread: UnreadablePolicy,
     mut visit: impl FnMut(&StoredMessage),
 ) -> Result<()> {
     let mut ranges = forgotten.ranges().peekable();
@@ -154,8 +136,8 @@ pub(crate) fn survey(
         if ranges.peek().is_some_and(|range| *range.start() <= end) {
             last = end;
         }
-        let reading = reader.read_alone(tail, &Wanted::Seqs(next..=last))?;
-        if unread == Unread::Refused {
+        let reading = reader.read_alone(tail, &ReadQuery::Seqs(next..=last))?;
+        if unread == UnreadablePolicy::Refused {
             reading.check_readable(forgotten)?;
         }
         let concerned = reading.messages.iter().filter(|stored| forgotten.contains(stored.seq));
@@ -171,9 +153,9 @@ pub(crate) fn survey(
 pub(crate) fn remove_erased(
     folder: &Folder,
     names: &[RecordName],
-    erased: &Erased,
-) -> Result<Forgotten> {
-    let mut forgotten = Forgotten::default();
+    erased: &SeqSet,
+) -> Result<ForgetReport> {
+    let mut forgotten = ForgetReport::default();
     for &name in names {
         match folder.open(name)? {
             Opened::Message(message) => {
@@ -199,14 +181,14 @@ pub(crate) fn remove_erased(
 pub(crate) fn remove_packed(
     folder: &Folder,
     packs: &[PackName],
-    erased: &Erased,
-    forgotten: &mut Forgotten,
+    erased: &SeqSet,
+    forgotten: &mut ForgetReport,
 ) -> Result<()> {
-    let mut weeded = weed(folder, packs, erased)?;
-    forgotten.removed.append(&mut weeded.removed);
+    let mut purged = purge(folder, packs, erased)?;
+    forgotten.removed.append(&mut purged.removed);
     forgotten.removed.sort_unstable();
     // What an interruption left in two places was one message.
     forgotten.removed.dedup();
-    forgotten.left.append(&mut weeded.left);
+    forgotten.left.append(&mut purged.left);
     Ok(())
 }

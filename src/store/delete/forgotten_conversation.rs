@@ -2,36 +2,20 @@
 //! highest number of each, so that nothing brings back what was forgotten: whoever writes to one again first records its
 //! numbers as forgotten.
 
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use crate::store::settings::forgotten::ForgottenConversation;
 
 use crate::crypto::fingerprint;
 use crate::error::{Error, Result};
 use crate::scope::Scope;
-use crate::store::commit::committer::Pen;
+use crate::store::commit::committer::Committer;
 use crate::store::folder::Folder;
 use crate::store::folder::document;
-use crate::store::folder::document::Document;
 use crate::store::read::tail::Tail;
+use crate::store::record::document::Document;
 use crate::store::record::layout::QUARANTINE;
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile;
-
-/// What is kept of a conversation that was forgotten whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Gone {
-    /// The highest number that it gave.
-    last: u64,
-    at: Timestamp,
-}
-
-impl Gone {
-    pub(crate) fn new(last: u64, at: Timestamp) -> Self {
-        Self { last, at }
-    }
-}
 
 /// What stands for a conversation there: a digest, so that a list of those that are gone names nobody.
 pub(crate) fn id(scope: &Scope) -> String {
@@ -43,7 +27,7 @@ pub(crate) fn id(scope: &Scope) -> String {
 
 /// What is kept of this conversation, if it was forgotten whole. Nothing where the default conversation's settings cannot
 /// be read: a new message is not refused for that.
-pub(crate) fn find(folder: &Folder) -> Result<Option<Gone>> {
+pub(crate) fn find(folder: &Folder) -> Result<Option<ForgottenConversation>> {
     if matches!(*folder.scope, Scope::Default | Scope::Catalog) {
         return Ok(None);
     }
@@ -53,25 +37,25 @@ pub(crate) fn find(folder: &Folder) -> Result<Option<Gone>> {
 }
 
 /// Records the numbers of a conversation that was forgotten whole before it gives another.
-pub(crate) fn heed(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
-    let Some(Gone { last, at }) = find(pen.folder)? else { return Ok(()) };
+pub(crate) fn heed(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
+    let Some(ForgottenConversation { last, at }) = find(committer.folder)? else { return Ok(()) };
     let Some(before) = last.checked_sub(1).filter(|before| *before > 0) else { return Ok(()) };
-    let erased: Erased = std::iter::once(1..=before).collect();
+    let erased: SeqSet = std::iter::once(1..=before).collect();
     let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
         reason: "the forgotten numbers cannot be written as JSON",
     })?;
     let name = RecordName { time: NameTime::try_from(at)?, seq: last, kind: RecordKind::Forget };
-    pen.folder.publish(pen.key, name, &plaintext)?;
+    committer.folder.publish(committer.key, name, &plaintext)?;
     tail.last_seq = last;
-    pen.acknowledge(tail)?;
-    *tail = Tail::load_alone(pen.folder, 0, None)?;
+    committer.acknowledge(tail)?;
+    *tail = Tail::load_alone(committer.folder, 0, None)?;
     Ok(())
 }
 
 /// Whether the folder holds nothing but records of what was forgotten.
-pub(crate) fn is_bare(pen: &Pen<'_>, tail: &Tail) -> Result<bool> {
-    let folder = pen.folder;
-    let all: Erased = std::iter::once(1..=tail.last_seq).collect();
+pub(crate) fn is_bare(committer: &Committer<'_>, tail: &Tail) -> Result<bool> {
+    let folder = committer.folder;
+    let all: SeqSet = std::iter::once(1..=tail.last_seq).collect();
     let (profile, listing) = (&tail.profile, folder.list()?);
     if !tail.knows_settings()
         || !all.without(&tail.vacant()).is_empty()

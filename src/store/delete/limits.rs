@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
-use crate::store::delete::forget::{Unread, survey};
-use crate::store::folder::restless;
+use crate::store::delete::forget::{UnreadablePolicy, survey};
+use crate::store::folder::unstable_folder;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::retention::{Horizon, Retention};
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 
 /// How many messages a change of limits concerns, and when they were said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -80,15 +80,18 @@ impl LimitsEffect {
         let state = State::of(reader, tail, retention)?;
         let (mut hides, mut returns) = (Concerned::default(), Concerned::default());
         if state.before != state.after {
-            let all: Erased = std::iter::once(1..=tail.last_seq).collect();
-            survey(reader, tail, &all.without(&tail.vacant()), Unread::Recorded, |stored| match (
-                state.before.shows(stored.name),
-                state.after.shows(stored.name),
-            ) {
-                (true, false) => hides.add(stored),
-                (false, true) => returns.add(stored),
-                _ => {}
-            })?;
+            let all: SeqSet = std::iter::once(1..=tail.last_seq).collect();
+            survey(
+                reader,
+                tail,
+                &all.without(&tail.vacant()),
+                UnreadablePolicy::Recorded,
+                |stored| match (state.before.shows(stored.name), state.after.shows(stored.name)) {
+                    (true, false) => hides.add(stored),
+                    (false, true) => returns.add(stored),
+                    _ => {}
+                },
+            )?;
         }
         Ok(Self { hides, returns, state: Some(state) })
     }
@@ -131,5 +134,5 @@ fn horizon(reader: &Reader, tail: &Tail, limits: Retention, now: Timestamp) -> R
     }
     let mut within = Tail::load_alone(&reader.folder, limits.needed(), None)?;
     within.retention = limits;
-    within.horizon(|| now).ok_or_else(|| restless(&reader.folder))
+    within.horizon(|| now).ok_or_else(|| unstable_folder(&reader.folder))
 }

@@ -2,26 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use crate::error::{Error, Result};
-use crate::store::artifact::artifact_files;
-use crate::store::commit::committer::Pen;
-use crate::store::delete::cleanup;
-use crate::store::delete::forget;
-use crate::store::delete::forget::{Forgotten, Told, Unread, survey};
-use crate::store::folder::document;
-use crate::store::folder::document::Document;
-use crate::store::read::reader::Reader;
-use crate::store::read::tail::Tail;
 use crate::store::record::finding::Finding;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::Snapshot;
 use crate::store::settings::profile::Profile;
-use crate::store::snapshot::restore::with_copies;
-use crate::store::snapshot::snapshot_files;
 
 /// What is asked to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum ForgetRequest {
     Numbers(Vec<RangeInclusive<u64>>),
     /// The whole conversation.
     All,
@@ -58,9 +46,9 @@ pub struct ForgetPlan {
     /// Whether the conversation is a context, which stays with its name, its personality and its limits.
     pub keeps_context: bool,
     /// What was asked for, and with it all that is related to it or hidden.
-    asked: Erased,
-    numbers: Erased,
-    is_whole: bool,
+    pub(crate) asked: SeqSet,
+    pub(crate) numbers: SeqSet,
+    pub(crate) is_whole: bool,
 }
 
 impl ForgetPlan {
@@ -92,15 +80,15 @@ impl ForgetPlan {
         self.numbers.ranges()
     }
 
-    pub(crate) fn asked(&self) -> Asked {
+    pub(crate) fn asked(&self) -> ForgetRequest {
         match self.is_whole {
-            true => Asked::All,
-            false => Asked::Numbers(self.asked.ranges().collect()),
+            true => ForgetRequest::All,
+            false => ForgetRequest::Numbers(self.asked.ranges().collect()),
         }
     }
 
     /// Whether nothing goes that does not go by another plan.
-    fn is_within(&self, announced: &Self) -> bool {
+    pub(crate) fn is_within(&self, announced: &Self) -> bool {
         let all = |now: &[String], then: [&[String]; 2]| {
             now.iter().all(|id| then.iter().any(|then| then.contains(id)))
         };
@@ -116,7 +104,12 @@ impl ForgetPlan {
             && (self.keeps_context || !announced.keeps_context)
     }
 
-    fn note_snapshots(&mut self, snapshots: &[Snapshot], profile: &Profile, gone: &Erased) {
+    pub(crate) fn note_snapshots(
+        &mut self,
+        snapshots: &[Snapshot],
+        profile: &Profile,
+        gone: &SeqSet,
+    ) {
         for snapshot in snapshots {
             match snapshot.held(gone) {
                 0 => {}
@@ -139,132 +132,29 @@ impl ForgetPlan {
     }
 }
 
-/// A plan with what is needed to carry it out. For the lock's holder.
-pub(crate) struct Prepared {
-    plan: ForgetPlan,
-    snapshots: Vec<Snapshot>,
-    unread: Vec<Finding>,
-    /// What was asked for, with copies and originals.
-    related: Erased,
-    told: Told,
-}
-
-impl Prepared {
-    /// # Errors
-    /// Where something that may be concerned can only be read under another key, by a newer program or another time.
-    pub(crate) fn new(
-        reader: &Reader,
-        pen: &Pen<'_>,
-        tail: &mut Tail,
-        asked: &Asked,
-    ) -> Result<Self> {
-        let last = tail.last_seq;
-        let is_whole = *asked == Asked::All;
-        let asked: Erased = match asked {
-            Asked::All => std::iter::once(1..=last).collect(),
-            Asked::Numbers(ranges) => {
-                ranges.iter().map(|range| *range.start()..=(*range.end()).min(last)).collect()
-            }
-        };
-        let (snapshots, unread) = snapshot_files::all(pen.folder, &tail.profile)?;
-        let related = with_copies(reader, tail, &snapshots, asked.clone())?;
-        // What the limits hide is not to take the place of what goes.
-        let hidden = cleanup::hidden_now(reader, pen, tail)?.without(&related);
-        let (mut told, mut plan) = (Told::default(), ForgetPlan { is_whole, ..Default::default() });
-        survey(reader, tail, &related.without(&tail.erased), Unread::Refused, |stored| {
-            told.note(stored);
-            let place = match stored.message.restored_from() {
-                _ if asked.contains(stored.seq) => &mut plan.messages,
-                Some(_) => &mut plan.copies,
-                None => &mut plan.originals,
-            };
-            place.push(stored.seq);
-        })?;
-        survey(reader, tail, &hidden.without(&tail.erased), Unread::Recorded, |stored| {
-            told.note(stored);
-            plan.hidden.push(stored.seq);
-        })?;
-        for numbers in [&mut plan.messages, &mut plan.originals, &mut plan.copies, &mut plan.hidden]
-        {
-            numbers.sort_unstable();
-        }
-        let there: Erased = plan.messages.iter().map(|number| *number..=*number).collect();
-        plan.lost = asked.without(&tail.vacant()).without(&there).count();
-        (plan.asked, plan.numbers) = (asked, related.clone());
-        plan.numbers.extend(hidden.ranges());
-        let profile = &tail.profile;
-        plan.summaries = profile.made_of(&related);
-        plan.proposed_title = profile.has_proposed_title();
-        plan.artifacts = match is_whole {
-            true => profile.artifacts().map(str::to_owned).collect(),
-            false => told.artifacts(profile),
-        };
-        plan.note_snapshots(&snapshots, profile, &related);
-        plan.description = is_whole && profile.has_words();
-        plan.keeps_context = profile.character.is_some();
-        Ok(Self { plan, snapshots, unread, related, told })
-    }
-
-    pub(crate) fn plan(self) -> ForgetPlan {
-        self.plan
-    }
-
-    /// # Errors
-    /// [`Error::MoreThanAnnounced`] where something would go that was not announced.
-    pub(crate) fn check(&self, announced: &ForgetPlan) -> Result<()> {
-        match self.plan.is_within(announced) {
-            true => Ok(()),
-            false => Err(Error::MoreThanAnnounced),
-        }
-    }
-
-    /// Takes messages out of snapshots and summaries, records their numbers as forgotten, and removes their files.
-    pub(crate) fn carry_out(
-        self,
-        reader: &Reader,
-        pen: &Pen<'_>,
-        tail: &mut Tail,
-    ) -> Result<Forgotten> {
-        let Self { plan, snapshots, mut unread, related, told } = self;
-        let withdrawn = snapshot_files::withdraw(pen, tail, (snapshots, &unread), &related)?;
-        pen.withdraw_summaries(tail, &related)?;
-        let mut forgotten = forget::erase_told(reader, pen, tail, &plan.numbers, &told)?;
-        if plan.is_whole {
-            forget_rest(pen, tail, &plan)?;
-            unread.clear();
-        }
-        forgotten.left.append(&mut unread);
-        forgotten.snapshots = withdrawn;
-        forgotten.plan = plan;
-        tracing::info!(removed = forgotten.removed.len(), "forgot");
-        Ok(forgotten)
-    }
-}
-
-/// Deletes what a conversation holds beside its messages.
-fn forget_rest(pen: &Pen<'_>, tail: &mut Tail, plan: &ForgetPlan) -> Result<()> {
-    for id in &plan.deleted_snapshots {
-        if tail.profile.revision(id).is_some() {
-            snapshot_files::delete(pen, tail, id)?;
-        }
-    }
-    artifact_files::delete(pen, tail, plan.artifacts.iter().map(String::as_str))?;
-    if plan.description {
-        pen.change_profile(tail, Profile::forget_words)?;
-    }
-    // How long its texts were tells which languages were spoken.
-    match document::open(pen.folder, Document::Calibration)? {
-        Some(_) => pen.replace(Document::Calibration, b"{}"),
-        None => Ok(()),
-    }
+/// What a request to forget came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ForgetReport {
+    /// How many numbers are recorded as forgotten that were not before, whether or not they had a file.
+    pub numbers: u64,
+    /// Numbers of the messages whose files were removed.
+    pub removed: Vec<u64>,
+    /// How many snapshots messages were taken out of; those that nothing is left of are gone.
+    pub snapshots: usize,
+    /// Files that carry a forgotten number but do not open, so that they may be something else: they stay, are
+    /// never read, and can be removed by hand.
+    pub left: Vec<Finding>,
+    /// What it was that went.
+    pub plan: ForgetPlan,
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::crypto::EncryptionKey;
+    use crate::error::Error;
     use crate::message::{ChatMessage, ChatRole};
-    use crate::store::{Compaction, ConversationStore, HiddenMessages, Retention, StoreOptions};
+    use crate::store::{ConversationStore, HiddenMessages, Retention, StoreOptions, Summary};
     use jiff::Timestamp;
 
     #[tokio::test]
@@ -279,8 +169,7 @@ mod tests {
             say(ChatRole::User).await;
             say(ChatRole::Assistant).await;
         }
-        let summary =
-            Compaction::new(None, (now, now), std::iter::once(3..=4).collect(), "x".into());
+        let summary = Summary::new(None, (now, now), std::iter::once(3..=4).collect(), "x".into());
         assert!(store.compact(summary, None, false).await.unwrap());
         let four = Some(Retention::FOREVER.max_messages(4));
         let effect = store.limits_effect(four).await.unwrap();

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::crypto::EncryptionKey;
     use crate::message::ChatRole;
-    use crate::store::{Compaction, NewArtifact, StoreOptions};
+    use crate::store::{NewArtifact, StoreOptions, Summary};
     use jiff::Timestamp;
 
     /// Gives so many bytes at a time.
@@ -177,7 +177,7 @@ mod tests {
         let words = ChatMessage::at(ChatRole::User, "words", now);
         let seq = store.append_message(words).await.unwrap().seq;
         let of = std::iter::once(seq..=seq).collect();
-        let summary = Compaction::new(None, (now, now), of, used.reference());
+        let summary = Summary::new(None, (now, now), of, used.reference());
         assert!(store.compact(summary, None, false).await.unwrap());
         let found = store.artifact_references().await.unwrap();
         assert_eq!(found.unreferenced, [unused]);

@@ -10,7 +10,7 @@ use crate::crypto::EncryptionKey;
 use crate::error::Result;
 use crate::redact::Redactor;
 use crate::scope::Scope;
-use crate::store::compact::Packer;
+use crate::store::compact::Compactor;
 use crate::store::file_store::{FileConversationStore, blocking};
 use crate::store::folder::Folder;
 use crate::store::read::reader::Reader;
@@ -190,7 +190,7 @@ impl StoreOptions {
                 max_message_bytes: self.max_message_bytes,
                 redactor: self.redactor,
             },
-            Packer::keeping(self.loose_files),
+            Compactor::keeping(self.loose_files),
         );
         (reader, writer)
     }

@@ -9,16 +9,16 @@ use crate::store::record::encoding;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::FindingKind;
 use crate::store::record::name::RecordName;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 
 /// A place to open one record after the other at, without asking for memory each time.
-pub(crate) struct Desk<'a> {
+pub(crate) struct RecordDecoder<'a> {
     folder: &'a Folder,
     scope: Vec<&'a str>,
     scratch: Scratch,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> RecordDecoder<'a> {
     pub(crate) fn new(folder: &'a Folder) -> Self {
         Self { folder, scope: folder.scope.parts(), scratch: Scratch::default() }
     }
@@ -41,7 +41,7 @@ impl<'a> Desk<'a> {
             Err(kind) => return Ok(Opened::Skipped(kind)),
         };
         let opened = if name.is_forget() {
-            Erased::parse(plaintext).map(Opened::Forget)
+            SeqSet::parse(plaintext).map(Opened::Forget)
         } else {
             encoding::decode(name, plaintext)
                 .map(|message| StoredMessage::new(&folder.scope, name, message))
@@ -54,11 +54,11 @@ impl<'a> Desk<'a> {
 impl Folder {
     /// Opens one record. Only failures that concern every file are errors.
     pub(crate) fn open(&self, name: RecordName) -> Result<Opened> {
-        Desk::new(self).read(name)
+        RecordDecoder::new(self).read(name)
     }
 
     /// Opens a record's bytes, wherever they were.
     pub(crate) fn open_bytes(&self, name: RecordName, bytes: &[u8]) -> Result<Opened> {
-        Desk::new(self).open(name, &name.to_string(), bytes)
+        RecordDecoder::new(self).open(name, &name.to_string(), bytes)
     }
 }

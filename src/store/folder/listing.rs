@@ -1,13 +1,13 @@
 //! Listing what lies in a conversation's folder.
 
-use super::{ATTEMPTS, Folder, Listing, Packs, no_file, restless};
+use super::{ATTEMPTS, Folder, Listing, Packs, no_file, unstable_folder};
 use crate::blob::{EntryKind, TEMPORARY};
 use crate::error::{Error, Result};
 use crate::scope::{BACKUPS, SCOPE_FOLDERS, Scope};
-use crate::store::folder::document::Document;
-use crate::store::pack::PackName;
+use crate::store::record::document::Document;
 use crate::store::record::finding::FindingKind;
 use crate::store::record::layout::{CATALOG, PACKS, QUARANTINE};
+use crate::store::record::pack_name::PackName;
 
 /// Files that belong to a conversation but are neither records nor documents.
 const SIDECARS: [&[u8]; 5] = [b"vault", b"head", b"lock", b"artifacts", b"snapshots"];
@@ -37,7 +37,7 @@ impl Folder {
             }
             seen = Some(packs.names);
         }
-        Err(restless(self))
+        Err(unstable_folder(self))
     }
 
     /// The packs that one listing shows, in no order.

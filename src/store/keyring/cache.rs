@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 use crate::blob::Blobs;
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
-use crate::store::keyring::Vault;
+use crate::store::keyring::Keyring;
 use crate::store::record::layout::VAULT;
 
 /// Each vault that was seen. Those before the newest stay, for who is still using their keys; there are as many as
 /// changes of keys since the program started.
 #[derive(Debug)]
-pub(crate) struct HeldVault {
+pub(crate) struct KeyringCache {
     keys: Vec<Arc<EncryptionKey>>,
     /// Key files that are read anew once the store's key is none of these.
     files: Vec<PathBuf>,
@@ -21,17 +21,17 @@ pub(crate) struct HeldVault {
 
 #[derive(Debug)]
 struct Seen {
-    vault: Vault,
+    vault: Keyring,
     next: OnceLock<Box<Seen>>,
 }
 
 impl Seen {
-    fn new(vault: Vault) -> Self {
+    fn new(vault: Keyring) -> Self {
         Self { vault, next: OnceLock::new() }
     }
 }
 
-impl HeldVault {
+impl KeyringCache {
     pub(crate) fn new(keys: Vec<Arc<EncryptionKey>>) -> Self {
         Self { keys, files: Vec::new(), first: OnceLock::new() }
     }
@@ -70,9 +70,9 @@ impl HeldVault {
     }
 
     /// The vault as it was last seen, read where it never was; `None` while there is none.
-    pub(crate) fn get(&self, root: &dyn Blobs) -> Result<Option<&Vault>> {
+    pub(crate) fn get(&self, root: &dyn Blobs) -> Result<Option<&Keyring>> {
         if self.newest().is_none()
-            && let Some(vault) = self.open(|keys| Vault::read(root, keys))?
+            && let Some(vault) = self.open(|keys| Keyring::read(root, keys))?
         {
             self.put(vault);
         }
@@ -83,12 +83,12 @@ impl HeldVault {
     ///
     /// # Errors
     /// [`Error::KeyChanged`] where another key writes now, which is not at hand.
-    pub(crate) fn look(&self, root: &dyn Blobs) -> Result<Option<&Vault>> {
+    pub(crate) fn look(&self, root: &dyn Blobs) -> Result<Option<&Keyring>> {
         let Some(seen) = self.newest() else {
             return self.get(root);
         };
         if let Some(bytes) = root.peek(VAULT)?.filter(|bytes| *bytes != seen.vault.bytes) {
-            let vault = self.open(|keys| Vault::parse(bytes.clone(), root, keys));
+            let vault = self.open(|keys| Keyring::parse(bytes.clone(), root, keys));
             let vault = vault.map_err(|error| match error {
                 Error::WrongKey { place, .. } => Error::KeyChanged { place },
                 error => error,
@@ -100,7 +100,7 @@ impl HeldVault {
         Ok(self.newest().map(|seen| &seen.vault))
     }
 
-    pub(crate) fn put(&self, vault: Vault) {
+    pub(crate) fn put(&self, vault: Keyring) {
         let end = self.newest().map(|seen| &seen.next);
         // Should another thread have put one there meanwhile, it has seen no less.
         let _ = match end {

@@ -11,7 +11,7 @@ use crate::crypto::{EncryptionKey, KeyBytes, hex_line};
 use crate::error::{Error, Result};
 use crate::store::keyring::line;
 use crate::store::keyring::line::Entry;
-use crate::store::keyring::{Found, Vault, salt_copy};
+use crate::store::keyring::{Found, Keyring, salt_copy};
 
 /// A key that a store's vault names.
 pub struct StoreKey {
@@ -26,7 +26,7 @@ pub struct StoreKey {
 /// What keeps the vault from being read.
 pub fn store_keys(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreKey>> {
     let root = FsBlobs::new(root, &[])?;
-    let vault = match Vault::read(&root, keys) {
+    let vault = match Keyring::read(&root, keys) {
         // What is bound to the store, only the key that writes can tell.
         Err(Error::WrongKey { .. }) => None,
         vault => vault?,

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 
 use crate::blob::Blobs;
-use crate::crypto::{Cost, Derivation, EncryptionKey, KeyBytes, Salt, SealingKey, random};
+use crate::crypto::{Argon2Params, Derivation, EncryptionKey, KeyBytes, Salt, SealingKey, random};
 use crate::error::{Error, Result};
 use crate::store::record::encoding::object;
 use crate::store::record::layout::VAULT;
@@ -153,7 +153,7 @@ impl Entry {
         let derivation = match (kdf.as_str(), m, t, p) {
             ("sha256", None, None, None) => Derivation::Sha256,
             ("file", None, None, None) => Derivation::File,
-            ("argon2id", Some(m), Some(t), Some(p)) => Cost::checked(m, t, p)
+            ("argon2id", Some(m), Some(t), Some(p)) => Argon2Params::checked(m, t, p)
                 .map(Derivation::Argon2id)
                 .ok_or_else(|| damaged("its key derivation would cost too little or too much"))?,
             ("sha256" | "file" | "argon2id", ..) => {

@@ -1,20 +1,21 @@
-//! Reading a pack while holding it to what its name says.
+//! ReadResult a pack while holding it to what its name says.
 
 use crate::error::Result;
 use crate::store::pack::lines::Lines;
-use crate::store::pack::{INCOMPLETE, Line, Pack, PackName};
+use crate::store::pack::{INCOMPLETE, Line, Pack};
 use crate::store::record::name::RecordName;
+use crate::store::record::pack_name::PackName;
 
 /// What a pack's lines amount to, of a part of it or of the whole.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct PackCheck {
     /// What the name should have been.
     seen: Option<PackName>,
     first: Option<RecordName>,
     last: Option<RecordName>,
 }
 
-impl Tally {
+impl PackCheck {
     /// Takes in the next line; what is wrong with it, if anything is.
     pub(crate) fn add(&mut self, line: &Line) -> Option<&'static str> {
         let Some(name) = line.name else {
@@ -50,7 +51,7 @@ const DISORDERED: &str = "its records are out of order";
 pub(crate) struct Audit<'a> {
     lines: Lines<'a>,
     claimed: PackName,
-    tally: Tally,
+    tally: PackCheck,
     ended: bool,
 }
 
@@ -64,7 +65,7 @@ pub(crate) struct Audited {
 impl<'a> Audit<'a> {
     pub(crate) fn new(pack: &'a Pack) -> Self {
         let (lines, claimed) = (Lines::new(pack), pack.name);
-        Self { lines, claimed, tally: Tally::default(), ended: false }
+        Self { lines, claimed, tally: PackCheck::default(), ended: false }
     }
 
     /// `None` after the end.

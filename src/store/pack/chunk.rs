@@ -5,7 +5,8 @@ use std::ops::Range;
 use crate::error::Result;
 use crate::store::folder::Folder;
 use crate::store::pack::lines::Lines;
-use crate::store::pack::{Line, OpenedPack, Pack, PackName};
+use crate::store::pack::{Line, OpenedPack, Pack};
+use crate::store::record::pack_name::PackName;
 
 /// Bytes of a piece: some thousand records, so that taking turns costs nothing.
 const PIECE: u64 = 1 << 20;

@@ -5,8 +5,9 @@ use crate::error::Result;
 use crate::store::folder::Folder;
 use crate::store::pack::check::{Audit, Lie};
 use crate::store::pack::lines::Lines;
-use crate::store::pack::{Line, OpenedPack, Pack, PackName, publish};
+use crate::store::pack::{Line, OpenedPack, Pack, publish};
 use crate::store::record::name::RecordName;
+use crate::store::record::pack_name::PackName;
 
 /// Publishes one pack with the records of all, durably. `None`, and nothing is changed, where one of them is not what
 /// its name says, or two hold different bytes for one record: no record may get lost by tidying up.

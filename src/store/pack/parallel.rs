@@ -10,7 +10,7 @@ use crate::error::Result;
 /// How many outcomes may wait to be taken, so that memory stays bounded.
 const AHEAD: usize = 16;
 
-struct Desk<T> {
+struct RecordDecoder<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
 }
@@ -25,7 +25,7 @@ struct State<T> {
 
 /// Does `work` for each item, on so many threads with this one, and hands the outcomes to `take` on this thread, in
 /// order. The first error ends it.
-pub(crate) fn in_order<I: Sync, T: Send>(
+pub(crate) fn parallel_map_ordered<I: Sync, T: Send>(
     items: &[I],
     threads: usize,
     work: impl Fn(&I) -> Result<T> + Sync,
@@ -35,7 +35,7 @@ pub(crate) fn in_order<I: Sync, T: Send>(
     if threads <= 1 {
         return items.iter().try_for_each(|item| take(item, work(item)?));
     }
-    let desk = Desk {
+    let desk = RecordDecoder {
         state: Mutex::new(State { next: 0, taken: 0, done: BTreeMap::new() }),
         changed: Condvar::new(),
     };
@@ -50,7 +50,7 @@ pub(crate) fn in_order<I: Sync, T: Send>(
 }
 
 /// Lets the helpers go, even in a panic.
-struct End<'a, T: Send>(&'a Desk<T>);
+struct End<'a, T: Send>(&'a RecordDecoder<T>);
 
 impl<T: Send> Drop for End<'_, T> {
     fn drop(&mut self) {
@@ -59,7 +59,7 @@ impl<T: Send> Drop for End<'_, T> {
     }
 }
 
-impl<T: Send> Desk<T> {
+impl<T: Send> RecordDecoder<T> {
     fn hold(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,10 +145,10 @@ mod tests {
                 taken.push((*item, double));
                 Ok(())
             };
-            in_order(&items, threads, work, take).unwrap();
+            parallel_map_ordered(&items, threads, work, take).unwrap();
             assert!(taken.into_iter().eq((0..200).map(|item| (item, item * 2))));
         }
-        in_order(&[], 4, |_: &u64| Ok(()), |_, ()| Ok(())).unwrap();
+        parallel_map_ordered(&[], 4, |_: &u64| Ok(()), |_, ()| Ok(())).unwrap();
     }
 
     #[test]
@@ -156,15 +156,18 @@ mod tests {
         let items: Vec<u64> = (0..100).collect();
         for bad in [0, 1, 50, 99] {
             let work = |item: &u64| if *item == bad { Err(Error::NoKey) } else { Ok(()) };
-            assert!(matches!(in_order(&items, 3, work, |_, ()| Ok(())), Err(Error::NoKey)));
+            assert!(matches!(
+                parallel_map_ordered(&items, 3, work, |_, ()| Ok(())),
+                Err(Error::NoKey)
+            ));
             let take = |item: &u64, ()| if *item == bad { Err(Error::NoKey) } else { Ok(()) };
-            assert!(matches!(in_order(&items, 3, |_| Ok(()), take), Err(Error::NoKey)));
+            assert!(matches!(parallel_map_ordered(&items, 3, |_| Ok(()), take), Err(Error::NoKey)));
             let panics = catch_unwind(|| {
                 let work = |item: &u64| {
                     assert_ne!(*item, bad, "on purpose");
                     Ok(())
                 };
-                in_order(&items, 3, work, |_, ()| Ok(()))
+                parallel_map_ordered(&items, 3, work, |_, ()| Ok(()))
             });
             assert!(panics.is_err());
         }

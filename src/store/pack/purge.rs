@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, Opened};
 use crate::store::pack::lines::Lines;
-use crate::store::pack::{INCOMPLETE, OpenedPack, Pack, PackName, publish};
+use crate::store::pack::{INCOMPLETE, OpenedPack, Pack, publish};
 use crate::store::record::finding::{Finding, FindingKind};
-use crate::store::record::seq_set::Erased;
+use crate::store::record::pack_name::PackName;
+use crate::store::record::seq_set::SeqSet;
 
 /// What came of weeding packs.
 #[derive(Debug, Default)]
@@ -20,19 +21,19 @@ pub(crate) struct Weeded {
 
 /// Puts packs without the forgotten records in place of those with them; the new one is durable before the old one
 /// goes. Everything else in them stays as it is, to the byte, in the order it has.
-pub(crate) fn weed(folder: &Folder, packs: &[PackName], erased: &Erased) -> Result<Weeded> {
-    let mut weeded = Weeded::default();
+pub(crate) fn purge(folder: &Folder, packs: &[PackName], erased: &SeqSet) -> Result<Weeded> {
+    let mut purged = Weeded::default();
     for &name in packs {
         match Pack::open(folder, name)? {
-            OpenedPack::Pack(pack) => weed_one(folder, &pack, erased, &mut weeded)?,
-            OpenedPack::Skipped(kind) => weeded.left.push(kind.in_file(name.place())),
+            OpenedPack::Pack(pack) => weed_one(folder, &pack, erased, &mut purged)?,
+            OpenedPack::Skipped(kind) => purged.left.push(kind.in_file(name.place())),
             OpenedPack::Gone => {}
         }
     }
-    Ok(weeded)
+    Ok(purged)
 }
 
-fn weed_one(folder: &Folder, pack: &Pack, erased: &Erased, weeded: &mut Weeded) -> Result<()> {
+fn weed_one(folder: &Folder, pack: &Pack, erased: &SeqSet, purged: &mut Weeded) -> Result<()> {
     let (mut doomed, mut removed) = (HashSet::new(), Vec::new());
     let (mut rest, mut foreign) = (None, false);
     let mut lines = Lines::new(pack);
@@ -43,7 +44,7 @@ fn weed_one(folder: &Folder, pack: &Pack, erased: &Erased, weeded: &mut Weeded) 
         };
         if erased.contains(name.seq) {
             match folder.open_bytes(name, line.file())? {
-                Opened::Skipped(kind) => weeded.left.push(kind.in_file(pack.name.place_of(name))),
+                Opened::Skipped(kind) => purged.left.push(kind.in_file(pack.name.place_of(name))),
                 _ => {
                     doomed.insert(line.span.start);
                     removed.push(name.seq);
@@ -62,13 +63,13 @@ fn weed_one(folder: &Folder, pack: &Pack, erased: &Erased, weeded: &mut Weeded) 
         None => {
             // Bytes that are no record's have no name to go by, so they keep the old pack.
             let kind = FindingKind::Damaged("beside forgotten records it holds what is no record");
-            weeded.left.push(kind.in_file(pack.name.place()));
+            purged.left.push(kind.in_file(pack.name.place()));
             return Ok(());
         }
         // A pack whose name was wrong all along, and would now be right.
         Some(new) if new == pack.name => {
             let kind = FindingKind::Damaged(INCOMPLETE);
-            weeded.left.push(kind.in_file(pack.name.place()));
+            purged.left.push(kind.in_file(pack.name.place()));
             return Ok(());
         }
         Some(new) => {
@@ -84,7 +85,7 @@ fn weed_one(folder: &Folder, pack: &Pack, erased: &Erased, weeded: &mut Weeded) 
             match published {
                 // Something else has the name; other packs can be weeded all the same.
                 Err(Error::Damaged { reason, .. }) => {
-                    weeded.left.push(FindingKind::Damaged(reason).in_file(new.place()));
+                    purged.left.push(FindingKind::Damaged(reason).in_file(new.place()));
                     return Ok(());
                 }
                 published => published?,
@@ -93,6 +94,6 @@ fn weed_one(folder: &Folder, pack: &Pack, erased: &Erased, weeded: &mut Weeded) 
     }
     folder.packs.remove(&old)?;
     folder.packs.sync()?;
-    weeded.removed.append(&mut removed);
+    purged.removed.append(&mut removed);
     Ok(())
 }

@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::folder::Opened;
-use crate::store::read::reader::{Reader, Wanted};
+use crate::store::read::reader::{ReadQuery, Reader};
 use crate::store::read::tail::Tail;
 use crate::store::record::name::RecordName;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 
 /// How many numbers are read at a time.
 const STRETCH: u64 = 4096;
@@ -22,7 +22,7 @@ pub(crate) struct Record {
 /// What a record says.
 pub(crate) enum Body {
     Message(ChatMessage),
-    Forget(Erased),
+    Forget(SeqSet),
 }
 
 /// Which messages are taken out.
@@ -60,7 +60,7 @@ pub(crate) fn read(
     let mut first = part.first.max(1);
     while first <= last {
         let end = last.min(first.saturating_add(STRETCH - 1));
-        let mut reading = reader.read_if(&Wanted::Seqs(first..=end))?;
+        let mut reading = reader.read_if(&ReadQuery::Seqs(first..=end))?;
         reading.messages.sort_unstable_by_key(|stored| stored.seq);
         for stored in reading.messages {
             while let Some(name) = forgets.next_if(|name| name.seq < stored.seq) {

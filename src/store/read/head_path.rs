@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::store::folder::decoder::Desk;
+use crate::store::folder::decoder::RecordDecoder;
 use crate::store::folder::{Folder, HeadState, Opened};
 use crate::store::pack::lines::Backwards;
 use crate::store::pack::{OpenedPack, Pack};
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::name::{NameTime, RecordName};
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile;
 
 impl Tail {
@@ -46,7 +46,7 @@ impl Tail {
             head: HeadState::Known(head),
             last_seq: head.seq,
             newest: names.first().map_or(NameTime::MIN, |name| name.time),
-            erased: Erased::default(),
+            erased: SeqSet::default(),
             forgets: Vec::new(),
             returned: Vec::new(),
             overgrown: Vec::new(),
@@ -95,7 +95,7 @@ impl Tail {
 
 /// Opens messages, given the newest first; `None` where one of them is not where it is looked for, or does not open.
 fn open_all(folder: &Folder, names: &[RecordName]) -> Result<Option<Vec<Arc<StoredMessage>>>> {
-    let (mut messages, mut desk) = (Vec::with_capacity(names.len()), Desk::new(folder));
+    let (mut messages, mut desk) = (Vec::with_capacity(names.len()), RecordDecoder::new(folder));
     let mut pack = None;
     for &name in names {
         // Those in packs are older than those in files of their own, as a rule.
@@ -133,7 +133,7 @@ fn pack_that_ends_with(folder: &Folder, last: RecordName) -> Result<Option<Backw
 /// Opens the next older record of a pack, if it has this name.
 fn open_next(
     lines: Option<&mut Backwards>,
-    desk: &mut Desk<'_>,
+    desk: &mut RecordDecoder<'_>,
     name: RecordName,
 ) -> Result<Opened> {
     match lines.map(Backwards::next).transpose()?.flatten() {

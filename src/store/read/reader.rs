@@ -1,4 +1,4 @@
-//! Reading: from memory while that is current, else from the folder.
+//! ReadResult: from memory while that is current, else from the folder.
 
 use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};
@@ -8,29 +8,30 @@ use jiff::Timestamp;
 
 use crate::clock::Clock;
 use crate::error::Result;
-use crate::store::Reading;
-use crate::store::folder::decoder::Desk;
-use crate::store::folder::{ATTEMPTS, Folder, Opened, restless};
+use crate::store::folder::decoder::RecordDecoder;
+use crate::store::folder::{ATTEMPTS, Folder, Opened, unstable_folder};
 use crate::store::pack::chunk::{Piece, Read};
 use crate::store::pack::lines::Lines;
-use crate::store::pack::parallel::in_order;
-use crate::store::pack::{OpenedPack, Pack, PackName, Reported};
+use crate::store::pack::parallel::parallel_map_ordered;
+use crate::store::pack::{OpenedPack, Pack, Reported};
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
+use crate::store::record::pack_name::PackName;
+use crate::store::record::read_result::ReadResult;
 use crate::store::record::retention::Horizon;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile::Profile;
 
 /// Which messages a reading asks for.
 #[derive(Debug, Clone)]
-pub(crate) enum Wanted {
+pub(crate) enum ReadQuery {
     Seqs(RangeInclusive<u64>),
     Times(Range<Timestamp>),
 }
 
-impl Wanted {
+impl ReadQuery {
     fn has(&self, name: RecordName) -> bool {
         match self {
             Self::Seqs(seqs) => seqs.contains(&name.seq),
@@ -87,7 +88,7 @@ impl Wanted {
                 numbers.sort_unstable();
                 there.extend(runs(&numbers));
                 let last = (*seqs.end()).min(found.tail.last_seq);
-                let wanted: Erased = std::iter::once(*seqs.start()..=last).collect();
+                let wanted: SeqSet = std::iter::once(*seqs.start()..=last).collect();
                 wanted.without(&there).count() == 0
             }
         }
@@ -143,7 +144,7 @@ impl Reader {
     }
 
     /// The newest `n` from memory if that is current, or can be made so by what the head names.
-    pub(crate) fn remembered(&self, n: usize) -> Result<Option<Reading>> {
+    pub(crate) fn remembered(&self, n: usize) -> Result<Option<ReadResult>> {
         let mut cache = self.cache();
         let cache = &mut *cache;
         match &mut cache.tail {
@@ -163,7 +164,7 @@ impl Reader {
         Ok(cache.tail.as_ref().and_then(|tail| tail.shown(n, || self.now())))
     }
 
-    pub(crate) fn read_tail(&self, n: usize) -> Result<Reading> {
+    pub(crate) fn read_tail(&self, n: usize) -> Result<ReadResult> {
         let reading = self.load(n)?.shown(n, || self.now()).unwrap_or_default();
         tracing::debug!(messages = reading.messages.len(), "read the newest end");
         for finding in &reading.skipped {
@@ -231,7 +232,7 @@ impl Reader {
     }
 
     /// Every message that is wanted and not hidden, in conversation order.
-    pub(crate) fn read_if(&self, wanted: &Wanted) -> Result<Reading> {
+    pub(crate) fn read_if(&self, wanted: &ReadQuery) -> Result<ReadResult> {
         let (mut reading, tail) = self.read_kept(wanted)?;
         let horizon = self.horizon(&tail)?;
         reading.messages.retain(|message| horizon.shows(message.name));
@@ -239,7 +240,7 @@ impl Reader {
     }
 
     /// The same with what is hidden and not removed yet, and the newest end as it was then.
-    pub(crate) fn read_kept(&self, wanted: &Wanted) -> Result<(Reading, Tail)> {
+    pub(crate) fn read_kept(&self, wanted: &ReadQuery) -> Result<(ReadResult, Tail)> {
         let mut known = self.known();
         for _ in 0..ATTEMPTS {
             let tail = match known.take() {
@@ -256,16 +257,16 @@ impl Reader {
             let tail = Tail::load_alone(&self.folder, 0, None)?;
             Ok(self.read_once(&tail, wanted)?.map(|reading| (reading, tail)))
         };
-        self.folder.settled(alone)?.flatten().ok_or_else(|| restless(&self.folder))
+        self.folder.settled(alone)?.flatten().ok_or_else(|| unstable_folder(&self.folder))
     }
 
     /// The same for the lock's holder, beside whom no file vanishes.
-    pub(crate) fn read_alone(&self, tail: &Tail, wanted: &Wanted) -> Result<Reading> {
-        self.read_once(tail, wanted)?.ok_or_else(|| restless(&self.folder))
+    pub(crate) fn read_alone(&self, tail: &Tail, wanted: &ReadQuery) -> Result<ReadResult> {
+        self.read_once(tail, wanted)?.ok_or_else(|| unstable_folder(&self.folder))
     }
 
     /// `None` where a file vanished between being listed and being read.
-    pub(crate) fn read_once(&self, tail: &Tail, wanted: &Wanted) -> Result<Option<Reading>> {
+    pub(crate) fn read_once(&self, tail: &Tail, wanted: &ReadQuery) -> Result<Option<ReadResult>> {
         let listing = self.folder.list()?;
         let mut loose = Found::of(tail);
         for name in listing.names.into_iter().filter(|name| !name.is_forget()) {
@@ -297,7 +298,7 @@ impl Reader {
         &self,
         mut found: Found<'a>,
         packs: &[PackName],
-        wanted: &Wanted,
+        wanted: &ReadQuery,
     ) -> Result<Option<Found<'a>>> {
         let (tail, mut reported) = (found.tail, Reported::default());
         let loose: HashSet<RecordName> = found.messages.iter().map(|m| m.name).collect();
@@ -317,7 +318,8 @@ impl Reader {
         }
         let mut gone = false;
         let read = |piece: &Piece| {
-            let (mut desk, mut records, mut strange) = (Desk::new(&self.folder), Vec::new(), false);
+            let (mut desk, mut records, mut strange) =
+                (RecordDecoder::new(&self.folder), Vec::new(), false);
             let read = piece.read(&self.folder, |line| {
                 match line.name {
                     None => strange = true,
@@ -335,7 +337,7 @@ impl Reader {
             });
             Ok((read?, records, strange))
         };
-        in_order(
+        parallel_map_ordered(
             &pieces,
             Piece::threads_for(&pieces, self.folder.threads()),
             read,
@@ -362,7 +364,7 @@ impl Reader {
 #[derive(Clone)]
 struct Found<'a> {
     tail: &'a Tail,
-    reading: Reading,
+    reading: ReadResult,
     messages: Vec<Arc<StoredMessage>>,
     /// Whether packs that may hold what is wanted are read from end to end.
     is_thorough: bool,
@@ -397,8 +399,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn reading(self) -> Reading {
-        let mut reading = Reading { messages: self.messages, ..self.reading };
+    fn reading(self) -> ReadResult {
+        let mut reading = ReadResult { messages: self.messages, ..self.reading };
         // The newest end may have come upon the same.
         let mut seen = HashSet::new();
         reading.skipped.retain(|finding| seen.insert(finding.clone()));

@@ -6,21 +6,22 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::store::folder::{Folder, Opened};
 use crate::store::pack::lines::Backwards;
-use crate::store::pack::{Line, OpenedPack, Pack, PackName};
+use crate::store::pack::{Line, OpenedPack, Pack};
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::FindingKind;
 use crate::store::record::name::RecordName;
+use crate::store::record::pack_name::PackName;
 
 /// How far a head may lag behind what was published: more than any pack or batch holds.
 const NEAR: u64 = 1 << 16;
 
 /// Opens each record at most once in a reading, and not at all what an earlier one has opened.
-pub(crate) struct Opener<'a> {
+pub(crate) struct RecordCache<'a> {
     folder: &'a Folder,
     known: HashMap<RecordName, Opened>,
 }
 
-impl<'a> Opener<'a> {
+impl<'a> RecordCache<'a> {
     pub(crate) fn new(folder: &'a Folder, known: Option<&Tail>) -> Self {
         let messages = known.into_iter().flat_map(Tail::messages);
         Self {

@@ -5,9 +5,10 @@ use std::collections::BinaryHeap;
 use crate::error::Result;
 use crate::store::folder::Folder;
 use crate::store::pack::lines::Backwards;
-use crate::store::pack::{INCOMPLETE, Line, OpenedPack, Pack, PackName};
+use crate::store::pack::{INCOMPLETE, Line, OpenedPack, Pack};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
+use crate::store::record::pack_name::PackName;
 
 /// How many packs are open at once; a folder may be full of packs that all claim the newest record.
 const OPEN: usize = 16;
@@ -15,7 +16,7 @@ const OPEN: usize = 16;
 /// The next record, not yet opened.
 pub(crate) enum Next {
     Loose(RecordName),
-    Packed(PackName, RecordName, Line),
+    PackReport(PackName, RecordName, Line),
     /// A pack vanished after it was listed.
     Moved,
     End,
@@ -29,10 +30,10 @@ enum Place {
     Loose,
 }
 
-pub(crate) struct Newest {
+pub(crate) struct ReverseScan {
     /// The newest on top.
     heap: BinaryHeap<(RecordName, Place)>,
-    packs: Vec<Reading>,
+    packs: Vec<ReadResult>,
     /// The positions of those that are open.
     open: Vec<usize>,
     /// What is wrong with the packs, as far as they have been read.
@@ -40,7 +41,7 @@ pub(crate) struct Newest {
 }
 
 /// A pack as far as it has been read. It is opened when its turn comes, so that few are open at a time.
-struct Reading {
+struct ReadResult {
     name: PackName,
     lines: Option<Backwards>,
     /// Its newest line that was not given yet.
@@ -53,13 +54,13 @@ struct Reading {
     is_blamed: bool,
 }
 
-impl Newest {
+impl ReverseScan {
     pub(crate) fn new(loose: Vec<RecordName>, packs: &[PackName]) -> Self {
         let loose = loose.into_iter().map(|name| (name, Place::Loose));
         let ends = packs.iter().enumerate().map(|(at, pack)| (pack.last, Place::Pack(at)));
         Self {
             heap: loose.chain(ends).collect(),
-            packs: packs.iter().map(|&name| Reading::new(name)).collect(),
+            packs: packs.iter().map(|&name| ReadResult::new(name)).collect(),
             open: Vec::new(),
             findings: Vec::new(),
         }
@@ -80,7 +81,7 @@ impl Newest {
             };
             if let Some(line) = reading.give(name) {
                 self.heap.push((name, place));
-                return Ok(Next::Packed(reading.name, name, line));
+                return Ok(Next::PackReport(reading.name, name, line));
             }
             self.open.retain(|open| *open != at);
             match reading.advance(folder, &mut self.findings)? {
@@ -112,7 +113,7 @@ enum Advance {
     Gone,
 }
 
-impl Reading {
+impl ReadResult {
     fn new(name: PackName) -> Self {
         Self { name, lines: None, line: None, end: None, above: None, count: 0, is_blamed: false }
     }

@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 
 use crate::error::Result;
-use crate::store::folder::{ATTEMPTS, Folder, HeadState, Opened, restless};
-use crate::store::pack::{PackName, Reported};
-use crate::store::read::record_cache::Opener;
-use crate::store::read::reverse_scan::{Newest, Next};
+use crate::store::folder::{ATTEMPTS, Folder, HeadState, Opened, unstable_folder};
+use crate::store::pack::Reported;
+use crate::store::read::record_cache::RecordCache;
+use crate::store::read::reverse_scan::{Next, ReverseScan};
 use crate::store::read::tail::{KEPT, Tail};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::NAMED;
 use crate::store::record::name::{NameTime, RecordName};
-use crate::store::record::seq_set::Erased;
+use crate::store::record::pack_name::PackName;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile;
 
 /// What a listing may show. It is no snapshot: while a batch is being published, it may show a later record of it
@@ -38,15 +39,15 @@ enum Look {
 /// What has been forgotten, as the forget records tell it.
 #[derive(Default)]
 struct Forgets {
-    erased: Erased,
-    opened: Vec<(RecordName, Erased)>,
+    erased: SeqSet,
+    opened: Vec<(RecordName, SeqSet)>,
     skipped: Vec<Finding>,
 }
 
 impl Forgets {
     /// `None` where one of them has gone.
     fn open(
-        opener: &mut Opener<'_>,
+        opener: &mut RecordCache<'_>,
         names: impl Iterator<Item = RecordName>,
     ) -> Result<Option<Self>> {
         let mut forgets = Self::default();
@@ -67,15 +68,15 @@ impl Forgets {
     /// Those in force, and those whose place another one has taken: one that erases its number, and all that it tells
     /// of.
     fn settle(
-        opened: Vec<(RecordName, Erased)>,
-        erased: &Erased,
+        opened: Vec<(RecordName, SeqSet)>,
+        erased: &SeqSet,
     ) -> (Vec<RecordName>, Vec<RecordName>) {
         let (replaced, standing): (Vec<_>, Vec<_>) =
             opened.into_iter().partition(|(name, _)| erased.contains(name.seq));
-        let told: Erased = standing.iter().flat_map(|(_, ranges)| ranges.ranges()).collect();
+        let told: SeqSet = standing.iter().flat_map(|(_, ranges)| ranges.ranges()).collect();
         let (returned, needed): (Vec<_>, Vec<_>) =
             replaced.into_iter().partition(|(_, ranges)| ranges.without(&told).is_empty());
-        let name = |(name, _): (RecordName, Erased)| name;
+        let name = |(name, _): (RecordName, SeqSet)| name;
         let in_force = standing.into_iter().chain(needed).map(name).collect();
         (in_force, returned.into_iter().map(name).collect())
     }
@@ -98,7 +99,7 @@ impl Tail {
     pub(crate) fn load_alone(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
         match Self::look(folder, n, known, View::Alone)? {
             Look::Tail(tail) => Ok(*tail),
-            Look::Moved | Look::Broken => Err(restless(folder)),
+            Look::Moved | Look::Broken => Err(unstable_folder(folder)),
         }
     }
 
@@ -113,14 +114,14 @@ impl Tail {
                 return Ok(*tail);
             }
         }
-        Err(restless(folder))
+        Err(unstable_folder(folder))
     }
 
     /// Takes in how far an earlier look has shown that the conversation went.
     pub(crate) fn recall(&mut self, known: &Self) {
         let told = remembered(Some(known), self.head);
         if told > self.last_seq {
-            self.skipped.push(FindingKind::CutTail.at(self.last_seq + 1, told));
+            self.skipped.push(FindingKind::TailTruncated.at(self.last_seq + 1, told));
             self.last_seq = told;
         }
     }
@@ -130,7 +131,7 @@ impl Tail {
         let (head_bytes, head) = folder.head()?;
         let acknowledged = head.seq();
         let listing = folder.list()?;
-        let mut opener = Opener::new(folder, known);
+        let mut opener = RecordCache::new(folder, known);
 
         let (forgets, mut names): (Vec<_>, Vec<_>) =
             listing.names.into_iter().partition(|name| name.is_forget());
@@ -182,7 +183,7 @@ impl Tail {
                 return Ok(Look::Moved);
             }
             if told > present {
-                skipped.push(FindingKind::CutTail.at(present + 1, told));
+                skipped.push(FindingKind::TailTruncated.at(present + 1, told));
             }
             skipped.extend(forget_gone.map(|seq| FindingKind::ForgetMissing.at(seq, seq)));
         }
@@ -214,7 +215,7 @@ impl Tail {
         let wanted = wanted.max(retention.needed());
         // What was in memory stays there, as far as it takes no reading of packs.
         let in_memory = known.map_or(0, |tail| tail.messages.len().min(KEPT));
-        let mut newest = Newest::new(names, &listing.packs);
+        let mut newest = ReverseScan::new(names, &listing.packs);
         if !tail.fill(folder, &mut opener, &mut newest, wanted, in_memory, last_shown)? {
             return Ok(Look::Moved);
         }
@@ -229,8 +230,8 @@ impl Tail {
     fn fill(
         &mut self,
         folder: &Folder,
-        opener: &mut Opener<'_>,
-        newest: &mut Newest,
+        opener: &mut RecordCache<'_>,
+        newest: &mut ReverseScan,
         wanted: usize,
         in_memory: usize,
         last_shown: u64,
@@ -246,16 +247,16 @@ impl Tail {
                     break;
                 }
                 // Of several copies, one that opens is enough.
-                Next::Loose(name) | Next::Packed(_, name, _) if newest_known == Some(name) => {
+                Next::Loose(name) | Next::PackReport(_, name, _) if newest_known == Some(name) => {
                     continue;
                 }
                 Next::Loose(name) => (name, opener.open(name)?, name.to_string()),
-                Next::Packed(_, name, _)
+                Next::PackReport(_, name, _)
                     if name.seq > last_shown || self.erased.contains(name.seq) =>
                 {
                     continue;
                 }
-                Next::Packed(pack, name, line) => {
+                Next::PackReport(pack, name, line) => {
                     let opened = opener.open_line(name, &line)?;
                     if matches!(opened, Opened::Skipped(_)) && !reported.admits(pack) {
                         continue;
@@ -302,7 +303,7 @@ fn lost_forget(head: HeadState, highest: u64, skipped: &[Finding]) -> Option<u64
 }
 
 /// The packs that may hold forgotten records: their count is not that of the numbers that should be in them.
-fn overgrown(packs: &[PackName], erased: &Erased, forgets: &[RecordName]) -> Vec<PackName> {
+fn overgrown(packs: &[PackName], erased: &SeqSet, forgets: &[RecordName]) -> Vec<PackName> {
     let unpacked = erased.with(forgets);
     let is_overgrown = |pack: &&PackName| {
         erased.meets(&pack.seqs()) && pack.count != numbers_beside(&unpacked, pack)
@@ -311,6 +312,6 @@ fn overgrown(packs: &[PackName], erased: &Erased, forgets: &[RecordName]) -> Vec
 }
 
 /// How many numbers between a pack's lowest and highest are not among these.
-fn numbers_beside(others: &Erased, pack: &PackName) -> u64 {
-    std::iter::once(pack.seqs()).collect::<Erased>().without(others).count()
+fn numbers_beside(others: &SeqSet, pack: &PackName) -> u64 {
+    std::iter::once(pack.seqs()).collect::<SeqSet>().without(others).count()
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
-use crate::store::folder::document::Document;
 use crate::store::read::reader::Reader;
+use crate::store::record::document::Document;
 use crate::store::settings::profile::Profile;
 
 /// Where a conversation stands at some moment.
 #[derive(Debug, Clone)]
-pub(crate) struct Standing {
+pub(crate) struct ConversationState {
     pub(crate) profile: Arc<Profile>,
     /// When the newest message was said, if there is one.
     pub(crate) last: Option<Timestamp>,
@@ -21,7 +21,7 @@ pub(crate) struct Standing {
     pub(crate) messages: u64,
 }
 
-impl Standing {
+impl ConversationState {
     /// Looks, without listing anything as long as what is remembered is current.
     ///
     /// # Errors

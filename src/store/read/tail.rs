@@ -7,16 +7,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::error::Result;
-use crate::store::Reading;
 use crate::store::folder::{Folder, HeadState};
-use crate::store::pack::PackName;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;
 use crate::store::record::name::{NameTime, RecordName};
+use crate::store::record::pack_name::PackName;
+use crate::store::record::read_result::ReadResult;
 use crate::store::record::retention;
 use crate::store::record::retention::{Horizon, Retention};
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::presets;
 use crate::store::settings::profile;
 use crate::store::settings::profile::Profile;
@@ -36,7 +36,7 @@ pub(crate) struct Tail {
     pub(crate) last_seq: u64,
     /// The newest live record's time.
     pub(crate) newest: NameTime,
-    pub(crate) erased: Erased,
+    pub(crate) erased: SeqSet,
     /// The forget records in force.
     pub(crate) forgets: Vec<RecordName>,
     /// Files that were forgotten and are there again.
@@ -84,9 +84,9 @@ impl Tail {
     }
 
     /// The newest `n`, if that many are in memory or there are no more.
-    pub(crate) fn newest(&self, n: usize) -> Option<Reading> {
+    pub(crate) fn newest(&self, n: usize) -> Option<ReadResult> {
         let enough = self.whole || n <= self.messages.len();
-        enough.then(|| Reading {
+        enough.then(|| ReadResult {
             messages: self
                 .messages
                 .range(self.messages.len().saturating_sub(n)..)
@@ -98,7 +98,7 @@ impl Tail {
     }
 
     /// The newest `n` of those that are not hidden, if that many are in memory or there are no more.
-    pub(crate) fn shown(&self, n: usize, now: impl FnOnce() -> Timestamp) -> Option<Reading> {
+    pub(crate) fn shown(&self, n: usize, now: impl FnOnce() -> Timestamp) -> Option<ReadResult> {
         if self.retention.is_forever() {
             return self.newest(n);
         }
@@ -187,23 +187,24 @@ impl Tail {
     }
 
     /// The numbers that hold no message: those forgotten, and those of the records that say so.
-    pub(crate) fn vacant(&self) -> Erased {
+    pub(crate) fn vacant(&self) -> SeqSet {
         self.erased.with(&self.forgets)
     }
 
     /// Notes messages that have been published, in any order.
     pub(crate) fn add(&mut self, messages: &[Arc<StoredMessage>]) {
         let reaches_back = self.messages.front().map(|oldest| oldest.name).filter(|_| !self.whole);
-        let mut in_order = true;
+        let mut parallel_map_ordered = true;
         for message in messages {
             self.last_seq = self.last_seq.max(message.seq);
             self.newest = self.newest.max(message.name.time);
             if reaches_back.is_none_or(|oldest| oldest < message.name) {
-                in_order &= self.messages.back().is_none_or(|last| last.name < message.name);
+                parallel_map_ordered &=
+                    self.messages.back().is_none_or(|last| last.name < message.name);
                 self.messages.push_back(Arc::clone(message));
             }
         }
-        if !in_order {
+        if !parallel_map_ordered {
             self.messages.make_contiguous().sort_unstable_by_key(|message| message.name);
         }
         let mut bytes: usize = self.messages.iter().map(|m| m.message.content.len()).sum();
@@ -222,9 +223,9 @@ impl Tail {
 
     /// Whether this store has never written to the folder; another system may have.
     pub(crate) fn is_fresh(&self) -> bool {
-        use FindingKind::{Ancestor, Damaged, Foreign, NotPlain};
+        use FindingKind::{Damaged, Foreign, LegacyFormat, NotPlain};
         let not_ours = |finding: &Finding| {
-            matches!(finding.kind, Ancestor | Damaged(_) | Foreign | NotPlain(_))
+            matches!(finding.kind, LegacyFormat | Damaged(_) | Foreign | NotPlain(_))
         };
         self.head == HeadState::Absent
             && self.last_seq == 0

@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 
 use crate::error::Error;
-use crate::store::pack::PackName;
 use crate::store::record::layout::PACKS;
 use crate::store::record::name::RecordName;
+use crate::store::record::pack_name::PackName;
 
 /// One thing that a read or a check found, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -54,7 +54,7 @@ pub enum FindingKind {
     /// A file that this store did not name.
     Foreign,
     /// A record as the system that this format grew from wrote it.
-    Ancestor,
+    LegacyFormat,
     /// Written by a newer version of the format.
     NewerFormat(u64),
     /// A link, folder, pipe or device where a file should be, or a file too large to be a record.
@@ -64,7 +64,7 @@ pub enum FindingKind {
     /// Numbers that are neither there nor recorded as forgotten.
     Missing,
     /// The head says that the conversation once went further.
-    CutTail,
+    TailTruncated,
     /// The head tells of a record of what was forgotten, and it is gone.
     ForgetMissing,
     /// There are records but no head.
@@ -74,9 +74,9 @@ pub enum FindingKind {
     /// There are records but no vault, so nothing can be written.
     VaultMissing,
     /// Forgotten, yet there: put back by a backup or a sync. It is never returned, and removed at the next append.
-    Returned,
+    Resurrected,
     /// A second name for the same file exists somewhere, which forgetting would not reach.
-    SecondName,
+    HardLinked,
     /// What an interrupted write left behind. It is removed at the next append.
     Leftover,
     /// A conversation that was on the list of all and is not, though it was not removed since.
@@ -100,7 +100,7 @@ pub enum FindingKind {
     /// There when the inventory was taken, and now neither there nor recorded as forgotten.
     Vanished,
     /// Recorded as forgotten when the inventory was taken, and no longer so.
-    Unforgotten,
+    TombstoneLost,
     /// Among these numbers are other records than when the inventory was taken.
     Replaced,
     /// The inventory was taken under another key, so that only numbers could be compared.
@@ -145,18 +145,18 @@ impl FindingKind {
             Self::Duplicate => "duplicate",
             Self::Doubled => "doubled",
             Self::Foreign => "foreign",
-            Self::Ancestor => "ancestor",
+            Self::LegacyFormat => "ancestor",
             Self::NewerFormat(_) => "newer-format",
             Self::NotPlain(_) => "not-plain",
             Self::Unreadable(_) => "unreadable",
             Self::Missing => "missing",
-            Self::CutTail => "cut-tail",
+            Self::TailTruncated => "cut-tail",
             Self::ForgetMissing => "forget-missing",
             Self::HeadMissing => "head-missing",
             Self::HeadDamaged => "head-damaged",
             Self::VaultMissing => "vault-missing",
-            Self::Returned => "returned",
-            Self::SecondName => "second-name",
+            Self::Resurrected => "returned",
+            Self::HardLinked => "second-name",
             Self::Leftover => "leftover",
             Self::Unlisted => "unlisted",
             Self::Absent => "absent",
@@ -165,7 +165,7 @@ impl FindingKind {
             Self::Quarantined { .. } => "quarantined",
             Self::RolledBack => "rolled-back",
             Self::Vanished => "vanished",
-            Self::Unforgotten => "unforgotten",
+            Self::TombstoneLost => "unforgotten",
             Self::Replaced => "replaced",
             Self::NotCompared => "not-compared",
         }
@@ -175,9 +175,9 @@ impl FindingKind {
     pub fn is_problem(&self) -> bool {
         !matches!(
             self,
-            Self::Returned
+            Self::Resurrected
                 | Self::Leftover
-                | Self::SecondName
+                | Self::HardLinked
                 | Self::Doubled
                 | Self::Dangling { .. }
                 | Self::Quarantined { .. }
@@ -260,7 +260,7 @@ impl fmt::Display for FindingKind {
             Self::Absent => f.write_str("it should be there, and is gone: lost, or taken away"),
             Self::Outdated => f.write_str("an older state of it was put back, as by a backup"),
             Self::Foreign => f.write_str("not a file of this store; it is never read as a message"),
-            Self::Ancestor => f.write_str(
+            Self::LegacyFormat => f.write_str(
                 "a record in the format of the older system, without authenticated place; it is never read as a message",
             ),
             Self::NewerFormat(version) => {
@@ -271,7 +271,7 @@ impl fmt::Display for FindingKind {
                 write!(f, "the operating system could not read it ({kind}), so its words are out of reach for now")
             }
             Self::Missing => f.write_str("neither there nor recorded as forgotten: lost or taken away"),
-            Self::CutTail => f.write_str(
+            Self::TailTruncated => f.write_str(
                 "the head or the settings say that these were written: the newest records were lost or taken away",
             ),
             Self::ForgetMissing => f.write_str(
@@ -286,10 +286,10 @@ impl fmt::Display for FindingKind {
             Self::VaultMissing => f.write_str(
                 "there is no vault beside these records; they can be read, but nothing can be written",
             ),
-            Self::Returned => f.write_str(
+            Self::Resurrected => f.write_str(
                 "forgotten, yet there again, as a backup brings it back; it is never returned, and removed at the next append",
             ),
-            Self::SecondName => f.write_str(
+            Self::HardLinked => f.write_str(
                 "the same file has a second name somewhere, which forgetting does not reach",
             ),
             Self::Leftover => {
@@ -311,7 +311,7 @@ impl fmt::Display for FindingKind {
             Self::Vanished => f.write_str(
                 "there when the inventory was taken, but now neither there nor recorded as forgotten",
             ),
-            Self::Unforgotten => f.write_str(
+            Self::TombstoneLost => f.write_str(
                 "recorded as forgotten when the inventory was taken, but not now: an older copy was put back",
             ),
             Self::Replaced => f.write_str(
@@ -339,13 +339,13 @@ impl Finding {
             Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord => {
                 "restore it from a backup; `sottovoce repair --quarantine` moves it out of the way"
             }
-            Kind::Ancestor | Kind::Foreign | Kind::NotPlain(_) => {
+            Kind::LegacyFormat | Kind::Foreign | Kind::NotPlain(_) => {
                 "move it away if it is yours; `sottovoce repair --quarantine` does"
             }
             Kind::Duplicate => "read both; `sottovoce forget` takes both away",
             Kind::NewerFormat(_) => "use the newer program that wrote it",
             Kind::Unreadable(_) => "check the disk and the file's mode, then look again",
-            Kind::Missing | Kind::CutTail | Kind::Vanished => {
+            Kind::Missing | Kind::TailTruncated | Kind::Vanished => {
                 "restore them from a backup, or record each as gone: `sottovoce forget NUMBER`"
             }
             Kind::ForgetMissing => {
@@ -357,7 +357,7 @@ impl Finding {
             Kind::VaultMissing => {
                 "restore `vault` from a backup, or have `sottovoce repair` make one that fits the records"
             }
-            Kind::Returned | Kind::Leftover | Kind::Doubled => {
+            Kind::Resurrected | Kind::Leftover | Kind::Doubled => {
                 "`sottovoce repair` tidies up at once"
             }
             Kind::Unlisted => {
@@ -366,8 +366,8 @@ impl Finding {
             Kind::Absent | Kind::Outdated => {
                 "restore the newest from a backup, or go on without it: `sottovoce repair`, for a whole conversation `sottovoce repair --catalog`"
             }
-            Kind::SecondName => "find the other name and remove it: `find / -samefile FILE`",
-            Kind::RolledBack | Kind::Unforgotten | Kind::Replaced => {
+            Kind::HardLinked => "find the other name and remove it: `find / -samefile FILE`",
+            Kind::RolledBack | Kind::TombstoneLost | Kind::Replaced => {
                 "look for the newer folder before anything more is written: `sottovoce forget` and appends go on from here"
             }
             Kind::NotCompared => "take a new one: `sottovoce verify --save FILE`",

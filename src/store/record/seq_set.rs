@@ -10,7 +10,7 @@ use crate::store::record::name::RecordName;
 /// Numbers of forgotten records: inclusive ranges from 1, sorted, none touching another. The text of a forget record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Given")]
-pub(crate) struct Erased {
+pub(crate) struct SeqSet {
     erased: Vec<(u64, u64)>,
 }
 
@@ -21,7 +21,7 @@ struct Given {
     erased: Vec<(u64, u64)>,
 }
 
-impl TryFrom<Given> for Erased {
+impl TryFrom<Given> for SeqSet {
     type Error = &'static str;
 
     fn try_from(given: Given) -> Result<Self, Self::Error> {
@@ -30,7 +30,7 @@ impl TryFrom<Given> for Erased {
     }
 }
 
-impl Erased {
+impl SeqSet {
     /// The ranges, if they are as this type keeps them.
     pub(crate) fn parse(json: &[u8]) -> Option<Self> {
         object(json)
@@ -140,7 +140,7 @@ impl Erased {
 }
 
 /// As [`extend`](Erased::extend) takes them.
-impl FromIterator<RangeInclusive<u64>> for Erased {
+impl FromIterator<RangeInclusive<u64>> for SeqSet {
     fn from_iter<I: IntoIterator<Item = RangeInclusive<u64>>>(ranges: I) -> Self {
         let mut erased = Self::default();
         erased.extend(ranges.into_iter());
@@ -156,7 +156,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_set_of_numbers_is_what_it_is(ranges in prop::collection::vec((0u64..60, 0u64..60), 0..12)) {
-            let mut erased = Erased::default();
+            let mut erased = SeqSet::default();
             for (first, last) in &ranges {
                 erased.extend([*first..=*last].into_iter());
             }
@@ -166,7 +166,7 @@ mod tests {
             }
             let (some, others) = ranges.split_at(ranges.len() / 2);
             let of = |ranges: &[(u64, u64)]| {
-                let mut erased = Erased::default();
+                let mut erased = SeqSet::default();
                 erased.extend(ranges.iter().map(|(a, b)| *a..=*b));
                 erased
             };
@@ -177,13 +177,13 @@ mod tests {
                 prop_assert_eq!(rest.meets(&(seq..=seq)), expected, "{}", seq);
             }
             let json = serde_json::to_vec(&erased).unwrap();
-            prop_assert_eq!(Erased::parse(&json), Some(erased));
+            prop_assert_eq!(SeqSet::parse(&json), Some(erased));
         }
     }
 
     #[test]
     fn untidy_ranges_are_refused() {
-        assert!(Erased::parse(br#"{"erased":[[1,7],[9,9]]}"#).is_some());
+        assert!(SeqSet::parse(br#"{"erased":[[1,7],[9,9]]}"#).is_some());
         for wrong in [
             r#"{"erased":[[7,1]]}"#,
             r#"{"erased":[[9,9],[1,7]]}"#,
@@ -194,7 +194,7 @@ mod tests {
             r#"[[1,7]]"#,
             r#"[[[1,7]]]"#,
         ] {
-            assert!(Erased::parse(wrong.as_bytes()).is_none(), "{wrong}");
+            assert!(SeqSet::parse(wrong.as_bytes()).is_none(), "{wrong}");
         }
     }
 }

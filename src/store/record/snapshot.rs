@@ -11,8 +11,7 @@ use crate::crypto::random;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::record::encoding::LONGEST_RECORD;
-use crate::store::record::seq_set::Erased;
-use crate::store::snapshot::restore::root;
+use crate::store::record::seq_set::SeqSet;
 
 /// The summary of a snapshot for which the model gave none.
 const NO_SUMMARY: &str = "(summary generation failed)";
@@ -42,6 +41,11 @@ pub struct Snapshot {
     pub messages: Vec<SavedMessage>,
 }
 
+/// The number under which a message was first kept.
+pub(crate) fn root(seq: u64, message: &ChatMessage) -> u64 {
+    message.restored_from().map_or(seq, |(_, seq)| seq)
+}
+
 /// A message of a snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -60,7 +64,7 @@ impl SavedMessage {
     }
 
     /// Whether it is one of these messages, or a copy of one.
-    fn is_any_of(&self, seqs: &Erased) -> bool {
+    fn is_any_of(&self, seqs: &SeqSet) -> bool {
         seqs.contains(self.seq) || seqs.contains(root(self.seq, &self.message))
     }
 }
@@ -107,12 +111,12 @@ impl Snapshot {
     }
 
     /// How many of its messages are these, or copies of them.
-    pub(crate) fn held(&self, seqs: &Erased) -> usize {
+    pub(crate) fn held(&self, seqs: &SeqSet) -> usize {
         self.messages.iter().filter(|saved| saved.is_any_of(seqs)).count()
     }
 
     /// Takes messages out, and the summary that was made of them. Whether there were any.
-    pub(crate) fn withdraw(&mut self, seqs: &Erased) -> bool {
+    pub(crate) fn withdraw(&mut self, seqs: &SeqSet) -> bool {
         let before = self.messages.len();
         self.messages.retain(|saved| !saved.is_any_of(seqs));
         let withdrawn = self.messages.len() < before;

@@ -27,14 +27,14 @@ pub(crate) struct Limits {
 
 /// Which time a record's name shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dating {
+pub(crate) enum TimestampPolicy {
     /// That of the newest record before it where the message's own is earlier: it is said now.
     Newest,
     /// The message's own: it was said then.
     Own,
 }
 
-impl Dating {
+impl TimestampPolicy {
     pub(crate) fn date(self, own: NameTime, newest: NameTime) -> NameTime {
         match self {
             Self::Newest => own.max(newest),
@@ -50,27 +50,27 @@ pub(crate) fn latest(now: Timestamp) -> Timestamp {
 
 /// A message of another system.
 #[derive(Clone)]
-pub(crate) struct Arrival {
+pub(crate) struct IncomingMessage {
     pub(crate) message: ChatMessage,
     /// Where it stands in time, if that is later than when it was said.
     pub(crate) place: Option<Timestamp>,
 }
 
-impl From<ChatMessage> for Arrival {
+impl From<ChatMessage> for IncomingMessage {
     fn from(message: ChatMessage) -> Self {
         Self { message, place: None }
     }
 }
 
 /// A message that may be stored.
-pub(crate) struct Draft {
+pub(crate) struct ValidMessage {
     pub(crate) message: ChatMessage,
     pub(crate) time: NameTime,
     /// How many bytes its record takes.
     pub(crate) size: usize,
 }
 
-impl Draft {
+impl ValidMessage {
     pub(crate) fn new(mut message: ChatMessage, limits: &Limits) -> Result<Self> {
         if let Some(redactor) = &limits.redactor {
             redact_message(&**redactor, &mut message);
@@ -90,7 +90,10 @@ impl Draft {
     }
 
     /// What another system's message becomes.
-    pub(crate) fn arrived(Arrival { message, place }: Arrival, limits: &Limits) -> Result<Self> {
+    pub(crate) fn arrived(
+        IncomingMessage { message, place }: IncomingMessage,
+        limits: &Limits,
+    ) -> Result<Self> {
         let mut draft = Self::new(message, limits)?;
         if let Some(place) = place {
             draft.time = draft.time.max(NameTime::try_from(place)?);

@@ -9,7 +9,7 @@ use crate::crypto::{Envelope, Place, Scratch, SealingKey};
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
 use crate::store::folder::scopes::places;
-use crate::store::keyring::Vault;
+use crate::store::keyring::Keyring;
 use crate::store::keyring::line::Entry;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::{OpenedPack, Pack};
@@ -53,7 +53,7 @@ pub(crate) fn adopt(folder: &Folder, timeout: Duration) -> Result<()> {
         (Some(entry), Some(key)) => entry.bytes_of(key)?.ok_or(Error::NoKey)?,
         _ => return Err(Error::NoKey),
     };
-    Vault::publish(&*folder.root, &entries, &bytes, timeout)
+    Keyring::publish(&*folder.root, &entries, &bytes, timeout)
 }
 
 /// Counts what opens in one conversation, and keeps a key id of what does not.

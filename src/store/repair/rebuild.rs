@@ -10,9 +10,10 @@ use crate::store::folder::{Folder, Opened};
 use crate::store::pack::check::Audit;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::merge::find;
-use crate::store::pack::{Line, OpenedPack, Pack, PackName, publish};
+use crate::store::pack::{Line, OpenedPack, Pack, publish};
 use crate::store::record::layout::QUARANTINE;
 use crate::store::record::name::RecordName;
+use crate::store::record::pack_name::PackName;
 
 /// Where a line lies in its pack.
 type Span = Range<u64>;

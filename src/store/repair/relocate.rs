@@ -1,20 +1,25 @@
 //! Putting a record back that lies under another name than its own.
 
 use crate::error::Result;
-use crate::store::check::repair_kind::Remedy;
+use crate::store::check::repair_kind::RepairKind;
 use crate::store::compact::recover::make_durable;
 use crate::store::folder::{Folder, Opened};
 use crate::store::pack::merge::find;
-use crate::store::pack::{OpenedPack, Pack, PackName, publish};
+use crate::store::pack::{OpenedPack, Pack, publish};
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
+use crate::store::record::pack_name::PackName;
 use crate::store::repair::rebuild::is_sound;
 
 /// Publishes a misplaced record under its own name, durably. Where its name is taken by what is none of it, it comes
 /// back in a pack, so that of two records that were swapped both do. What that came to, as it may be there already;
 /// `None` where it has to stay: it was forgotten, or another record that opens has its name.
-pub(crate) fn put_back(folder: &Folder, tail: &Tail, finding: &Finding) -> Result<Option<Remedy>> {
+pub(crate) fn put_back(
+    folder: &Folder,
+    tail: &Tail,
+    finding: &Finding,
+) -> Result<Option<RepairKind>> {
     let Some((lies, belongs)) = names(finding) else {
         return Ok(None);
     };
@@ -25,7 +30,7 @@ pub(crate) fn put_back(folder: &Folder, tail: &Tail, finding: &Finding) -> Resul
         return Ok(None);
     }
     match copy_of(folder, belongs)? {
-        Some(copy) if copy == bytes => return Ok(Some(Remedy::RemoveCopies)),
+        Some(copy) if copy == bytes => return Ok(Some(RepairKind::RemoveCopies)),
         Some(_) => return Ok(None),
         None if folder.blobs.create(&belongs.to_string(), &bytes)? => folder.blobs.sync()?,
         // Packs hold no such records.
@@ -41,7 +46,7 @@ pub(crate) fn put_back(folder: &Folder, tail: &Tail, finding: &Finding) -> Resul
             })?;
         }
     }
-    Ok(Some(Remedy::PutBack))
+    Ok(Some(RepairKind::PutBack))
 }
 
 /// Where the record lies, and where it belongs.

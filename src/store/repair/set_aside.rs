@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::blob::Blobs;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
 use crate::store::folder::document;
-use crate::store::folder::document::Document;
 use crate::store::folder::{Folder, Opened};
 use crate::store::pack::lines::Lines;
-use crate::store::pack::{OpenedPack, Pack, PackName};
+use crate::store::pack::{OpenedPack, Pack};
+use crate::store::record::document::Document;
 use crate::store::record::finding::{Finding, shown};
 use crate::store::record::layout::{ARTIFACTS, PACKS, QUARANTINE, SNAPSHOTS};
-use crate::store::repair::passing;
+use crate::store::record::pack_name::PackName;
+
 use crate::store::snapshot::snapshot_files;
 
 /// Moves the files that findings are about, each if it still is not to be read.
@@ -114,4 +115,15 @@ fn is_useless_pack(folder: &Folder, name: &[u8]) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// Lets what concerns one file alone pass: it stays as it is, and the check that follows says so.
+pub(crate) fn passing(outcome: Result<()>, what: &str) -> Result<()> {
+    match outcome {
+        Err(error @ (Error::NotPlain { .. } | Error::Io { .. } | Error::Damaged { .. })) => {
+            tracing::warn!(%error, "{what} failed");
+            Ok(())
+        }
+        outcome => outcome,
+    }
 }

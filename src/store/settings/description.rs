@@ -2,7 +2,7 @@
 
 use zeroize::Zeroize;
 
-use crate::store::settings::profile::{Profile, Spent};
+use crate::store::settings::profile::{Cost, Profile};
 
 impl Profile {
     /// Whether it holds words or figures about the conversation: a title, tags, notes, when it began, what it had cost,
@@ -22,7 +22,7 @@ impl Profile {
         self.tags.clear();
         self.metadata.clear();
         self.created_at = None;
-        self.brought = Spent::default();
+        self.brought = Cost::default();
         self.character = None;
     }
 

@@ -7,14 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::persona::Preset;
-use crate::store::commit::committer::Pen;
 use crate::store::folder::Folder;
 use crate::store::folder::document;
-use crate::store::folder::document::Document;
-use crate::store::read::tail::Tail;
-use crate::store::record::encoding::{LONGEST_RECORD, object};
+use crate::store::record::document::Document;
+use crate::store::record::encoding::object;
 use crate::store::record::finding::{Finding, FindingKind};
-use crate::store::record::layout::QUARANTINE;
 use crate::store::settings::profile::Profile;
 
 /// How many bytes the document may have before no more is added to it: 1 MiB.
@@ -23,15 +20,15 @@ pub(crate) const MOST_BYTES: usize = 1 << 20;
 /// What the document says.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Presets {
-    rev: u64,
-    presets: BTreeMap<String, Preset>,
+pub(crate) struct Presets {
+    pub(crate) rev: u64,
+    pub(crate) presets: BTreeMap<String, Preset>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    brought_presets: BTreeSet<String>,
+    pub(crate) brought_presets: BTreeSet<String>,
 }
 
 impl Presets {
-    fn of(profile: &Profile) -> Self {
+    pub(crate) fn of(profile: &Profile) -> Self {
         Self {
             rev: profile.presets_rev,
             presets: profile.presets.clone(),
@@ -39,12 +36,12 @@ impl Presets {
         }
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
     /// What lies there, or what is wrong with it.
-    fn open(folder: &Folder) -> Result<Result<Self, FindingKind>> {
+    pub(crate) fn open(folder: &Folder) -> Result<Result<Self, FindingKind>> {
         Ok(match document::open(folder, Document::Presets)? {
             None => Err(FindingKind::Absent),
             Some(opened) => opened.and_then(|text| object(&text).ok_or(FindingKind::BadRecord)),
@@ -90,50 +87,6 @@ pub(crate) fn read_into(folder: &Folder, profile: &mut Profile) -> Result<Option
     };
     profile.presets_are_unknown = true;
     Ok(Some(kind.in_file(Document::Presets.file_name())))
-}
-
-/// Writes the document, durably, where the presets are not as they were. Before the settings: one with a higher revision
-/// than they tell of counts.
-pub(crate) fn put(pen: &Pen<'_>, before: &Profile, profile: &mut Profile) -> Result<()> {
-    let is_same =
-        (&profile.presets, &profile.brought_presets) == (&before.presets, &before.brought_presets);
-    // Stores that were made before there was the document have them in the settings.
-    let is_moved = profile.presets_rev > 0
-        || (profile.presets.is_empty() && profile.brought_presets.is_empty());
-    let is_known = profile.presets_are_unknown == before.presets_are_unknown;
-    if is_same && is_known && is_moved && profile.presets_rev == before.presets_rev {
-        return Ok(());
-    }
-    profile.presets_rev = profile.presets_rev.max(before.presets_rev.saturating_add(1));
-    profile.presets_are_unknown = false;
-    let text = Presets::of(profile).bytes();
-    if text.is_empty() || text.len() > LONGEST_RECORD {
-        return Err(Error::InvalidMessage { reason: "the presets are too long to be kept" });
-    }
-    if matches!(document::open(pen.folder, Document::Presets)?, Some(Err(_))) {
-        document::check_replaceable(pen.folder, Document::Presets)?;
-        let name = Document::Presets.file_name().as_bytes();
-        pen.folder.blobs.set_aside(name, QUARANTINE)?;
-    }
-    pen.replace(Document::Presets, &text)
-}
-
-/// Goes on with the presets that are there, whatever the newest may have been.
-pub(crate) fn accept(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
-    if !tail.profile.presets_are_unknown {
-        return Ok(());
-    }
-    let there = match Presets::open(pen.folder)? {
-        Ok(there) => there,
-        // Somebody else can read it still.
-        Err(kind) if kind.is_anothers() => return Ok(()),
-        Err(_) => Presets::default(),
-    };
-    pen.change_profile(tail, |profile| {
-        profile.presets = there.presets;
-        profile.brought_presets = there.brought_presets;
-        profile.presets_are_unknown = false;
-    })
 }
 
 /// Whether a finding is about the presets.

@@ -14,18 +14,18 @@ use zeroize::Zeroize;
 
 use crate::error::{Error, Result};
 use crate::persona::{Character, Preset};
-use crate::store::delete::forgotten_conversation::Gone;
 use crate::store::folder::document;
-use crate::store::folder::document::Document;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::record::artifact;
+use crate::store::record::document::Document;
 use crate::store::record::encoding::{StoredMessage, object};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::id_prefix;
 use crate::store::record::retention::Retention;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
+use crate::store::settings::forgotten::ForgottenConversation;
 use crate::store::settings::presets;
-use crate::store::settings::summary::Compaction;
+use crate::store::settings::summary::Summary;
 
 /// A conversation's own settings, and what is known of it beside its messages. `Debug` shows no words.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -55,8 +55,8 @@ pub struct Profile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
     /// What the conversation had cost before its messages said it themselves.
-    #[serde(default, skip_serializing_if = "Spent::is_nothing")]
-    pub brought: Spent,
+    #[serde(default, skip_serializing_if = "Cost::is_nothing")]
+    pub brought: Cost,
     /// How much is kept and for how long, where it is not as for all conversations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Retention>,
@@ -77,17 +77,17 @@ pub struct Profile {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) snapshots: BTreeMap<String, u64>,
     /// Numbers among which are messages that were restored from snapshots.
-    #[serde(default, skip_serializing_if = "Erased::is_empty")]
-    pub(crate) restored: Erased,
+    #[serde(default, skip_serializing_if = "SeqSet::is_empty")]
+    pub(crate) restored: SeqSet,
     /// The artifacts, and the digest of each; an empty one for those that were deleted, so that nothing brings them back.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) artifacts: BTreeMap<String, String>,
     /// Numbers of messages that were taken out of the context.
-    #[serde(default, skip_serializing_if = "Erased::is_empty")]
-    pub(crate) pruned: Erased,
+    #[serde(default, skip_serializing_if = "SeqSet::is_empty")]
+    pub(crate) pruned: SeqSet,
     /// Summaries that stand in the place of messages; of each thread the last one counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) compacted: Vec<Compaction>,
+    pub(crate) compacted: Vec<Summary>,
     /// The part that the model plays in it, where the conversation is a context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub character: Option<Character>,
@@ -106,7 +106,7 @@ pub struct Profile {
     pub(crate) brought_presets: BTreeSet<String>,
     /// Likewise the conversations that were forgotten whole and have no folder any more.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) forgotten_scopes: BTreeMap<String, Gone>,
+    pub(crate) forgotten_scopes: BTreeMap<String, ForgottenConversation>,
     /// The revision of the list of imported messages that were forgotten.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) imports: u64,
@@ -124,14 +124,14 @@ fn is_zero(number: &u64) -> bool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Spent {
+pub struct Cost {
     /// Tokens of prompts and answers.
     pub tokens: u64,
     /// Millionths of the currency that the prices are in.
     pub micros: u64,
 }
 
-impl Spent {
+impl Cost {
     /// So many tokens, at so many millionths of the currency.
     pub fn new(tokens: u64, micros: u64) -> Self {
         Self { tokens, micros }
@@ -223,7 +223,7 @@ impl Profile {
     }
 
     /// The summary that stands for the older messages of a thread, if there is one.
-    pub fn compaction(&self, thread: Option<&str>) -> Option<&Compaction> {
+    pub fn compaction(&self, thread: Option<&str>) -> Option<&Summary> {
         self.compacted.iter().rev().find(|compaction| compaction.thread() == thread)
     }
 
@@ -243,24 +243,24 @@ impl Profile {
     }
 
     /// Whether a summary or the title was made of these messages, as far as that is known.
-    pub(crate) fn has_any_made_of(&self, seqs: &Erased) -> bool {
+    pub(crate) fn has_any_made_of(&self, seqs: &SeqSet) -> bool {
         self.title_is_proposed || self.compacted.iter().any(|made| made.covers_any(seqs))
     }
 
     /// How many summaries were made of any of these messages.
-    pub(crate) fn made_of(&self, seqs: &Erased) -> usize {
+    pub(crate) fn made_of(&self, seqs: &SeqSet) -> usize {
         self.compacted.iter().filter(|made| made.covers_any(seqs)).count()
     }
 
     /// Has a summary stand for messages. Those that it goes on from stay, to be taken back to.
-    pub(crate) fn keep_compaction(&mut self, compaction: Compaction) {
+    pub(crate) fn keep_compaction(&mut self, compaction: Summary) {
         self.compacted.push(compaction);
         let surplus = self.compacted.len().saturating_sub(MOST_SUMMARIES);
         self.compacted.drain(..surplus);
     }
 
     /// Takes out what was made of messages: summaries, and a title that a model proposed.
-    pub(crate) fn withdraw(&mut self, seqs: &Erased) {
+    pub(crate) fn withdraw(&mut self, seqs: &SeqSet) {
         self.compacted.retain(|compaction| !compaction.covers_any(seqs));
         if self.title_is_proposed {
             self.title_is_proposed = false;
@@ -272,7 +272,7 @@ impl Profile {
     /// Takes over what a later state of the same conversation says, but for what was done here: nothing that was cleared,
     /// taken out or forgotten here is context again, nothing that was added here is given up, and no limit changes. What
     /// the other lists is listed once it is there.
-    pub(crate) fn take_over(&mut self, mut later: Self, erased: &Erased) {
+    pub(crate) fn take_over(&mut self, mut later: Self, erased: &SeqSet) {
         let here = std::mem::take(self);
         let cleared = match (here.cleared, later.cleared) {
             (Some(a), Some(b)) => Some(Cleared { at: a.at.max(b.at), seq: a.seq.max(b.seq) }),
@@ -322,7 +322,7 @@ impl Profile {
             cleared.at = cleared.at.min(newest.max(now));
         }
         if let Some(next) = last.checked_add(1) {
-            let to_come: Erased = std::iter::once(next..=u64::MAX).collect();
+            let to_come: SeqSet = std::iter::once(next..=u64::MAX).collect();
             profile.pruned = profile.pruned.without(&to_come);
         }
         profile.compacted.retain(|made| made.of().highest() <= last && made.until <= newest);

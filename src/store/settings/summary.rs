@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 use crate::store::record::encoding::StoredMessage;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 
 /// A summary of a thread's older messages, which are no context while it stands for them. They stay stored. What was
 /// said before the last of them and is not among them, such as what was imported since, is no context either. `Debug`
@@ -15,7 +15,7 @@ use crate::store::record::seq_set::Erased;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Compaction {
+pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     thread: Option<String>,
     /// When it was made.
@@ -23,16 +23,16 @@ pub struct Compaction {
     /// The last of the messages' place in time.
     pub until: Timestamp,
     /// The messages' numbers.
-    of: Erased,
+    of: SeqSet,
     /// What they say, in short.
     pub text: String,
 }
 
-impl Compaction {
+impl Summary {
     pub(crate) fn new(
         thread: Option<String>,
         (at, until): (Timestamp, Timestamp),
-        of: Erased,
+        of: SeqSet,
         text: String,
     ) -> Self {
         Self { thread, at, until, of, text }
@@ -59,25 +59,25 @@ impl Compaction {
     }
 
     /// The numbers of the messages that it stands for.
-    pub(crate) fn of(&self) -> &Erased {
+    pub(crate) fn of(&self) -> &SeqSet {
         &self.of
     }
 
-    pub(crate) fn covers_any(&self, seqs: &Erased) -> bool {
+    pub(crate) fn covers_any(&self, seqs: &SeqSet) -> bool {
         self.of.ranges().any(|range| seqs.meets(&range))
     }
 }
 
-impl fmt::Debug for Compaction {
+impl fmt::Debug for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Compaction")
+        f.debug_struct("Summary")
             .field("at", &self.at)
             .field("messages", &self.messages())
             .finish_non_exhaustive()
     }
 }
 
-impl Drop for Compaction {
+impl Drop for Summary {
     fn drop(&mut self) {
         self.text.zeroize();
     }

@@ -1,21 +1,17 @@
 //! Messages that came back from snapshots, and what they are copies of.
 
+use crate::store::record::snapshot::root;
 use std::collections::BTreeSet;
 
 use jiff::{Timestamp, Zoned};
 
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, IMPORTED_FROM, RESTORED_FROM, SAID_AT, SAID_IN};
-use crate::store::read::reader::{Reader, Wanted};
+use crate::store::read::reader::{ReadQuery, Reader};
 use crate::store::read::tail::Tail;
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::Snapshot;
 use crate::store::snapshot::snapshot_files;
-
-/// The number under which a message was first kept.
-pub(crate) fn root(seq: u64, message: &ChatMessage) -> u64 {
-    message.restored_from().map_or(seq, |(_, seq)| seq)
-}
 
 /// A restoring that is asked for.
 pub(crate) struct Restoring {
@@ -74,7 +70,7 @@ impl Restoring {
         let Some(snapshot) = snapshot_files::read(&reader.folder, &tail.profile, &self.id)? else {
             return Err(Error::NoSuchSnapshot { nearest: Vec::new() });
         };
-        let wanted = Wanted::Times(self.since..Timestamp::MAX);
+        let wanted = ReadQuery::Times(self.since..Timestamp::MAX);
         let reading = reader.read_alone(tail, &wanted)?;
         let horizon = reader.horizon(tail)?;
         let mut seen: BTreeSet<(Option<&str>, u64)> = reading
@@ -123,8 +119,8 @@ pub(crate) fn with_copies(
     reader: &Reader,
     tail: &Tail,
     snapshots: &[Snapshot],
-    mut seqs: Erased,
-) -> Result<Erased> {
+    mut seqs: SeqSet,
+) -> Result<SeqSet> {
     let mut families: Vec<(u64, u64)> = snapshots
         .iter()
         .flat_map(|snapshot| &snapshot.messages)
@@ -136,7 +132,7 @@ pub(crate) fn with_copies(
         false => std::iter::once(1..=tail.last_seq).collect(),
     };
     for range in restored.without(&tail.erased).ranges() {
-        let reading = reader.read_alone(tail, &Wanted::Seqs(range))?;
+        let reading = reader.read_alone(tail, &ReadQuery::Seqs(range))?;
         reading.check_readable(&restored)?;
         let copies = reading.messages.iter().filter(|m| m.message.restored_from().is_some());
         families.extend(copies.map(|stored| (root(stored.seq, &stored.message), stored.seq)));

@@ -6,14 +6,14 @@ use crate::blob::{EntryKind, TEMPORARY};
 use crate::crypto::{Kind, Place};
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
-use crate::store::commit::committer::Pen;
+use crate::store::commit::committer::Committer;
 use crate::store::commit::import_tombstones;
 use crate::store::folder::{Folder, unreadable};
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::object;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::layout::{QUARANTINE, SNAPSHOTS};
-use crate::store::record::seq_set::Erased;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::{Snapshot, is_id};
 use crate::store::settings::profile::Profile;
 
@@ -35,9 +35,13 @@ pub(crate) fn list(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>,
 
 /// Keeps a snapshot: first itself, then in the settings that it is there. Messages that were forgotten since it was made
 /// are taken out of it.
-pub(crate) fn save(pen: &Pen<'_>, tail: &mut Tail, mut snapshot: Snapshot) -> Result<()> {
+pub(crate) fn save(
+    committer: &Committer<'_>,
+    tail: &mut Tail,
+    mut snapshot: Snapshot,
+) -> Result<()> {
     check_id(&snapshot.id)?;
-    pen.check_settings(tail)?;
+    committer.check_settings(tail)?;
     let (held_any, is_imported) = (!snapshot.messages.is_empty(), snapshot.is_imported());
     let mut forgotten = tail.erased.clone();
     if !is_imported {
@@ -48,25 +52,25 @@ pub(crate) fn save(pen: &Pen<'_>, tail: &mut Tail, mut snapshot: Snapshot) -> Re
     if held_any && snapshot.messages.is_empty() {
         return Err(Error::NothingToSave);
     }
-    let before = match open(pen.folder, &snapshot.id, 0)? {
+    let before = match open(committer.folder, &snapshot.id, 0)? {
         Ok(there) => there.rev,
         Err(_) => 0,
     };
     let listed = tail.profile.snapshots.get(&snapshot.id).copied().unwrap_or(0);
     snapshot.rev = before.max(listed).saturating_add(1);
-    put(pen, &snapshot)?;
-    pen.change_profile(tail, |profile| {
+    put(committer, &snapshot)?;
+    committer.change_profile(tail, |profile| {
         profile.snapshots.insert(snapshot.id.clone(), snapshot.rev);
     })
 }
 
 /// Deletes one: first in the settings, so that it never comes back.
-pub(crate) fn delete(pen: &Pen<'_>, tail: &mut Tail, id: &str) -> Result<()> {
+pub(crate) fn delete(committer: &Committer<'_>, tail: &mut Tail, id: &str) -> Result<()> {
     check_id(id)?;
-    let is_imported = open(pen.folder, id, 0)?.is_ok_and(|snapshot| snapshot.is_imported());
-    pen.change_profile(tail, |profile| profile.unlist(id, is_imported))?;
-    pen.folder.snapshots.remove(id)?;
-    pen.folder.snapshots.sync()
+    let is_imported = open(committer.folder, id, 0)?.is_ok_and(|snapshot| snapshot.is_imported());
+    committer.change_profile(tail, |profile| profile.unlist(id, is_imported))?;
+    committer.folder.snapshots.remove(id)?;
+    committer.folder.snapshots.sync()
 }
 
 /// Everything that lies there and opens, listed or not, and what is wrong with the rest.
@@ -88,10 +92,10 @@ pub(crate) fn all(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>, 
 /// Takes messages out of snapshots, with summaries that were made of them; one that nothing is left of goes. No revision
 /// that held them, or that nobody can look into, is read again: not one that a backup brings back either. How many held any.
 pub(crate) fn withdraw(
-    pen: &Pen<'_>,
+    committer: &Committer<'_>,
     tail: &mut Tail,
     (snapshots, findings): (Vec<Snapshot>, &[Finding]),
-    seqs: &Erased,
+    seqs: &SeqSet,
 ) -> Result<usize> {
     let mut withdrawn = 0;
     let (mut changed, mut emptied) = (Vec::new(), Vec::new());
@@ -105,7 +109,7 @@ pub(crate) fn withdraw(
                 continue;
             }
             snapshot.rev += 1;
-            put(pen, &snapshot)?;
+            put(committer, &snapshot)?;
         }
         // A forgetting that was broken off may have left one that is newer than its listing.
         if listed.is_some_and(|listed| listed < snapshot.rev) {
@@ -120,62 +124,62 @@ pub(crate) fn withdraw(
     }
     let any_listed = emptied.iter().any(|(id, _)| tail.profile.revision(id).is_some());
     if !changed.is_empty() || any_listed {
-        pen.change_profile(tail, |profile| {
+        committer.change_profile(tail, |profile| {
             profile.snapshots.extend(changed);
             emptied.iter().for_each(|(id, is_imported)| profile.unlist(id, *is_imported));
         })?;
     }
     if !emptied.is_empty() {
-        emptied.iter().try_for_each(|(id, _)| pen.folder.snapshots.remove(id))?;
-        pen.folder.snapshots.sync()?;
+        emptied.iter().try_for_each(|(id, _)| committer.folder.snapshots.remove(id))?;
+        committer.folder.snapshots.sync()?;
     }
     Ok(withdrawn)
 }
 
 /// Removes what is in no list, because that is asked for: a deletion or a saving that was interrupted, or what a backup
 /// has brought back. Only what is surely one of this conversation's.
-pub(crate) fn sweep(pen: &Pen<'_>, tail: &Tail) -> Result<()> {
+pub(crate) fn sweep(committer: &Committer<'_>, tail: &Tail) -> Result<()> {
     if !tail.knows_settings() {
         return Ok(());
     }
     let mut removed = false;
-    for id in names(pen.folder, &tail.profile)?.unlisted {
-        if open(pen.folder, &id, 0)?.is_ok() {
-            pen.folder.snapshots.remove(&id)?;
+    for id in names(committer.folder, &tail.profile)?.unlisted {
+        if open(committer.folder, &id, 0)?.is_ok() {
+            committer.folder.snapshots.remove(&id)?;
             removed = true;
         }
     }
-    if removed { pen.folder.snapshots.sync() } else { Ok(()) }
+    if removed { committer.folder.snapshots.sync() } else { Ok(()) }
 }
 
 /// Goes on with the settings, snapshots and artifacts that are there, whatever the newest may have been. Where nobody knows which
 /// snapshots there were, all that open are, and any message may have been restored.
-pub(crate) fn accept(pen: &Pen<'_>, tail: &mut Tail) -> Result<()> {
+pub(crate) fn accept(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let is_known = tail.knows_settings();
     let listed = is_known.then(|| tail.profile.snapshots.clone());
     let mut there = BTreeMap::new();
-    for id in ids(pen.folder)? {
+    for id in ids(committer.folder)? {
         let is_listed = listed.as_ref().is_none_or(|listed| listed.get(&id) > Some(&0));
-        if is_listed && let Ok(snapshot) = open(pen.folder, &id, 0)? {
+        if is_listed && let Ok(snapshot) = open(committer.folder, &id, 0)? {
             there.insert(id, snapshot.rev);
         }
     }
     // What is there and does not open may yet be mended.
     for (id, rev) in listed.into_iter().flatten() {
-        if rev == 0 || pen.folder.snapshots.links(&id)? > 0 {
+        if rev == 0 || committer.folder.snapshots.links(&id)? > 0 {
             there.entry(id).or_insert(rev);
         }
     }
     let last = tail.last_seq;
-    let artifacts = artifact_files::there(pen.folder, tail)?;
-    let imports = import_tombstones::revision(pen.folder)?;
+    let artifacts = artifact_files::there(committer.folder, tail)?;
+    let imports = import_tombstones::revision(committer.folder)?;
     if is_known {
-        return pen.change_profile(tail, |profile| {
+        return committer.change_profile(tail, |profile| {
             (profile.snapshots, profile.artifacts) = (there, artifacts);
             profile.imports = imports;
         });
     }
-    pen.renew_profile(tail, |profile| {
+    committer.renew_profile(tail, |profile| {
         (profile.snapshots, profile.artifacts) = (there, artifacts);
         profile.imports = imports;
         profile.restored.extend(std::iter::once(1..=last));
@@ -208,7 +212,7 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>>
     let names = names(folder, profile)?;
     for id in names.unlisted {
         findings.push(match open(folder, &id, 0)? {
-            Ok(_) => FindingKind::Returned.in_file(place(&id)),
+            Ok(_) => FindingKind::Resurrected.in_file(place(&id)),
             Err(finding) => finding,
         });
     }
@@ -259,11 +263,12 @@ pub(crate) fn seal<'a>(scope: &'a [&'a str], id: &'a str) -> Place<'a> {
 }
 
 /// Keeps a snapshot with the revision that it has; the settings are to list it.
-pub(crate) fn put(pen: &Pen<'_>, snapshot: &Snapshot) -> Result<()> {
+pub(crate) fn put(committer: &Committer<'_>, snapshot: &Snapshot) -> Result<()> {
     let plaintext = snapshot.to_plaintext()?;
-    let line = pen.key.seal(&seal(&pen.folder.scope.parts(), &snapshot.id), &plaintext)?;
-    pen.folder.snapshots.replace(&snapshot.id, &line)?;
-    pen.folder.snapshots.sync()
+    let line =
+        committer.key.seal(&seal(&committer.folder.scope.parts(), &snapshot.id), &plaintext)?;
+    committer.folder.snapshots.replace(&snapshot.id, &line)?;
+    committer.folder.snapshots.sync()
 }
 
 fn open(folder: &Folder, id: &str, rev: u64) -> Result<Result<Snapshot, Finding>> {

@@ -10,7 +10,8 @@ use tempfile::TempDir;
 
 use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::clock::ManualClock;
-use crate::store::{ConversationStore, Document, FileConversationStore, Reading, StoreOptions};
+use crate::store::record::read_result::ReadResult;
+use crate::store::{ConversationStore, Document, FileConversationStore, StoreOptions};
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error};
 
 const START: &str = "2025-08-24T16:36:25.123Z";
@@ -93,12 +94,12 @@ fn numbered(range: RangeInclusive<u64>) -> Vec<ChatMessage> {
     range.map(|n| said(&n.to_string())).collect()
 }
 
-fn texts(reading: &Reading) -> Vec<&str> {
+fn texts(reading: &ReadResult) -> Vec<&str> {
     assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
     reading.messages.iter().map(|stored| stored.message.content.as_str()).collect()
 }
 
-fn seqs(reading: &Reading) -> Vec<u64> {
+fn seqs(reading: &ReadResult) -> Vec<u64> {
     assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
     reading.messages.iter().map(|stored| stored.seq).collect()
 }
@@ -753,7 +754,7 @@ impl Model {
         gone
     }
 
-    fn expect(&self, reading: &Reading, wanted: impl Fn(&&(u64, i64, ChatMessage)) -> bool) {
+    fn expect(&self, reading: &ReadResult, wanted: impl Fn(&&(u64, i64, ChatMessage)) -> bool) {
         assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
         let expected: Vec<_> = self.live.iter().filter(wanted).collect();
         assert_eq!(reading.messages.len(), expected.len());

@@ -10,8 +10,9 @@ use proptest::prelude::*;
 use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::clock::ManualClock;
 use crate::store::StoredMessage;
+use crate::store::record::read_result::ReadResult;
 use crate::store::tests::failing_storage::{Call, Faulty, broken, no_space, not_durable};
-use crate::store::{ConversationStore, FileConversationStore, FindingKind, Reading, StoreOptions};
+use crate::store::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error};
 
 #[derive(Debug, Clone)]
@@ -112,7 +113,7 @@ struct Model {
 }
 
 impl Model {
-    fn expect(&self, reading: &Reading, wanted: impl Fn(Timestamp, u64) -> bool, newest: usize) {
+    fn expect(&self, reading: &ReadResult, wanted: impl Fn(Timestamp, u64) -> bool, newest: usize) {
         let key = |m: &Arc<StoredMessage>| (m.ordered_at(), m.seq);
         let found: Vec<_> =
             reading.messages.iter().map(|m| (key(m), m.message.content.clone())).collect();
@@ -216,7 +217,7 @@ async fn runs_as_the_model_does(steps: Vec<Step>) {
                     store.read_seqs(seqs.clone()).await,
                     store.read_times(times[0]..times[1]).await,
                 ];
-                let sound = |reading: &Reading| is_told && reading.skipped.is_empty();
+                let sound = |reading: &ReadResult| is_told && reading.skipped.is_empty();
                 let [newest, numbered, timed] = readings.map(|read| read.ok().filter(sound));
                 if let Some(reading) = newest {
                     model.expect(&reading, |_, _| true, n);
@@ -268,7 +269,7 @@ async fn runs_as_the_model_does(steps: Vec<Step>) {
             model.expect_all(&watcher).await;
         }
         let found = reader.verify(|_| {}).await.unwrap().findings;
-        let harmless = [FindingKind::Doubled, FindingKind::Returned];
+        let harmless = [FindingKind::Doubled, FindingKind::Resurrected];
         assert!(found.iter().all(|finding| harmless.contains(&finding.kind)), "{found:?}");
         let packs = blobs.folder("packs");
         for pack in names(&*packs, ".pack") {

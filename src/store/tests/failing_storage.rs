@@ -13,7 +13,7 @@ use crate::blob::{
     Blobs, Check, EntryKind, Fill, Lock, Refill, Source, Streamed, fs::FsBlobs, memory::MemoryBlobs,
 };
 use crate::store::folder::Folder;
-use crate::store::keyring::Vault;
+use crate::store::keyring::Keyring;
 use crate::store::keyring::line;
 use crate::store::keyring::line::Entry;
 use crate::store::record::head::Head;
@@ -358,7 +358,7 @@ async fn a_file_that_cannot_be_made_durable_is_not_acknowledged_and_stops_the_wr
 async fn making_the_vault_leaves_the_mark_of_an_interrupted_writer_for_the_next_one_to_find() {
     for Setting { faulty, _folder } in settings() {
         drop(faulty.lock(Duration::ZERO).unwrap());
-        Vault::make(&*faulty, &secret("the fault tests' secret"), Duration::ZERO).unwrap();
+        Keyring::make(&*faulty, &secret("the fault tests' secret"), Duration::ZERO).unwrap();
         assert!(faulty.lock(Duration::ZERO).unwrap().abandoned());
     }
 }
@@ -658,7 +658,7 @@ async fn a_holder_that_dies_while_forgetting_does_not_bring_anything_back() {
         let other = open_sound(&setting).await;
         assert_eq!(seqs(&other).await, [1, 3]);
         let report = other.verify(|_| {}).await.unwrap();
-        assert!(report.findings.iter().all(|finding| finding.kind == FindingKind::Returned));
+        assert!(report.findings.iter().all(|finding| finding.kind == FindingKind::Resurrected));
         assert_eq!(report.findings.len(), 1);
         // The next append finishes what was begun.
         assert_eq!(survivor.append_message(said("next")).await.unwrap().seq, 5);
@@ -686,7 +686,7 @@ async fn a_forgotten_file_that_a_backup_brings_back_is_never_returned_and_goes_a
         }
         let report = reopened.verify(|_| {}).await.unwrap();
         assert_eq!(report.findings.len(), 1);
-        assert_eq!(report.findings[0].kind, FindingKind::Returned);
+        assert_eq!(report.findings[0].kind, FindingKind::Resurrected);
         assert_eq!(report.findings[0].file.as_deref(), Some(name.as_str()));
         assert!(report.is_sound());
         reopened.append_message(said("next")).await.unwrap();

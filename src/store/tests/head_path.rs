@@ -6,7 +6,7 @@ use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::clock::ManualClock;
 use crate::store::tests::failing_storage::{Call, Faulty, broken, said};
 use crate::store::{ConversationStore, FileConversationStore, StoreOptions};
-use crate::{ChatMessage, ChatRole, EncryptionKey, Reading};
+use crate::{ChatMessage, ChatRole, EncryptionKey, ReadResult};
 
 async fn open(blobs: &Arc<impl Blobs + 'static>, loose: usize) -> FileConversationStore {
     let key = EncryptionKey::from_secret("a secret of the glance tests").unwrap();
@@ -23,7 +23,7 @@ async fn appended(store: &FileConversationStore, count: usize) {
     }
 }
 
-fn seqs(reading: &Reading) -> Vec<u64> {
+fn seqs(reading: &ReadResult) -> Vec<u64> {
     reading.messages.iter().map(|stored| stored.seq).collect()
 }
 

@@ -61,7 +61,7 @@ async fn add(store: &FileConversationStore, text: &'static str) -> Result<String
 async fn is_sound(store: &FileConversationStore, what: &str) {
     let mut findings = store.verify(|_| {}).await.unwrap().findings;
     findings.retain(|finding| {
-        finding.kind != FindingKind::Returned && finding.kind != FindingKind::Leftover
+        finding.kind != FindingKind::Resurrected && finding.kind != FindingKind::Leftover
     });
     assert!(findings.is_empty(), "{what}: {findings:?}");
 }

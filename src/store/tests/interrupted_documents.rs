@@ -83,7 +83,7 @@ async fn words(store: &FileConversationStore) -> Vec<String> {
 async fn sound(store: &FileConversationStore, what: &str) {
     let mut findings = store.verify(|_| {}).await.unwrap().findings;
     // A snapshot whose saving or deletion was broken off is in no list, and a repair removes it.
-    findings.retain(|finding| finding.kind != FindingKind::Returned);
+    findings.retain(|finding| finding.kind != FindingKind::Resurrected);
     assert!(findings.is_empty(), "{what}: {findings:?}");
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::store::commit::import_tombstones;
-use crate::store::commit::import_tombstones::Forgotten;
+use crate::store::commit::import_tombstones::ImportTombstones;
 use crate::store::folder::document;
 use crate::store::record::import_digest::Origin;
 use crate::store::tests::failing_storage::{Call, Faulty, no_files, no_space, not_durable, said};
@@ -40,7 +40,7 @@ async fn there(store: &FileConversationStore) -> Vec<Origin> {
 
 async fn noted(store: &FileConversationStore) -> BTreeSet<Origin> {
     let list = store.read_document(Document::Imports).await.unwrap();
-    list.map_or_else(BTreeSet::new, |bytes| Forgotten::parse(&bytes).unwrap().origins)
+    list.map_or_else(BTreeSet::new, |bytes| ImportTombstones::parse(&bytes).unwrap().origins)
 }
 
 #[tokio::test]
@@ -125,18 +125,18 @@ async fn a_list_that_is_damaged_keeps_nothing_from_being_forgotten() {
 fn only_a_sorted_list_of_whole_origins_is_one() {
     let origins: BTreeSet<_> = (0u8..5).map(|n| Origin::from_bytes([n; 16])).collect();
     for rev in [0, 7] {
-        let list = Forgotten { rev, origins: origins.clone() };
+        let list = ImportTombstones { rev, origins: origins.clone() };
         let bytes = list.to_bytes();
         assert_eq!(bytes.len(), if rev == 0 { 80 } else { 88 });
-        assert_eq!(Forgotten::parse(&bytes), Some(list));
+        assert_eq!(ImportTombstones::parse(&bytes), Some(list));
         let (rev, bytes) = bytes.split_at(bytes.len() - 80);
-        let whole = |parts: &[&[u8]]| Forgotten::parse(&[rev, &parts.concat()].concat());
+        let whole = |parts: &[&[u8]]| ImportTombstones::parse(&[rev, &parts.concat()].concat());
         assert_eq!(whole(&[&bytes[..79]]), None);
         assert_eq!(whole(&[&bytes[16..], &bytes[..16]]), None);
         assert_eq!(whole(&[&bytes[..16], &bytes[..16]]), None);
     }
-    assert_eq!(Forgotten::parse(&[]), Some(Forgotten::default()));
-    assert_eq!(Forgotten::parse(&[0; 8]), None);
+    assert_eq!(ImportTombstones::parse(&[]), Some(ImportTombstones::default()));
+    assert_eq!(ImportTombstones::parse(&[0; 8]), None);
 }
 
 #[tokio::test]

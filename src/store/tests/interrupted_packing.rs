@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::blob::{Blobs, Streamed, memory::MemoryBlobs};
 use crate::clock::ManualClock;
-use crate::store::pack::PackName;
+use crate::store::record::pack_name::PackName;
 use crate::store::tests::failing_storage::{Call, Faulty, broken, no_space, not_durable, said};
 use crate::store::{
     ConversationStore, FileConversationStore, FindingKind, RepairOptions, StoreOptions,
@@ -352,7 +352,7 @@ async fn an_old_pack_that_a_backup_brings_back_returns_nothing_forgotten_and_goe
     let expected: Vec<u64> = (1..=20).filter(|seq| *seq != 3).collect();
     assert_eq!(seqs(&reopened).await, expected);
     let found = findings(&reopened).await;
-    assert!(found.contains(&FindingKind::Returned), "{found:?}");
+    assert!(found.contains(&FindingKind::Resurrected), "{found:?}");
     for store in [&reopened, &open(&blobs, 2).await] {
         let next = store.read_tail(1).await.unwrap().last_seq + 1;
         appended(store, next..=next).await;
@@ -388,9 +388,9 @@ async fn records_taken_away_from_the_end_are_missed_even_when_all_else_is_packed
     let last = packs(&*blobs).iter().map(|pack| pack.highest).max().unwrap();
     let store = open(&blobs, 2).await;
     let reading = store.read_tail(3).await.unwrap();
-    assert_eq!(reading.skipped, [FindingKind::CutTail.at(last + 1, 20)]);
+    assert_eq!(reading.skipped, [FindingKind::TailTruncated.at(last + 1, 20)]);
     assert_eq!(reading.messages.last().unwrap().seq, last);
-    assert_eq!(findings(&store).await, [FindingKind::CutTail]);
+    assert_eq!(findings(&store).await, [FindingKind::TailTruncated]);
     assert_eq!(store.append_message(said(21)).await.unwrap().seq, 21);
 }
 

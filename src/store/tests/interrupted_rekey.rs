@@ -7,7 +7,7 @@ use crate::blob::{Blobs, EntryKind, fs::FsBlobs, memory::MemoryBlobs};
 use crate::scope::Scope;
 use crate::store::tests::failing_storage::{Call, Faulty, broken, no_space, not_durable, said};
 use crate::store::{
-    ConversationStore, Document, FileConversationStore, Rekey, Rekeyed, StoreOptions,
+    ConversationStore, Document, FileConversationStore, Rekey, RekeyReport, StoreOptions,
 };
 use crate::{EncryptionKey, Error, Result};
 
@@ -77,7 +77,7 @@ fn rekey() -> Rekey {
     Rekey::new(old(), new())
 }
 
-fn run(rekey: Rekey, root: &Arc<dyn Blobs>) -> Result<Rekeyed> {
+fn run(rekey: Rekey, root: &Arc<dyn Blobs>) -> Result<RekeyReport> {
     rekey.run_on(root, |_| ControlFlow::Continue(()))
 }
 
@@ -315,7 +315,7 @@ async fn a_change_that_was_begun_can_be_turned_back_or_led_on_to_a_third_key() {
 #[tokio::test]
 async fn a_root_without_a_store_is_left_alone_and_one_without_its_vault_is_refused() {
     let root: Arc<dyn Blobs> = Arc::new(MemoryBlobs::default());
-    assert_eq!(run(rekey(), &root).unwrap(), Rekeyed::default());
+    assert_eq!(run(rekey(), &root).unwrap(), RekeyReport::default());
     assert!(files(&*root).is_empty());
     fill(&root).await;
     root.remove("vault").unwrap();

@@ -54,13 +54,13 @@ async fn open_with_both(root: &Arc<dyn Blobs>, scope: &Scope) -> FileConversatio
 
 /// What a conversation's writers were told.
 #[derive(Debug, Default)]
-struct Told {
+struct MessageRefs {
     kept: BTreeMap<u64, String>,
     forgotten: BTreeSet<u64>,
     said: usize,
 }
 
-impl Told {
+impl MessageRefs {
     /// Appends so many messages at once; whether they were acknowledged.
     async fn append(&mut self, store: &FileConversationStore, count: usize) -> bool {
         let messages = (self.said..self.said + count).map(said).collect();
@@ -126,12 +126,12 @@ async fn at_each_call(mut run: impl AsyncFnMut(usize) -> Option<String>) -> usiz
 }
 
 /// One writer has its mishap at each call; others go on as told, and then the power fails.
-async fn survives(others: impl AsyncFn(&mut Told, &Arc<dyn Blobs>, &Scope)) {
+async fn survives(others: impl AsyncFn(&mut MessageRefs, &Arc<dyn Blobs>, &Scope)) {
     let [all, one] = scopes();
     for (scope, mishap) in [(&all, Mishap::Killed), (&one, Mishap::Killed), (&one, Mishap::NoRoom)]
     {
         let calls = at_each_call(async |at| {
-            let (disk, mut told) = (Arc::default(), Told::default());
+            let (disk, mut told) = (Arc::default(), MessageRefs::default());
             let (root, process) = Process::on(&disk, mishap, at);
             told.work(&root, scope).await;
             let happened = process.mishap();
@@ -177,8 +177,8 @@ async fn packing_and_appending_after_a_writer_that_was_killed_or_had_no_room_out
 }
 
 /// A conversation under the old key, in files and packs.
-async fn filled(scope: &Scope) -> (Arc<Disk>, Told) {
-    let (disk, mut told) = (Arc::default(), Told::default());
+async fn filled(scope: &Scope) -> (Arc<Disk>, MessageRefs) {
+    let (disk, mut told) = (Arc::default(), MessageRefs::default());
     let store = open(&Process::unharmed(&disk), scope).await.unwrap();
     for count in [1, 5, 1] {
         assert!(told.append(&store, count).await);
@@ -254,7 +254,7 @@ async fn a_repair_that_is_broken_off_and_done_again_puts_a_record_back_for_good(
     let calls = at_each_call(async |first| {
         let mut mishap = None;
         at_each_call(async |second| {
-            let (disk, mut told) = (Arc::default(), Told::default());
+            let (disk, mut told) = (Arc::default(), MessageRefs::default());
             let store = open(&Process::unharmed(&disk), &Scope::Default).await.unwrap();
             for _ in 1..=3 {
                 assert!(told.append(&store, 1).await);

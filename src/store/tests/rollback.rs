@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::store::tests::failing_storage::said;
 use crate::store::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
-use crate::{EncryptionKey, Reading};
+use crate::{EncryptionKey, ReadResult};
 
 async fn open(blobs: &Arc<MemoryBlobs>) -> FileConversationStore {
     let key = EncryptionKey::from_secret("a secret of the tests of rollbacks").unwrap();
@@ -36,7 +36,7 @@ async fn appended(store: &FileConversationStore, numbers: std::ops::RangeInclusi
     }
 }
 
-fn found(reading: &Reading) -> Vec<(&'static str, Option<(u64, u64)>)> {
+fn found(reading: &ReadResult) -> Vec<(&'static str, Option<(u64, u64)>)> {
     reading.skipped.iter().map(|finding| (finding.kind.code(), finding.seqs)).collect()
 }
 
@@ -104,7 +104,7 @@ async fn a_head_put_back_with_the_newest_records_gone_contradicts_the_settings()
             assert_eq!(reading.last_seq, 5);
         }
         let report = open(&blobs).await.verify(|_| {}).await.unwrap();
-        assert!(report.findings.iter().any(|found| found.kind == FindingKind::CutTail));
+        assert!(report.findings.iter().any(|found| found.kind == FindingKind::TailTruncated));
         // No number is given twice.
         appended(&open(&blobs).await, 6..=6).await;
         let report = open(&blobs).await.verify(|_| {}).await.unwrap();

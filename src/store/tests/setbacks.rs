@@ -9,7 +9,7 @@ use crate::store::commit::import_tombstones;
 use crate::store::record::import_digest::Origin;
 use crate::store::tests::failing_storage::{Call, Faulty, broken, said};
 use crate::store::{ConversationStore, Document, FileConversationStore, StoreOptions};
-use crate::{ChatMessage, EncryptionKey, Reading};
+use crate::{ChatMessage, EncryptionKey, ReadResult};
 
 async fn open(blobs: &Arc<impl Blobs + 'static>, loose: usize) -> FileConversationStore {
     let key = EncryptionKey::from_secret("a secret of the tests of setbacks").unwrap();
@@ -39,7 +39,7 @@ fn copied(blobs: &MemoryBlobs) -> Arc<MemoryBlobs> {
     copy
 }
 
-fn seqs(reading: &Reading) -> Vec<u64> {
+fn seqs(reading: &ReadResult) -> Vec<u64> {
     reading.messages.iter().map(|stored| stored.seq).collect()
 }
 
@@ -211,7 +211,7 @@ async fn what_cannot_be_read_for_a_moment_is_not_forgotten_unnoted() {
         Origin::new("elara", &n.to_string(), &message).unwrap().mark(&mut message, "elara");
         message
     };
-    let origins = |messages: &Reading| -> BTreeSet<Origin> {
+    let origins = |messages: &ReadResult| -> BTreeSet<Origin> {
         messages.messages.iter().filter_map(|stored| Origin::of(&stored.message)).collect()
     };
     for times in 1..4 {
@@ -229,7 +229,7 @@ async fn what_cannot_be_read_for_a_moment_is_not_forgotten_unnoted() {
             faulty.fail(Call::Any, 0, 0, broken);
             let store = open(&faulty, 64).await;
             let noted = store.read_document(Document::Imports).await.unwrap().unwrap();
-            let mut accounted = import_tombstones::Forgotten::parse(&noted).unwrap().origins;
+            let mut accounted = import_tombstones::ImportTombstones::parse(&noted).unwrap().origins;
             accounted.append(&mut origins(&store.read_seqs(1..=99).await.unwrap()));
             assert_eq!(accounted, all, "{times} reads after {after} fail: {told:?}");
         }

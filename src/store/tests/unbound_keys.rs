@@ -9,7 +9,7 @@ use crate::store::keyring::line;
 use crate::store::keyring::line::Entry;
 use crate::store::tests::failing_storage::said;
 use crate::store::{ConversationStore, FileConversationStore, FindingKind, Rekey, RepairOptions};
-use crate::store::{Remedy, StoreOptions};
+use crate::store::{RepairKind, StoreOptions};
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error};
 
 fn secret(text: &str) -> EncryptionKey {
@@ -110,7 +110,7 @@ async fn another_stores_record_is_not_read_here_because_the_vault_was_made_to_na
 
         let options = RepairOptions { quarantine: true, ..RepairOptions::default() };
         let mended = store.repair(options, |_| {}).await.unwrap().mended;
-        assert!(mended.iter().any(|mending| mending.remedy == Remedy::BindVault), "{mended:?}");
+        assert!(mended.iter().any(|mending| mending.remedy == RepairKind::BindVault), "{mended:?}");
         let (keys, seal) = (read(&here, "vault"), our_seal);
         assert_eq!(keys, format!(r#"{{"v":1,"keys":[{our_keys}]{seal}"#));
         let quarantine = here.folder("quarantine");
@@ -131,7 +131,8 @@ async fn a_vault_without_a_seal_whose_store_has_one_names_the_writing_key_alone(
     let store = open_with(&blobs, StoreOptions::new(ours()).also_with(next())).await;
     assert!(!store.verify(|_| {}).await.unwrap().is_sound());
     let id = SealingKey::new(&next().unsalted(), &[3; 32]).id().to_owned();
-    let vault = crate::store::keyring::Vault::read(&*blobs, &[Arc::new(ours()), Arc::new(next())]);
+    let vault =
+        crate::store::keyring::Keyring::read(&*blobs, &[Arc::new(ours()), Arc::new(next())]);
     let vault = vault.unwrap().unwrap();
     assert!(matches!(vault.find(&id), Ok(crate::store::keyring::Found::Unbound)));
     assert_eq!(vault.keys().count(), 1);
@@ -214,7 +215,7 @@ fn a_second_passphrase_costs_nothing_before_a_file_names_it() {
     for first in [older.as_str(), split(&bound).0] {
         let vault = format!(r#"{{"v":1,"keys":[{first},{costly}]}}"#);
         blobs.replace("vault", vault.as_bytes()).unwrap();
-        let vault = crate::store::keyring::Vault::read(&blobs, &keys).unwrap().unwrap();
+        let vault = crate::store::keyring::Keyring::read(&blobs, &keys).unwrap().unwrap();
         let writer = vault.writer().id().to_owned();
         assert!(matches!(vault.find(&writer), Ok(crate::store::keyring::Found::Key(_))));
         assert_eq!(vault.unbound().count(), 1);
@@ -225,7 +226,7 @@ fn a_second_passphrase_costs_nothing_before_a_file_names_it() {
     assert!(started.elapsed().as_secs() < 5);
     let many = format!(r#"{{"v":1,"keys":[{older},{costly},{costly},{costly},{costly}]}}"#);
     blobs.replace("vault", many.as_bytes()).unwrap();
-    let refused = crate::store::keyring::Vault::read(&blobs, &keys);
+    let refused = crate::store::keyring::Keyring::read(&blobs, &keys);
     assert!(matches!(refused, Err(Error::VaultDamaged { .. })), "{refused:?}");
 }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::store::commit::committer::Pen;
+use crate::store::commit::committer::Committer;
 use crate::store::delete::cleanup;
-use crate::store::read::reader::{Reader, Wanted};
+use crate::store::read::reader::{ReadQuery, Reader};
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::name::RecordName;
-use crate::store::record::validation::{Dating, Draft};
+use crate::store::record::validation::{TimestampPolicy, ValidMessage};
 use crate::store::write::{Writer, publish_all, trim};
 
 impl Writer {
@@ -20,22 +20,22 @@ impl Writer {
         answers: Vec<ChatMessage>,
         answered: RecordName,
     ) -> Result<Vec<Arc<StoredMessage>>> {
-        let drafts = Draft::all(answers, &self.limits)?;
+        let drafts = ValidMessage::all(answers, &self.limits)?;
         if drafts.is_empty() {
             return Ok(Vec::new());
         }
         let reader = Arc::clone(&self.reader);
-        let (stored, lost) = self.locked(|pen, tail, packer| {
-            cleanup::expire(&reader, pen, tail)?;
+        let (stored, lost) = self.locked(|committer, tail, compactor| {
+            cleanup::expire(&reader, committer, tail)?;
             if !is_there(&reader, tail, answered)? {
                 return Err(Error::UtteranceForgotten);
             }
-            let stored = publish_all(pen, tail, drafts, Dating::Newest)?;
+            let stored = publish_all(committer, tail, drafts, TimestampPolicy::Newest)?;
             if tail.profile.cleared.is_some_and(|cleared| answered.seq <= cleared.seq) {
-                leave_out(pen, tail, &stored);
+                leave_out(committer, tail, &stored);
             }
-            packer.pack(pen, tail);
-            Ok((stored, trim(&reader, pen, tail)))
+            compactor.pack(committer, tail);
+            Ok((stored, trim(&reader, committer, tail)))
         })?;
         self.poisoned |= lost;
         Ok(stored)
@@ -52,7 +52,7 @@ fn is_there(reader: &Reader, tail: &Tail, answered: RecordName) -> Result<bool> 
     if let Some(known) = tail.messages().find(|stored| stored.seq == seq) {
         return Ok(known.name == answered);
     }
-    let reading = reader.read_alone(tail, &Wanted::Seqs(seq..=seq))?;
+    let reading = reader.read_alone(tail, &ReadQuery::Seqs(seq..=seq))?;
     if let Some(found) = reading.messages.first() {
         return Ok(found.name == answered);
     }
@@ -62,9 +62,9 @@ fn is_there(reader: &Reader, tail: &Tail, answered: RecordName) -> Result<bool> 
 
 /// Leaves answers out of prompts, as the message that they answer is since the context was cleared. They are durable
 /// already, so a failure is only logged.
-fn leave_out(pen: &Pen<'_>, tail: &mut Tail, stored: &[Arc<StoredMessage>]) {
+fn leave_out(committer: &Committer<'_>, tail: &mut Tail, stored: &[Arc<StoredMessage>]) {
     let seqs: Vec<u64> = stored.iter().map(|stored| stored.seq).collect();
-    if let Err(error) = pen.change_profile(tail, |profile| profile.prune(seqs)) {
+    if let Err(error) = committer.change_profile(tail, |profile| profile.prune(seqs)) {
         tracing::warn!(%error, "an answer to what was cleared stays in the context");
     }
 }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
 use crate::scope::Scope;
-use crate::store::commit::committer::Pen;
-use crate::store::compact::Packer;
-use crate::store::delete::plan::Asked;
+use crate::store::commit::committer::Committer;
+use crate::store::compact::Compactor;
+use crate::store::delete::plan::ForgetRequest;
 use crate::store::folder::{Folder, HeadState};
-use crate::store::read::reader::{Reader, Wanted};
+use crate::store::read::reader::{ReadQuery, Reader};
 use crate::store::read::tail::Tail;
 use crate::store::record::layout::{CATALOG, HEAD};
-use crate::store::record::validation::{Dating, Limits};
+use crate::store::record::validation::{Limits, TimestampPolicy};
 use crate::store::write::Writer;
 
 pub(crate) struct Catalog {
@@ -31,7 +31,7 @@ impl Catalog {
         let folder = Folder::new(root, blobs, Scope::Catalog, folder.keys().to_vec());
         let reader = Arc::new(Reader::new(folder, Arc::clone(&limits.clock)));
         let limits = Limits { redactor: None, ..limits.clone() };
-        let writer = Writer::new(Arc::clone(&reader), limits, Packer::keeping(64));
+        let writer = Writer::new(Arc::clone(&reader), limits, Compactor::keeping(64));
         Self { reader, writer }
     }
 
@@ -42,7 +42,7 @@ impl Catalog {
     /// The conversations, as text, and the numbers of their messages.
     pub(crate) fn entries(&self) -> Result<BTreeMap<String, BTreeSet<u64>>> {
         let mut entries: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
-        for stored in self.reader.read_if(&Wanted::Seqs(0..=u64::MAX))?.messages {
+        for stored in self.reader.read_if(&ReadQuery::Seqs(0..=u64::MAX))?.messages {
             entries.entry(stored.message.content.clone()).or_default().insert(stored.seq);
         }
         Ok(entries)
@@ -57,7 +57,7 @@ impl Catalog {
             return Ok(number);
         }
         let entry = ChatMessage::at(ChatRole::System, scope, self.reader.now());
-        let stored = self.writer.append(vec![entry], Dating::Newest)?;
+        let stored = self.writer.append(vec![entry], TimestampPolicy::Newest)?;
         stored.first().map(|stored| stored.seq).ok_or(Error::ShuttingDown)
     }
 
@@ -68,19 +68,19 @@ impl Catalog {
         if numbers.is_empty() {
             return Ok(());
         }
-        self.writer.forget(&Asked::Numbers(numbers), None).map(drop)
+        self.writer.forget(&ForgetRequest::Numbers(numbers), None).map(drop)
     }
 }
 
 /// Enters the conversation that is about to be written to, if its head does not say that it was. That keeps nobody from
 /// writing: what fails here is tried again the next time.
-pub(crate) fn enter(pen: &Pen<'_>, tail: &mut Tail, limits: &Limits, is_new: bool) {
+pub(crate) fn enter(committer: &Committer<'_>, tail: &mut Tail, limits: &Limits, is_new: bool) {
     let HeadState::Known(head) = tail.head else { return };
-    let scope = &*pen.folder.scope;
+    let scope = &*committer.folder.scope;
     if head.listed() != 0 || *scope == Scope::Catalog {
         return;
     }
-    let mut catalog = Catalog::beside(pen.folder, limits);
+    let mut catalog = Catalog::beside(committer.folder, limits);
     let entered = match (scope, catalog.exists()) {
         // Alone it lies in the root itself, and needs no list.
         (Scope::Default, Ok(false)) => return,
@@ -95,8 +95,8 @@ pub(crate) fn enter(pen: &Pen<'_>, tail: &mut Tail, limits: &Limits, is_new: boo
 
 /// Takes the conversation off that is about to be removed, durably. Interrupted, it stays, and is entered by who writes
 /// to it next.
-pub(crate) fn leave(pen: &Pen<'_>, tail: &mut Tail, limits: &Limits) -> Result<()> {
-    let mut catalog = Catalog::beside(pen.folder, limits);
+pub(crate) fn leave(committer: &Committer<'_>, tail: &mut Tail, limits: &Limits) -> Result<()> {
+    let mut catalog = Catalog::beside(committer.folder, limits);
     if !catalog.exists()? {
         return Ok(());
     }
@@ -104,7 +104,7 @@ pub(crate) fn leave(pen: &Pen<'_>, tail: &mut Tail, limits: &Limits) -> Result<(
         && head.listed() != 0
     {
         tail.head = HeadState::Known(head.with_listed(0));
-        pen.acknowledge_packed(tail)?;
+        committer.acknowledge_packed(tail)?;
     }
-    catalog.leave(&pen.folder.scope.to_string())
+    catalog.leave(&committer.folder.scope.to_string())
 }

@@ -9,15 +9,15 @@ use crate::store::delete::cleanup;
 use crate::store::delete::limits;
 use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
 use crate::store::folder::document;
-use crate::store::folder::document::Document;
 use crate::store::read::tail::Tail;
 use crate::store::record::artifact::Artifact;
+use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::retention::Retention;
 use crate::store::record::snapshot::Snapshot;
-use crate::store::record::validation::{Dating, Draft};
+use crate::store::record::validation::{TimestampPolicy, ValidMessage};
 use crate::store::settings::profile::Profile;
-use crate::store::settings::summary::Compaction;
+use crate::store::settings::summary::Summary;
 use crate::store::snapshot::restore::Restoring;
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::{Writer, publish_all};
@@ -26,16 +26,16 @@ impl Writer {
     /// Changes the conversation's settings.
     pub(crate) fn change_profile(&mut self, change: impl FnOnce(&mut Profile)) -> Result<Profile> {
         let reader = Arc::clone(&self.reader);
-        self.locked(|pen, tail, _| {
+        self.locked(|committer, tail, _| {
             let mut profile = Profile::clone(&tail.profile);
             change(&mut profile);
-            pen.check_settings(tail)?;
+            committer.check_settings(tail)?;
             if profile.retention != tail.profile.retention
                 && limits::compare(&reader, tail, profile.retention)?.0
             {
                 return Err(Error::HiddenMessages);
             }
-            pen.change_profile(tail, |kept| {
+            committer.change_profile(tail, |kept| {
                 // What is not for a host to say stays as it is.
                 let own = std::mem::take(kept);
                 let Profile { rev, snapshots, restored, artifacts, imports, .. } = own;
@@ -55,8 +55,8 @@ impl Writer {
         if Tail::load(&reader.folder, 0, None)?.is_fresh() {
             return Ok(LimitsEffect::default());
         }
-        self.locked(|pen, tail, _| {
-            pen.check_settings(tail)?;
+        self.locked(|committer, tail, _| {
+            committer.check_settings(tail)?;
             LimitsEffect::of(&reader, tail, retention)
         })
     }
@@ -69,13 +69,13 @@ impl Writer {
         announced: &LimitsEffect,
     ) -> Result<Profile> {
         let reader = Arc::clone(&self.reader);
-        self.locked(|pen, tail, _| {
-            pen.check_settings(tail)?;
+        self.locked(|committer, tail, _| {
+            committer.check_settings(tail)?;
             announced.check(&reader, tail, retention)?;
             if hidden == HiddenMessages::Delete {
-                cleanup::before_widening(&reader, pen, tail)?;
+                cleanup::before_widening(&reader, committer, tail)?;
             }
-            pen.change_profile(tail, |profile| profile.retention = retention)?;
+            committer.change_profile(tail, |profile| profile.retention = retention)?;
             Ok(Profile::clone(&tail.profile))
         })
     }
@@ -83,40 +83,40 @@ impl Writer {
     /// Clears the context up to now.
     pub(crate) fn clear(&mut self) -> Result<Profile> {
         let now = self.limits.clock.now().timestamp();
-        self.locked(|pen, tail, _| {
+        self.locked(|committer, tail, _| {
             let last = tail.last_seq;
-            pen.change_profile(tail, |profile| profile.clear(now, last))?;
+            committer.change_profile(tail, |profile| profile.clear(now, last))?;
             Ok(Profile::clone(&tail.profile))
         })
     }
 
     pub(crate) fn save_snapshot(&mut self, snapshot: Snapshot) -> Result<()> {
-        self.locked(|pen, tail, _| snapshot_files::save(pen, tail, snapshot))
+        self.locked(|committer, tail, _| snapshot_files::save(committer, tail, snapshot))
     }
 
     pub(crate) fn delete_snapshot(&mut self, id: &str) -> Result<()> {
-        self.locked(|pen, tail, _| snapshot_files::delete(pen, tail, id))
+        self.locked(|committer, tail, _| snapshot_files::delete(committer, tail, id))
     }
 
     /// Keeps messages of a snapshot anew, but for those that are in the context already.
     pub(crate) fn restore(&mut self, restoring: &Restoring) -> Result<Vec<Arc<StoredMessage>>> {
         let Self { reader, limits, .. } = self;
         let (reader, limits) = (Arc::clone(reader), limits.clone());
-        self.locked(|pen, tail, packer| {
-            let drafts = Draft::all(restoring.missing(&reader, tail)?, &limits)?;
+        self.locked(|committer, tail, compactor| {
+            let drafts = ValidMessage::all(restoring.missing(&reader, tail)?, &limits)?;
             if drafts.is_empty() {
                 return Ok(Vec::new());
             }
-            cleanup::expire(&reader, pen, tail)?;
-            cleanup::check_room(&reader, pen, tail, drafts.len())?;
+            cleanup::expire(&reader, committer, tail)?;
+            cleanup::check_room(&reader, committer, tail, drafts.len())?;
             // Where they will be is noted first; what is noted in vain costs a look when something is forgotten.
             let next = tail.last_seq.saturating_add(1);
             let last = tail.last_seq.saturating_add(drafts.len() as u64);
-            pen.change_profile(tail, |profile| {
+            committer.change_profile(tail, |profile| {
                 profile.restored.extend(std::iter::once(next..=last));
             })?;
-            let stored = publish_all(pen, tail, drafts, Dating::Newest)?;
-            packer.pack(pen, tail);
+            let stored = publish_all(committer, tail, drafts, TimestampPolicy::Newest)?;
+            compactor.pack(committer, tail);
             Ok(stored)
         })
     }
@@ -133,7 +133,7 @@ impl Writer {
             return Err(Error::TooLarge { size, limit });
         }
         document::check_replaceable(&self.reader.folder, document)?;
-        self.locked(|pen, _, _| pen.replace(document, plaintext))
+        self.locked(|committer, _, _| committer.replace(document, plaintext))
     }
 
     /// Makes sure that an artifact may be sealed; how long others may be waited for.
@@ -149,13 +149,13 @@ impl Writer {
         artifact: &Artifact,
         kid: &str,
     ) -> Result<Option<Artifact>> {
-        self.locked(|pen, tail, _| artifact_files::file(pen, tail, artifact, kid))
+        self.locked(|committer, tail, _| artifact_files::file(committer, tail, artifact, kid))
     }
 
     pub(crate) fn delete_artifacts(&mut self, ids: &[String]) -> Result<()> {
-        self.locked(|pen, tail, _| {
-            pen.check_settings(tail)?;
-            artifact_files::delete(pen, tail, ids.iter().map(String::as_str))
+        self.locked(|committer, tail, _| {
+            committer.check_settings(tail)?;
+            artifact_files::delete(committer, tail, ids.iter().map(String::as_str))
         })
     }
 
@@ -163,12 +163,12 @@ impl Writer {
     /// was forgotten or cleared since; in place of that last one where it goes on with it. Whether it does.
     pub(crate) fn compact(
         &mut self,
-        compaction: Compaction,
-        before: Option<&Compaction>,
+        compaction: Summary,
+        before: Option<&Summary>,
         goes_on: bool,
     ) -> Result<bool> {
-        self.locked(|pen, tail, _| {
-            pen.check_settings(tail)?;
+        self.locked(|committer, tail, _| {
+            committer.check_settings(tail)?;
             let profile = &tail.profile;
             let is_last = profile.compaction(compaction.thread()) == before;
             let known = before.map(|before| before.of().clone()).unwrap_or_default();
@@ -179,7 +179,7 @@ impl Writer {
             if !is_last || is_gone {
                 return Ok(false);
             }
-            pen.change_profile(tail, |profile| {
+            committer.change_profile(tail, |profile| {
                 if goes_on {
                     profile.uncompact(compaction.thread());
                 }
@@ -191,9 +191,9 @@ impl Writer {
 
     /// Takes a thread's last summary back. Whether there was one.
     pub(crate) fn uncompact(&mut self, thread: Option<&str>) -> Result<bool> {
-        self.locked(|pen, tail, _| {
+        self.locked(|committer, tail, _| {
             let is_there = tail.profile.compaction(thread).is_some();
-            pen.change_profile(tail, |profile| {
+            committer.change_profile(tail, |profile| {
                 profile.uncompact(thread);
             })?;
             Ok(is_there)

@@ -3,8 +3,8 @@
 use std::mem::take;
 
 use crate::error::{Error, Result};
-use crate::store::commit::committer::Pen;
-use crate::store::compact::Packer;
+use crate::store::commit::committer::Committer;
+use crate::store::compact::Compactor;
 use crate::store::compact::recover::{Before, make_durable};
 use crate::store::delete::forget::remove_erased;
 use crate::store::delete::forgotten_conversation;
@@ -41,21 +41,21 @@ pub(super) fn newest_end(reader: &Reader) -> Result<Tail> {
 /// Makes the head of a folder's first record, removes what was forgotten and has come back, and ends what an
 /// interrupted writer began.
 pub(super) fn prepare(
-    pen: &Pen<'_>,
+    committer: &Committer<'_>,
     tail: &mut Tail,
-    packer: &mut Packer,
+    compactor: &mut Compactor,
     before: Before,
 ) -> Result<()> {
     if tail.is_fresh() {
-        pen.make_head(tail)?;
+        committer.make_head(tail)?;
     }
     if tail.last_seq == 0 {
-        forgotten_conversation::heed(pen, tail)?;
+        forgotten_conversation::heed(committer, tail)?;
     }
     if before != Before::Known {
         // From now on they count, and the numbers after them are given.
         for pack in take(&mut tail.ahead) {
-            match make_durable(pen.folder, pack) {
+            match make_durable(committer.folder, pack) {
                 // What is the matter with one pack keeps nobody from appending.
                 Err(error @ (Error::Io { .. } | Error::NotPlain { .. })) => {
                     tracing::warn!(%error, "could not make a pack durable");
@@ -64,14 +64,14 @@ pub(super) fn prepare(
             }
         }
         if matches!(tail.head, HeadState::Known(head) if head.seq < tail.last_seq) {
-            pen.folder.blobs.sync()?;
-            pen.acknowledge_packed(tail)?;
+            committer.folder.blobs.sync()?;
+            committer.acknowledge_packed(tail)?;
         }
     }
-    pen.tell_of_profile(tail)?;
+    committer.tell_of_profile(tail)?;
     if !tail.returned.is_empty() {
-        remove_erased(pen.folder, &take(&mut tail.returned), &tail.erased)?;
+        remove_erased(committer.folder, &take(&mut tail.returned), &tail.erased)?;
     }
-    packer.mend(pen, tail, before);
+    compactor.mend(committer, tail, before);
     Ok(())
 }

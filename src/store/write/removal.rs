@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::blob::{Blobs, EntryKind, LOCK};
 use crate::error::{Error, Result};
 use crate::scope::{Scope, ScopeKind};
-use crate::store::compact::Packer;
+use crate::store::compact::Compactor;
 use crate::store::delete::forgotten_conversation;
-use crate::store::delete::forgotten_conversation::Gone;
 use crate::store::read::tail::Tail;
 use crate::store::record::layout::REMOVED;
+use crate::store::settings::forgotten::ForgottenConversation;
 use crate::store::write::Writer;
 use crate::store::write::catalog;
 
@@ -29,9 +29,9 @@ impl Writer {
         let parent = below.iter().fold(Arc::clone(&folder.root), |at, name| at.folder(name));
         let limits = self.limits.clone();
         let mut removed = false;
-        let outcome = self.locked(|pen, tail, _| {
+        let outcome = self.locked(|committer, tail, _| {
             if tail.last_seq == seen && tail.profile.rev == rev {
-                catalog::leave(pen, tail, &limits)?;
+                catalog::leave(committer, tail, &limits)?;
                 removed = parent.set_aside(name.as_bytes(), REMOVED)?;
             }
             Ok(())
@@ -57,17 +57,17 @@ impl Writer {
         if *scope == Scope::Default || Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
             return Ok(false);
         }
-        let (last, rev, is_bare) = self.locked(|pen, tail, _| {
-            Ok((tail.last_seq, tail.profile.rev, forgotten_conversation::is_bare(pen, tail)?))
+        let (last, rev, is_bare) = self.locked(|committer, tail, _| {
+            Ok((tail.last_seq, tail.profile.rev, forgotten_conversation::is_bare(committer, tail)?))
         })?;
         if !is_bare {
             return Ok(false);
         }
-        let gone = Gone::new(last, self.limits.clock.now().timestamp());
+        let gone = ForgottenConversation::new(last, self.limits.clock.now().timestamp());
         let root = Arc::new(self.reader.of_root());
-        let mut root = Self::new(root, self.limits.clone(), Packer::keeping(64));
-        root.locked(|pen, tail, _| {
-            pen.change_profile(tail, |profile| {
+        let mut root = Self::new(root, self.limits.clone(), Compactor::keeping(64));
+        root.locked(|committer, tail, _| {
+            committer.change_profile(tail, |profile| {
                 profile.forgotten_scopes.insert(forgotten_conversation::id(&scope), gone);
             })
         })?;

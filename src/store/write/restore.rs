@@ -5,13 +5,13 @@ use jiff::Timestamp;
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
 use crate::store::commit::batch::Batch;
-use crate::store::commit::committer::Pen;
+use crate::store::commit::committer::Committer;
 use crate::store::read::dump::{Body, Record};
 use crate::store::read::tail::Tail;
 use crate::store::record::artifact::Artifact;
 use crate::store::record::name::{RecordKind, RecordName};
 use crate::store::record::snapshot::Snapshot;
-use crate::store::record::validation::Draft;
+use crate::store::record::validation::ValidMessage;
 use crate::store::settings::profile::Profile;
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::Writer;
@@ -19,35 +19,35 @@ use crate::store::write::Writer;
 impl Writer {
     /// Puts settings back with their revision, unless there are newer ones.
     pub(crate) fn restore_profile(&mut self, profile: Profile) -> Result<()> {
-        self.locked(|pen, tail, _| {
+        self.locked(|committer, tail, _| {
             if tail.head.profile() >= profile.rev {
                 return Ok(());
             }
-            pen.restore_profile(tail, profile)
+            committer.restore_profile(tail, profile)
         })
     }
 
     /// Takes over the settings of a later state of the same conversation.
     pub(crate) fn take_over_profile(&mut self, later: &Profile) -> Result<()> {
         let now = self.limits.clock.now().timestamp();
-        self.locked(|pen, tail, _| {
-            pen.check_settings(tail)?;
+        self.locked(|committer, tail, _| {
+            committer.check_settings(tail)?;
             if tail.profile.rev >= later.rev {
                 return Ok(());
             }
             let later = confined(later, tail, now);
             let erased = tail.erased.clone();
-            pen.change_profile(tail, |profile| profile.take_over(later, &erased))
+            committer.change_profile(tail, |profile| profile.take_over(later, &erased))
         })
     }
 
     /// Has the settings hide nothing that is yet to be said.
     pub(crate) fn confine_profile(&mut self) -> Result<()> {
         let now = self.limits.clock.now().timestamp();
-        self.locked(|pen, tail, _| {
-            pen.check_settings(tail)?;
+        self.locked(|committer, tail, _| {
+            committer.check_settings(tail)?;
             let confined = confined(&tail.profile, tail, now);
-            pen.change_profile(tail, |profile| *profile = confined)
+            committer.change_profile(tail, |profile| *profile = confined)
         })
     }
 
@@ -55,12 +55,13 @@ impl Writer {
     /// Durable when this returns. `false`, and nothing is put back, where something was stored after the number `seen`.
     pub(crate) fn restore_records(&mut self, records: Vec<Record>, seen: u64) -> Result<bool> {
         let limits = self.limits.clone();
-        self.locked(|pen, tail, packer| {
+        self.locked(|committer, tail, compactor| {
             if tail.last_seq != seen {
                 return Ok(false);
             }
-            let in_order = records.is_sorted_by(|a, b| a.name.seq < b.name.seq);
-            if !in_order || records.first().is_some_and(|first| first.name.seq <= seen) {
+            let parallel_map_ordered = records.is_sorted_by(|a, b| a.name.seq < b.name.seq);
+            if !parallel_map_ordered || records.first().is_some_and(|first| first.name.seq <= seen)
+            {
                 return Err(Error::InvalidMessage { reason: "its numbers are not in order" });
             }
             let mut together = Vec::new();
@@ -72,7 +73,7 @@ impl Writer {
                                 reason: "its name tells another role",
                             });
                         }
-                        together.push((name, Draft::again(message, name.time, &limits)?));
+                        together.push((name, ValidMessage::again(message, name.time, &limits)?));
                     }
                     Body::Forget(erased) => {
                         // Nobody forgets what is yet to be said.
@@ -81,20 +82,20 @@ impl Writer {
                                 reason: "it tells of numbers after its own",
                             });
                         }
-                        publish(pen, tail, std::mem::take(&mut together))?;
+                        publish(committer, tail, std::mem::take(&mut together))?;
                         let plaintext = serde_json::to_vec(&erased).map_err(|_| {
                             Error::InvalidMessage { reason: "it cannot be written as JSON" }
                         })?;
-                        let name = pen.folder.publish(pen.key, name, &plaintext)?;
+                        let name = committer.folder.publish(committer.key, name, &plaintext)?;
                         tail.last_seq = name.seq;
                         tail.forgets.push(name);
-                        pen.acknowledge(tail)?;
-                        *tail = Tail::load_alone(pen.folder, 0, None)?;
+                        committer.acknowledge(tail)?;
+                        *tail = Tail::load_alone(committer.folder, 0, None)?;
                     }
                 }
             }
-            publish(pen, tail, together)?;
-            packer.tidy(pen);
+            publish(committer, tail, together)?;
+            compactor.tidy(committer);
             Ok(true)
         })
     }
@@ -102,12 +103,12 @@ impl Writer {
     /// Puts a snapshot back as it was listed.
     pub(crate) fn restore_snapshot(&mut self, snapshot: &Snapshot) -> Result<()> {
         snapshot_files::check_id(&snapshot.id)?;
-        self.locked(|pen, _, _| snapshot_files::put(pen, snapshot))
+        self.locked(|committer, _, _| snapshot_files::put(committer, snapshot))
     }
 
     /// Puts back what is known of an artifact that the settings list already.
     pub(crate) fn restore_artifact(&mut self, artifact: &Artifact) -> Result<()> {
-        self.locked(|pen, _, _| artifact_files::put_meta(pen, artifact))
+        self.locked(|committer, _, _| artifact_files::put_meta(committer, artifact))
     }
 }
 
@@ -117,11 +118,15 @@ fn confined(profile: &Profile, tail: &Tail, now: Timestamp) -> Profile {
     profile.within(tail.last_seq, newest, now)
 }
 
-fn publish(pen: &Pen<'_>, tail: &mut Tail, records: Vec<(RecordName, Draft)>) -> Result<()> {
+fn publish(
+    committer: &Committer<'_>,
+    tail: &mut Tail,
+    records: Vec<(RecordName, ValidMessage)>,
+) -> Result<()> {
     if records.is_empty() {
         return Ok(());
     }
-    let (names, drafts): (Vec<RecordName>, Vec<Draft>) = records.into_iter().unzip();
-    Batch::of(drafts)?.publish_as(pen, tail, names)?;
+    let (names, drafts): (Vec<RecordName>, Vec<ValidMessage>) = records.into_iter().unzip();
+    Batch::of(drafts)?.publish_as(committer, tail, names)?;
     Ok(())
 }

@@ -8,15 +8,15 @@ use jiff::Timestamp;
 use sottovoce::ChatMessage;
 
 use super::{Contender, Outcome, Words};
-use crate::ancestor::Ancestor;
+use crate::ancestor::LegacyFormat;
 
 pub(super) struct Document {
-    files: Ancestor,
+    files: LegacyFormat,
 }
 
 impl Document {
     pub(super) fn open(folder: &Path) -> Self {
-        Self { files: Ancestor::resume(folder, 0) }
+        Self { files: LegacyFormat::resume(folder, 0) }
     }
 }
 

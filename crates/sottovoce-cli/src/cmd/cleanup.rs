@@ -5,7 +5,7 @@ mod contexts;
 
 use indicatif::ProgressBar;
 use serde::Serialize;
-use sottovoce::{Cleaned, ConversationStore, Scope};
+use sottovoce::{CleanupReport, ConversationStore, Scope};
 
 use self::artifacts::{How, Unused};
 use crate::cmd::scopes;
@@ -135,7 +135,7 @@ async fn heard(interrupt: &mut Option<Interrupt>) {
 
 /// What came of one conversation.
 struct Done {
-    messages: Cleaned,
+    messages: CleanupReport,
     unused: Unused,
 }
 
@@ -151,7 +151,7 @@ async fn clean(
 }
 
 fn show(session: &Session, scope: &Scope, done: &Done) -> std::io::Result<()> {
-    let Cleaned { removed, expired, .. } = done.messages;
+    let CleanupReport { removed, expired, .. } = done.messages;
     if session.json {
         let (unreferenced, deleted) = (done.unused.ids(), done.unused.were_deleted);
         let scope = scope.to_string();

@@ -129,7 +129,7 @@ async fn show(session: &Session, conversation: &Conversation) -> Result<Exit, Fa
     if session.json {
         output::json(&Shown {
             summary: summary.map(|summary| summary.text.as_str()),
-            messages: summary.map_or(0, sottovoce::Compaction::messages),
+            messages: summary.map_or(0, sottovoce::Summary::messages),
             created_at: summary.map(|summary| summary.at),
             last_at: summary.map(|summary| summary.until),
         })?;

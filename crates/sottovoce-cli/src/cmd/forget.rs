@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use sottovoce::{ConversationStore, Error, FileConversationStore, Forgotten, StoredMessage};
+use sottovoce::{ConversationStore, Error, FileConversationStore, ForgetReport, StoredMessage};
 
 use crate::cmd::tail::newest_of;
 use crate::exit::{Exit, Failure, Outcome};
@@ -117,7 +117,7 @@ async fn forget_if_sure(
     what: &What,
     whose: &str,
     yes: bool,
-) -> Result<Option<Forgotten>, Failure> {
+) -> Result<Option<ForgetReport>, Failure> {
     if yes {
         return Ok(Some(match what {
             What::Numbers(numbers) => store.forget(numbers).await?,

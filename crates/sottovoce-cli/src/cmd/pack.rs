@@ -1,7 +1,7 @@
 //! `sottovoce pack`
 
 use serde::Serialize;
-use sottovoce::Packed;
+use sottovoce::PackReport;
 
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
@@ -50,7 +50,7 @@ pub(crate) async fn run(session: &Session, _: Args) -> Outcome {
         output::note("interrupted; what was moved stays moved");
         return Ok(Exit::Interrupted);
     };
-    let Packed { moved, packs_before, packs_after, bytes, .. } = packed?;
+    let PackReport { moved, packs_before, packs_after, bytes, .. } = packed?;
     if session.json {
         output::json(&Summary { moved, packs_before, packs_after, bytes })?;
     } else {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
-use sottovoce::{Rekey, Rekeyed, store_exists};
+use sottovoce::{Rekey, RekeyReport, store_exists};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -139,7 +139,7 @@ fn alone(root: &Path) -> Result<File, Failure> {
 }
 
 /// Runs it with a progress bar; whether Ctrl-C stopped it.
-async fn watched(rekey: Rekey, root: PathBuf) -> Result<(Rekeyed, bool), Failure> {
+async fn watched(rekey: Rekey, root: PathBuf) -> Result<(RekeyReport, bool), Failure> {
     let bar = output::progress(Some(0), "sealing anew");
     let stop = Arc::new(AtomicBool::new(false));
     let (shown, stopped) = (bar.clone(), Arc::clone(&stop));
@@ -167,7 +167,7 @@ async fn watched(rekey: Rekey, root: PathBuf) -> Result<(Rekeyed, bool), Failure
     Ok((rekeyed, stopped))
 }
 
-fn tell(rekeyed: &Rekeyed, done: bool) -> std::io::Result<()> {
+fn tell(rekeyed: &RekeyReport, done: bool) -> std::io::Result<()> {
     for finding in &rekeyed.left {
         output::line(format!("{WARN}{}{WARN:#}  {finding}", finding.kind.code()))?;
     }

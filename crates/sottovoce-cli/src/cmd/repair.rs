@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use serde::Serialize;
-use sottovoce::{Config, FileConversationStore, Mending, RepairOptions, Repaired};
+use sottovoce::{Config, FileConversationStore, RepairAction, RepairOptions, RepairReport};
 
 use super::verify;
 use crate::exit::{Exit, Failure, Outcome};
@@ -56,7 +56,7 @@ impl Args {
 struct Row<'a> {
     done: bool,
     #[serde(flatten)]
-    mending: &'a Mending,
+    mending: &'a RepairAction,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -118,21 +118,21 @@ async fn catalog(session: &Session, config: &Config, args: &Args) -> Outcome {
 async fn repair(
     store: &FileConversationStore,
     options: RepairOptions,
-) -> sottovoce::Result<Repaired> {
+) -> sottovoce::Result<RepairReport> {
     let bar = verify::bar("verifying");
     let repaired = store.repair(options, verify::shown_on(&bar)).await;
     bar.finish_and_clear();
     repaired
 }
 
-fn show(session: &Session, repaired: &Repaired, done: bool) -> io::Result<()> {
+fn show(session: &Session, repaired: &RepairReport, done: bool) -> io::Result<()> {
     for mending in &repaired.mended {
         if session.json {
             output::json(&Row { done, mending })?;
             continue;
         }
         let (style, word) = if done { (GOOD, "mended") } else { (WARN, "would") };
-        let Mending { finding, remedy } = mending;
+        let RepairAction { finding, remedy } = mending;
         output::line(format!("{style}{word}{style:#}  {finding}\n        → {remedy}"))?;
     }
     if repaired.mended.is_empty() && !session.json {

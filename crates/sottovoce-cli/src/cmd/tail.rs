@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce::{ConversationStore, FileConversationStore, Finding, Reading, StoredMessage};
+use sottovoce::{ConversationStore, FileConversationStore, Finding, ReadResult, StoredMessage};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -86,7 +86,7 @@ pub(crate) async fn newest_of(
     store: &FileConversationStore,
     thread: &str,
     number: usize,
-) -> Result<Reading, Failure> {
+) -> Result<ReadResult, Failure> {
     let mut asked = number;
     loop {
         let mut reading = store.read_tail(asked).await?;

@@ -2,7 +2,7 @@
 //! wrong, and are not read.
 
 use serde::Deserialize;
-use sottovoce::Spent;
+use sottovoce::Cost;
 use sottovoce::import::ImportedFacts;
 use sottovoce::import::RefusalReason::{self, Corrupt};
 
@@ -34,7 +34,7 @@ pub(super) fn read(bytes: &[u8], file: String) -> Result<ImportedFacts, RefusalR
     facts.metadata = notes::of(MIMIR, fields.metadata.unwrap_or_default());
     facts.created_at = created_at.transpose()?;
     let micros = fields.cost.unwrap_or_default() * 1e6;
-    facts.spent = Spent::new(whole(fields.tokens.unwrap_or_default()), whole(micros));
+    facts.spent = Cost::new(whole(fields.tokens.unwrap_or_default()), whole(micros));
     facts.file = file;
     Ok(facts)
 }
@@ -65,9 +65,9 @@ mod tests {
     #[test]
     fn costs_are_millionths_and_never_less_than_nothing() {
         let spent = |text: &str| read(text.as_bytes(), String::new()).unwrap().spent;
-        assert_eq!(spent(r#"{"tokens":812,"cost":0.0031}"#), Spent::new(812, 3100));
-        assert_eq!(spent(r#"{"tokens":-1,"cost":-0.5}"#), Spent::default());
-        assert_eq!(spent(r#"{"tokens":1e300,"cost":null}"#), Spent::new(u64::MAX, 0));
+        assert_eq!(spent(r#"{"tokens":812,"cost":0.0031}"#), Cost::new(812, 3100));
+        assert_eq!(spent(r#"{"tokens":-1,"cost":-0.5}"#), Cost::default());
+        assert_eq!(spent(r#"{"tokens":1e300,"cost":null}"#), Cost::new(u64::MAX, 0));
         assert!(read(br#"{"createdAt":"yesterday"}"#, String::new()).is_err());
     }
 }

@@ -6,7 +6,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::{ConversationStore, FileConversationStore, Forgotten};
+use sottovoce::{ConversationStore, FileConversationStore, ForgetReport};
 
 use super::{arguments, define, json};
 use crate::fault::Fault;
@@ -103,7 +103,7 @@ struct Along {
 }
 
 impl Along {
-    fn of(forgotten: &Forgotten) -> Self {
+    fn of(forgotten: &ForgetReport) -> Self {
         let plan = &forgotten.plan;
         Self {
             originals: plan.originals.len(),

@@ -65,7 +65,7 @@ pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Res
         ensure!(most <= kept + expected.more, "{most} messages, {kept} acknowledged");
         let report = store.verify(|_| {}).await?;
         ensure!(report.is_sound(), "not sound: {:?}", report.findings);
-        let came_back = report.findings.iter().any(|f| f.kind == FindingKind::Returned);
+        let came_back = report.findings.iter().any(|f| f.kind == FindingKind::Resurrected);
         ensure!(!(told.forgot && came_back), "the bytes of what was forgotten are on the disk");
         ensure!(report.messages == all.len(), "checking counts {} messages", report.messages);
 

@@ -10,14 +10,14 @@ use crate::store::admin::rekey::artifact;
 use crate::store::admin::rekey::pack;
 use crate::store::admin::rekey::reseal::Resealed;
 use crate::store::artifact::artifact_files;
-use crate::store::commit::committer::Pen;
+use crate::store::commit::committer::Committer;
 use crate::store::folder::Folder;
-use crate::store::folder::document::Document;
-use crate::store::pack::PackName;
 use crate::store::read::reader::Reader;
+use crate::store::record::document::Document;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::layout::HEAD;
 use crate::store::record::name::RecordName;
+use crate::store::record::pack_name::PackName;
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::Writer;
 
@@ -53,7 +53,7 @@ impl Item {
 
 /// What came of a conversation so far.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct PackCheck {
     /// Records looked at.
     pub(crate) records: usize,
     /// Files sealed anew.
@@ -69,13 +69,13 @@ pub(crate) struct Conversation {
     /// What is under the new key, or cannot be: from a list that was made under the lock after the vault had been
     /// replaced, so that nothing is added to it under an old key.
     seen: HashSet<Item>,
-    pub(crate) tally: Tally,
+    pub(crate) tally: PackCheck,
 }
 
 impl Conversation {
     pub(crate) fn new(reader: Arc<Reader>, writer: Writer) -> Self {
         let (todo, seen) = (VecDeque::new(), HashSet::new());
-        Self { reader, writer, todo, seen, tally: Tally::default() }
+        Self { reader, writer, todo, seen, tally: PackCheck::default() }
     }
 
     /// The contents of artifacts, which take longer than others should wait. To be called when nothing else is left to
@@ -94,17 +94,19 @@ impl Conversation {
     /// Goes on for a while under the lock. Whether there may be more to do.
     pub(crate) fn go_on(&mut self) -> Result<bool> {
         let Self { writer, todo, seen, tally, .. } = self;
-        writer.locked(|pen, _, _| {
+        writer.locked(|committer, _, _| {
             let (mut changed, mut looked_at) = (0, 0);
             let (mut packs, mut snapshots, mut artifacts) = (false, false, false);
             let mut more = true;
             while more && changed < SLICE && looked_at < LOOKS {
                 let Some(item) = todo.pop_front() else {
-                    todo.extend(items(pen.folder)?.into_iter().filter(|item| !seen.contains(item)));
+                    todo.extend(
+                        items(committer.folder)?.into_iter().filter(|item| !seen.contains(item)),
+                    );
                     more = !todo.is_empty();
                     continue;
                 };
-                let anew = tally.take(pen, &item)?;
+                let anew = tally.take(committer, &item)?;
                 let is_packed = matches!(item, Item::Pack(_));
                 let is_snapshot = matches!(item, Item::Snapshot(_));
                 let is_artifact = matches!(item, Item::ArtifactMeta(_));
@@ -112,10 +114,10 @@ impl Conversation {
                     // Without a journal, a name that leads to the old file after a power cut may lead to what was
                     // written in its place since.
                     let folder = match item {
-                        Item::Pack(_) => &pen.folder.packs,
-                        Item::Snapshot(_) => &pen.folder.snapshots,
-                        Item::ArtifactMeta(_) => &pen.folder.artifacts,
-                        _ => &pen.folder.blobs,
+                        Item::Pack(_) => &committer.folder.packs,
+                        Item::Snapshot(_) => &committer.folder.snapshots,
+                        Item::ArtifactMeta(_) => &committer.folder.artifacts,
+                        _ => &committer.folder.blobs,
                     };
                     folder.sync()?;
                 }
@@ -130,43 +132,47 @@ impl Conversation {
                 seen.insert(item);
             }
             // Those of an interrupted change may not be durable yet, so not only what was changed now.
-            pen.folder.blobs.sync()?;
+            committer.folder.blobs.sync()?;
             if packs {
-                pen.folder.packs.sync()?;
+                committer.folder.packs.sync()?;
             }
             if snapshots {
-                pen.folder.snapshots.sync()?;
+                committer.folder.snapshots.sync()?;
             }
             if artifacts {
-                pen.folder.artifacts.sync()?;
+                committer.folder.artifacts.sync()?;
             }
             if !more {
-                tally.left.append(&mut beyond(pen.folder)?);
+                tally.left.append(&mut beyond(committer.folder)?);
             }
             Ok(more)
         })
     }
 }
 
-impl Tally {
+impl PackCheck {
     /// Whether it was sealed anew.
-    fn take(&mut self, pen: &Pen<'_>, item: &Item) -> Result<bool> {
-        let scope = pen.folder.scope.parts();
-        let own = &*pen.folder.blobs;
+    fn take(&mut self, committer: &Committer<'_>, item: &Item) -> Result<bool> {
+        let scope = committer.folder.scope.parts();
+        let own = &*committer.folder.blobs;
         let (resealed, place) = match item {
-            Item::Head => (pen.reseal_file(own, &Seal::head(&scope))?, HEAD.to_owned()),
-            Item::Document(document) => {
-                (pen.reseal_file(own, &document.place(&scope))?, document.file_name().to_owned())
-            }
+            Item::Head => (committer.reseal_file(own, &Seal::head(&scope))?, HEAD.to_owned()),
+            Item::Document(document) => (
+                committer.reseal_file(own, &document.place(&scope))?,
+                document.file_name().to_owned(),
+            ),
             Item::Snapshot(id) => {
                 let seal = snapshot_files::seal(&scope, id);
-                (pen.reseal_file(&*pen.folder.snapshots, &seal)?, snapshot_files::place(id))
+                (
+                    committer.reseal_file(&*committer.folder.snapshots, &seal)?,
+                    snapshot_files::place(id),
+                )
             }
             Item::ArtifactMeta(id) => {
                 let name = artifact_files::meta_name(id);
                 let seal = artifact_files::meta_seal(&scope, &name);
                 let place = artifact_files::place(&name);
-                match pen.reseal_file(&*pen.folder.artifacts, &seal)? {
+                match committer.reseal_file(&*committer.folder.artifacts, &seal)? {
                     // Contents that were never listed have none.
                     Resealed::Gone => return Ok(false),
                     resealed => (resealed, place),
@@ -174,9 +180,9 @@ impl Tally {
             }
             Item::Record(name) => {
                 let name = name.to_string();
-                (pen.reseal_file(own, &Seal::record(&scope, &name))?, name)
+                (committer.reseal_file(own, &Seal::record(&scope, &name))?, name)
             }
-            Item::Pack(name) => (pack::reseal(pen, *name, &mut self.left)?, name.place()),
+            Item::Pack(name) => (pack::reseal(committer, *name, &mut self.left)?, name.place()),
         };
         self.records += item.records();
         Ok(self.note(resealed, place))

@@ -3,31 +3,36 @@
 use crate::crypto::Place;
 use crate::error::Result;
 use crate::store::admin::rekey::reseal::{Line as Sealed, Resealed, misread};
-use crate::store::commit::committer::Pen;
+use crate::store::commit::committer::Committer;
 use crate::store::pack::lines::Lines;
-use crate::store::pack::{Line, OpenedPack, Pack, PackName};
+use crate::store::pack::{Line, OpenedPack, Pack};
 use crate::store::record::finding::Finding;
+use crate::store::record::pack_name::PackName;
 
 /// Puts a pack under the writing key in place of the same under another, of the same name and, since the words are
 /// the same, with each line where it was. The new one is durable, was read back and opened line by line before the old
 /// one goes; its name is durable once the folder is synced. What does not open stays in it as it is, among `left`.
-pub(crate) fn reseal(pen: &Pen<'_>, name: PackName, left: &mut Vec<Finding>) -> Result<Resealed> {
-    let old = match Pack::open(pen.folder, name)? {
+pub(crate) fn reseal(
+    committer: &Committer<'_>,
+    name: PackName,
+    left: &mut Vec<Finding>,
+) -> Result<Resealed> {
+    let old = match Pack::open(committer.folder, name)? {
         OpenedPack::Pack(pack) => pack,
         OpenedPack::Skipped(kind) => return Ok(Resealed::Left(kind)),
         OpenedPack::Gone => return Ok(Resealed::Gone),
     };
-    if !has_old_lines(pen, &old, left)? {
+    if !has_old_lines(committer, &old, left)? {
         return Ok(Resealed::Already);
     }
-    let packs = &*pen.folder.packs;
+    let packs = &*committer.folder.packs;
     let text = name.to_string();
     let good = packs.exchange(
         &text,
         &mut |sink| {
             let mut lines = Lines::new(&old);
             while let Some(line) = lines.next()? {
-                match reseal_line(pen, &line)? {
+                match reseal_line(committer, &line)? {
                     Sealed::Anew(new) => {
                         sink(line.bytes.get(..=line.tab).unwrap_or_default())?;
                         sink(&new)?;
@@ -39,17 +44,17 @@ pub(crate) fn reseal(pen: &Pen<'_>, name: PackName, left: &mut Vec<Finding>) -> 
         },
         &mut |written| {
             let new = Pack { name, source: written, path: old.path.clone() };
-            is_the_same(pen, &new, &old)
+            is_the_same(committer, &new, &old)
         },
     )?;
     if good { Ok(Resealed::Anew) } else { Err(misread(packs.path().join(text))) }
 }
 
 /// Whether any line opens under another key than the one that writes. Looks at all before it says no.
-fn has_old_lines(pen: &Pen<'_>, pack: &Pack, left: &mut Vec<Finding>) -> Result<bool> {
+fn has_old_lines(committer: &Committer<'_>, pack: &Pack, left: &mut Vec<Finding>) -> Result<bool> {
     let (mut lines, mut unopened) = (Lines::new(pack), Vec::new());
     while let Some(line) = lines.next()? {
-        match reseal_line(pen, &line)? {
+        match reseal_line(committer, &line)? {
             Sealed::Anew(_) => return Ok(true),
             Sealed::Already => {}
             Sealed::Left(kind) => {
@@ -64,13 +69,13 @@ fn has_old_lines(pen: &Pen<'_>, pack: &Pack, left: &mut Vec<Finding>) -> Result<
     Ok(false)
 }
 
-fn reseal_line(pen: &Pen<'_>, line: &Line) -> Result<Sealed> {
+fn reseal_line(committer: &Committer<'_>, line: &Line) -> Result<Sealed> {
     let name = line.name.map(|name| name.to_string()).unwrap_or_default();
-    pen.reseal(&Place::record(&pen.folder.scope.parts(), &name), line.file())
+    committer.reseal(&Place::record(&committer.folder.scope.parts(), &name), line.file())
 }
 
 /// Whether each line of the new pack says what that of the old one says, or is the same where that one does not open.
-fn is_the_same(pen: &Pen<'_>, new: &Pack, old: &Pack) -> Result<bool> {
+fn is_the_same(committer: &Committer<'_>, new: &Pack, old: &Pack) -> Result<bool> {
     let (mut new_lines, mut old_lines) = (Lines::new(new), Lines::new(old));
     loop {
         let (new_line, old_line) = match (new_lines.next()?, old_lines.next()?) {
@@ -78,11 +83,11 @@ fn is_the_same(pen: &Pen<'_>, new: &Pack, old: &Pack) -> Result<bool> {
             (Some(new_line), Some(old_line)) => (new_line, old_line),
             _ => return Ok(false),
         };
-        let same = match (new_line.name, reseal_line(pen, &old_line)?) {
+        let same = match (new_line.name, reseal_line(committer, &old_line)?) {
             (Some(name), Sealed::Anew(_)) if Some(name) == old_line.name => {
-                let (scope, name) = (pen.folder.scope.parts(), name.to_string());
+                let (scope, name) = (committer.folder.scope.parts(), name.to_string());
                 let place = Place::record(&scope, &name);
-                pen.says_the_same(&place, new_line.file(), old_line.file())?
+                committer.says_the_same(&place, new_line.file(), old_line.file())?
             }
             (_, Sealed::Anew(_)) => false,
             _ => new_line.span == old_line.span && same_bytes(new, old, &new_line)?,

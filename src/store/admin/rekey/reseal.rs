@@ -3,7 +3,7 @@
 use crate::blob::{Blobs, Source};
 use crate::crypto::{Envelope, Place, Scratch};
 use crate::error::{Error, Result};
-use crate::store::commit::committer::Pen;
+use crate::store::commit::committer::Committer;
 use crate::store::folder::unreadable;
 use crate::store::record::finding::FindingKind;
 
@@ -26,7 +26,7 @@ pub(crate) enum Line {
     Left(FindingKind),
 }
 
-impl Pen<'_> {
+impl Committer<'_> {
     /// The same words for the same place, under the key that writes.
     pub(crate) fn reseal(&self, place: &Place<'_>, bytes: &[u8]) -> Result<Line> {
         if Envelope::parse(bytes).is_ok_and(|envelope| envelope.key_id == self.key.id()) {

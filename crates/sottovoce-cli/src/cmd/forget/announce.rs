@@ -4,7 +4,7 @@ use std::io;
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
-use sottovoce::{ConversationStore, FileConversationStore, Finding, ForgetPlan, Forgotten};
+use sottovoce::{ConversationStore, FileConversationStore, Finding, ForgetPlan, ForgetReport};
 
 use super::merged;
 use crate::exit::Failure;
@@ -104,7 +104,7 @@ async fn messages(store: &FileConversationStore, numbers: &[u64]) -> Result<(), 
 }
 
 /// Says what was deleted.
-pub(crate) fn done(forgotten: &Forgotten) {
+pub(crate) fn done(forgotten: &ForgetReport) {
     let plan = &forgotten.plan;
     output::skipped(&forgotten.left);
     let removed = forgotten.removed.len();
@@ -151,7 +151,7 @@ struct Row<'a> {
 }
 
 /// The same for machines.
-pub(crate) fn json(forgotten: &Forgotten) -> io::Result<()> {
+pub(crate) fn json(forgotten: &ForgetReport) -> io::Result<()> {
     let plan = &forgotten.plan;
     output::json(&Row {
         numbers: forgotten.numbers,

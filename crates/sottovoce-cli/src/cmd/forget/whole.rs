@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sottovoce::{Config, ConversationStore, FileConversationStore, Forgotten, Scope};
+use sottovoce::{Config, ConversationStore, FileConversationStore, ForgetReport, Scope};
 
 use super::{What, announce, forget_if_sure, merged};
 use crate::cmd::scopes;
@@ -54,7 +54,7 @@ pub(super) async fn forget(
 fn say(
     session: &Session,
     config: &Config,
-    forgotten: &Forgotten,
+    forgotten: &ForgetReport,
     is_folder_gone: bool,
 ) -> Result<(), Failure> {
     announce::done(forgotten);

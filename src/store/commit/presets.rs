@@ -1,0 +1,59 @@
+//! Writing the document of presets.
+
+use crate::error::{Error, Result};
+use crate::store::commit::committer::Committer;
+use crate::store::folder::document;
+use crate::store::read::tail::Tail;
+use crate::store::record::document::Document;
+use crate::store::record::encoding::LONGEST_RECORD;
+use crate::store::record::layout::QUARANTINE;
+use crate::store::settings::presets::Presets;
+use crate::store::settings::profile::Profile;
+
+/// Writes the document, durably, where the presets are not as they were. Before the settings: one with a higher revision
+/// than they tell of counts.
+pub(crate) fn put(
+    committer: &Committer<'_>,
+    before: &Profile,
+    profile: &mut Profile,
+) -> Result<()> {
+    let is_same =
+        (&profile.presets, &profile.brought_presets) == (&before.presets, &before.brought_presets);
+    // Stores that were made before there was the document have them in the settings.
+    let is_moved = profile.presets_rev > 0
+        || (profile.presets.is_empty() && profile.brought_presets.is_empty());
+    let is_known = profile.presets_are_unknown == before.presets_are_unknown;
+    if is_same && is_known && is_moved && profile.presets_rev == before.presets_rev {
+        return Ok(());
+    }
+    profile.presets_rev = profile.presets_rev.max(before.presets_rev.saturating_add(1));
+    profile.presets_are_unknown = false;
+    let text = Presets::of(profile).bytes();
+    if text.is_empty() || text.len() > LONGEST_RECORD {
+        return Err(Error::InvalidMessage { reason: "the presets are too long to be kept" });
+    }
+    if matches!(document::open(committer.folder, Document::Presets)?, Some(Err(_))) {
+        document::check_replaceable(committer.folder, Document::Presets)?;
+        let name = Document::Presets.file_name().as_bytes();
+        committer.folder.blobs.set_aside(name, QUARANTINE)?;
+    }
+    committer.replace(Document::Presets, &text)
+}
+
+/// Goes on with the presets that are there, whatever the newest may have been.
+pub(crate) fn accept(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
+    if !tail.profile.presets_are_unknown {
+        return Ok(());
+    }
+    let there = match Presets::open(committer.folder)? {
+        Ok(there) => there,
+        // Somebody else can read it still.
+        Err(kind) if kind.is_anothers() => return Ok(()),
+        Err(_) => Presets::default(),
+    };
+    committer.change_profile(tail, |profile| {
+        profile.presets = there.presets;
+        profile.brought_presets = there.brought_presets;
+        profile.presets_are_unknown = false;
+    })
+}

@@ -1,0 +1,154 @@
+//! Carrying out what a plan announces.
+
+use crate::error::{Error, Result};
+use crate::store::artifact::artifact_files;
+use crate::store::commit::committer::Committer;
+use crate::store::delete::cleanup;
+use crate::store::delete::forget;
+use crate::store::delete::forget::{MessageRefs, UnreadablePolicy, survey};
+use crate::store::delete::plan::ForgetReport;
+use crate::store::folder::document;
+use crate::store::read::reader::Reader;
+use crate::store::read::tail::Tail;
+use crate::store::record::document::Document;
+use crate::store::record::finding::Finding;
+use crate::store::record::seq_set::SeqSet;
+use crate::store::record::snapshot::Snapshot;
+use crate::store::settings::profile::Profile;
+use crate::store::snapshot::restore::with_copies;
+use crate::store::snapshot::snapshot_files;
+
+use crate::store::delete::plan::{ForgetPlan, ForgetRequest};
+
+/// A plan with what is needed to carry it out. For the lock's holder.
+pub(crate) struct Prepared {
+    plan: ForgetPlan,
+    snapshots: Vec<Snapshot>,
+    unread: Vec<Finding>,
+    /// What was asked for, with copies and originals.
+    related: SeqSet,
+    told: MessageRefs,
+}
+
+impl Prepared {
+    /// # Errors
+    /// Where something that may be concerned can only be read under another key, by a newer program or another time.
+    pub(crate) fn new(
+        reader: &Reader,
+        committer: &Committer<'_>,
+        tail: &mut Tail,
+        asked: &ForgetRequest,
+    ) -> Result<Self> {
+        let last = tail.last_seq;
+        let is_whole = *asked == ForgetRequest::All;
+        let asked: SeqSet = match asked {
+            ForgetRequest::All => std::iter::once(1..=last).collect(),
+            ForgetRequest::Numbers(ranges) => {
+                ranges.iter().map(|range| *range.start()..=(*range.end()).min(last)).collect()
+            }
+        };
+        let (snapshots, unread) = snapshot_files::all(committer.folder, &tail.profile)?;
+        let related = with_copies(reader, tail, &snapshots, asked.clone())?;
+        // What the limits hide is not to take the place of what goes.
+        let hidden = cleanup::hidden_now(reader, committer, tail)?.without(&related);
+        let (mut told, mut plan) =
+            (MessageRefs::default(), ForgetPlan { is_whole, ..Default::default() });
+        survey(
+            reader,
+            tail,
+            &related.without(&tail.erased),
+            UnreadablePolicy::Refused,
+            |stored| {
+                told.note(stored);
+                let place = match stored.message.restored_from() {
+                    _ if asked.contains(stored.seq) => &mut plan.messages,
+                    Some(_) => &mut plan.copies,
+                    None => &mut plan.originals,
+                };
+                place.push(stored.seq);
+            },
+        )?;
+        survey(
+            reader,
+            tail,
+            &hidden.without(&tail.erased),
+            UnreadablePolicy::Recorded,
+            |stored| {
+                told.note(stored);
+                plan.hidden.push(stored.seq);
+            },
+        )?;
+        for numbers in [&mut plan.messages, &mut plan.originals, &mut plan.copies, &mut plan.hidden]
+        {
+            numbers.sort_unstable();
+        }
+        let there: SeqSet = plan.messages.iter().map(|number| *number..=*number).collect();
+        plan.lost = asked.without(&tail.vacant()).without(&there).count();
+        (plan.asked, plan.numbers) = (asked, related.clone());
+        plan.numbers.extend(hidden.ranges());
+        let profile = &tail.profile;
+        plan.summaries = profile.made_of(&related);
+        plan.proposed_title = profile.has_proposed_title();
+        plan.artifacts = match is_whole {
+            true => profile.artifacts().map(str::to_owned).collect(),
+            false => told.artifacts(profile),
+        };
+        plan.note_snapshots(&snapshots, profile, &related);
+        plan.description = is_whole && profile.has_words();
+        plan.keeps_context = profile.character.is_some();
+        Ok(Self { plan, snapshots, unread, related, told })
+    }
+
+    pub(crate) fn plan(self) -> ForgetPlan {
+        self.plan
+    }
+
+    /// # Errors
+    /// [`Error::MoreThanAnnounced`] where something would go that was not announced.
+    pub(crate) fn check(&self, announced: &ForgetPlan) -> Result<()> {
+        match self.plan.is_within(announced) {
+            true => Ok(()),
+            false => Err(Error::MoreThanAnnounced),
+        }
+    }
+
+    /// Takes messages out of snapshots and summaries, records their numbers as forgotten, and removes their files.
+    pub(crate) fn carry_out(
+        self,
+        reader: &Reader,
+        committer: &Committer<'_>,
+        tail: &mut Tail,
+    ) -> Result<ForgetReport> {
+        let Self { plan, snapshots, mut unread, related, told } = self;
+        let withdrawn = snapshot_files::withdraw(committer, tail, (snapshots, &unread), &related)?;
+        committer.withdraw_summaries(tail, &related)?;
+        let mut forgotten = forget::erase_told(reader, committer, tail, &plan.numbers, &told)?;
+        if plan.is_whole {
+            forget_rest(committer, tail, &plan)?;
+            unread.clear();
+        }
+        forgotten.left.append(&mut unread);
+        forgotten.snapshots = withdrawn;
+        forgotten.plan = plan;
+        tracing::info!(removed = forgotten.removed.len(), "forgot");
+        Ok(forgotten)
+    }
+}
+
+/// Deletes what a conversation holds beside its messages.
+fn forget_rest(committer: &Committer<'_>, tail: &mut Tail, plan: &ForgetPlan) -> Result<()> {
+    for id in &plan.deleted_snapshots {
+        if tail.profile.revision(id).is_some() {
+            snapshot_files::delete(committer, tail, id)?;
+        }
+    }
+    artifact_files::delete(committer, tail, plan.artifacts.iter().map(String::as_str))?;
+    if plan.description {
+        committer.change_profile(tail, Profile::forget_words)?;
+    }
+    // How long its texts were tells which languages were spoken.
+    match document::open(committer.folder, Document::Calibration)? {
+        Some(_) => committer.replace(Document::Calibration, b"{}"),
+        None => Ok(()),
+    }
+}
