@@ -1,6 +1,7 @@
 //! Exports: a conversation as JSON that can be imported again exactly, or as Markdown for people. They are plain text,
 //! unless they are sealed under a store's key.
 
+mod exported;
 pub(crate) mod json;
 mod markdown;
 pub(crate) mod sealed;
@@ -11,7 +12,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
-use serde::Serialize;
 
 use crate::blob::fs::new_file::NewFile;
 use crate::error::{Error, Result};
@@ -20,7 +20,10 @@ use crate::store::file_store::{CancelOnDrop, blocking};
 use crate::store::read::dump::{self, Body, Part};
 use crate::store::read::stats;
 use crate::store::{FileConversationStore, Finding, Progress, Stats};
+use exported::unwritten;
 use sealed::SealedWriter;
+
+pub use exported::Exported;
 
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,25 +96,6 @@ impl ExportRange {
     pub(crate) fn part(self) -> Part {
         self.0
     }
-}
-
-/// What an export came to.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Exported {
-    /// How many conversations were exported.
-    pub conversations: usize,
-    /// How many messages.
-    pub messages: u64,
-    /// How many artifacts with their contents.
-    pub artifacts: usize,
-    /// How many snapshots.
-    pub snapshots: usize,
-    /// How many messages the form has no place for.
-    pub left_out: u64,
-    /// What could not be read, and is not in the export.
-    pub skipped: Vec<Finding>,
 }
 
 /// Writes one conversation after the other.
@@ -235,11 +219,6 @@ fn remove_hidden(store: &FileConversationStore) -> Result<Stats> {
         store.writer().blocking_lock().cleanup()?;
     }
     Ok(stats)
-}
-
-/// What the matter is with where an export goes.
-pub(crate) fn unwritten(error: io::Error) -> Error {
-    Error::io("write the export", "the export", error)
 }
 
 /// Writes as long as somebody waits for it.

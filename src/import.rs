@@ -11,7 +11,7 @@
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use sottovoce::import::{ImportedMessage, ImportedMessages, Refusal, RefusalReason};
+//! use sottovoce::import::{ImportedMessage, ImportedMessages, RefusalReason};
 //! use sottovoce::{ChatMessage, ChatRole};
 //!
 //! fn read(log: &str) -> ImportedMessages {
@@ -22,10 +22,9 @@
 //!         });
 //!         let name = format!("line {number}");
 //!         let reason = RefusalReason::Corrupt("it does not begin with a time");
-//!         match message.ok_or(reason).and_then(|m| ImportedMessage::new("my-assistant", &name, "log", m)) {
-//!             Ok(message) => read.messages.push(message),
-//!             Err(reason) => read.refused.push(Refusal::new(name, reason)),
-//!         }
+//!         let message = message.ok_or(reason);
+//!         let message = message.and_then(|m| ImportedMessage::new("my-assistant", &name, "log", m));
+//!         read.push(name, message);
 //!     }
 //!     read
 //! }
@@ -98,6 +97,18 @@ impl ImportedMessages {
         let (messages, refused) = (Vec::new(), Vec::new());
         Self { system, messages, refused, passed_over: PassedOver::default(), is_ordered: false }
     }
+
+    /// Adds the message that was read from a file or record of that name, or refuses that file or record.
+    pub fn push(
+        &mut self,
+        file: impl Into<String>,
+        message: Result<ImportedMessage, RefusalReason>,
+    ) {
+        match message {
+            Ok(message) => self.messages.push(ImportedMessage { file: file.into(), ..message }),
+            Err(reason) => self.refused.push(Refusal::new(file.into(), reason)),
+        }
+    }
 }
 
 /// A message as another system has it.
@@ -149,13 +160,6 @@ impl ImportedMessage {
         if let Some(value) = value {
             self.message.metadata.insert(key.to_owned(), value);
         }
-        self
-    }
-
-    /// Names the file or record it was read from, where that is not its name.
-    #[must_use]
-    pub fn found_in(mut self, file: String) -> Self {
-        self.file = file;
         self
     }
 }

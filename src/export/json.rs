@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use super::{Exported, unwritten};
+use super::exported::{Exported, unwritten};
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::artifact::artifact_files;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{Exported, unwritten};
+use super::exported::{Exported, unwritten};
 use crate::error::Result;
 use crate::message::ChatMessage;
 use crate::store::artifact::artifact_files;

@@ -4,10 +4,10 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::exported::unwritten;
 use crate::blob::fs::new_file::NewFile;
 use crate::crypto::{Kind, Place, StreamSealer};
 use crate::error::{Error, Result};
-use crate::export::unwritten;
 use crate::store::folder::Folder;
 use crate::store::keyring::line;
 

@@ -9,7 +9,6 @@ mod settings;
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::blob::{Source, SourceReader};
@@ -17,23 +16,16 @@ use crate::crypto::{EncryptionKey, HEADER, StreamOpener};
 use crate::error::{Error, Result};
 use crate::export::sealed::PLACE;
 use crate::import::{ConversationReport, given};
-use crate::scope::Scope;
+use crate::store::Progress;
 use crate::store::artifact::contents::Text;
 use crate::store::file_store::CancelOnDrop;
 use crate::store::keyring::line;
-use crate::store::{FileConversationStore, Progress};
 use receive::Receiver;
 
-/// How reports and records name the system.
-pub(super) const SYSTEM: &str = "sottovoce";
+pub use receive::OpenStore;
 
 /// The longest first line of a sealed file.
 const LONGEST_LINE: usize = 4096;
-
-/// Opens the conversation of a scope, to be written.
-pub type OpenStore = Box<
-    dyn Fn(Scope) -> Pin<Box<dyn Future<Output = Result<FileConversationStore>> + Send>> + Send,
->;
 
 /// A file that an [`Exporter`](crate::Exporter) has written, as JSON or sealed. It is only read.
 #[derive(Debug)]

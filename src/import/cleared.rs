@@ -27,14 +27,14 @@ pub(super) struct Begun {
 impl ClearedMessages {
     /// Those of a source that was cleared up to a moment.
     pub(super) fn until(at: Timestamp, messages: &[ImportedMessage]) -> Self {
-        let cleared = messages.iter().filter(|foreign| foreign.message.timestamp <= at);
+        let cleared = messages.iter().filter(|imported| imported.message.timestamp <= at);
         let origins: HashSet<_> = cleared.map(ImportedMessage::origin).collect();
         Self { at: Some(at).filter(|_| !origins.is_empty()), origins }
     }
 
-    pub(super) fn add(&mut self, foreign: &ImportedMessage) {
-        self.origins.insert(foreign.origin());
-        self.at = self.at.max(Some(foreign.message.timestamp));
+    pub(super) fn add(&mut self, imported: &ImportedMessage) {
+        self.origins.insert(imported.origin());
+        self.at = self.at.max(Some(imported.message.timestamp));
     }
 
     /// Before the messages come: moves the clear marker, so that none of them is context in between. Not where that would
@@ -48,8 +48,8 @@ impl ClearedMessages {
         let profile = store.profile().await?;
         let is_cleared = profile.cleared.is_some_and(|cleared| cleared.at >= at);
         let mut hides_others = profile.has_summaries()
-            || coming.iter().any(|foreign| {
-                foreign.message.timestamp <= at && !self.origins.contains(&foreign.origin())
+            || coming.iter().any(|imported| {
+                imported.message.timestamp <= at && !self.origins.contains(&imported.origin())
             });
         if !is_cleared && !hides_others {
             each(store, |stored| {

@@ -88,7 +88,7 @@ pub struct ImportedConversation {
     /// The thread of it that all the messages are in; `None` where they are in several or none.
     pub thread: Option<String>,
     /// The messages.
-    pub foreign: ImportedMessages,
+    pub messages: ImportedMessages,
     /// Whether the system itself would no longer use it.
     pub expired: bool,
     /// Up to when the system leaves its messages out of prompts.
@@ -137,7 +137,7 @@ impl ImportedConversation {
         Self {
             scope,
             thread: None,
-            foreign: ImportedMessages::new(system),
+            messages: ImportedMessages::new(system),
             expired: false,
             cleared: None,
             snapshots: Vec::new(),
@@ -149,7 +149,7 @@ impl ImportedConversation {
     }
 
     fn over_limits(&self) -> usize {
-        let (all, limits) = (self.foreign.messages.len(), self.limits.retention);
+        let (all, limits) = (self.messages.messages.len(), self.limits.retention);
         let most = limits.and_then(|limits| limits.max_messages);
         match (self.expired, most) {
             (true, _) if limits.is_some_and(|limits| limits.ttl_seconds.is_some()) => all,
@@ -164,10 +164,11 @@ impl ImportedConversation {
     /// [`Error::OtherScope`] for a store of another scope; those of [`ImportedMessages::preview`].
     pub async fn preview(self, store: &FileConversationStore) -> Result<ConversationReport> {
         let (limits, with_limits) = (self.limits, self.with_limits);
-        let Self { scope, thread, foreign, expired, snapshots, artifacts, facts, .. } =
-            of(self, store)?;
+        let Self {
+            scope, thread, messages: imported, expired, snapshots, artifacts, facts, ..
+        } = of(self, store)?;
         let begun = Begun::with(store, limits, with_limits).await?;
-        let (mut messages, known) = foreign.look(store).await?;
+        let (mut messages, known) = imported.look(store).await?;
         let snapshots = snapshot::missing(store, snapshots).await?;
         let all = snapshots.len();
         let snapshots = snapshots.iter().filter(|snapshot| snapshot.has_any(&known)).count();
@@ -208,12 +209,20 @@ impl ImportedConversation {
     ) -> Result<ConversationReport> {
         let (limits, with_limits) = (self.limits, self.with_limits);
         let Self {
-            scope, thread, foreign, expired, cleared, snapshots, artifacts, mut facts, ..
+            scope,
+            thread,
+            messages: imported,
+            expired,
+            cleared,
+            snapshots,
+            artifacts,
+            mut facts,
+            ..
         } = of(self, store)?;
         let begun = Begun::with(store, limits, with_limits).await?;
-        let cleared = cleared.map(|at| ClearedMessages::until(at, &foreign.messages));
-        let cleared = cleared.unwrap_or_default().begin(store, &foreign.messages).await?;
-        let mut messages = foreign.import_into(store, progress).await?;
+        let cleared = cleared.map(|at| ClearedMessages::until(at, &imported.messages));
+        let cleared = cleared.unwrap_or_default().begin(store, &imported.messages).await?;
+        let mut messages = imported.import_into(store, progress).await?;
         cleared.end(store).await?;
         let snapshots = snapshot::missing(store, snapshots).await?;
         let (all, refused) = (snapshots.len(), messages.refused.len());

@@ -36,7 +36,7 @@ impl ImportedMessages {
         refuse(&mut rest, store.refused(arrivals).await?, &mut report);
         report.taken = rest.len();
         let seen = known.seen;
-        known.note(rest.into_iter().map(|foreign| foreign.origin), seen);
+        known.note(rest.into_iter().map(|imported| imported.origin), seen);
         Ok((report.sorted(), known))
     }
 
@@ -68,7 +68,7 @@ impl ImportedMessages {
                     report.taken += stored.len();
                     let last = stored.last().map_or(known.seen, |stored| stored.seq);
                     let taken = rest.drain(..stored.len().min(rest.len()));
-                    known.note(taken.map(|foreign| foreign.origin), last);
+                    known.note(taken.map(|imported| imported.origin), last);
                 }
                 // Somebody else wrote meanwhile, perhaps the same messages.
                 Ok(None) => {
@@ -93,11 +93,11 @@ impl ImportedMessages {
             stand_in_line(&mut messages, latest);
         }
         let mut report = ImportReport { refused, passed_over, ..ImportReport::default() };
-        for foreign in &messages {
-            *report.forms.entry(foreign.form).or_default() += 1;
+        for imported in &messages {
+            *report.forms.entry(imported.form).or_default() += 1;
         }
         let mut seen = HashSet::with_capacity(messages.len());
-        messages.retain(|foreign| seen.insert(foreign.origin));
+        messages.retain(|imported| seen.insert(imported.origin));
         report.already_there = report.forms.values().sum::<usize>() - messages.len();
         (report, messages.into())
     }
@@ -114,21 +114,21 @@ impl ImportReport {
 /// is going to be refused, and nothing stands behind it.
 fn stand_in_line(messages: &mut [ImportedMessage], latest: Timestamp) {
     let mut newest = Timestamp::MIN;
-    for foreign in messages {
-        let said = foreign.message.timestamp;
+    for imported in messages {
+        let said = imported.message.timestamp;
         if said > latest {
             continue;
         }
         newest = newest.max(said);
-        foreign.place = (newest > said).then_some(newest);
+        imported.place = (newest > said).then_some(newest);
     }
 }
 
 /// Leaves out what the store has or had.
 fn sift(rest: &mut VecDeque<ImportedMessage>, known: &Known, report: &mut ImportReport) {
-    rest.retain(|foreign| {
-        let is_there = known.has(foreign.origin);
-        let is_forgotten = !is_there && known.has_forgotten(foreign.origin);
+    rest.retain(|imported| {
+        let is_there = known.has(imported.origin);
+        let is_forgotten = !is_there && known.has_forgotten(imported.origin);
         report.already_there += usize::from(is_there);
         report.forgotten += usize::from(is_forgotten);
         !is_there && !is_forgotten
@@ -143,14 +143,14 @@ fn refuse(
 ) {
     let mut refused = refused.into_iter().peekable();
     let mut at = 0;
-    rest.retain(|foreign| {
+    rest.retain(|imported| {
         let reason = refused.next_if(|(place, _)| *place == at);
         at += 1;
         let Some(reason) = reason.and_then(|(_, error)| RefusalReason::for_store_error(&error))
         else {
             return true;
         };
-        report.refused.push(Refusal::new(&foreign.file, reason));
+        report.refused.push(Refusal::new(&imported.file, reason));
         false
     });
 }
@@ -158,9 +158,9 @@ fn refuse(
 /// The first messages, as many as are handed over at a time.
 fn next_batch(rest: &VecDeque<ImportedMessage>, system: &str) -> Vec<IncomingMessage> {
     let mut bytes = 0;
-    let fits = |foreign: &&ImportedMessage| {
+    let fits = |imported: &&ImportedMessage| {
         let fits = bytes < BATCH_BYTES;
-        bytes += foreign.message.content.len();
+        bytes += imported.message.content.len();
         fits
     };
     marked(rest.iter().take(BATCH).take_while(fits), system)
@@ -171,10 +171,10 @@ fn marked<'a>(
     messages: impl Iterator<Item = &'a ImportedMessage>,
     system: &str,
 ) -> Vec<IncomingMessage> {
-    let mark = |foreign: &ImportedMessage| {
-        let mut message = foreign.message.clone();
-        foreign.origin.mark(&mut message, system);
-        IncomingMessage { message, place: foreign.place }
+    let mark = |imported: &ImportedMessage| {
+        let mut message = imported.message.clone();
+        imported.origin.mark(&mut message, system);
+        IncomingMessage { message, place: imported.place }
     };
     messages.map(mark).collect()
 }

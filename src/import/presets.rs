@@ -68,9 +68,9 @@ impl ImportedPresets {
     pub async fn preview(self, store: &FileConversationStore) -> Result<PresetReport> {
         let mut report = PresetReport::default();
         let Some(mut profile) = self.begin(store).await? else { return Ok(report) };
-        for foreign in self.presets {
-            let verdict = judge(&profile, &foreign.preset);
-            if let Some(preset) = report.note(verdict, foreign.file) {
+        for imported in self.presets {
+            let verdict = judge(&profile, &imported.preset);
+            if let Some(preset) = report.note(verdict, imported.file) {
                 add(&mut profile, preset);
             }
         }
@@ -85,9 +85,9 @@ impl ImportedPresets {
     pub async fn import_into(self, store: &FileConversationStore) -> Result<PresetReport> {
         let mut report = PresetReport::default();
         let Some(mut profile) = self.begin(store).await? else { return Ok(report) };
-        for foreign in self.presets {
-            let verdict = judge(&profile, &foreign.preset);
-            let Some(preset) = report.note(verdict, foreign.file.clone()) else { continue };
+        for imported in self.presets {
+            let verdict = judge(&profile, &imported.preset);
+            let Some(preset) = report.note(verdict, imported.file.clone()) else { continue };
             let taken = preset.id.clone();
             match store.change_profile(Box::new(move |profile| add(profile, preset))).await {
                 Ok(changed) => profile = changed,
@@ -95,7 +95,7 @@ impl ImportedPresets {
                     Some(reason) => {
                         report.taken -= 1;
                         report.replaced.retain(|id| *id != taken);
-                        report.refused.push(Refusal::new(foreign.file, reason));
+                        report.refused.push(Refusal::new(imported.file, reason));
                     }
                     None => return Err(error),
                 },

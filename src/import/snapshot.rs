@@ -50,7 +50,7 @@ pub(super) async fn missing(
 ) -> Result<Vec<ImportedSnapshot>> {
     if !snapshots.is_empty() {
         let profile = store.profile().await?;
-        snapshots.retain(|foreign| !profile.has_had_snapshot(&foreign.snapshot.id));
+        snapshots.retain(|imported| !profile.has_had_snapshot(&imported.snapshot.id));
     }
     Ok(snapshots)
 }
@@ -62,7 +62,7 @@ pub(super) async fn keep(
     refused: &mut Vec<Refusal>,
 ) -> Result<usize> {
     let wanted: HashSet<Origin> =
-        snapshots.iter().flat_map(|foreign| foreign.origins.iter().copied()).collect();
+        snapshots.iter().flat_map(|imported| imported.origins.iter().copied()).collect();
     if wanted.is_empty() {
         return Ok(0);
     }

@@ -7,7 +7,7 @@ mod row;
 mod session;
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use sottovoce::import::RefusalReason::{self, Corrupt, Unstorable};
@@ -19,17 +19,19 @@ use sottovoce::{Progress, Result};
 use self::database::{Database, Saved};
 use self::place::Place;
 use self::row::Row;
-use crate::source::{Folder, Refusable, blocking, named};
+use crate::reader::Reader;
+use crate::source::{Folder, Refusable, named};
 use crate::sqlite::or_refused;
 use crate::system::CHORUS;
 
-/// The SQLite database of chorus, `db/chorus.db`, and `agents/{agent}/sessions/{id}.json` beside it. It is only read:
-/// from a private copy in memory.
+/// Reads the SQLite database of chorus, `db/chorus.db`, from a private copy in memory, and the folders of its agents,
+/// `agents/{agent}`, beside it.
 ///
-/// Each agent's messages, whether or not there still is one, become the conversation [`Scope::Named`]. Its threads
-/// keep their numbers, tool calls and results are linked as they were, what was cleared stays out of prompts, saved
-/// sessions become snapshots, also those that the database no longer names, `agents/{agent}/docs` become artifacts, and
-/// the system prompt in `agents/{agent}/agent.json` becomes the conversation's persona, which does not expire.
+/// Each agent's messages become the conversation [`Scope::Named`](sottovoce::Scope::Named) with its name, in the order of
+/// their times and then of their ids, also where the agent was deleted. Threads keep their numbers. Tool results stay
+/// linked to their calls. Cleared messages stay out of prompts. Saved sessions become snapshots, also those that the
+/// database no longer names. The files in `docs` become artifacts. The system prompt in `agent.json` becomes the
+/// conversation's persona, which does not expire.
 #[derive(Debug)]
 pub struct ChorusDatabase {
     path: PathBuf,
@@ -47,27 +49,12 @@ impl ChorusDatabase {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
+}
 
-    /// The file or folder.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
+impl Reader for ChorusDatabase {
+    type Found = ImportedConversations;
 
-    /// Reads every message and session, calling `progress` as it goes. All messages are in memory afterwards: a
-    /// conversation for each agent, its messages in the order of their times and then of their ids.
-    ///
-    /// # Errors
-    /// Only what keeps the database from being read, such as [`Error::NotImportable`] for a file that is none of chorus's or
-    /// changes all the time; what concerns one message or session is a [`Refusal`]. Dropping the future does not end
-    /// the reading.
-    pub async fn read(
-        self,
-        progress: impl Fn(Progress) + Send + 'static,
-    ) -> Result<ImportedConversations> {
-        blocking(move || self.read_all(&progress)).await
-    }
-
-    fn read_all(&self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
+    fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
         let place = Place::of(&self.path)?;
         let database = Database::open(&place.database, &place.file)?;
         let mut found = ImportedConversations::new(CHORUS);
@@ -91,7 +78,7 @@ impl ChorusDatabase {
                 Some(at) => agent.conversation.cleared = Some(at),
                 None => {
                     let reason = Corrupt("its last_clear_time is not a time");
-                    agent.conversation.foreign.refused.push(Refusal::new("agents", reason));
+                    agent.conversation.messages.refused.push(Refusal::new("agents", reason));
                 }
             }
         }
@@ -136,7 +123,7 @@ fn read_folders(
             continue;
         }
         let sessions = level.below("sessions");
-        for (file, _) in sessions.list(&mut agent.conversation.foreign.refused)? {
+        for (file, _) in sessions.list(&mut agent.conversation.messages.refused)? {
             let Some(id) = str::from_utf8(&file).ok().and_then(|file| file.strip_suffix(".json"))
             else {
                 found.passed_over.add("other files beside sessions", 1);
@@ -168,7 +155,7 @@ fn take(row: Row, agents: &mut BTreeMap<String, Agent>) -> Result<(), (String, R
     let agent = agent_of(&row.agent, agents).map_err(|reason| (name.clone(), reason))?;
     match row.read() {
         Ok(message) => agent.messages.push((message.message.timestamp, id, message)),
-        Err(reason) => agent.conversation.foreign.refused.push(Refusal::new(name, reason)),
+        Err(reason) => agent.conversation.messages.refused.push(Refusal::new(name, reason)),
     }
     Ok(())
 }
@@ -177,7 +164,7 @@ impl Agent {
     /// Reads one of its sessions.
     fn save(&mut self, place: &Place, saved: &Saved) -> Result<()> {
         let name = session::place(saved);
-        let refused = &mut self.conversation.foreign.refused;
+        let refused = &mut self.conversation.messages.refused;
         match read_session(place, saved, &name, refused)? {
             Ok(snapshot) => self.conversation.snapshots.push(snapshot),
             Err(reason) => refused.push(Refusal::new(name, reason)),
@@ -188,7 +175,7 @@ impl Agent {
     /// Reads a session that the database knows nothing of.
     fn save_alone(&mut self, folder: &Folder, agent: &str, id: &str) -> Result<()> {
         let name = folder.place(&session::file(id));
-        let refused = &mut self.conversation.foreign.refused;
+        let refused = &mut self.conversation.messages.refused;
         let read = folder.read(&session::file(id))?.and_then(|bytes| {
             // The bot may be running.
             let Some(bytes) = bytes else { return Ok(None) };
@@ -204,9 +191,9 @@ impl Agent {
 
     /// Whether nothing is known of it.
     fn is_empty(&self) -> bool {
-        let ImportedConversation { foreign, snapshots, artifacts, facts, .. } = &self.conversation;
+        let ImportedConversation { messages, snapshots, artifacts, facts, .. } = &self.conversation;
         self.messages.is_empty()
-            && foreign.refused.is_empty()
+            && messages.refused.is_empty()
             && snapshots.is_empty()
             && artifacts.is_empty()
             && facts.character.is_none()
@@ -215,9 +202,8 @@ impl Agent {
     fn end(self) -> ImportedConversation {
         let Self { mut conversation, mut messages } = self;
         messages.sort_by_key(|(time, id, _)| (*time, *id));
-        conversation.foreign.messages =
+        conversation.messages.messages =
             messages.into_iter().map(|(_, _, message)| message).collect();
-        conversation.foreign.refused.sort_by(|a, b| a.file.cmp(&b.file));
         conversation
     }
 }

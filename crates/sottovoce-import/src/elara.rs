@@ -5,19 +5,20 @@ mod key;
 mod name;
 mod record;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use sottovoce::import::{ImportedMessage, ImportedMessages, Refusal};
 use sottovoce::{PLACEHOLDER_KEY, Progress, Result};
 
 use self::key::ElaraKey;
-use crate::source::{EntryKind, Folder, Refusable, blocking, misnamed};
+use crate::reader::{Reader, each};
+use crate::source::{EntryKind, Folder, Refusable, misnamed};
 use crate::system::ELARA;
 
 pub use self::export::export_for_elara;
 
-/// A folder of one JSON file a message, as any version of Elara wrote it: under several keys, under none, or all of
-/// that mixed. It is only read.
+/// Reads a folder of one JSON file a message, as any version of Elara wrote it. The files may be sealed under several
+/// keys, or plain, or both mixed.
 #[derive(Debug)]
 pub struct ElaraFolder {
     path: PathBuf,
@@ -46,48 +47,6 @@ impl ElaraFolder {
         Some(base.cache_dir().join("ElaraAi").join("Conversation"))
     }
 
-    /// The folder.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Reads every file whose name ends in `.json`, calling `progress` as it goes. All messages are in memory
-    /// afterwards, in order.
-    ///
-    /// # Errors
-    /// Only what keeps the whole folder from being read, such as that there is none; what concerns one file is a
-    /// [`Refusal`].
-    pub async fn read(
-        self,
-        progress: impl Fn(Progress) + Send + 'static,
-    ) -> Result<ImportedMessages> {
-        blocking(move || self.read_all(&progress)).await
-    }
-
-    fn read_all(&self, progress: &dyn Fn(Progress)) -> Result<ImportedMessages> {
-        let folder = Folder::named(&self.path)?;
-        let mut foreign = ImportedMessages::new(ELARA);
-        let names = list(&folder, &mut foreign)?;
-        let mut found: Vec<(Order, ImportedMessage)> = Vec::with_capacity(names.len());
-        for (done, file) in names.iter().enumerate() {
-            progress(Progress { done, total: names.len() });
-            match self.read_one(&folder, file)? {
-                // Elara may be running.
-                Ok(None) => {}
-                Ok(Some(message)) => {
-                    let time = message.message.timestamp;
-                    found.push(((time, name::counter(file), file.clone()), message));
-                }
-                Err(reason) => foreign.refused.push(Refusal::new(file, reason)),
-            }
-        }
-        progress(Progress { done: names.len(), total: names.len() });
-        found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        foreign.messages = found.into_iter().map(|(_, message)| message).collect();
-        foreign.refused.sort_by(|a, b| a.file.cmp(&b.file));
-        Ok(foreign)
-    }
-
     /// `None` where the file has gone since the folder was listed.
     fn read_one(&self, folder: &Folder, file: &str) -> Refusable<Option<ImportedMessage>> {
         Ok(folder.read(file)?.and_then(|bytes| {
@@ -98,14 +57,40 @@ impl ElaraFolder {
     }
 }
 
+impl Reader for ElaraFolder {
+    type Found = ImportedMessages;
+
+    fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<ImportedMessages> {
+        let folder = Folder::named(&self.path)?;
+        let mut messages = ImportedMessages::new(ELARA);
+        let names = list(&folder, &mut messages)?;
+        let mut found: Vec<(Order, ImportedMessage)> = Vec::with_capacity(names.len());
+        each(&names, progress, |file| -> Result<()> {
+            match self.read_one(&folder, file)? {
+                // Elara may be running.
+                Ok(None) => {}
+                Ok(Some(message)) => {
+                    let time = message.message.timestamp;
+                    found.push(((time, name::counter(file), file.clone()), message));
+                }
+                Err(reason) => messages.refused.push(Refusal::new(file, reason)),
+            }
+            Ok(())
+        })?;
+        found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        messages.messages = found.into_iter().map(|(_, message)| message).collect();
+        Ok(messages)
+    }
+}
+
 /// The names of the records, sorted; what has such a name and cannot be one is refused.
-fn list(folder: &Folder, foreign: &mut ImportedMessages) -> Result<Vec<String>> {
+fn list(folder: &Folder, messages: &mut ImportedMessages) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for (name, kind) in folder.entries()? {
         match (kind, str::from_utf8(&name)) {
-            _ if !name::is_record(&name) => foreign.passed_over.add("entries of another kind", 1),
+            _ if !name::is_record(&name) => messages.passed_over.add("entries of another kind", 1),
             (EntryKind::File, Ok(name)) => names.push(name.to_owned()),
-            (kind, _) => foreign.refused.push(folder.refusal(&name, misnamed(kind))),
+            (kind, _) => messages.refused.push(folder.refusal(&name, misnamed(kind))),
         }
     }
     Ok(names)

@@ -7,27 +7,34 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use sottovoce::import::{ImportedMessage, ImportedMessages, Refusal, RefusalReason};
+use sottovoce::import::{ImportedMessage, ImportedMessages, RefusalReason};
 use sottovoce::{Error, Progress, Result};
 
 use self::row::Row;
+use crate::reader::Reader;
 use crate::source::lines::Lines;
-use crate::source::{blocking, open_named};
+use crate::source::open_named;
 use crate::system::JSONL;
 use crate::twins::Twins;
 
 /// How reports name the form.
 const FORM: &str = "message";
 
-/// Messages that any program wrote, or anybody, one JSON object a line: `role` (also `human`, `ai`, `bot` and `model`) and
-/// `content`; the time under `timestampUtc`, `timestamp`, `created_at`, `createdAt`, `time` or `date`, as RFC 3339 with an
-/// offset or as seconds or milliseconds since 1970; and where there are any `id`, `metadata`, `toolCalls`, `toolCallId`,
-/// `threadId` and `offsetMinutes`, as this store's own records have them. Other fields are passed over. The source is only
-/// read.
+/// Reads messages from JSON lines, one object each, that any program or person wrote.
 ///
-/// A message is known again by what its line says of it, notes excepted: of a file that has grown or moved, another import
-/// takes only what is new. One whose line tells no time says too little for that, and is known by the file's name besides.
-/// Of lines that are the same in everything each is a message, unless they have the same `id`.
+/// | field | |
+/// |---|---|
+/// | `role` | `user`, `assistant`, `system` or `tool`; also `human`, `ai`, `bot` and `model` |
+/// | `content` | the text |
+/// | `timestampUtc`, `timestamp`, `created_at`, `createdAt`, `time` or `date` | RFC 3339 with an offset, or seconds or milliseconds since 1970 |
+/// | `id`, `metadata`, `toolCalls`, `toolCallId`, `threadId`, `offsetMinutes` | optional, as in this store's own records |
+///
+/// Other fields are ignored. A line over 16 MiB is refused. The messages are ordered by time, and within one moment by
+/// line. `progress` counts bytes.
+///
+/// A repeated import recognizes a message by its line without the metadata, so that of a file that has grown or moved it
+/// takes only what is new. A message without a time is recognized by the file's name too. Each of several equal lines is a
+/// message, unless they have the same `id`.
 pub struct JsonLines {
     input: Input,
     thread: Option<String>,
@@ -41,7 +48,7 @@ enum Input {
 
 /// What was read so far.
 struct Found {
-    foreign: ImportedMessages,
+    messages: ImportedMessages,
     /// The file's name without its ending.
     stem: Option<String>,
     twins: Twins,
@@ -74,20 +81,12 @@ impl JsonLines {
         self.now = Some(now);
         self
     }
+}
 
-    /// Reads every line, calling `progress` with bytes as it goes. All messages are in memory afterwards, in the order
-    /// of their times; what was said in the same moment stays in that of the lines. A line over 16 MiB is refused.
-    ///
-    /// # Errors
-    /// Only what keeps the input from being read to its end; what concerns one line is a [`Refusal`].
-    pub async fn read(
-        self,
-        progress: impl Fn(Progress) + Send + 'static,
-    ) -> Result<ImportedMessages> {
-        blocking(move || self.read_all(&progress)).await
-    }
+impl Reader for JsonLines {
+    type Found = ImportedMessages;
 
-    fn read_all(self, progress: &dyn Fn(Progress)) -> Result<ImportedMessages> {
+    fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<ImportedMessages> {
         let Self { input, thread, now } = self;
         let mut found = Found::new();
         let (path, total, input): (_, _, Box<dyn Read>) = match input {
@@ -105,9 +104,8 @@ impl JsonLines {
         while let Some(line) = lines.read_line().map_err(failed)? {
             let place = format!("{place}#{}", line.number);
             let row = line.bytes.and_then(|bytes| row::read(&bytes));
-            if let Err(reason) = row.and_then(|row| found.take(row, &place, now.is_some())) {
-                found.foreign.refused.push(Refusal::new(place, reason));
-            }
+            let message = row.and_then(|row| found.take(row, now.is_some()));
+            found.messages.push(place, message);
             progress(Progress { done: lines.read, total: total.max(lines.read) });
         }
         Ok(found.end(thread.as_deref(), now))
@@ -117,15 +115,16 @@ impl JsonLines {
 impl Found {
     fn new() -> Self {
         let (twins, timeless) = (Twins::default(), Vec::new());
-        Self { foreign: ImportedMessages::new(JSONL), stem: None, twins, timeless }
+        Self { messages: ImportedMessages::new(JSONL), stem: None, twins, timeless }
     }
 
-    fn take(&mut self, row: Row, place: &str, may_be_timeless: bool) -> Result<(), RefusalReason> {
+    /// The message of a row.
+    fn take(&mut self, row: Row, may_be_timeless: bool) -> Result<ImportedMessage, RefusalReason> {
         if row.is_timeless && !may_be_timeless {
             return Err(RefusalReason::Corrupt("it has no time"));
         }
         let stem = self.stem.as_deref().filter(|_| row.is_timeless);
-        let message = match (row.id, stem) {
+        let mut message = match (row.id, stem) {
             (None, stem) => {
                 let name = stem.unwrap_or_default();
                 self.twins.tell_apart(JSONL, name, FORM, row.message)?
@@ -136,30 +135,28 @@ impl Found {
             }
         };
         if row.is_timeless {
-            self.timeless.push(self.foreign.messages.len());
+            self.timeless.push(self.messages.messages.len());
         }
-        let mut message = message.found_in(place.to_owned());
         message.message.metadata.extend(row.notes);
-        self.foreign.messages.push(message);
-        Ok(())
+        Ok(message)
     }
 
     fn end(self, thread: Option<&str>, now: Option<Timestamp>) -> ImportedMessages {
-        let Self { mut foreign, timeless, .. } = self;
+        let Self { mut messages, timeless, .. } = self;
         for (before, at) in (0..).zip(timeless.into_iter().rev()) {
             let said =
                 now.and_then(|now| now.checked_sub(SignedDuration::from_millis(before)).ok());
-            if let (Some(said), Some(foreign)) = (said, foreign.messages.get_mut(at)) {
-                foreign.message.timestamp = said;
+            if let (Some(said), Some(imported)) = (said, messages.messages.get_mut(at)) {
+                imported.message.timestamp = said;
             }
         }
-        for ImportedMessage { message, .. } in &mut foreign.messages {
+        for ImportedMessage { message, .. } in &mut messages.messages {
             if message.thread_id.is_none() {
                 message.thread_id = thread.map(str::to_owned);
             }
         }
-        foreign.messages.sort_by_key(|foreign| foreign.message.timestamp);
-        foreign
+        messages.messages.sort_by_key(|imported| imported.message.timestamp);
+        messages
     }
 }
 

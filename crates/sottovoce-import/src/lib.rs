@@ -18,7 +18,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # use sottovoce::{EncryptionKey, StoreOptions};
-//! use sottovoce_import::JsonLines;
+//! use sottovoce_import::{JsonLines, Reader};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let key = EncryptionKey::from_secret("a long secret that only this house knows")?;
@@ -41,6 +41,7 @@ mod jsonl;
 mod llm_generator;
 mod mimir;
 mod openai;
+mod reader;
 mod sink;
 mod source;
 #[cfg(feature = "sqlite")]
@@ -57,5 +58,6 @@ pub use jsonl::JsonLines;
 pub use llm_generator::LlmGeneratorDatabase;
 pub use mimir::MimirFolder;
 pub use openai::OpenAiExport;
+pub use reader::Reader;
 #[cfg(feature = "sqlite")]
 pub use sqlite::leftover_copies;

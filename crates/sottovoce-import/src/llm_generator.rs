@@ -7,7 +7,7 @@ mod place;
 mod row;
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use sottovoce::import::RefusalReason::{self, Corrupt, Unstorable};
@@ -17,18 +17,20 @@ use sottovoce::{Progress, Result};
 use self::database::{CONTEXTS, Database, MESSAGES, PRESETS};
 use self::message::{Message, Refused};
 use self::row::Row;
-use crate::source::{blocking, named};
+use crate::reader::Reader;
+use crate::source::named;
 use crate::sqlite::or_refused;
 use crate::system::LLM_GENERATOR;
 use crate::twins::Twins;
 
-/// The SQLite database of mcp-llm-generator, `context-memory.db` or `data/contexts.db`. It is only read: from a private
-/// copy, which is gone as soon as it is open.
+/// Reads the SQLite database of mcp-llm-generator, `context-memory.db` or `data/contexts.db`, from a private copy in
+/// memory.
 ///
-/// Each context becomes the conversation [`Scope::Named`] with its id, its messages in the order in which they were
-/// stored, and its personality the conversation's [`Character`](sottovoce::Character). Messages of a context that is gone
-/// become a conversation without one. Figures outside the limits here are brought to the nearest that is within them;
-/// what they were is kept as metadata whose names begin with `mcp-llm-generator:`.
+/// Each context becomes the conversation [`Scope::Named`](sottovoce::Scope::Named) with its id. Its messages keep the order
+/// of their rows. Its personality becomes the conversation's [`Character`](sottovoce::Character); messages of a deleted
+/// context become a conversation without one. A number outside the limits of this library is replaced by the nearest one
+/// within them, and kept as metadata whose name begins with `mcp-llm-generator:`. Rows of other tables are counted as
+/// passed over.
 #[derive(Debug)]
 pub struct LlmGeneratorDatabase {
     path: PathBuf,
@@ -45,27 +47,12 @@ impl LlmGeneratorDatabase {
     pub fn new(path: impl Into<PathBuf>, now: Timestamp) -> Self {
         Self { path: path.into(), now }
     }
+}
 
-    /// The file or folder.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
+impl Reader for LlmGeneratorDatabase {
+    type Found = ImportedConversations;
 
-    /// Reads every context, message and preset, calling `progress` as it goes. All messages are in memory afterwards.
-    /// Rows of other tables are counted as passed over.
-    ///
-    /// # Errors
-    /// Only what keeps the database from being read, such as [`Error::NotImportable`] for a file that has none of the system's
-    /// tables or changes all the time; what concerns one context, message or preset is a [`Refusal`]. Dropping the
-    /// future does not end the reading.
-    pub async fn read(
-        self,
-        progress: impl Fn(Progress) + Send + 'static,
-    ) -> Result<ImportedConversations> {
-        blocking(move || self.read_all(&progress)).await
-    }
-
-    fn read_all(&self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
+    fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
         let (folder, file) = place::of(&self.path)?;
         let database = Database::open(&folder, &file)?;
         let mut found = ImportedConversations::new(LLM_GENERATOR);
@@ -125,7 +112,7 @@ impl Contexts {
         let scope = named(id)?;
         Ok(self.0.entry(id.to_owned()).or_insert_with(|| {
             let mut conversation = ImportedConversation::new(scope, LLM_GENERATOR);
-            conversation.foreign.is_ordered = true;
+            conversation.messages.is_ordered = true;
             (conversation, Twins::default())
         }))
     }
@@ -139,7 +126,7 @@ impl Contexts {
         }
         let (conversation, _) = self.of(&id).map_err(|reason| (row.name.clone(), reason))?;
         (conversation.facts, conversation.expired) = personality::facts(&mut row);
-        conversation.foreign.refused.append(&mut row.refused);
+        conversation.messages.refused.append(&mut row.refused);
         Ok(())
     }
 
@@ -148,18 +135,11 @@ impl Contexts {
         let place = message.place.clone();
         let (conversation, twins) =
             self.of(&message.context).map_err(|reason| (place.clone(), reason))?;
-        match message.read(twins) {
-            Ok(message) => conversation.foreign.messages.push(message),
-            Err(reason) => conversation.foreign.refused.push(Refusal::new(place, reason)),
-        }
+        conversation.messages.push(place, message.read(twins));
         Ok(())
     }
 
     fn end(self) -> Vec<ImportedConversation> {
-        let sorted = |(mut conversation, _): (ImportedConversation, Twins)| {
-            conversation.foreign.refused.sort_by(|a, b| a.file.cmp(&b.file));
-            conversation
-        };
-        self.0.into_values().map(sorted).collect()
+        self.0.into_values().map(|(conversation, _)| conversation).collect()
     }
 }

@@ -6,7 +6,7 @@ mod item;
 mod place;
 mod words;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -19,16 +19,19 @@ use zeroize::Zeroizing;
 use self::item::{Item, items};
 use self::place::Place;
 use crate::fields::json;
-use crate::source::blocking;
+use crate::reader::{Reader, each};
 use crate::system::OPENAI;
 
-/// What OpenAI's programs write, which is only read.
+/// Reads what OpenAI's programs write. Files are held in memory one at a time; one over 1 GiB is refused.
 ///
-/// Of ChatGPT's data export the file `conversations.json`, or the folder that holds it or its numbered parts: each
-/// conversation becomes [`Scope::Named`] with its id, of all its branches the one that is shown. Of chat completions a file
-/// with `{"messages":[…]}`, or one such object a line, as for fine-tuning: each becomes [`Scope::Named`] with the file's name
-/// without its ending, the second with `-2` behind it and so on. These know no times: theirs is when the file was last
-/// changed, and a millisecond more for each message.
+/// **ChatGPT's data export**: the file `conversations.json`, or the folder that holds it or its numbered parts. Each
+/// conversation becomes [`Scope::Named`](sottovoce::Scope::Named) with its id. Of its branches, the one that ChatGPT shows
+/// is taken.
+///
+/// **Chat completions**: a file with `{"messages":[…]}`, or with one such object a line, as for fine-tuning. Each object
+/// becomes [`Scope::Named`](sottovoce::Scope::Named) with the file's name without its ending, the second one with `-2`
+/// behind it, and so on. These messages have no times: the first gets the time at which the file was last changed, and each
+/// further one a millisecond more.
 #[derive(Debug)]
 pub struct OpenAiExport {
     path: PathBuf,
@@ -48,26 +51,12 @@ impl OpenAiExport {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
+}
 
-    /// The file or folder.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
+impl Reader for OpenAiExport {
+    type Found = ImportedConversations;
 
-    /// Reads every conversation, calling `progress` as it goes. The files are held in memory, one at a time, and all
-    /// messages afterwards. Files over 1 GiB are refused.
-    ///
-    /// # Errors
-    /// Only what keeps everything from being read, such as [`Error::NotImportable`] for a file that is none of OpenAI's; what
-    /// concerns one conversation or message is a [`Refusal`].
-    pub async fn read(
-        self,
-        progress: impl Fn(Progress) + Send + 'static,
-    ) -> Result<ImportedConversations> {
-        blocking(move || self.read_all(&progress)).await
-    }
-
-    fn read_all(&self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
+    fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
         let place = Place::of(&self.path)?;
         let mut found = ImportedConversations::new(OPENAI);
         for file in &place.files {
@@ -96,15 +85,13 @@ fn file(
 ) -> Result<(), RefusalReason> {
     let items = items(json::text(bytes)?, file)?;
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-    for (done, item) in items.iter().enumerate() {
-        progress(Progress { done, total: items.len() });
+    each(&items, progress, |item| {
         match conversation(item, stem, modified) {
             Ok(conversation) => found.conversations.push(conversation),
             Err(reason) => found.refused.push(Refusal::new(&item.place, reason)),
         }
-    }
-    progress(Progress { done: items.len(), total: items.len() });
-    Ok(())
+        Ok(())
+    })
 }
 
 fn conversation(

@@ -13,18 +13,6 @@ use sottovoce::{Error, NewArtifact, Result, Scope};
 pub(crate) use file::{Bytes, Refusable, SourceFile};
 pub(crate) use folder::{EntryKind, Folder, misnamed};
 
-/// Runs work to its end on a blocking thread, whether or not the caller still waits.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(outcome) => outcome,
-        // The host's `progress` panicked; the panic is the host's to see.
-        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-        Err(_) => Err(Error::ShuttingDown),
-    }
-}
-
 /// Opens a file that a person named. Links on the way to it are followed, since people link their files.
 pub(crate) fn open_named(path: &Path) -> Result<SourceFile> {
     let (folder, name) = Folder::of_file(path)?;

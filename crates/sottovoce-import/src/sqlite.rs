@@ -67,7 +67,7 @@ impl Sqlite {
     }
 
     /// Why it is not what it should be.
-    pub(crate) fn foreign(&self, reason: &'static str) -> Error {
+    pub(crate) fn not_importable(&self, reason: &'static str) -> Error {
         Error::NotImportable { path: self.path.clone(), reason }
     }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use super::SYSTEM;
 use super::parse::Head;
 use super::settings::{self, Line};
 use crate::error::{Error, Result};
@@ -25,6 +24,8 @@ use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::{Cleared, FileConversationStore, Snapshot, StoredMessage};
 
+/// The system, in the metadata of imported messages.
+const SYSTEM: &str = "sottovoce";
 /// How many numbers are read at a time.
 const STRETCH: u64 = 4096;
 
@@ -215,12 +216,12 @@ impl Merge {
             seq <= cleared.seq || message.is_imported() && message.timestamp <= cleared.at
         };
         let is_cleared = self.cleared.is_some_and(hides);
-        match self.foreign(seq, message) {
-            Ok(foreign) => {
+        match self.imported(seq, message) {
+            Ok(imported) => {
                 if is_cleared {
-                    self.out_of_context.add(&foreign);
+                    self.out_of_context.add(&imported);
                 }
-                self.new.messages.push(foreign);
+                self.new.messages.push(imported);
             }
             Err(reason) => {
                 report.refused.push(Refusal::new(format!("{}#{seq}", self.scope), reason))
@@ -229,7 +230,7 @@ impl Merge {
         Ok(())
     }
 
-    fn foreign(&self, seq: u64, message: ChatMessage) -> Result<ImportedMessage, RefusalReason> {
+    fn imported(&self, seq: u64, message: ChatMessage) -> Result<ImportedMessage, RefusalReason> {
         let name = format!("{}#{seq}", self.scope);
         // What another system wrote is told by that.
         match Origin::of(&message) {
@@ -267,7 +268,7 @@ impl Merge {
         };
         let left_out = runtime.block_on(settings::adopt(store, head, adoption))?;
         let mut new = std::mem::replace(&mut self.new, ImportedMessages::new(SYSTEM));
-        new.messages.sort_by_key(|foreign| foreign.message.timestamp);
+        new.messages.sort_by_key(|imported| imported.message.timestamp);
         let cleared = std::mem::take(&mut self.out_of_context);
         let kept = runtime.block_on(async {
             let cleared = cleared.begin(store, &new.messages).await?;
@@ -295,17 +296,17 @@ impl Merge {
         report: &mut ImportReport,
     ) -> Result<usize> {
         let snapshots = std::mem::take(&mut self.snapshots);
-        let foreign = snapshots.into_iter().map(|mut snapshot| {
+        let imported = snapshots.into_iter().map(|mut snapshot| {
             let saved = std::mem::take(&mut snapshot.messages);
             let origins = saved
                 .into_iter()
-                .filter_map(|saved| self.foreign(saved.seq, saved.message).ok())
-                .map(|foreign| foreign.origin())
+                .filter_map(|saved| self.imported(saved.seq, saved.message).ok())
+                .map(|imported| imported.origin())
                 .collect();
             let file = format!("{} snapshot {}", self.scope, snapshot.id);
             ImportedSnapshot::new(snapshot, file, origins)
         });
-        let foreign: Vec<_> = foreign.collect();
-        runtime.block_on(snapshot::keep(store, foreign, &mut report.refused))
+        let imported: Vec<_> = imported.collect();
+        runtime.block_on(snapshot::keep(store, imported, &mut report.refused))
     }
 }

@@ -1,12 +1,12 @@
 //! Putting an export's elements back where they belong.
 
 use std::io::Read;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::runtime::Handle;
 
-use super::OpenStore;
 use super::merge::Merge;
 use super::parse::{Elements, Head};
 use super::settings;
@@ -32,6 +32,11 @@ const HIGHEST: u64 = u32::MAX as u64;
 /// How many records, and how many bytes of words, are put back together.
 const TOGETHER: usize = 32_768;
 const TOGETHER_BYTES: usize = 16 << 20;
+
+/// Opens the conversation of a scope for writing.
+pub type OpenStore = Box<
+    dyn Fn(Scope) -> Pin<Box<dyn Future<Output = Result<FileConversationStore>> + Send>> + Send,
+>;
 
 type Shown = Box<dyn Fn(Progress) + Send>;
 type Done = Box<dyn FnMut(&ConversationReport) + Send>;

@@ -89,19 +89,19 @@ struct Summary<'a> {
 }
 
 /// Puts what was read into the configured store, and tells what came of it.
-async fn keep(session: &Session, foreign: ImportedMessages, dry_run: bool) -> Outcome {
+async fn keep(session: &Session, imported: ImportedMessages, dry_run: bool) -> Outcome {
     let config = session.config()?;
-    let system = foreign.system;
+    let system = imported.system;
     let report = if dry_run {
         let store = session.store_or_empty(&config).await?;
-        foreign.preview(&store).await?
+        imported.preview(&store).await?
     } else {
         let store = session.store_or_make(&config).await?;
         let bar = output::progress(Some(0), "keeping");
         let shown = |progress| advance(&bar, progress);
         let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
         let report = tokio::select! {
-            report = foreign.import_into(&store, shown) => Some(report),
+            report = imported.import_into(&store, shown) => Some(report),
             _ = interrupt.heard() => None,
         };
         bar.finish_and_clear();

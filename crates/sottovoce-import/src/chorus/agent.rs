@@ -50,7 +50,7 @@ pub(super) fn read(
             (EntryKind::Other, _) => refused.push(level.refusal(&name, misnamed(kind))),
         }
     }
-    conversation.foreign.refused.append(&mut refused);
+    conversation.messages.refused.append(&mut refused);
     conversation.facts.file = level.place("agent.json");
     Ok(has_sessions)
 }
@@ -86,9 +86,9 @@ fn documents(
     conversation: &mut ImportedConversation,
     passed_over: &mut PassedOver,
 ) -> Result<()> {
-    for (name, kind) in level.list(&mut conversation.foreign.refused)? {
+    for (name, kind) in level.list(&mut conversation.messages.refused)? {
         let Ok(name) = String::from_utf8(name.clone()) else {
-            conversation.foreign.refused.push(level.refusal(&name, misnamed(EntryKind::File)));
+            conversation.messages.refused.push(level.refusal(&name, misnamed(EntryKind::File)));
             continue;
         };
         let id = format!("{path}/{name}");
@@ -110,7 +110,7 @@ fn documents(
             }
             EntryKind::Other => {
                 let refusal = Refusal::new(level.place(&name), misnamed(kind));
-                conversation.foreign.refused.push(refusal);
+                conversation.messages.refused.push(refusal);
             }
         }
     }

@@ -34,7 +34,7 @@ impl Database {
     pub(super) fn open(folder: &Folder, file: &str) -> Result<Self> {
         let database = Sqlite::open(folder, file)?;
         if !database.has("messages")? {
-            return Err(database.foreign("it has no table `messages`"));
+            return Err(database.not_importable("it has no table `messages`"));
         }
         Ok(Self(database))
     }
@@ -69,7 +69,7 @@ impl Database {
         ];
         let sql = self.0.select("messages", &columns, 5)?;
         let sql =
-            sql.ok_or_else(|| self.0.foreign("its table `messages` is not that of chorus"))?;
+            sql.ok_or_else(|| self.0.not_importable("its table `messages` is not that of chorus"))?;
         let is_whole = self.0.rows(&format!("{sql} ORDER BY id"), |done, row| {
             let name = match sqlite::value(row, 0).and_then(number) {
                 Ok(Some(id)) => row::name(id),

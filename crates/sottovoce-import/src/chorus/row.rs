@@ -51,9 +51,9 @@ impl Row {
         message.tool_calls = calls::read(self.tool_calls.unwrap_or(Value::Null), role)?;
         message.tool_call_id = self.tool_call_id.filter(|_| role == ChatRole::Tool);
         message.thread_id = self.thread.map(|thread| thread.to_string());
-        let foreign = ImportedMessage::new(CHORUS, &name(self.id), FORM, message)?;
+        let imported = ImportedMessage::new(CHORUS, &name(self.id), FORM, message)?;
         let discord = self.discord_message_id.map(|id| id.to_string());
-        Ok(foreign.with_metadata(DISCORD_MESSAGE_ID, discord))
+        Ok(imported.with_metadata(DISCORD_MESSAGE_ID, discord))
     }
 }
 

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use sottovoce::import::ImportedMessages;
 use sottovoce::import::RefusalReason::{self, Corrupt};
 use sottovoce::import::metadata::EXPIRES_AT;
-use sottovoce::import::{ImportedMessages, Refusal};
 use sottovoce::{ChatMessage, ChatRole};
 
 use crate::fields::json;
@@ -33,12 +33,12 @@ struct Row<'a> {
     timestamp: &'a RawValue,
 }
 
-/// Reads a file's messages into `foreign` and says when they expire. What is wrong with one message is refused alone.
+/// Reads a file's messages into `messages` and says when they expire. What is wrong with one message is refused alone.
 pub(super) fn read(
     bytes: &[u8],
     name: &str,
     thread: Option<&str>,
-    foreign: &mut ImportedMessages,
+    messages: &mut ImportedMessages,
 ) -> Result<Option<Timestamp>, RefusalReason> {
     let fields: Fields<'_> =
         json::object(json::text(bytes)?, "its fields are not those of a conversation")?;
@@ -53,17 +53,12 @@ pub(super) fn read(
     let mut twins = Twins::default();
     for (at, row) in fields.messages.iter().enumerate() {
         let place = format!("{name}#{}", at + 1);
-        match message(row.get(), thread)
-            .and_then(|message| twins.tell_apart(DISCORD, name, FORM, message))
-        {
-            Ok(message) => {
-                let expiry = expiry.map(|expiry| expiry.to_string());
-                foreign.messages.push(message.with_metadata(EXPIRES_AT, expiry).found_in(place));
-            }
-            Err(reason) => foreign.refused.push(Refusal::new(place, reason)),
-        }
+        let expiry = expiry.map(|expiry| expiry.to_string());
+        let message = message(row.get(), thread)
+            .and_then(|message| twins.tell_apart(DISCORD, name, FORM, message));
+        messages.push(place, message.map(|message| message.with_metadata(EXPIRES_AT, expiry)));
     }
-    foreign.is_ordered = true;
+    messages.is_ordered = true;
     Ok(expiry)
 }
 

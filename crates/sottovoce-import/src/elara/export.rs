@@ -13,8 +13,8 @@ use sottovoce::{
 use zeroize::Zeroizing;
 
 use super::key::ElaraKey;
+use crate::reader::blocking;
 use crate::sink::NewFolder;
-use crate::source::blocking;
 
 /// The highest counter: beyond it, Elara would sort its names otherwise than it means them.
 const HIGHEST: u64 = 9999;

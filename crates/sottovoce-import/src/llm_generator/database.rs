@@ -85,7 +85,7 @@ impl Database {
             }
         }
         if selects.is_empty() {
-            return Err(sqlite.foreign("it has none of the tables of mcp-llm-generator"));
+            return Err(sqlite.not_importable("it has none of the tables of mcp-llm-generator"));
         }
         Ok(Self { sqlite, selects, unlike })
     }

@@ -68,7 +68,7 @@ impl Message {
             None => self.context,
         };
         let message = twins.tell_apart(LLM_GENERATOR, &name, FORM, message)?;
-        Ok(message.found_in(self.place).with_metadata(MESSAGE_ID, self.id))
+        Ok(message.with_metadata(MESSAGE_ID, self.id))
     }
 }
 

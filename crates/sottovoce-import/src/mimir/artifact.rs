@@ -34,19 +34,19 @@ struct Fields<'a> {
 pub(super) fn read(
     level: &Folder,
     conversation: &str,
-    foreign: &mut ImportedMessages,
+    messages: &mut ImportedMessages,
 ) -> Result<Vec<ImportedArtifact>> {
     let mut artifacts = Vec::new();
-    for (name, kind) in level.list(&mut foreign.refused)? {
+    for (name, kind) in level.list(&mut messages.refused)? {
         if name.ends_with(META.as_bytes()) {
             continue;
         }
         let Some(id) = name.strip_suffix(CONTENTS.as_bytes()) else {
-            foreign.passed_over.add("files of another kind", 1);
+            messages.passed_over.add("files of another kind", 1);
             continue;
         };
         let (EntryKind::File, Ok(id)) = (kind, str::from_utf8(id)) else {
-            foreign.refused.push(level.refusal(&name, misnamed(kind)));
+            messages.refused.push(level.refusal(&name, misnamed(kind)));
             continue;
         };
         let file = format!("{id}{CONTENTS}");
@@ -54,7 +54,7 @@ pub(super) fn read(
         let read = small_file(level, &meta)?.and_then(required);
         match read.and_then(|bytes| about(&bytes, id)) {
             Ok(new) => artifacts.push(artifact((MIMIR, conversation, id), new, level, file)),
-            Err(reason) => foreign.refused.push(Refusal::new(level.place(&meta), reason)),
+            Err(reason) => messages.refused.push(Refusal::new(level.place(&meta), reason)),
         }
     }
     Ok(artifacts)

@@ -1,8 +1,6 @@
 //! One conversation's folder.
 
-use sottovoce::import::{
-    ImportedConversation, ImportedMessage, ImportedMessages, Refusal, RefusalReason,
-};
+use sottovoce::import::{ImportedConversation, ImportedMessages, Refusal, RefusalReason};
 use sottovoce::{Result, Scope};
 
 use super::small_file::small_file;
@@ -21,9 +19,9 @@ const SNAPSHOTS: &str = "snapshots";
 /// What is in the folder; `None` where that is no conversation.
 pub(super) fn read(level: &Folder, scope: Scope, id: &str) -> Result<Option<ImportedConversation>> {
     let mut conversation = ImportedConversation::new(scope, MIMIR);
-    let foreign = &mut conversation.foreign;
+    let messages = &mut conversation.messages;
     let (mut is_one, mut artifacts, mut snapshots) = (false, false, false);
-    for (name, kind) in level.list(&mut foreign.refused)? {
+    for (name, kind) in level.list(&mut messages.refused)? {
         match (name.as_slice(), kind) {
             (name, _) if name == MESSAGES.as_bytes() || name == METADATA.as_bytes() => {
                 is_one = true
@@ -33,42 +31,42 @@ pub(super) fn read(level: &Folder, scope: Scope, id: &str) -> Result<Option<Impo
             (name, EntryKind::Other)
                 if name == ARTIFACTS.as_bytes() || name == SNAPSHOTS.as_bytes() =>
             {
-                foreign.refused.push(level.refusal(name, misnamed(kind)));
+                messages.refused.push(level.refusal(name, misnamed(kind)));
             }
-            _ => foreign.passed_over.add("other entries of conversations", 1),
+            _ => messages.passed_over.add("other entries of conversations", 1),
         }
     }
-    if !is_one && foreign.refused.is_empty() {
+    if !is_one && messages.refused.is_empty() {
         return Ok(None);
     }
-    let lines = messages(level, id, foreign)?;
+    let lines = read_messages(level, id, messages)?;
     let facts = small_file(level, METADATA)?.and_then(|bytes| {
         bytes.map(|bytes| metadata::read(&bytes, level.place(METADATA))).transpose()
     });
     match facts {
         Ok(facts) => conversation.facts = facts.unwrap_or_default(),
-        Err(reason) => foreign.refused.push(Refusal::new(level.place(METADATA), reason)),
+        Err(reason) => messages.refused.push(Refusal::new(level.place(METADATA), reason)),
     }
     if artifacts {
-        conversation.artifacts = artifact::read(&level.below(ARTIFACTS), id, foreign)?;
+        conversation.artifacts = artifact::read(&level.below(ARTIFACTS), id, messages)?;
     }
     if snapshots {
         conversation.snapshots =
-            snapshot::read(&level.below(SNAPSHOTS), id, &lines, &mut conversation.foreign)?;
+            snapshot::read(&level.below(SNAPSHOTS), id, &lines, &mut conversation.messages)?;
     }
     Ok(Some(conversation))
 }
 
 /// Reads the messages in the order of the lines, which counts for more than their times.
-fn messages(level: &Folder, id: &str, foreign: &mut ImportedMessages) -> Result<Taken> {
-    foreign.is_ordered = true;
+fn read_messages(level: &Folder, id: &str, messages: &mut ImportedMessages) -> Result<Taken> {
+    messages.is_ordered = true;
     let place = level.place(MESSAGES);
     let mut taken = Taken::new();
     let source = match level.open(MESSAGES) {
         Ok(Some(source)) => source,
         Ok(None) => return Ok(taken),
         Err(error) => {
-            foreign.refused.push(Refusal::new(place, RefusalReason::for_read_error(error)?));
+            messages.refused.push(Refusal::new(place, RefusalReason::for_read_error(error)?));
             return Ok(taken);
         }
     };
@@ -78,28 +76,12 @@ fn messages(level: &Folder, id: &str, foreign: &mut ImportedMessages) -> Result<
             Ok(Some(line)) => line,
             Ok(None) => return Ok(taken),
             Err(error) => {
-                foreign.refused.push(Refusal::new(place, RefusalReason::Unreadable(error.kind())));
+                messages.refused.push(Refusal::new(place, RefusalReason::Unreadable(error.kind())));
                 return Ok(taken);
             }
         };
         let message = line.bytes.and_then(|bytes| line::read(&bytes, id, &mut twins));
-        taken.push(keep(message, format!("{place}#{}", line.number), foreign));
-    }
-}
-
-fn keep(
-    message: Result<ImportedMessage, RefusalReason>,
-    place: String,
-    foreign: &mut ImportedMessages,
-) -> Option<usize> {
-    match message {
-        Ok(message) => {
-            foreign.messages.push(message.found_in(place));
-            Some(foreign.messages.len() - 1)
-        }
-        Err(reason) => {
-            foreign.refused.push(Refusal::new(place, reason));
-            None
-        }
+        taken.push(message.is_ok().then_some(messages.messages.len()));
+        messages.push(format!("{place}#{}", line.number), message);
     }
 }

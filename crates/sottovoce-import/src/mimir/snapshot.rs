@@ -40,32 +40,32 @@ pub(super) fn read(
     level: &Folder,
     conversation: &str,
     lines: &Taken,
-    foreign: &mut ImportedMessages,
+    messages: &mut ImportedMessages,
 ) -> Result<Vec<ImportedSnapshot>> {
     let mut snapshots = Vec::new();
-    for (name, kind) in level.list(&mut foreign.refused)? {
+    for (name, kind) in level.list(&mut messages.refused)? {
         let id = match (kind, str::from_utf8(&name)) {
             (EntryKind::Folder, Ok(id)) => id,
             (EntryKind::File, _) => {
-                foreign.passed_over.add("files beside folders", usize::from(name != INDEX));
+                messages.passed_over.add("files beside folders", usize::from(name != INDEX));
                 continue;
             }
             (kind, _) => {
-                foreign.refused.push(level.refusal(&name, misnamed(kind)));
+                messages.refused.push(level.refusal(&name, misnamed(kind)));
                 continue;
             }
         };
         let below = level.below(id);
-        let entries = below.list(&mut foreign.refused)?;
+        let entries = below.list(&mut messages.refused)?;
         let is_ours = |name: &[u8]| name == METADATA.as_bytes() || name == STATE.as_bytes();
         let others = entries.iter().filter(|(name, _)| !is_ours(name)).count();
-        foreign.passed_over.add("other entries of snapshots", others);
+        messages.passed_over.add("other entries of snapshots", others);
         let place = level.place(id);
-        match one(&below, conversation, id, lines, &foreign.messages)? {
+        match one(&below, conversation, id, lines, &messages.messages)? {
             Ok((snapshot, origins)) => {
                 snapshots.push(ImportedSnapshot::new(snapshot, place, origins));
             }
-            Err(reason) => foreign.refused.push(Refusal::new(place, reason)),
+            Err(reason) => messages.refused.push(Refusal::new(place, reason)),
         }
     }
     Ok(snapshots)

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use sottovoce::import::RefusalReason::{self, Corrupt};
 use sottovoce::import::metadata::TOOL;
-use sottovoce::import::{ImportedConversation, ImportedMessage, Refusal};
+use sottovoce::import::{ImportedConversation, ImportedMessage};
 use sottovoce::{ChatMessage, ChatRole};
 
 use super::words;
@@ -40,20 +40,20 @@ pub(super) fn read(
     let scope = named(id)?;
     let rows: Vec<&RawValue> = json::parse(messages.get(), "its messages are no list")?;
     let mut conversation = ImportedConversation::new(scope, OPENAI);
-    let foreign = &mut conversation.foreign;
+    let messages = &mut conversation.messages;
     let mut twins = Twins::default();
     for (at, row) in (0..).zip(rows) {
         let place = format!("{place}/{}", at + 1);
         let said = modified.checked_add(SignedDuration::from_millis(at)).unwrap_or(modified);
-        match message(row.get(), id, &mut twins) {
-            Ok((message, others)) => {
-                foreign.passed_over.add("parts that are no text", others);
-                if let Some(mut message) = message {
-                    message.message.timestamp = said;
-                    foreign.messages.push(message.found_in(place));
-                }
-            }
-            Err(reason) => foreign.refused.push(Refusal::new(place, reason)),
+        let message = message(row.get(), id, &mut twins).map(|(message, others)| {
+            messages.passed_over.add("parts that are no text", others);
+            message.map(|mut message| {
+                message.message.timestamp = said;
+                message
+            })
+        });
+        if let Some(message) = message.transpose() {
+            messages.push(place, message);
         }
     }
     Ok(conversation)

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use sottovoce::import::RefusalReason::{self, Corrupt};
 use sottovoce::import::metadata::TOOL;
-use sottovoce::import::{ImportedConversation, ImportedMessage, ImportedMessages, Refusal};
+use sottovoce::import::{ImportedConversation, ImportedMessage, ImportedMessages};
 use sottovoce::{ChatMessage, ChatRole};
 
 use super::item::Item;
@@ -88,16 +88,16 @@ pub(super) fn read(item: &Item<'_>) -> Result<ImportedConversation, RefusalReaso
     let created_at = fields.create_time.and_then(time::seconds);
     let path = path(&fields)?;
     let mut conversation = ImportedConversation::new(scope, OPENAI);
-    let foreign = &mut conversation.foreign;
-    foreign.is_ordered = true;
+    let messages = &mut conversation.messages;
+    messages.is_ordered = true;
     let all = fields.mapping.values().filter(|node| node.message.is_some()).count();
-    foreign.passed_over.add("messages of other branches", all.saturating_sub(path.len()));
+    messages.passed_over.add("messages of other branches", all.saturating_sub(path.len()));
     let mut before = created_at;
     for (node, json) in path {
-        take(id, node, json, &format!("{}/{node}", item.place), &mut before, foreign);
+        take(id, node, json, &format!("{}/{node}", item.place), &mut before, messages);
     }
     // What was never said makes no conversation here.
-    if !foreign.messages.is_empty() {
+    if !messages.messages.is_empty() {
         let facts = &mut conversation.facts;
         facts.title = fields.title.filter(|title| !title.is_empty());
         facts.created_at = created_at;
@@ -134,17 +134,15 @@ fn take(
     json: &str,
     place: &str,
     before: &mut Option<Timestamp>,
-    foreign: &mut ImportedMessages,
+    messages: &mut ImportedMessages,
 ) {
     match message(conversation, node, json, before) {
         Ok(Read { message: Some(message), others }) => {
-            foreign.passed_over.add("parts that are no text", others);
-            foreign.messages.push(message.found_in(place.to_owned()));
+            messages.passed_over.add("parts that are no text", others);
+            messages.push(place, Ok(message));
         }
-        Ok(Read { message: None, .. }) => {
-            foreign.passed_over.add("messages without words", 1);
-        }
-        Err(reason) => foreign.refused.push(Refusal::new(place, reason)),
+        Ok(Read { message: None, .. }) => messages.passed_over.add("messages without words", 1),
+        Err(reason) => messages.push(place, Err(reason)),
     }
 }
 

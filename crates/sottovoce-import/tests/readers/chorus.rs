@@ -17,7 +17,7 @@ use sottovoce::{
     ContextProvider, ContextRequest, ConversationStore, Error, FileConversationStore,
     LastNContextProvider, Scope, StoredMessage,
 };
-use sottovoce_import::ChorusDatabase;
+use sottovoce_import::{ChorusDatabase, Reader};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/chorus")
@@ -497,7 +497,7 @@ async fn a_database_that_is_written_to_all_the_time_is_read_as_of_one_moment_or_
         match ChorusDatabase::new(folder.path()).read(|_| {}).await {
             Ok(found) => {
                 let read: usize =
-                    found.conversations.iter().map(|c| c.foreign.messages.len()).sum();
+                    found.conversations.iter().map(|c| c.messages.messages.len()).sum();
                 assert_eq!(read % 2, 0);
                 assert!(found.refused.is_empty());
             }
@@ -509,7 +509,7 @@ async fn a_database_that_is_written_to_all_the_time_is_read_as_of_one_moment_or_
     }
     stop.store(true, std::sync::atomic::Ordering::Relaxed);
     writer.join().unwrap();
-    assert!(read(folder.path()).await.conversations[0].foreign.messages.len() > 1);
+    assert!(read(folder.path()).await.conversations[0].messages.messages.len() > 1);
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use sottovoce::{
     ChatMessage, ContextProvider, ContextRequest, ConversationStore, Error, FileConversationStore,
     LastNContextProvider, Retention, Scope, StoredMessage,
 };
-use sottovoce_import::DiscordFolder;
+use sottovoce_import::{DiscordFolder, Reader};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/discord")
@@ -139,9 +139,9 @@ async fn every_conversation_is_what_the_bot_had() {
         let read = found.conversations.iter().find(|c| c.scope == scope && c.thread == thread);
         let read = read.unwrap();
         assert_eq!(read.expired, conversation["expired_at_reference_now"].as_bool().unwrap());
-        assert!(read.foreign.refused.is_empty() && read.snapshots.is_empty());
+        assert!(read.messages.refused.is_empty() && read.snapshots.is_empty());
         let path = conversation["source"].as_str().unwrap().strip_prefix("context/").unwrap();
-        assert!(read.foreign.messages.iter().all(|m| m.file.starts_with(&format!("{path}#"))));
+        assert!(read.messages.messages.iter().all(|m| m.file.starts_with(&format!("{path}#"))));
     }
     let reports = import(&fixtures(), root.path()).await;
     assert_eq!((reports.len(), taken(&reports)), (7, 55));

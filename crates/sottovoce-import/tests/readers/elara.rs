@@ -18,7 +18,7 @@ use sottovoce::{
     ChatMessage, ChatRole, ContactRedactor, ContextProvider, ContextRequest, ConversationStore,
     Error, FileConversationStore, LastNContextProvider, ManualClock, StoredMessage,
 };
-use sottovoce_import::ElaraFolder;
+use sottovoce_import::{ElaraFolder, Reader};
 
 const FORMS: [&str; 5] = ["bare", "design", "plaintext", "v1", "v2"];
 
@@ -116,9 +116,9 @@ async fn every_generation_gives_exactly_what_its_program_wrote() {
                 (of == folder).then(|| (file, reject["reason"].as_str().unwrap()))
             })
             .collect();
-        let foreign = read(fixtures().join(folder), &["test-key"]).await;
+        let imported = read(fixtures().join(folder), &["test-key"]).await;
         let sources: Vec<_> =
-            foreign.messages.iter().map(|m| (format!("{folder}/{}", m.file), m.form)).collect();
+            imported.messages.iter().map(|m| (format!("{folder}/{}", m.file), m.form)).collect();
         let wanted_sources: Vec<_> = messages
             .iter()
             .map(|m| {
@@ -130,7 +130,7 @@ async fn every_generation_gives_exactly_what_its_program_wrote() {
 
         let root = tempfile::tempdir().unwrap();
         let store = open(root.path()).await;
-        let report = foreign.import_into(&store, |_| {}).await.unwrap();
+        let report = imported.import_into(&store, |_| {}).await.unwrap();
         assert_eq!((report.taken, report.already_there), (messages.len(), 0));
         let refused: Vec<_> =
             report.refused.iter().map(|r| (r.file.as_str(), r.reason.code())).collect();
@@ -146,7 +146,7 @@ async fn every_generation_gives_exactly_what_its_program_wrote() {
 #[tokio::test]
 async fn every_key_given_opens_its_part_of_a_mixed_folder() {
     let folder = fixtures().join("mixed");
-    let files = |foreign: &ImportedMessages| foreign.messages.len();
+    let files = |imported: &ImportedMessages| imported.messages.len();
     let with_one = read(&folder, &["test-key"]).await;
     let with_two = read(&folder, &["test-key", "kitchen-hub-2"]).await;
     assert_eq!((files(&with_one), with_one.refused.len()), (9, 4));
@@ -433,8 +433,8 @@ async fn no_folder_is_an_error_and_a_linked_one_is_read() {
 async fn neither_words_nor_keys_show_in_debug_output() {
     let folder = ElaraFolder::new(fixtures().join("v1")).key("test-key");
     assert!(!format!("{folder:?}").contains("test-key"));
-    let foreign = folder.read(|_| {}).await.unwrap();
-    let shown = format!("{foreign:?}");
+    let imported = folder.read(|_| {}).await.unwrap();
+    let shown = format!("{imported:?}");
     assert!(!shown.contains("weather") && !shown.contains("umbrella"));
 }
 

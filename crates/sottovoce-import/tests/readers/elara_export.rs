@@ -10,7 +10,7 @@ use sottovoce::{
     ChatMessage, ChatRole, ConversationStore, Error, ExportRange, FileConversationStore,
     StoredMessage, ToolCall,
 };
-use sottovoce_import::{ElaraFolder, export_for_elara};
+use sottovoce_import::{ElaraFolder, Reader, export_for_elara};
 
 use crate::common::{block_on, open};
 
@@ -67,10 +67,10 @@ fn what_is_exported_for_elara_is_what_elara_reads() {
                 .await
                 .unwrap();
             assert_eq!((exported.messages, exported.left_out), (40, 1));
-            let foreign = ElaraFolder::new(&folder).key("test-key").read(|_| {}).await.unwrap();
-            assert!(foreign.refused.is_empty());
-            assert!(foreign.messages.iter().all(|message| message.form == form));
-            let theirs: Vec<_> = foreign
+            let imported = ElaraFolder::new(&folder).key("test-key").read(|_| {}).await.unwrap();
+            assert!(imported.refused.is_empty());
+            assert!(imported.messages.iter().all(|message| message.form == form));
+            let theirs: Vec<_> = imported
                 .messages
                 .iter()
                 .map(|m| {

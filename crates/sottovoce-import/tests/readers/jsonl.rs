@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use sottovoce::import::ImportReport;
 use sottovoce::{ConversationStore, Error, StoredMessage};
-use sottovoce_import::JsonLines;
+use sottovoce_import::{JsonLines, Reader};
 
 fn now() -> Timestamp {
     "2025-08-24T16:36:25.123Z".parse().unwrap()

@@ -17,7 +17,7 @@ use sottovoce::{
     ConversationStore, Error, FileConversationStore, PersonaChange, PersonaRegistry, PresetChange,
     Scope, StoredMessage,
 };
-use sottovoce_import::LlmGeneratorDatabase;
+use sottovoce_import::{LlmGeneratorDatabase, Reader};
 
 const MIRA: &str = "context-mep92q9v-mkorf9";
 const HELPER: &str = "context-mepaalnu-gck64a";

@@ -17,7 +17,7 @@ use sottovoce::{
     ArtifactKind, ConversationStore, Cost, Error, FileConversationStore, NewArtifact, Scope,
     StoredMessage,
 };
-use sottovoce_import::MimirFolder;
+use sottovoce_import::{MimirFolder, Reader};
 
 const MUSIC: &str = "conv-meph3g5nsdd5cv78rvl";
 const LIST: &str = "conv-mep9o8bxovaooktzhh";

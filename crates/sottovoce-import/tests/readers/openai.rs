@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sottovoce::import::{ConversationReport, ImportedConversations};
 use sottovoce::{ConversationStore, Error, FileConversationStore, Scope, StoredMessage};
-use sottovoce_import::OpenAiExport;
+use sottovoce_import::{OpenAiExport, Reader};
 
 const BREAD: &str = "6f0a3c1e-1111-4aaa-8bbb-000000000001";
 const VOICE: &str = "6f0a3c1e-2222-4aaa-8bbb-000000000002";

@@ -5,7 +5,8 @@ use sottovoce::import::{
     ConversationReport, ImportedConversation, ImportedConversations, ImportedLimits,
     ImportedPresets, LeftOut, PassedOver, PresetReport, Refusal,
 };
-use sottovoce::{Progress, Retention, Scope};
+use sottovoce::{Retention, Scope};
+use sottovoce_import::Reader;
 
 use super::limits::{self, Limits};
 use super::{advance, list, row};
@@ -34,21 +35,18 @@ pub(super) struct Wishes {
 }
 
 /// Reads all that a source has, and keeps it.
-pub(super) async fn take_over<R>(
+pub(super) async fn take_over(
     session: &Session,
     wishes: Wishes,
-    read: impl FnOnce(Box<dyn Fn(Progress) + Send>) -> R,
-) -> Outcome
-where
-    R: Future<Output = sottovoce::Result<ImportedConversations>>,
-{
+    source: impl Reader<Found = ImportedConversations>,
+) -> Outcome {
     check(session)?;
     let bar = output::progress(Some(0), "reading");
     let shown = bar.clone();
     let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
     // Listening, so that a signal does not end the process before a private copy of the source is gone.
     let found = tokio::select! {
-        found = read(Box::new(move |progress| advance(&shown, progress))) => Some(found),
+        found = source.read(move |progress| advance(&shown, progress)) => Some(found),
         _ = interrupt.heard() => None,
     };
     bar.finish_and_clear();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sottovoce_import::ElaraFolder;
+use sottovoce_import::{ElaraFolder, Reader};
 
 use super::keys::Sources;
 use crate::exit::{Exit, Failure, Outcome};
@@ -53,9 +53,9 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     }
     let bar = output::progress(Some(0), "reading");
     let shown = bar.clone();
-    let foreign = folder.read(move |progress| super::advance(&shown, progress)).await;
+    let imported = folder.read(move |progress| super::advance(&shown, progress)).await;
     bar.finish_and_clear();
-    super::keep(session, foreign?, args.dry_run).await
+    super::keep(session, imported?, args.dry_run).await
 }
 
 fn usual() -> Result<PathBuf, Failure> {

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use sottovoce_import::JsonLines;
+use sottovoce_import::{JsonLines, Reader};
 
 use crate::exit::Outcome;
 use crate::output;
@@ -65,7 +65,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     }
     let bar = output::progress(total, "reading");
     let shown = bar.clone();
-    let foreign = lines
+    let imported = lines
         .read(move |progress| {
             if total.is_some() {
                 super::advance(&shown, progress);
@@ -73,5 +73,5 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
         })
         .await;
     bar.finish_and_clear();
-    super::keep(session, foreign?, args.dry_run).await
+    super::keep(session, imported?, args.dry_run).await
 }
