@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rmcp::model::{
-    CancelledNotificationParam, ClientResult, CreateMessageRequest, CreateMessageRequestParams,
-    CreateMessageResult, InputRequest, InputRequiredResult, InputResponses, Role, SamplingMessage,
+    CancelledNotificationParam, ClientResult, ConstString, CreateMessageRequest,
+    CreateMessageRequestMethod, CreateMessageRequestParams, CreateMessageResult, CustomRequest,
+    InputRequest, InputRequiredResult, InputResponses, Role, SamplingMessage,
     SamplingMessageContentBlock, SealOptions, ServerRequest,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext, ServiceError};
@@ -194,8 +195,7 @@ async fn at_once(
     request: &RequestContext<RoleServer>,
 ) -> Result<Sampled, Fault> {
     let (utterance, prompt, receipt) = hear(&asked).await?;
-    let wanted = CreateMessageRequest::new(params(&prompt)?);
-    let wanted = ServerRequest::CreateMessageRequest(wanted);
+    let wanted = ServerRequest::CustomRequest(exact(params(&prompt)?, prompt.temperature)?);
     let patience = PeerRequestOptions::with_timeout(PATIENCE);
     let said = |reason: String| Fault::new(format!("what was said is kept, but {reason}"));
     let lost = |_| said("the client cannot be asked".to_owned());
@@ -273,6 +273,20 @@ fn params(prompt: &Prompt) -> Result<CreateMessageRequestParams, Fault> {
     let temperature = prompt.temperature.map(|temperature| temperature as f32);
     params.temperature = temperature;
     Ok(params)
+}
+
+/// The request with the temperature as it is set: the library keeps half of its digits, and writes 0.7 as
+/// 0.699999988079071.
+fn exact(
+    params: CreateMessageRequestParams,
+    temperature: Option<f64>,
+) -> Result<CustomRequest, Fault> {
+    let odd = |_| Fault::new("the prompt cannot be asked");
+    let mut params = serde_json::to_value(params).map_err(odd)?;
+    if let (Some(params), Some(temperature)) = (params.as_object_mut(), temperature) {
+        params.insert("temperature".to_owned(), temperature.into());
+    }
+    Ok(CustomRequest::new(CreateMessageRequestMethod::VALUE, Some(params)))
 }
 
 fn text_block(words: String) -> SamplingMessageContentBlock {

@@ -140,6 +140,51 @@ async fn the_clients_model_reads_a_short_artifact_and_is_offered_no_functions() 
 }
 
 #[tokio::test]
+async fn the_clients_model_is_asked_at_the_very_temperature_that_is_set() {
+    let root = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(hub(root.path(), &[]));
+    let made = json!({
+        "action": "create", "name": "Mira", "systemPrompt": "You are Mira.", "temperature": 0.7,
+    });
+    client.done("context-manage", made).await;
+    let mut client = Client::connect(hub(root.path(), &[]));
+    let call = json!({
+        "name": "context-chat", "arguments": { "contextId": "Mira", "message": "Hello?" },
+    });
+    let opening = json!({
+        "protocolVersion": "2025-06-18", "capabilities": { "sampling": {} },
+        "clientInfo": { "name": "test", "version": "1" },
+    });
+    for line in [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call }),
+    ] {
+        client.lines.get_mut().write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+    let asked = loop {
+        let mut line = String::new();
+        let read = client.lines.read_line(&mut line);
+        tokio::time::timeout(Duration::from_secs(30), read).await.unwrap().unwrap();
+        let line: Value = serde_json::from_str(&line).unwrap();
+        if line["method"] == "sampling/createMessage" {
+            break line;
+        }
+    };
+    assert_eq!(asked["params"]["temperature"], json!(0.7), "{asked}");
+    let text = json!({ "type": "text", "text": "Hello." });
+    let answer = json!({ "role": "assistant", "content": text, "model": "m" });
+    let answer = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": answer });
+    client.lines.get_mut().write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+    let mut line = String::new();
+    while !line.contains("assistantResponse") {
+        line.clear();
+        let read = client.lines.read_line(&mut line);
+        tokio::time::timeout(Duration::from_secs(30), read).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
 async fn an_answer_stays_in_its_context_also_where_another_has_the_name_meanwhile() {
     let root = tempfile::tempdir().unwrap();
     let mut client = Client::connect(hub(root.path(), &[]));
