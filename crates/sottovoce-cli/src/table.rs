@@ -7,6 +7,10 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::output::{self, BOLD};
 
+/// Columns of a terminal.
+const COLUMNS: usize = 80;
+/// What is cut keeps at least so many columns.
+const NARROWEST: usize = 12;
 /// What lies between two columns.
 const GAP: &str = "  ";
 
@@ -15,17 +19,33 @@ pub(crate) struct Cell {
     text: String,
     style: Style,
     is_number: bool,
+    keeps_end: bool,
 }
 
 impl Cell {
     /// Anybody's words, on one line and without what could steer a terminal.
     pub(crate) fn new(text: &str) -> Self {
-        Self { text: output::one_line(text), style: Style::new(), is_number: false }
+        Self {
+            text: output::one_line(text),
+            style: Style::new(),
+            is_number: false,
+            keeps_end: false,
+        }
     }
 
     /// A figure, at the right end of its column.
     pub(crate) fn number(number: u64) -> Self {
-        Self { is_number: true, ..Self::new(&number.to_string()) }
+        Self::new(&number.to_string()).to_the_right()
+    }
+
+    /// At the right end of its column.
+    pub(crate) fn to_the_right(self) -> Self {
+        Self { is_number: true, ..self }
+    }
+
+    /// Cut at its beginning if it is too long.
+    pub(crate) fn keep_end(self) -> Self {
+        Self { keeps_end: true, ..self }
     }
 
     pub(crate) fn style(self, style: Style) -> Self {
@@ -35,6 +55,12 @@ impl Cell {
     /// Cut to so many columns.
     pub(crate) fn at_most(mut self, columns: usize) -> Self {
         if self.text.width() <= columns {
+            return self;
+        }
+        if self.keeps_end {
+            let end = self.text.char_indices().map(|(at, _)| self.text.get(at..).unwrap_or(""));
+            let end = end.skip_while(|end| end.width() >= columns).next().unwrap_or("");
+            self.text = format!("…{}", end.trim_start());
             return self;
         }
         while self.text.width() >= columns && self.text.pop().is_some() {}
@@ -58,6 +84,43 @@ impl Cell {
 /// Writes a table to standard output, below its columns' names.
 pub(crate) fn show<const N: usize>(names: [&str; N], rows: Vec<[Cell; N]>) -> io::Result<()> {
     lines(names, rows).iter().try_for_each(output::line)
+}
+
+/// The same within the columns of a terminal: if the table is wider, what stands in these columns is cut.
+pub(crate) fn show_within<const N: usize, const CUT: usize>(
+    names: [&str; N],
+    rows: Vec<[Cell; N]>,
+    cut: [usize; CUT],
+) -> io::Result<()> {
+    show(names, fitted(names, rows, cut))
+}
+
+fn fitted<const N: usize, const CUT: usize>(
+    names: [&str; N],
+    mut rows: Vec<[Cell; N]>,
+    cut: [usize; CUT],
+) -> Vec<[Cell; N]> {
+    let mut widths = names.map(UnicodeWidthStr::width);
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.text.width().max(*width);
+        }
+    }
+    let gaps = GAP.width() * N.saturating_sub(1);
+    while widths.iter().sum::<usize>() + gaps > COLUMNS {
+        let in_turn = widths.iter_mut().enumerate().filter(|(at, _)| cut.contains(at));
+        match in_turn.map(|(_, width)| width).max() {
+            Some(widest) if *widest > NARROWEST => *widest -= 1,
+            _ => break,
+        }
+    }
+    for row in &mut rows {
+        for (cell, width) in row.iter_mut().zip(widths) {
+            let whole = std::mem::replace(cell, Cell::new(""));
+            *cell = whole.at_most(width);
+        }
+    }
+    rows
 }
 
 fn lines<const N: usize>(names: [&str; N], rows: Vec<[Cell; N]>) -> Vec<String> {
@@ -103,6 +166,17 @@ mod tests {
             plain(["name", "messages", "state"], rows),
             ["name   messages  state", "顧問          7  one", "Zoë B      1200  two"]
         );
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_is_cut_where_it_may_be() {
+        let path = format!("/models/{}/llama.gguf", "long".repeat(20));
+        let row = |name: &str| [Cell::new(name).keep_end(), Cell::number(7), Cell::new("tools")];
+        let rows = fitted(["name", "size", "state"], vec![row(&path), row("short")], [0]);
+        let [cut, short] =
+            <[[Cell; 3]; 2]>::try_from(rows).ok().unwrap().map(|[name, ..]| name.text);
+        assert!(cut.starts_with('…') && cut.ends_with("/llama.gguf"), "{cut}");
+        assert_eq!((cut.width(), short.as_str()), (80 - 4 - 4 - 5, "short"));
     }
 
     #[test]

@@ -4,8 +4,9 @@ use serde::Serialize;
 use sottovoce::ModelServer;
 
 use crate::exit::{Exit, Outcome};
-use crate::output::{self, BOLD, DIM, GOOD};
+use crate::output::{self, DIM, GOOD};
 use crate::session::Session;
+use crate::table::{self, Cell};
 
 /// A model, as machines read it.
 #[derive(Debug, Serialize)]
@@ -45,13 +46,8 @@ pub(crate) async fn run(session: &Session) -> Outcome {
         });
         return Ok(Exit::Done);
     }
-    output::line(format!(
-        "{BOLD}  {:<32} {:>8} {:>8} {:<8} {:>8}  state{BOLD:#}",
-        "name", "size", "params", "quant", "context"
-    ))?;
-    for row in &rows {
-        output::line(shown(row))?;
-    }
+    let names = ["", "name", "size", "params", "quant", "context", "state"];
+    table::show_within(names, rows.iter().map(cells).collect(), [1, 6])?;
     let model = &config.language_model.model;
     // llama.cpp's server answers to any name with its only model.
     let answers = matches!(server, ModelServer::OpenAi(_)) && server.show(model).await.is_ok();
@@ -87,9 +83,8 @@ async fn rows(server: &ModelServer, configured: &str) -> sottovoce::Result<Vec<R
     Ok(rows)
 }
 
-fn shown(row: &Row) -> String {
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
+fn cells(row: &Row) -> [Cell; 7] {
+    let text = |text: &Option<String>| Cell::new(text.as_deref().unwrap_or_default());
     let size =
         row.bytes.map_or_else(String::new, |bytes| indicatif::DecimalBytes(bytes).to_string());
     let mut state = Vec::new();
@@ -100,14 +95,15 @@ fn shown(row: &Row) -> String {
         state.push("runs in a cloud".to_owned());
     }
     state.extend(row.capabilities.iter().filter(|can| *can != "completion").cloned());
-    let star = if row.configured { format!("{GOOD}*{GOOD:#}") } else { " ".to_owned() };
-    let plain = format!(
-        "{:<32} {size:>8} {:>8} {:<8} {:>8}",
-        row.name,
-        text(&row.parameters),
+    [
+        Cell::new(if row.configured { "*" } else { "" }).style(GOOD),
+        // What tells paths apart stands at their ends.
+        Cell::new(&row.name).keep_end(),
+        Cell::new(&size).to_the_right(),
+        text(&row.parameters).to_the_right(),
         text(&row.quantization),
-        number(row.context_length),
-    );
-    let state = state.join(", ");
-    format!("{star} {}  {DIM}{}{DIM:#}", output::printable(&plain), output::printable(&state))
+        Cell::new(&row.context_length.map_or_else(String::new, |length| length.to_string()))
+            .to_the_right(),
+        Cell::new(&state.join(", ")).style(DIM),
+    ]
 }

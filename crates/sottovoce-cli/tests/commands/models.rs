@@ -22,9 +22,27 @@ fn the_configured_model_is_starred_and_its_window_shown() {
     let cloud = lines.iter().find(|line| line.contains("large")).unwrap();
     assert!(cloud.contains("runs in a cloud") && !cloud.contains('\u{1b}'), "{shown}");
     for part in ["3.2B", "Q4_K_M", "8192", "2.02 GB", "loaded with 4096", "tools"] {
-        assert!(lines[2].starts_with("* llama3.2:latest") && lines[2].contains(part), "{shown}");
+        assert!(lines[2].starts_with("*  llama3.2:latest") && lines[2].contains(part), "{shown}");
     }
     assert_eq!(shown.matches('*').count(), 1);
+}
+
+#[test]
+fn a_model_that_is_called_by_a_path_fits_the_table() {
+    let talk = Talk::new();
+    let path = format!("/srv/{}/SmolLM2-135M-Instruct-Q8_0.gguf", "models/".repeat(12));
+    let tags = json!({ "models": [
+        { "name": path, "size": 144_000_000_u64,
+          "details": { "parameter_size": "134.52M", "quantization_level": "Q8_0" } },
+        { "name": "llama3.2:latest", "size": 2_019_393_189_u64, "details": {} },
+    ] });
+    talk.stub.always_to(Ask::Tags, Answer::json(tags));
+    let shown = out(&talk.run(&["models"]));
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    assert!(shown.contains("SmolLM2-135M-Instruct-Q8_0.gguf  "), "{shown}");
+    let names: Vec<Value> =
+        rows(&talk.run(&["models", "--json"])).iter().map(|row| row["name"].clone()).collect();
+    assert!(names.contains(&json!(path)), "{names:?}");
 }
 
 #[test]
