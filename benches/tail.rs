@@ -1,4 +1,4 @@
-//! ReadResult the newest messages, and appending, against the algorithm that this store grew from.
+//! Reading the newest messages, and appending, against the algorithm that this store grew from.
 //!
 //! `cargo bench --bench tail`; `SOTTOVOCE_BENCH_MAX=10000` leaves out the largest conversation.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, missing_docs)]

@@ -47,7 +47,7 @@ const IDLE: Duration = Duration::from_secs(3);
 /// The key in a file, durable before anything is sealed under it.
 fn found(file: &Path) -> Result<Option<Arc<EncryptionKey>>> {
     let key = EncryptionKey::read_file(file)?.map(Arc::new);
-    // ReadResult must go on where nothing can be written.
+    // Reading must go on where nothing can be written.
     if key.is_some()
         && let Err(error) = EncryptionKey::anchor_file(file)
     {

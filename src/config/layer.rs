@@ -114,7 +114,7 @@ impl Layer {
 
     /// The settings of a file that is in the current folder, which may be anybody's.
     pub(super) fn from_local_file(path: &Path) -> Result<Self> {
-        // ReadResult a pipe would wait for whoever put it there.
+        // Reading a pipe would wait for whoever put it there.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             let reason = "is not a file".to_owned();
             return Err(Error::Config { place: path.display().to_string(), reason });

@@ -1,4 +1,4 @@
-//! ReadResult a conversation without its lock.
+//! Reading a conversation without its lock.
 
 pub(crate) mod dump;
 pub(crate) mod head_path;

@@ -1,4 +1,4 @@
-//! RepairAction a conversation. Nothing is deleted but what is durable elsewhere to the byte, was forgotten, or was never
+//! Repairing a conversation. Nothing is deleted but what is durable elsewhere to the byte, was forgotten, or was never
 //! finished; so a repair that is killed at any point leaves nothing worse than two copies, and is run again.
 
 pub(crate) mod keyring;

@@ -358,7 +358,7 @@ fn a_stopped_holder_of_the_lock_is_a_timeout_and_goes_on_later() {
             );
             assert!(took >= SECOND / 4 && took < 5 * SECOND, "{took:?}");
         }
-        // ReadResult needs no lock.
+        // Reading needs no lock.
         assert!(store.read_tail(10).await.unwrap().messages.len() == 10);
     });
     signal(&holder, Signal::CONT);

@@ -1288,7 +1288,7 @@ async fn a_check_says_which_file_bears_a_number_twice_or_has_come_back() {
     let duplicate = report.findings.iter().find(|f| f.kind == FindingKind::Duplicate).unwrap();
     assert_eq!((duplicate.file.as_deref(), duplicate.seqs), (Some(&*name), Some((2, 2))));
 
-    // PackReport, and put back after it was forgotten.
+    // Packed, and put back after it was forgotten.
     let packed = tempfile::tempdir().unwrap();
     let store = options().loose_files(1).open(packed.path()).await.unwrap();
     store.append_all((1..=8).map(said).collect()).await.unwrap();

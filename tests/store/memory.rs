@@ -61,7 +61,7 @@ fn found_in_memory() -> usize {
 #[ignore = "another test runs it in a process of its own"]
 fn a_process_that_remembers_and_lets_go() {
     let Some(root) = child_folder() else { return };
-    // ReadResult one's own memory must not itself leave copies: the first look says what is there before.
+    // Reading one's own memory must not itself leave copies: the first look says what is there before.
     assert_eq!(found_in_memory(), 0);
     block_on(async {
         let at = "2025-08-24T16:36:25.123Z".parse().unwrap();

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
             let serves = cli.command.serves();
             let outcome = runtime.block_on(run(cli));
             if serves {
-                // ReadResult a terminal cannot be broken off. Anything else is waited for: it may have a copy to remove.
+                // Reading a terminal cannot be broken off. Anything else is waited for: it may have a copy to remove.
                 runtime.shutdown_timeout(PATIENCE);
             }
             outcome

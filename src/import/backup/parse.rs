@@ -1,4 +1,4 @@
-//! ReadResult an export element by element, so that it need not fit into memory.
+//! Reading an export element by element, so that it need not fit into memory.
 
 use std::fmt;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! ReadResult a pack while holding it to what its name says.
+//! Reading a pack while holding it to what its name says.
 
 use crate::error::Result;
 use crate::store::pack::lines::Lines;

@@ -1,4 +1,4 @@
-//! ReadResult: from memory while that is current, else from the folder.
+//! Reading: from memory while that is current, else from the folder.
 
 use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};

@@ -160,7 +160,7 @@ async fn many(
     let bar = output::progress(size.map(|file| file.len()), "appending");
     let mut stream = Stream::new(store, session.json);
     let mut interrupt = Interrupt::listen()?;
-    // ReadResult blocks, so it has a thread of its own, and Ctrl-C is heard meanwhile.
+    // Reading blocks, so it has a thread of its own, and Ctrl-C is heard meanwhile.
     let (send, mut receive) = mpsc::channel::<Result<Rows, Failure>>(AHEAD);
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let (clock, most) = (session.clock(), if session.json { 1 } else { TOGETHER });
