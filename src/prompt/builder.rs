@@ -271,7 +271,8 @@ impl PromptBuilder {
         let history_limit = persona.map(|persona| persona.max_history_tokens as usize);
         let budget = bounds.most(max_tokens);
         let tools = bounds.tools.iter().map(|tool| bounds.rates.estimate(&tool.to_string()));
-        let system_tokens = bounds.rates.estimate(&system) + tools.sum::<usize>();
+        let tool_tokens = tools.sum::<usize>();
+        let system_tokens = bounds.rates.estimate(&system) + tool_tokens;
         let brought = since.iter().map(ContextMessage::message);
         let user_tokens = std::iter::once(&user_input)
             .chain(brought)
@@ -302,6 +303,7 @@ impl PromptBuilder {
         let included = entries.iter().filter(|e| e.outcome == Outcome::Included);
         let mut receipt = Receipt {
             system_tokens,
+            tool_tokens,
             user_tokens,
             used_tokens: system_tokens + user_tokens + included.map(|e| e.tokens).sum::<usize>(),
             budget_tokens: budget,

@@ -13,6 +13,9 @@ use crate::store::Finding;
 pub struct Receipt {
     /// Estimated tokens of the system prompt, and of the functions that are offered with it.
     pub system_tokens: usize,
+    /// How many of these are the functions'.
+    #[serde(skip)]
+    pub tool_tokens: usize,
     /// Estimated tokens of the utterance, and of the functions called for it.
     pub user_tokens: usize,
     /// Estimated tokens of the whole prompt.

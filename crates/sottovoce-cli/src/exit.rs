@@ -40,6 +40,11 @@ pub(crate) enum Failure {
     },
     /// Somebody pressed Ctrl-C.
     Interrupted,
+    /// Nothing has that name: what there is, and what to do.
+    NotFound {
+        what: String,
+        help: String,
+    },
     /// What is wrong with the input, and what to do.
     Input {
         what: String,
@@ -57,6 +62,7 @@ impl Failure {
             _ if self.is_broken_pipe() => Exit::Done,
             Self::Library(error) => code(error),
             Self::Nothing { .. } => Exit::Done,
+            Self::NotFound { .. } => Exit::Failed,
             Self::Input { .. } => Exit::Misused,
             Self::Interrupted => Exit::Interrupted,
             Self::Io(_) => Exit::Failed,
@@ -85,7 +91,7 @@ impl Failure {
             }
             Self::Interrupted => {}
             Self::Io(error) => output::error(&error.to_string(), "check the terminal or the pipe"),
-            Self::Input { what, help } => output::error(what, help),
+            Self::Input { what, help } | Self::NotFound { what, help } => output::error(what, help),
         }
     }
 }

@@ -139,12 +139,16 @@ pub(crate) fn said(seq: u64, message: &ChatMessage) -> io::Result<()> {
     let restored = message.restored_from().map(|_| format!(" {DIM}(restored){DIM:#}"));
     let thread = message.thread_id.as_deref().map(|id| format!("{DIM}[{}]{DIM:#} ", one_line(id)));
     let cut = message.cut_off().map(|why| format!(" {DIM}({}){DIM:#}", printable(why)));
+    let calls: Vec<String> = message.tool_calls.iter().map(|call| one_line(&call.name)).collect();
+    let space = if message.content.is_empty() { "" } else { " " };
+    let called = format!("{space}{DIM}(calls {}){DIM:#}", calls.join(", "));
     line(format!(
-        "{DIM}{:>6}  {time}{DIM:#}  {BOLD}{role:<9}{BOLD:#}  {}{}{}{}{}",
+        "{DIM}{:>6}  {time}{DIM:#}  {BOLD}{role:<9}{BOLD:#}  {}{}{}{}{}{}",
         seq,
         thread.unwrap_or_default(),
         speaker.unwrap_or_default(),
         printable(&message.content).replace('\n', "\n        "),
+        if calls.is_empty() { "" } else { &called },
         cut.unwrap_or_default(),
         restored.unwrap_or_default(),
     ))

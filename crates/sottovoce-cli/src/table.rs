@@ -123,7 +123,8 @@ fn fitted<const N: usize, const CUT: usize>(
     rows
 }
 
-fn lines<const N: usize>(names: [&str; N], rows: Vec<[Cell; N]>) -> Vec<String> {
+/// The lines of a table, first that of the columns' names.
+pub(crate) fn lines<const N: usize>(names: [&str; N], rows: Vec<[Cell; N]>) -> Vec<String> {
     let numeric: Vec<bool> =
         rows.first().into_iter().flatten().map(|cell| cell.is_number).collect();
     let mut is_number = numeric.into_iter();

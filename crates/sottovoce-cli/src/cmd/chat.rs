@@ -33,24 +33,33 @@ const HELP: &str = "\
 Every line is an utterance. These are not:
   /retry         asks again what found no whole answer
   /off WORDS     asks WORDS and keeps neither them nor the answer
-  /forget last   deletes the last exchange for ever (in a pipe: /forget last yes)
-  /explain       what the last prompt held, and why; also of an answer that failed
+  /forget last   deletes the last exchange for ever
+                 (in a pipe: /forget last yes)
+  /explain       what the last prompt held, and why; also of a failed answer
   /context       what there is, and how full the prompt is
-  /context messages [--role ROLE]   /context artifacts   /context stats   /context show [ID]
-  /context add FILE   add-folder DIR   add-search WORDS   keeps large data beside the messages
-  /context prune [--max-tokens N]   takes out of prompts what is worth least; deletes nothing
-  /context compact         has the model summarize older messages; prune and compact know --undo
-  /context clear           later prompts hold nothing that was said so far; deletes nothing
-  /context export FILE     writes the conversation to a file
-  /context save [WORDS]    saves what was said lately as a snapshot, with a summary by the model
-  /context list            the contexts; /context new NAME [PRESET] makes one, /context use NAME goes over to it
-  /context history         the snapshots, the newest first; /context restore ID brings one back
-  /scope [SCOPE]           whose conversation this is, or goes over to another one
+  /context messages [--role ROLE], artifacts, stats, show [ID]
+  /context add FILE, add-folder DIR, add-search WORDS
+                 keeps large data beside the messages
+  /context prune [--max-tokens N]
+                 takes out of prompts what is worth least; deletes nothing
+  /context compact
+                 has the model summarize older messages
+                 (prune and compact know --undo)
+  /context clear later prompts hold nothing said so far; deletes nothing
+  /context export FILE
+                 writes the conversation to a file
+  /context save [WORDS]
+                 saves what was said lately, with a summary by the model
+  /context history, restore ID
+                 lists what was saved, the newest first; brings one back
+  /context list, use NAME, new NAME [PRESET]
+                 lists the contexts; goes over to one; makes one
+  /scope [SCOPE] whose conversation this is, or goes over to another one
   //WORDS        says /WORDS
   /help          this
   /quit          ends it, as Ctrl-D does
-Ctrl-C interrupts the answer; what was shown of it is kept.
-Lines that are typed or pasted meanwhile wait, and come next in their order, also after Ctrl-C.";
+Ctrl-C interrupts the answer; what was shown of it is kept. Lines that are typed
+or pasted meanwhile wait, and come next in their order, also after Ctrl-C.";
 
 /// A conversation on the terminal, or line by line through a pipe
 ///
@@ -117,7 +126,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         chat.interrupt = chat.interrupt.and_hangup()?;
         chat.look_for_model().await;
         output::note(&format!(
-            "{} at {}; /help tells what else a line can be, Ctrl-D ends",
+            "{} at {}\n/help tells what else a line can be; Ctrl-D ends the chat",
             chat.config.language_model.model,
             output::without_login(&chat.config.language_model.base_url)
         ));

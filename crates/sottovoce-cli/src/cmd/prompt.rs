@@ -97,7 +97,12 @@ pub(crate) fn explain(receipt: &Receipt) {
     let mut out = anstream::stderr().lock();
     let mut row = |text: String| drop(writeln!(out, "{text}"));
     row(format!("\n{BOLD}{:>7}  {:<9}  {:>6}  why{BOLD:#}", "number", "role", "tokens"));
-    row(format!("{:>7}  {:<9}  {:>6}  in: the system prompt", "", "system", receipt.system_tokens));
+    let system = receipt.system_tokens.saturating_sub(receipt.tool_tokens);
+    row(format!("{:>7}  {:<9}  {system:>6}  in: the system prompt", "", "system"));
+    if receipt.tool_tokens > 0 {
+        let what = "in: the functions that the model may call";
+        row(format!("{:>7}  {:<9}  {:>6}  {what}", "", "", receipt.tool_tokens));
+    }
     if let Some(last) = receipt.starts_after {
         row(format!("{:>7}  {:<9}  {:>6}  started clean after number {last}", "", "", ""));
     }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
-use sottovoce::{Config, Scope, Stats, scopes};
+use sottovoce::{Config, ConversationStore, Scope, Stats, scopes};
 
 use crate::cmd::stats::{self, bytes};
 use crate::exit::{Exit, Failure, Outcome, with_causes};
@@ -42,16 +42,21 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     }
     bar.finish_and_clear();
     // It is where presets are kept, whether or not anybody has said anything in it.
-    rows.retain(|(scope, stats)| *scope != Scope::Default || !stats.as_ref().is_ok_and(is_empty));
+    rows.retain(|(scope, stats)| {
+        *scope != Scope::Default || !stats.as_ref().is_ok_and(|(stats, _)| is_empty(stats))
+    });
     if rows.is_empty() {
         return Err(Failure::Nothing { folder: root });
     }
     let mut exit = Exit::Done;
-    let mut cells = Vec::new();
+    let (mut cells, mut names) = (Vec::new(), Vec::new());
     for (scope, stats) in rows {
         match stats {
-            Ok(stats) if session.json => stats::json(&scope, &stats)?,
-            Ok(stats) => cells.push(row(&scope, &stats)),
+            Ok((stats, _)) if session.json => stats::json(&scope, &stats)?,
+            Ok((stats, name)) => {
+                cells.push(row(&scope, &stats));
+                names.push(name);
+            }
             Err(Failure::Library(error)) => {
                 exit = Exit::Found;
                 let error = with_causes(&error);
@@ -65,7 +70,13 @@ pub(crate) async fn run(session: &Session) -> Outcome {
         }
     }
     if !session.json {
-        table::show(["scope", "messages", "size", "last said", "expires"], cells)?;
+        let lines = table::lines(["scope", "messages", "size", "last said", "expires"], cells);
+        for (line, name) in lines.iter().zip(std::iter::once(None).chain(names)) {
+            output::line(line)?;
+            if let Some(name) = name {
+                output::line(format!("  {DIM}{}{DIM:#}", output::one_line(&name)))?;
+            }
+        }
     }
     Ok(exit)
 }
@@ -79,8 +90,12 @@ fn is_empty(stats: &Stats) -> bool {
     stats.message_count + stats.hidden == 0 && stats.snapshots + stats.artifacts == 0
 }
 
-async fn look(stores: &Stores<'_>, scope: Scope) -> Result<Stats, Failure> {
-    Ok(stores.open(scope).await?.stats().await?)
+/// What a conversation holds, and its name if it is a context.
+async fn look(stores: &Stores<'_>, scope: Scope) -> Result<(Stats, Option<String>), Failure> {
+    let store = stores.open(scope).await?;
+    let profile = store.profile().await?;
+    let name = profile.character.as_ref().and_then(|_| profile.title.clone());
+    Ok((store.stats().await?, name))
 }
 
 /// One line of the table. The scope is never cut, since it is what other commands take.

@@ -87,6 +87,30 @@ fn a_prompt_is_explained_in_numbers_beside_the_answers() {
 }
 
 #[test]
+fn the_functions_of_a_prompt_are_counted_apart_from_the_system_prompt() {
+    let talk = Talk::new();
+    let said = err(&talk.feed(&["chat"], "Hello\n/explain\n"));
+    let tokens = |what: &str| -> usize {
+        let row =
+            said.lines().find(|line| line.ends_with(what)).unwrap_or_else(|| panic!("{said}"));
+        row.split_whitespace().find_map(|word| word.parse().ok()).unwrap()
+    };
+    let functions = tokens("in: the functions that the model may call");
+    assert!(functions > 100 && tokens("in: the system prompt") < functions, "{said}");
+}
+
+#[test]
+fn what_a_chat_says_of_itself_fits_80_columns() {
+    let talk = Talk::new();
+    let chat = talk.feed(&["chat"], "/help\n");
+    let wide = |text: &str| text.lines().find(|line| line.chars().count() > 80).map(str::to_owned);
+    assert_eq!(wide(&out(&chat)), None);
+    let Some(mut chat) = terminal::Terminal::chat_from_the_start(&talk, &["chat"]) else { return };
+    let shown = chat.prompt();
+    assert!(shown.contains("/help tells") && wide(&shown).is_none(), "{shown:?}");
+}
+
+#[test]
 fn a_line_that_is_no_command_is_named_and_never_sent() {
     let talk = Talk::new();
     let chat = talk.feed(&["chat"], "/help\n/frobnicate canary\n/forget everything\n/quit now\n");

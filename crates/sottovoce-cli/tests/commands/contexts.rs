@@ -339,6 +339,56 @@ fn in_a_chat_contexts_are_made_listed_and_gone_over_to_by_name() {
 }
 
 #[test]
+fn a_context_that_is_not_found_is_refused_with_the_names_of_those_that_there_are() {
+    let talk = Talk::new();
+    let id = kitchen(&talk.home, &[]);
+    let known = format!("there is no such context as “Nope”; there are “Kitchen” ({id})");
+    let lines = "/context use Nope\n/context new Two words\n/context new Three little words\n\
+        /context use\n/context new\n/context messages --role\n/context list --nonsense\n";
+    let said = err(&talk.feed(&["chat"], lines));
+    assert!(said.contains(&known) && said.contains("/context list --all"), "{said}");
+    assert!(said.contains("no such preset as “words”; there are "), "{said}");
+    assert_eq!(said.matches("several words needs quotes: `/context new").count(), 2, "{said}");
+    assert_eq!(said.matches("Usage: ").count(), said.matches("Usage: /context").count(), "{said}");
+    assert_eq!(said.matches("Usage: ").count(), 3, "{said}");
+    assert!(!said.contains("For more information"), "{said}");
+    let refused = talk.run(&["--context", "Nope", "tail"]);
+    assert_eq!(code(&refused), 1);
+    assert!(!err(&refused).contains("Kitchen"), "what may end in a log: {}", err(&refused));
+}
+
+#[test]
+fn the_first_context_is_advised_where_it_can_be_made_and_talked_to_by_its_name() {
+    let talk = Talk::new();
+    let said = err(&talk.feed(&["chat"], "/context list\n"));
+    assert!(said.contains("no context was made yet; `/context new NAME` makes one"), "{said}");
+    let said = err(&talk.run(&["context", "list"]));
+    assert!(said.contains("no context was made yet; `sottovoce context create"), "{said}");
+    let create = |name| {
+        err(&talk.home.run(&["context", "create", "--system-prompt", PROMPT, "--name", name]))
+    };
+    let said = create("Garden");
+    assert!(said.contains("`sottovoce --context Garden chat`"), "{said}");
+    let said = create("Living room");
+    assert!(said.contains("`sottovoce --context 'Living room' chat`"), "{said}");
+    let said = create("Tea & \u{202e}cake");
+    assert!(said.contains("`sottovoce --context context-"), "{said}");
+}
+
+#[test]
+fn the_list_of_scopes_names_contexts() {
+    let home = Home::new();
+    let id = kitchen(&home, &[]);
+    home.run(&["--scope", "named/attic", "append", "-r", "user", "one"]);
+    home.run(&["--context", &id, "append", "-r", "user", "one"]);
+    let table = out(&home.run(&["scopes"]));
+    let lines: Vec<&str> = table.lines().collect();
+    let at = lines.iter().position(|line| line.contains(&id)).unwrap();
+    assert_eq!((lines.len(), lines[at + 1]), (4, "  Kitchen"), "{table}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{table}");
+}
+
+#[test]
 fn one_conversation_is_named_once() {
     let home = Home::new();
     let id = kitchen(&home, &[]);

@@ -26,6 +26,8 @@ fn a_model_reads_a_file_that_was_added_and_the_stream_shows_only_the_answer() {
     assert_eq!(kept.len(), 5);
     assert_eq!(kept[2]["toolCalls"][0]["name"], "read_artifact");
     assert!(!kept[3]["content"].as_str().unwrap().contains("leeks"), "{}", kept[3]);
+    let tail = out(&talk.run(&["tail"]));
+    assert!(tail.contains("assistant  (calls read_artifact)\n"), "{tail}");
     // Whoever wants none of it says so.
     let mut quiet = talk.command(&["ask", "And?"]);
     let quiet = quiet.env("SOTTOVOCE__CONTEXT__MEMORYCALLS", "0").output().unwrap();

@@ -31,6 +31,11 @@ impl Terminal {
         Some(terminal)
     }
 
+    /// The same before anything was read of the screen.
+    pub(super) fn chat_from_the_start(talk: &Talk, arguments: &[&str]) -> Option<Self> {
+        Self::running(&talk.command(arguments))
+    }
+
     fn running(plain: &Command) -> Option<Self> {
         let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&own).unwrap();

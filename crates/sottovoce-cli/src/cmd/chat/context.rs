@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 use sottovoce::{
-    ConversationStore, Error, NewPersonaConversation, Persona, PersonaChange, Preset, Scope,
+    ConversationStore, Error, NewPersonaConversation, Persona, PersonaChange, PersonaFailure,
+    Preset, Scope,
 };
 
 use super::Chat;
@@ -15,9 +16,17 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::whose;
 
+const QUOTES: &str =
+    "a name of several words needs quotes: `/context new \"Living room\"`; a preset may follow it";
+
 /// What stands behind `/context`.
 #[derive(Parser)]
-#[command(name = "/context", no_binary_name = true, disable_version_flag = true)]
+#[command(
+    name = "/context",
+    bin_name = "/context",
+    no_binary_name = true,
+    disable_version_flag = true
+)]
 struct Behind {
     #[command(subcommand)]
     action: Option<Verb>,
@@ -40,6 +49,8 @@ enum Other {
         name: String,
         /// The preset that it is made from, by id or name; the usual system prompt unless given
         preset: Option<String>,
+        #[arg(hide = true)]
+        more: Vec<String>,
     },
     /// Goes over to a context
     Use {
@@ -63,6 +74,8 @@ impl Chat {
             Ok(Behind { action: None }) => None,
             Err(error) if error.use_stderr() => {
                 let text = error.render().to_string();
+                // Its advice is for a command line.
+                let text = text.split("For more information, try").next().unwrap_or_default();
                 self.complain(text.trim_start_matches("error: ").trim_end());
                 return Ok(());
             }
@@ -109,13 +122,19 @@ impl Chat {
     async fn other(&mut self, other: Other) -> Result<(), Failure> {
         let id = match other {
             Other::List(args) => {
-                let done = list::run(&self.session, &args).await;
+                let done = list::run(&self.session, &args, "`/context new NAME` makes one").await;
                 return self.done(done);
             }
-            Other::New { name, preset } => self.made(name, preset).await,
+            Other::New { more, .. } if !more.is_empty() => {
+                Err(Failure::input("a context has one name, and at most one preset", QUOTES))
+            }
+            Other::New { name, preset, .. } => self.made(name, preset).await,
             Other::Use { name } => {
-                let found = self.session.find_context(&self.config, &name.join(" ")).await;
-                found.map(|(_, context)| context.id)
+                let name = name.join(" ");
+                match self.session.find_context(&self.config, &name).await {
+                    Ok((_, context)) => Ok(context.id),
+                    Err(failure) => Err(self.with_names(&name, failure).await),
+                }
             }
         };
         match id {
@@ -124,11 +143,48 @@ impl Chat {
         }
     }
 
+    /// The refusal of a name that no context has, with the names of those that there are. Only a chat gives them: what
+    /// other commands say may end in a log.
+    async fn with_names(&self, meant: &str, failure: Failure) -> Failure {
+        let Failure::Library(Error::Context(PersonaFailure::NoSuchContext { known })) = &failure
+        else {
+            return failure;
+        };
+        let contexts = match self.session.contexts(&self.config) {
+            Ok(Some(contexts)) if !known.is_empty() => contexts,
+            _ => return failure,
+        };
+        let Ok(listed) = contexts.list().await else { return failure };
+        let shown = |id: &String| {
+            let context = listed.contexts.iter().find(|context| context.id == *id);
+            context.map_or_else(|| id.clone(), |context| format!("“{}” ({id})", context.name))
+        };
+        let known: Vec<String> = known.iter().map(shown).collect();
+        Failure::NotFound {
+            what: output::one_line(&format!(
+                "there is no such context as “{meant}”; there are {}",
+                known.join(", ")
+            )),
+            help: "`/context list --all` shows all there are".to_owned(),
+        }
+    }
+
     /// Makes a context and gives its id.
     async fn made(&self, name: String, preset: Option<String>) -> Result<String, Failure> {
         let new = match preset {
             Some(preset) => {
-                let preset = Preset::find(self.session.presets(&self.config).await?, &preset)?;
+                let presets = self.session.presets(&self.config).await?;
+                let preset = Preset::find(presets, &preset).map_err(|error| match error {
+                    Error::Context(PersonaFailure::NoSuchPreset { known }) => Failure::NotFound {
+                        what: format!(
+                            "there is no such preset as “{}”; there are {}",
+                            output::one_line(&preset),
+                            known.join(", ")
+                        ),
+                        help: QUOTES.to_owned(),
+                    },
+                    error => error.into(),
+                })?;
                 NewPersonaConversation::from_preset(&preset, Some(name), PersonaChange::default())
             }
             None => NewPersonaConversation::new(
@@ -149,7 +205,10 @@ impl Chat {
                 Ok(())
             }
             Err(
-                failure @ (Failure::Library(_) | Failure::Input { .. } | Failure::Nothing { .. }),
+                failure @ (Failure::Library(_)
+                | Failure::Input { .. }
+                | Failure::NotFound { .. }
+                | Failure::Nothing { .. }),
             ) => {
                 failure.report();
                 self.ended(failure.code());

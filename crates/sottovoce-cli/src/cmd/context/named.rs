@@ -22,7 +22,9 @@ pub(crate) enum Action {
 pub(super) async fn run(session: &Session, action: Action) -> Outcome {
     match action {
         Action::Create(args) => create::run(session, args).await,
-        Action::List(args) => list::run(session, &args).await,
+        Action::List(args) => {
+            list::run(session, &args, "`sottovoce context create --help` tells how").await
+        }
         Action::Update(args) => change::update(session, args).await,
         Action::Extend(args) => change::extend(session, &args).await,
         Action::Delete(args) => delete::run(session, &args).await,

@@ -1,6 +1,8 @@
 //! `sottovoce context create`
 
-use sottovoce::{NewPersonaConversation, Persona, PersonaChange, Preset, Scope};
+use sottovoce::{
+    NewPersonaConversation, Persona, PersonaChange, PersonaConversation, Preset, Scope,
+};
 
 use super::shown;
 use crate::cmd::persona::attach::attach;
@@ -70,7 +72,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
         "“{}” {}; `sottovoce --context {} chat` talks to it",
         output::one_line(&made.name),
         shown::expiry(session, &made),
-        made.id
+        on_command_line(&made)
     ));
     Ok(Exit::Done)
 }
@@ -107,6 +109,14 @@ async fn of_scope(
         false => output::line(&made.id)?,
     }
     Ok(Exit::Done)
+}
+
+/// What a command line names the context by: its name unless that could be taken for something else there.
+fn on_command_line(made: &PersonaConversation) -> String {
+    let name = &made.name;
+    let is_plain = !name.starts_with('-') && output::one_line(name) == *name;
+    let quoted = shlex::try_quote(name).ok().filter(|_| is_plain);
+    quoted.map_or_else(|| made.id.clone(), |name| name.into_owned())
 }
 
 fn own(change: &PersonaChange) -> Result<Persona, Failure> {

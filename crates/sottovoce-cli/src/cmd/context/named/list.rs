@@ -49,7 +49,8 @@ struct Unreadable<'a> {
     error: &'static str,
 }
 
-pub(crate) async fn run(session: &Session, args: &Args) -> Outcome {
+/// Lists them; `how` tells how the first one is made.
+pub(crate) async fn run(session: &Session, args: &Args, how: &str) -> Outcome {
     let config = session.config()?;
     let Some(contexts) = session.contexts(&config)? else {
         return Err(Failure::Nothing { folder: config.storage_root()? });
@@ -65,7 +66,7 @@ pub(crate) async fn run(session: &Session, args: &Args) -> Outcome {
         shown.iter().try_for_each(|context| output::json(&shown::Row::of(context)))?;
     } else {
         show(session, shown)?;
-        say(args, &all, shown, hidden);
+        say(args, &all, shown, hidden, how);
     }
     let error = "its settings cannot be read";
     for id in &unreadable {
@@ -106,10 +107,16 @@ fn show(session: &Session, contexts: &[PersonaConversation]) -> std::io::Result<
 }
 
 /// Says what the table leaves out.
-fn say(args: &Args, all: &[PersonaConversation], shown: &[PersonaConversation], hidden: usize) {
+fn say(
+    args: &Args,
+    all: &[PersonaConversation],
+    shown: &[PersonaConversation],
+    hidden: usize,
+    how: &str,
+) {
     let counted = |number: usize| output::counted(number as u64, "context");
     if all.is_empty() && hidden == 0 {
-        output::note("no context was made yet; `sottovoce context create --help` tells how");
+        output::note(&format!("no context was made yet; {how}"));
     } else if shown.len() < all.len() {
         let size = args.page_size.unwrap_or(PAGE).get();
         let page = args.page.map_or(1, NonZeroUsize::get);
