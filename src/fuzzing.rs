@@ -11,12 +11,12 @@ use crate::persona::in_force;
 use crate::scope::Scope;
 use crate::store::check::verify::verify;
 use crate::store::folder::{Folder, HeadState};
-use crate::store::keyring::{Found, Keyring};
-use crate::store::pack::check::Audit;
+use crate::store::keyring::{KeyLookup, Keyring};
+use crate::store::pack::check::PackAudit;
 use crate::store::pack::lines::{Backwards, Lines};
 use crate::store::pack::merge::{find, merge};
 use crate::store::pack::{Line, OpenedPack, Pack};
-use crate::store::read::reverse_scan::{Next, ReverseScan};
+use crate::store::read::reverse_scan::{NextRecord, ReverseScan};
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::{decode, encode, object};
 use crate::store::record::head::Head;
@@ -86,7 +86,7 @@ pub fn head(bytes: &[u8]) {
         let written = serde_json::to_vec(&erased).unwrap();
         assert_eq!(SeqSet::parse(&written), Some(erased.clone()));
         assert!(erased.ranges().all(|range| erased.contains(*range.start())));
-        assert!(erased.holes().all(|hole| !erased.meets(&hole)));
+        assert!(erased.holes().all(|hole| !erased.intersects(&hole)));
         assert_eq!(erased.without(&erased).count(), 0);
     }
     for role in ["assistant", "system", "tool", "user"] {
@@ -132,7 +132,7 @@ pub fn pack(bytes: &[u8]) {
     }
     assert_eq!(end, bytes.len() as u64);
 
-    let is_sound = Audit::new(&open(&folder, name)).finish_sound().unwrap();
+    let is_sound = PackAudit::new(&open(&folder, name)).finish_valid().unwrap();
     let names: Option<Vec<RecordName>> = forwards.iter().map(|line| line.name).collect();
     let sorted = names.filter(|names| !names.is_empty() && names.is_sorted_by(|a, b| a < b));
     assert_eq!(is_sound, sorted.is_some());
@@ -142,10 +142,10 @@ pub fn pack(bytes: &[u8]) {
         for (wanted, line) in names.iter().zip(&forwards).rev() {
             assert_eq!(find(&pack, *wanted).unwrap().unwrap().bytes, line.bytes);
             assert!(
-                matches!(newest.next(&folder).unwrap(), Next::PackReport(_, n, _) if n == *wanted)
+                matches!(newest.next(&folder).unwrap(), NextRecord::Packed(_, n, _) if n == *wanted)
             );
         }
-        assert!(matches!(newest.next(&folder).unwrap(), Next::End));
+        assert!(matches!(newest.next(&folder).unwrap(), NextRecord::End));
         assert!(newest.findings.is_empty());
         let merged = merge(&folder, &[name]).unwrap();
         assert!(merged.is_none_or(|merged| merged == name));
@@ -182,7 +182,7 @@ pub fn vault(bytes: &[u8]) {
     if let Ok(vault) = Keyring::read(&blobs, &[key()]) {
         let vault = vault.unwrap();
         let id = vault.writer().id();
-        assert!(matches!(vault.find(id), Ok(Found::Key(_))));
+        assert!(matches!(vault.find(id), Ok(KeyLookup::Key(_))));
         assert!(str::from_utf8(bytes).unwrap().contains(id));
     }
 }

@@ -125,14 +125,14 @@ pub use registry::{
 pub use scope::Scope;
 pub use store::record::read_result::ReadResult;
 pub use store::{
-    AddedArtifact, Artifact, ArtifactContents, ArtifactKind, ArtifactLines, ArtifactReferences,
-    CleanupReport, Cleared, Concerned, ConversationStore, Cost, Document, FileConversationStore,
-    Finding, FindingKind, ForgetPlan, ForgetReport, HiddenMessages, Inventory, LimitsEffect,
-    MovedStore, NewArtifact, PackReport, Profile, ProfileChange, Progress, Rekey, RekeyReport,
-    RepairAction, RepairKind, RepairOptions, RepairReport, Report, RestoreThreads, Retention,
-    SavedMessage, Snapshot, Stats, StoreInventory, StoreKey, StoreOptions, StoredMessage, Summary,
-    artifact_references, find_artifact, keep_salt, make_vault, move_store, scopes, store_exists,
-    store_keys,
+    AddedArtifact, AffectedMessages, Artifact, ArtifactContents, ArtifactKind, ArtifactLines,
+    ArtifactReferences, CleanupReport, Cleared, ConversationStore, Cost, Document,
+    FileConversationStore, Finding, FindingKind, ForgetPlan, ForgetReport, HiddenMessages,
+    Inventory, LimitsEffect, MovedStore, NewArtifact, PackReport, Profile, ProfileChange, Progress,
+    Rekey, RekeyReport, RepairAction, RepairKind, RepairOptions, RepairReport, Report,
+    RestoreThreads, Retention, SavedMessage, Snapshot, Stats, StoreInventory, StoreKey,
+    StoreOptions, StoredMessage, Summary, artifact_references, copy_salt, create_vault,
+    find_artifact, move_store, scopes, store_exists, store_keys,
 };
 
 /// The samples of the README, so that they are compiled.

@@ -158,11 +158,11 @@ impl PersonaRegistry {
 
     /// Where a conversation stands; `None` where its folder has gone since it was opened.
     async fn look(&self, id: &str) -> Result<Option<PersonaConversation>> {
-        let looked = match self.opened(id).await?.standing().await {
+        let looked = match self.opened(id).await?.conversation_state().await {
             // Another process has removed it, and it may have been brought back.
             Err(Error::FolderReplaced { .. }) => {
                 self.held().remove(id);
-                self.opened(id).await?.standing().await
+                self.opened(id).await?.conversation_state().await
             }
             looked => looked,
         };

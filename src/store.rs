@@ -38,15 +38,15 @@ pub use check::baseline::Inventory;
 pub use check::repair_kind::{RepairAction, RepairKind};
 pub use check::report::{Progress, Report};
 pub use delete::cleanup::CleanupReport;
-pub use delete::limits::{Concerned, HiddenMessages, LimitsEffect};
+pub use delete::limits::{AffectedMessages, HiddenMessages, LimitsEffect};
 pub use delete::plan::{ForgetPlan, ForgetReport};
 pub use file_store::artifact_references::ArtifactReferences;
 pub(crate) use file_store::blocking;
 pub use file_store::options::StoreOptions;
 pub use file_store::{FileConversationStore, PackReport};
 pub use folder::scopes::scopes;
-pub use keyring::ids::{StoreKey, keep_salt, store_keys};
-pub use keyring::{make_vault, store_exists};
+pub use keyring::ids::{StoreKey, copy_salt, store_keys};
+pub use keyring::{create_vault, store_exists};
 pub use read::stats::Stats;
 pub use record::artifact::{
     AddedArtifact, Artifact, ArtifactKind, NewArtifact, artifact_references,

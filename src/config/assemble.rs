@@ -25,8 +25,8 @@ use crate::redact::{ContactRedactor, Redactor};
 use crate::registry::{PersonaLimits, PersonaRegistry};
 use crate::scope::Scope;
 use crate::store::{
-    ConversationStore, FileConversationStore, Retention, StoreKey, StoreOptions, keep_salt,
-    make_vault, store_exists, store_keys,
+    ConversationStore, FileConversationStore, Retention, StoreKey, StoreOptions, copy_salt,
+    create_vault, store_exists, store_keys,
 };
 
 /// The forms of request that a prompt can be rendered to.
@@ -92,7 +92,7 @@ impl Config {
     pub fn make_key_file(&self) -> Result<Option<PathBuf>> {
         if let ConfiguredKey::Secret { key, .. } = &self.key {
             if key.needs_salt() {
-                make_vault(&self.storage_root()?, key, &self.salt_folder()?)?;
+                create_vault(&self.storage_root()?, key, &self.salt_folder()?)?;
             }
             return Ok(None);
         }
@@ -156,7 +156,7 @@ impl Config {
         let root = self.storage_root()?;
         let store = options.open(&root).await?;
         // A copy that was lost is no reason to be without the store.
-        if has_passphrase && let Err(error) = keep_salt(&root, &self.salt_folder()?) {
+        if has_passphrase && let Err(error) = copy_salt(&root, &self.salt_folder()?) {
             tracing::warn!(%error, "the passphrase's salt could not be copied");
         }
         Ok(store)

@@ -77,7 +77,8 @@ pub(super) fn conversation(
     // Without its closing brace: the lists follow.
     to.write_all(head.strip_suffix(b"}").unwrap_or(&head)).map_err(unwritten)?;
     let mut done = Exported::default();
-    let total = usize::try_from(tail.last_seq.saturating_sub(tail.vacant().count())).unwrap_or(0);
+    let total =
+        usize::try_from(tail.last_seq.saturating_sub(tail.without_message().count())).unwrap_or(0);
     let mut list = List::begin(to, "records")?;
     done.skipped = dump::read(reader, &tail, part, &mut |Record { name, body }| {
         let name = name.stem();

@@ -141,7 +141,7 @@ fn judge(profile: &Profile, preset: &Preset) -> PresetDecision {
     if profile.presets.contains_key(&preset.id) {
         return PresetDecision::AlreadyThere;
     }
-    if profile.brought_presets.contains(&preset.id) {
+    if profile.imported_presets.contains(&preset.id) {
         return PresetDecision::Forgotten;
     }
     if profile.presets.len() >= MOST_PRESETS {
@@ -197,7 +197,7 @@ fn unlike(name: &str, taken: &HashSet<String>) -> String {
 
 /// Somebody may have made one of that id meanwhile, which stays.
 fn add(profile: &mut Profile, preset: Preset) {
-    profile.brought_presets.insert(preset.id.clone());
+    profile.imported_presets.insert(preset.id.clone());
     profile.presets.entry(preset.id.clone()).or_insert(preset);
 }
 

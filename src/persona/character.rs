@@ -44,7 +44,7 @@ impl Character {
     }
 
     /// A later state of it, which neither deletes it nor lets it expire earlier.
-    pub(crate) fn taking_over(self, mut later: Self) -> Self {
+    pub(crate) fn merge_newer(self, mut later: Self) -> Self {
         let days = self.persona.expiry_days.max(later.persona.expiry_days);
         later.persona.expiry_days = days;
         Self {

@@ -39,7 +39,7 @@ impl PersonaRegistry {
         let listed = self.list().await?;
         let contexts = &listed.contexts;
         let default = self.default_store().await?;
-        let has_presets = !default.standing().await?.profile.presets.is_empty();
+        let has_presets = !default.conversation_state().await?.profile.presets.is_empty();
         if contexts.is_empty() && !has_presets {
             return Ok(None);
         }

@@ -12,7 +12,7 @@ use crate::store::{ConversationStore, FileConversationStore, Profile};
 impl PersonaRegistry {
     async fn settings(&self) -> Result<(FileConversationStore, Arc<Profile>)> {
         let store = self.default_store().await?;
-        let profile = store.standing().await?.profile;
+        let profile = store.conversation_state().await?.profile;
         presets::check(&profile)?;
         Ok((store, profile))
     }

@@ -99,7 +99,7 @@ impl PersonaRegistry {
         let store = self.opened(id).await?;
         // Or else the backup would do it, which is a change.
         store.cleanup().await?;
-        let before = store.standing().await?;
+        let before = store.conversation_state().await?;
         let name = self.back_up(id, &self.clock().now()).await?;
         if !store.remove(before.last_seq, before.profile.rev).await? {
             return Err(PersonaFailure::InUse.into());

@@ -30,7 +30,7 @@ const MERGED_BYTES: u64 = 64 << 20;
 
 /// What packing some records came to.
 #[derive(Debug, Default)]
-pub(crate) struct Step {
+pub(crate) struct CompactionStep {
     pub(crate) moved: usize,
     /// How many more there are to move.
     pub(crate) left: usize,
@@ -48,9 +48,9 @@ pub(crate) struct Compactor {
     /// Bytes could not be made durable: what the system shows may not be on the disk.
     is_off: bool,
     /// Records that are not to be packed: they do not open, or have a second name.
-    stubborn: HashSet<RecordName>,
+    unpackable: HashSet<RecordName>,
     /// Packs that do not hold what their names say.
-    lying: HashSet<PackName>,
+    mismatched: HashSet<PackName>,
     /// Packs that cannot be merged.
     unmergeable: HashSet<PackName>,
     /// Packs that were looked through for what is forgotten, and how many numbers that was then.
@@ -63,8 +63,8 @@ impl Compactor {
             keep: files,
             patience: 0,
             is_off: false,
-            stubborn: HashSet::new(),
-            lying: HashSet::new(),
+            unpackable: HashSet::new(),
+            mismatched: HashSet::new(),
             unmergeable: HashSet::new(),
             purged: HashSet::new(),
         }
@@ -95,7 +95,7 @@ impl Compactor {
     }
 
     /// Merges packs after one more was published.
-    pub(crate) fn tidy(&mut self, committer: &Committer<'_>) {
+    pub(crate) fn merge_packs(&mut self, committer: &Committer<'_>) {
         let merged = committer
             .folder
             .list()
@@ -111,7 +111,11 @@ impl Compactor {
     }
 
     /// Packs some of the oldest records beyond those that stay loose, if there are any, and merges packs.
-    pub(crate) fn pack_now(&mut self, committer: &Committer<'_>, tail: &mut Tail) -> Result<Step> {
+    pub(crate) fn pack_now(
+        &mut self,
+        committer: &Committer<'_>,
+        tail: &mut Tail,
+    ) -> Result<CompactionStep> {
         let path = committer.folder.blobs.path();
         match tail.head {
             _ if self.is_off => Err(Error::Poisoned { path: path.into() }),
@@ -124,18 +128,23 @@ impl Compactor {
     }
 
     /// Packs some of the oldest loose records if there are more than enough of them, and merges packs.
-    fn try_to_pack(&mut self, folder: &Folder, tail: &mut Tail, enough: usize) -> Result<Step> {
+    fn try_to_pack(
+        &mut self,
+        folder: &Folder,
+        tail: &mut Tail,
+        enough: usize,
+    ) -> Result<CompactionStep> {
         let listing = folder.list()?;
         let mut names = listing.names;
         names.retain(|name| {
-            !name.is_forget() && !tail.erased.contains(name.seq) && !self.stubborn.contains(name)
+            !name.is_forget() && !tail.erased.contains(name.seq) && !self.unpackable.contains(name)
         });
         tail.loose = names.len();
-        let mut step = Step { packs_before: listing.packs, ..Step::default() };
+        let mut step = CompactionStep { packs_before: listing.packs, ..CompactionStep::default() };
         step.packs_after.clone_from(&step.packs_before);
         if names.len() > enough {
             // A backup may have brought some back.
-            self.drop_doubled(folder, tail, &mut names, &step.packs_before)?;
+            self.remove_duplicates(folder, tail, &mut names, &step.packs_before)?;
             names.sort_unstable();
             names.truncate(names.len().saturating_sub(self.keep));
             step.left = names.len();
@@ -151,7 +160,7 @@ impl Compactor {
             tail.loose = tail.loose.saturating_sub(moved.len());
             tracing::debug!(records = moved.len(), "packed");
             step.moved = moved.len();
-            names.retain(|name| self.stubborn.contains(name));
+            names.retain(|name| self.unpackable.contains(name));
             step.left = step.left.saturating_sub(moved.len() + names.len());
             step.packs_after.extend(pack.filter(|pack| !step.packs_before.contains(pack)));
         }
@@ -174,7 +183,7 @@ impl Compactor {
                     break;
                 }
                 let Some(bytes) = packable(folder, name)? else {
-                    self.stubborn.insert(name);
+                    self.unpackable.insert(name);
                     continue;
                 };
                 sink(name.to_string().as_bytes())?;

@@ -23,7 +23,7 @@ use crate::store::check::baseline;
 use crate::store::check::baseline::Inventory;
 use crate::store::check::report::{Progress, Report};
 use crate::store::check::verify::verify;
-use crate::store::compact::Step;
+use crate::store::compact::CompactionStep;
 use crate::store::delete::cleanup::CleanupReport;
 use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
 use crate::store::delete::plan::ForgetRequest;
@@ -45,7 +45,7 @@ use crate::store::record::validation::{IncomingMessage, TimestampPolicy, latest}
 use crate::store::repair::{self, RepairOptions, RepairReport};
 use crate::store::settings::profile::{Profile, ProfileChange};
 use crate::store::settings::summary::Summary;
-use crate::store::snapshot::restore::{RestoreThreads, Restoring};
+use crate::store::snapshot::restore::{RestoreJob, RestoreThreads};
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::Writer;
 use crate::store::write::add_artifact;
@@ -120,7 +120,8 @@ impl FileConversationStore {
     pub async fn pack(&self, progress: impl Fn(Progress) + Send + Sync) -> Result<PackReport> {
         let mut packed = PackReport::default();
         for step in 0.. {
-            let Step { moved, left, packs_before, packs_after } = self.write(Writer::pack).await?;
+            let CompactionStep { moved, left, packs_before, packs_after } =
+                self.write(Writer::pack).await?;
             if step == 0 {
                 packed.packs_before = packs_before.len();
             }
@@ -188,7 +189,7 @@ impl FileConversationStore {
         }
         let mut mended = self.write(move |writer| writer.repair(plan, options)).await?;
         let report = self.verify(move |now| progress(now)).await?;
-        mended.retain(|mending| !report.findings.contains(&mending.finding));
+        mended.retain(|action| !report.findings.contains(&action.finding));
         Ok(RepairReport { mended, report })
     }
 
@@ -234,7 +235,7 @@ impl FileConversationStore {
     }
 
     /// Where the conversation stands.
-    pub(crate) async fn standing(&self) -> Result<ConversationState> {
+    pub(crate) async fn conversation_state(&self) -> Result<ConversationState> {
         let reader = Arc::clone(&self.reader);
         blocking(move || ConversationState::of(&reader)).await
     }
@@ -260,8 +261,8 @@ impl FileConversationStore {
     ///
     /// # Errors
     /// What keeps the store from being read or written.
-    pub async fn take_away(self) -> Result<bool> {
-        self.write(Writer::take_away).await
+    pub async fn remove_forgotten(self) -> Result<bool> {
+        self.write(Writer::remove_forgotten).await
     }
 
     /// What reads it, for work on a thread that may block.
@@ -461,7 +462,7 @@ impl ConversationStore for FileConversationStore {
         threads: RestoreThreads,
         now: Zoned,
     ) -> Result<Vec<Arc<StoredMessage>>> {
-        let restoring = Restoring { id: id.to_owned(), since, now, threads };
+        let restoring = RestoreJob { id: id.to_owned(), since, now, threads };
         self.write(move |writer| writer.restore(&restoring)).await
     }
 }

@@ -19,7 +19,7 @@ use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, Scratch, SealingK
 use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::keyring::cache::KeyringCache;
-use crate::store::keyring::{Found, Keyring, holds_records};
+use crate::store::keyring::{KeyLookup, Keyring, holds_records};
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;
@@ -54,7 +54,7 @@ pub(crate) struct Folder {
 #[derive(Debug, Default)]
 pub(crate) struct Packs {
     pub(crate) names: Vec<PackName>,
-    strange: Vec<Finding>,
+    foreign: Vec<Finding>,
     leftovers: Vec<Finding>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Listing {
     /// Sorted.
     pub(crate) packs: Vec<PackName>,
     /// What is no record of this store.
-    pub(crate) strange: Vec<Finding>,
+    pub(crate) foreign: Vec<Finding>,
     pub(crate) leftovers: Vec<Finding>,
 }
 
@@ -158,7 +158,7 @@ impl Folder {
 
     /// The keys at hand that the vault names now, and that are bound to the store.
     pub(crate) fn sealing_keys(&self) -> Result<impl Iterator<Item = Result<&SealingKey>>> {
-        let vault = match self.vault.look(&*self.root) {
+        let vault = match self.vault.refresh(&*self.root) {
             // What the others sealed can be read still.
             Err(Error::KeyChanged { .. }) => self.vault()?,
             vault => vault?,
@@ -168,15 +168,15 @@ impl Folder {
 
     /// The keys that the vault names although nothing binds them to the store.
     pub(crate) fn unbound_keys(&self) -> Result<Vec<Finding>> {
-        let unbound = self.vault.look(&*self.root)?.into_iter().flat_map(Keyring::unbound);
+        let unbound = self.vault.refresh(&*self.root)?.into_iter().flat_map(Keyring::unbound);
         let kind = |id: &str| FindingKind::UnboundKey { found: id.to_owned() };
         Ok(unbound.map(|id| kind(id).in_file(VAULT)).collect())
     }
 
     /// Takes them out of the vault.
-    pub(crate) fn take_out_unbound_keys(&self, timeout: Duration) -> Result<()> {
-        let vault = self.vault.look(&*self.root)?;
-        vault.map_or(Ok(()), |vault| vault.take_out_unbound(&*self.root, timeout))
+    pub(crate) fn remove_unbound_keys(&self, timeout: Duration) -> Result<()> {
+        let vault = self.vault.refresh(&*self.root)?;
+        vault.map_or(Ok(()), |vault| vault.remove_unbound(&*self.root, timeout))
     }
 
     /// The keys at hand, whether or not the vault names them.
@@ -200,9 +200,9 @@ impl Folder {
     ///
     /// # Errors
     /// [`Error::VaultMissing`] where the vault is missing beside records, before anything is touched.
-    pub(crate) fn make_vault(&self, timeout: Duration) -> Result<()> {
+    pub(crate) fn create_vault(&self, timeout: Duration) -> Result<()> {
         let Some(vault) = self.vault()? else {
-            self.vault.put(Keyring::read_or_make(&*self.root, self.vault.keys(), timeout)?);
+            self.vault.put(Keyring::read_or_create(&*self.root, self.vault.keys(), timeout)?);
             return Ok(());
         };
         // Whether the seal is there now or the next time, the keys are the same.
@@ -218,7 +218,7 @@ impl Folder {
     /// # Errors
     /// [`Error::KeyChanged`] where the store's key was changed to one that is not at hand.
     pub(crate) fn writing_key(&self) -> Result<&SealingKey> {
-        self.vault.look(&*self.root)?.map(Keyring::writer).ok_or(Error::NoKey)
+        self.vault.refresh(&*self.root)?.map(Keyring::writer).ok_or(Error::NoKey)
     }
 
     /// Runs `work` while nobody writes; `None` where writers do not stop. Where this process may not lock, it can at
@@ -272,14 +272,19 @@ impl Folder {
         let id = envelope.key_id;
         let key = match self.vault()? {
             Some(vault) => match vault.find(id)? {
-                Found::Key(key) => key,
+                KeyLookup::Key(key) => key,
                 // The keys may have been changed since the vault was read.
-                _ => match self.vault.look(&*self.root)?.map(|vault| vault.find(id)).transpose()? {
-                    Some(Found::Key(key)) => key,
-                    Some(Found::Unbound) => {
+                _ => match self
+                    .vault
+                    .refresh(&*self.root)?
+                    .map(|vault| vault.find(id))
+                    .transpose()?
+                {
+                    Some(KeyLookup::Key(key)) => key,
+                    Some(KeyLookup::Unbound) => {
                         return Ok(Err(FindingKind::UnboundKey { found: id.into() }));
                     }
-                    Some(Found::Unknown) | None => {
+                    Some(KeyLookup::Unknown) | None => {
                         return Ok(Err(FindingKind::WrongKey { found: id.into() }));
                     }
                 },
@@ -354,7 +359,7 @@ impl Folder {
     }
 
     /// Whether no name in the folder has changed since the head was written: it tells then of all that there is.
-    pub(crate) fn is_as_told(&self, head: &Head) -> Result<bool> {
+    pub(crate) fn matches_stamps(&self, head: &Head) -> Result<bool> {
         // A folder of packs that cannot be looked at is a matter for the listing.
         let packs_are = |mark| matches!(self.packs.mark(), Ok(now) if now == mark);
         Ok(head.mark.is_some() && self.blobs.mark()? == head.mark && packs_are(head.packs))

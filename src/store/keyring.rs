@@ -26,21 +26,21 @@ pub(crate) struct Keyring {
     list: KeyList,
     writer: SealingKey,
     writer_bytes: KeyBytes,
-    others: Vec<Other>,
+    others: Vec<ReadOnlyKey>,
     binding: Binding,
     keys: Vec<Arc<EncryptionKey>>,
 }
 
 /// A key that only reads, while the store's key is being changed.
-struct Other {
+struct ReadOnlyKey {
     entry: Entry,
     /// Derived for the first file that names it: a passphrase may cost seconds, and this may not be the store's.
     key: OnceLock<Option<SealingKey>>,
 }
 
-impl fmt::Debug for Other {
+impl fmt::Debug for ReadOnlyKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Other").field("id", &self.entry.kid).finish_non_exhaustive()
+        f.debug_struct("ReadOnlyKey").field("id", &self.entry.kid).finish_non_exhaustive()
     }
 }
 
@@ -58,7 +58,7 @@ enum Binding {
 
 /// What came of looking for a key by its id.
 #[derive(Debug)]
-pub(crate) enum Found<'a> {
+pub(crate) enum KeyLookup<'a> {
     Key(&'a SealingKey),
     /// The vault names it, but nothing binds it to this store.
     Unbound,
@@ -88,7 +88,7 @@ impl Keyring {
             None if !first.is_bound_kind(&writer_bytes) => Binding::Older(position),
             _ => Binding::Broken,
         };
-        let other = |entry: &Entry| Other { entry: entry.clone(), key: OnceLock::new() };
+        let other = |entry: &Entry| ReadOnlyKey { entry: entry.clone(), key: OnceLock::new() };
         Ok(Self {
             writer: first.sealing_key(&writer_bytes),
             others: others.iter().map(other).collect(),
@@ -101,7 +101,7 @@ impl Keyring {
     }
 
     /// Reads the vault, or makes one for an empty store. Of two that do so at once, both get the same.
-    pub(crate) fn read_or_make(
+    pub(crate) fn read_or_create(
         root: &dyn Blobs,
         keys: &[Arc<EncryptionKey>],
         timeout: Duration,
@@ -173,7 +173,7 @@ impl Keyring {
 
     /// Puts a vault in its place that names no key but those that are bound to the store, and keeps a copy of it in
     /// the quarantine folder. Leaves alone what may be a change of keys that an earlier version has begun.
-    pub(crate) fn take_out_unbound(&self, root: &dyn Blobs, timeout: Duration) -> Result<()> {
+    pub(crate) fn remove_unbound(&self, root: &dyn Blobs, timeout: Duration) -> Result<()> {
         if self.binding != Binding::Broken && self.same_key_twice()?.is_none() {
             return Ok(());
         }
@@ -212,23 +212,25 @@ impl Keyring {
     }
 
     /// The key of that id.
-    pub(crate) fn find(&self, id: &str) -> Result<Found<'_>> {
+    pub(crate) fn find(&self, id: &str) -> Result<KeyLookup<'_>> {
         if self.writer.id() == id {
-            return Ok(Found::Key(&self.writer));
+            return Ok(KeyLookup::Key(&self.writer));
         }
         let Some(other) = self.others.iter().find(|other| other.entry.kid == id) else {
-            return Ok(Found::Unknown);
+            return Ok(KeyLookup::Unknown);
         };
         Ok(match self.key_of(other)? {
-            Some(key) => Found::Key(key),
-            None if self.binding == Binding::Sealed => Found::Unknown,
-            None if self.binding == Binding::Broken || self.is_of_writer(other)? => Found::Unbound,
-            None => Found::Unknown,
+            Some(key) => KeyLookup::Key(key),
+            None if self.binding == Binding::Sealed => KeyLookup::Unknown,
+            None if self.binding == Binding::Broken || self.is_of_writer(other)? => {
+                KeyLookup::Unbound
+            }
+            None => KeyLookup::Unknown,
         })
     }
 
     /// The key, if it is at hand and bound to the store.
-    fn key_of<'a>(&'a self, other: &'a Other) -> Result<Option<&'a SealingKey>> {
+    fn key_of<'a>(&'a self, other: &'a ReadOnlyKey) -> Result<Option<&'a SealingKey>> {
         if self.binding == Binding::Broken {
             return Ok(None);
         }
@@ -244,7 +246,7 @@ impl Keyring {
     }
 
     /// Whether the key that writes is that of another entry too, which no change of keys leaves behind.
-    fn is_of_writer(&self, other: &Other) -> Result<bool> {
+    fn is_of_writer(&self, other: &ReadOnlyKey) -> Result<bool> {
         let Binding::Older(writer) = self.binding else { return Ok(false) };
         Ok(other.entry.find_with(&self.keys)?.is_some_and(|(position, _)| position == writer))
     }
@@ -283,7 +285,7 @@ impl Keyring {
 ///
 /// # Errors
 /// [`Error::VaultMissing`] where there are records without their vault.
-pub fn make_vault(root: &Path, key: &EncryptionKey, copies: &Path) -> Result<()> {
+pub fn create_vault(root: &Path, key: &EncryptionKey, copies: &Path) -> Result<()> {
     let root = FsBlobs::new(root, &[])?;
     if line::read(&root)?.is_none() {
         if holds_records(&root)? {

@@ -59,7 +59,7 @@ pub(crate) fn plan(report: &Report, options: RepairOptions) -> Vec<RepairAction>
 
 /// Does what was planned, as the lock's holder. What was swept and tidied up for being the first to write is done
 /// already. Each step looks for itself whether the finding still holds.
-pub(crate) fn mend(
+pub(crate) fn apply(
     committer: &Committer<'_>,
     tail: &mut Tail,
     plan: &mut [RepairAction],
@@ -67,12 +67,12 @@ pub(crate) fn mend(
 ) -> Result<()> {
     let folder = committer.folder;
     let mut left = Vec::new();
-    for mending in plan.iter_mut().filter(|mending| mending.remedy == RepairKind::PutBack) {
-        if let Some(done) = relocate::put_back(folder, tail, &mending.finding)? {
-            left.extend(mending.finding.file.clone());
-            mending.remedy = done;
+    for action in plan.iter_mut().filter(|action| action.remedy == RepairKind::PutBack) {
+        if let Some(done) = relocate::put_back(folder, tail, &action.finding)? {
+            left.extend(action.finding.file.clone());
+            action.remedy = done;
         } else if options.quarantine {
-            mending.remedy = RepairKind::SetAside;
+            action.remedy = RepairKind::SetAside;
         }
     }
     // Only now: where a misplaced record belongs is guessed from the names that are there.
@@ -80,20 +80,20 @@ pub(crate) fn mend(
         folder.blobs.remove(&file)?;
     }
     folder.blobs.sync()?;
-    let of = |remedy| plan.iter().filter(move |mending| mending.remedy == remedy);
+    let of = |remedy| plan.iter().filter(move |action| action.remedy == remedy);
     let concerned = of(RepairKind::RebuildPack).chain(of(RepairKind::RemoveCopies));
-    let packs: BTreeSet<_> = concerned.filter_map(|mending| pack_of(&mending.finding)).collect();
+    let packs: BTreeSet<_> = concerned.filter_map(|action| pack_of(&action.finding)).collect();
     for pack in packs {
         passing(rebuild::rebuild(folder, pack), "rebuilding a pack")?;
     }
     if of(RepairKind::ForgetAgain).next().is_some() {
         let mut packs = folder.list()?.packs;
-        packs.retain(|pack| tail.erased.meets(&pack.seqs()));
+        packs.retain(|pack| tail.erased.intersects(&pack.seqs()));
         remove_packed(folder, &packs, &tail.erased, &mut ForgetReport::default())?;
         snapshot_files::sweep(committer, tail)?;
         artifact_files::sweep(committer, tail)?;
     }
-    set_aside::set_aside(folder, of(RepairKind::SetAside).map(|mending| &mending.finding))?;
+    set_aside::set_aside(folder, of(RepairKind::SetAside).map(|action| &action.finding))?;
 
     *tail = Tail::load_alone(folder, 0, None)?;
     renew_head(committer, tail, of(RepairKind::RenewHead).next().is_some())?;
@@ -111,7 +111,7 @@ fn renew_head(committer: &Committer<'_>, tail: &mut Tail, asked: bool) -> Result
             committer.acknowledge(tail)?;
             committer.folder.blobs.flush(HEAD)
         }
-        HeadState::Damaged if asked && !is_anothers(committer.folder)? => {
+        HeadState::Damaged if asked && !may_open_later(committer.folder)? => {
             committer.folder.blobs.set_aside(HEAD.as_bytes(), QUARANTINE)?;
             committer.make_head(tail)
         }
@@ -121,7 +121,7 @@ fn renew_head(committer: &Committer<'_>, tail: &mut Tail, asked: bool) -> Result
 }
 
 /// Whether a newer program, or who has another key, can read the head.
-fn is_anothers(folder: &Folder) -> Result<bool> {
+fn may_open_later(folder: &Folder) -> Result<bool> {
     let Some(bytes) = folder.head_bytes()? else {
         return Ok(false);
     };

@@ -17,8 +17,8 @@ use crate::store::check::repair_kind::{RepairAction, RepairKind};
 use crate::store::commit::batch::Batch;
 use crate::store::commit::committer::Committer;
 use crate::store::commit::import_tombstones;
-use crate::store::compact::recover::Before;
-use crate::store::compact::{Compactor, Step};
+use crate::store::compact::recover::PreviousWriter;
+use crate::store::compact::{CompactionStep, Compactor};
 use crate::store::delete::cleanup;
 use crate::store::delete::cleanup::CleanupReport;
 use crate::store::delete::plan::ForgetReport;
@@ -95,7 +95,7 @@ impl Writer {
                     |committer: &Committer<'_>, tail: &mut Tail, compactor: &mut Compactor| {
                         cleanup::expire(&reader, committer, tail)?;
                         let kept = batch.publish(committer, tail, dating)?;
-                        compactor.tidy(committer);
+                        compactor.merge_packs(committer);
                         Ok(kept)
                     };
                 self.locked(publish).map(Some)
@@ -117,7 +117,7 @@ impl Writer {
         seen: u64,
     ) -> Result<Option<Vec<Arc<StoredMessage>>>> {
         let limits = &self.limits;
-        let drafts = arrivals.into_iter().map(|arrival| ValidMessage::arrived(arrival, limits));
+        let drafts = arrivals.into_iter().map(|arrival| ValidMessage::imported(arrival, limits));
         let drafts: Vec<ValidMessage> = drafts.collect::<Result<_>>()?;
         let Some(batch) = Batch::next(&mut drafts.into_iter(), self.compactor.largest())? else {
             return Ok(Some(Vec::new()));
@@ -130,7 +130,7 @@ impl Writer {
             cleanup::expire(&reader, committer, tail)?;
             import_tombstones::begin(committer, &tail.profile)?;
             let kept = batch.publish(committer, tail, TimestampPolicy::Own)?;
-            compactor.tidy(committer);
+            compactor.merge_packs(committer);
             Ok(Some(kept))
         })
     }
@@ -138,7 +138,7 @@ impl Writer {
     /// Which of these messages may not be stored and why, by their places in the list.
     pub(crate) fn refused(&self, arrivals: Vec<IncomingMessage>) -> Vec<(usize, Error)> {
         let drafts =
-            arrivals.into_iter().map(|arrival| ValidMessage::arrived(arrival, &self.limits));
+            arrivals.into_iter().map(|arrival| ValidMessage::imported(arrival, &self.limits));
         drafts.enumerate().filter_map(|(at, draft)| Some((at, draft.err()?))).collect()
     }
 
@@ -179,9 +179,9 @@ impl Writer {
     }
 
     /// Packs some of the oldest records beyond those that stay loose.
-    pub(crate) fn pack(&mut self) -> Result<Step> {
+    pub(crate) fn pack(&mut self) -> Result<CompactionStep> {
         if Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
-            return Ok(Step::default());
+            return Ok(CompactionStep::default());
         }
         self.locked(|committer, tail, compactor| compactor.pack_now(committer, tail))
     }
@@ -192,17 +192,17 @@ impl Writer {
         mut plan: Vec<RepairAction>,
         options: RepairOptions,
     ) -> Result<Vec<RepairAction>> {
-        if plan.iter().any(|mending| mending.remedy == RepairKind::AdoptVault) {
+        if plan.iter().any(|action| action.remedy == RepairKind::AdoptVault) {
             let adopted = keyring::adopt(&self.reader.folder, self.limits.lock_timeout);
-            self.heed(adopted)?;
+            self.poison_on_error(adopted)?;
         }
-        if plan.iter().any(|mending| mending.remedy == RepairKind::BindVault) {
-            let bound = self.reader.folder.take_out_unbound_keys(self.limits.lock_timeout);
-            self.heed(bound)?;
+        if plan.iter().any(|action| action.remedy == RepairKind::BindVault) {
+            let bound = self.reader.folder.remove_unbound_keys(self.limits.lock_timeout);
+            self.poison_on_error(bound)?;
         }
         // As whoever writes first: that one sweeps and tidies up.
         self.swept = false;
-        self.locked(|committer, tail, _| repair::mend(committer, tail, &mut plan, options))?;
+        self.locked(|committer, tail, _| repair::apply(committer, tail, &mut plan, options))?;
         Ok(plan)
     }
 
@@ -213,7 +213,7 @@ impl Writer {
     ) -> Result<T> {
         self.check_sound()?;
         let outcome = self.under_lock(work);
-        self.heed(outcome)
+        self.poison_on_error(outcome)
     }
 
     fn check_sound(&self) -> Result<()> {
@@ -224,7 +224,7 @@ impl Writer {
     }
 
     /// Writes no more after what may not be durable.
-    fn heed<T>(&mut self, outcome: Result<T>) -> Result<T> {
+    fn poison_on_error<T>(&mut self, outcome: Result<T>) -> Result<T> {
         self.poisoned |= outcome.as_ref().is_err_and(is_not_durable);
         outcome
     }
@@ -236,7 +236,7 @@ impl Writer {
         let reader = Arc::clone(&self.reader);
         let folder = &reader.folder;
         // The vault comes before anything else, so that whatever stands without one has lost it.
-        folder.make_vault(self.limits.lock_timeout)?;
+        folder.create_vault(self.limits.lock_timeout)?;
         let lock = folder.blobs.lock(self.limits.lock_timeout)?;
         let key = match folder.writing_key() {
             Ok(key) => key,
@@ -250,12 +250,12 @@ impl Writer {
             tracing::warn!("the writer before was interrupted; looking at the folder itself");
         }
         let before = match (lock.abandoned(), self.swept) {
-            (true, _) => Before::Interrupted,
-            (false, false) => Before::Unknown,
-            (false, true) => Before::Known,
+            (true, _) => PreviousWriter::Interrupted,
+            (false, false) => PreviousWriter::Unknown,
+            (false, true) => PreviousWriter::Finished,
         };
-        let known = if before == Before::Known { None } else { reader.known() };
-        if before != Before::Known {
+        let known = if before == PreviousWriter::Finished { None } else { reader.known() };
+        if before != PreviousWriter::Finished {
             // Up to the root and beyond, before anything is acknowledged beside or below what others have left.
             folder.packs.anchor()?;
             folder.blobs.sweep()?;
@@ -278,7 +278,7 @@ impl Writer {
         // What is acknowledged stays so: a folder without its mark is only looked at more often.
         let is_marked = outcome.is_ok()
             && committer
-                .keep_mark(&mut tail)
+                .refresh_stamps(&mut tail)
                 .inspect_err(|error| tracing::warn!(%error, "left the folder unmarked"))
                 .is_ok();
         // After a failure memory may be behind the disk: the next one looks at the folder itself.

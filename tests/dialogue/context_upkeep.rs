@@ -210,7 +210,7 @@ async fn a_context_that_was_forgotten_whole_comes_back_with_no_backup() {
     let backup = registry.maintain().await.unwrap().backup.unwrap();
     let store = registry.store(&id).await.unwrap();
     store.forget(&[1..=1]).await.unwrap();
-    store.change_profile(Box::new(sottovoce::Profile::undescribe)).await.unwrap();
+    store.change_profile(Box::new(sottovoce::Profile::clear_metadata)).await.unwrap();
     let (path, time): (_, Arc<dyn Clock>) = (root.path().to_owned(), clock.clone());
     let open: OpenStore = Box::new(move |scope| {
         let (path, time) = (path.clone(), Arc::clone(&time));

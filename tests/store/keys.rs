@@ -229,7 +229,7 @@ fn a_change_to_a_passphrase_keeps_its_salt_elsewhere_too_and_that_opens_a_store_
         || EncryptionKey::from_passphrase("a passphrase of the tests".to_owned()).unwrap();
     block_on(async {
         filled(&root, 3).await;
-        let rekey = Rekey::new(key(), passphrase()).keep_salt_in(&config);
+        let rekey = Rekey::new(key(), passphrase()).copy_salt_to(&config);
         let rekeyed = rekey.run(&root, |_| ControlFlow::Continue(())).await.unwrap();
         assert_eq!(rekeyed.retired.len(), 1);
 

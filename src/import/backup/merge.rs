@@ -83,7 +83,7 @@ impl Merge {
             diverged: false,
             not_held: std::iter::once(1..=here.last_seq)
                 .collect::<SeqSet>()
-                .without(&here.vacant()),
+                .without(&here.without_message()),
             held: Vec::new(),
             erased: here.erased.clone(),
             forgets: here.forgets.clone(),

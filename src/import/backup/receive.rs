@@ -107,7 +107,7 @@ impl Elements for Receiver {
         }
         // What was forgotten whole is for each store to know.
         head.profile.forgotten_scopes.clear();
-        let was_gone = store.writer().blocking_lock().heed_gone()?;
+        let was_gone = store.writer().blocking_lock().record_if_forgotten()?;
         let tail = store.reader().newest()?;
         let merge = Merge::new(&head, &tail);
         if merge.is_exact() {
@@ -209,7 +209,7 @@ impl Elements for Receiver {
             }
             None => {}
         }
-        let new = NewArtifact::again(&artifact);
+        let new = NewArtifact::copy_of(&artifact);
         let (reader, writer) = (current.store.reader(), current.store.writer());
         let added = add_artifact::add(reader, writer, &new, content)?;
         current.artifacts += usize::from(!added.was_there);
@@ -239,7 +239,7 @@ impl Elements for Receiver {
         (self.done)(&report);
         self.reports.push(report);
         if current.was_gone {
-            current.store.writer().blocking_lock().take_away()?;
+            current.store.writer().blocking_lock().remove_forgotten()?;
         }
         Ok(())
     }
@@ -295,9 +295,9 @@ impl Current {
         let (store, head) = (&self.store, &self.head);
         self.left_out = self.merge.end_records(runtime, store, head, &mut self.report)?;
         if self.merge.is_exact() {
-            store.writer().blocking_lock().confine_profile()?;
+            store.writer().blocking_lock().clamp_profile()?;
         } else if self.merge.is_later() {
-            store.writer().blocking_lock().take_over_profile(&head.profile)?;
+            store.writer().blocking_lock().merge_newer_profile(&head.profile)?;
             restore_documents(runtime, store, head)?;
         }
         Ok(())

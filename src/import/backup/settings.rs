@@ -42,7 +42,7 @@ pub(super) async fn adopt(
         left_out.push(LeftOut::Limits(limits));
     }
     if is_forgotten {
-        there.undescribe();
+        there.clear_metadata();
     }
     let takes_settings = is_later && here.rev < there.rev;
     let lost = line == Line::Same && here.were_lost;

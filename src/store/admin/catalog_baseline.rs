@@ -22,13 +22,13 @@ use crate::store::record::finding::{Finding, FindingKind};
 #[serde(deny_unknown_fields)]
 pub struct StoreInventory {
     v: u64,
-    conversations: Vec<Held>,
+    conversations: Vec<ListedInventory>,
 }
 
 /// A conversation, and the number under which it was on the list of conversations, 0 where it was not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Held {
+struct ListedInventory {
     listed: u64,
     inventory: Inventory,
 }
@@ -85,7 +85,7 @@ impl StoreOptions {
             if is_written(&*place.blobs)? {
                 let listed = self.listed_as(root, &place)?;
                 let inventory = baseline::take(&self.reader_of(root, &place).folder, &|_| {})?;
-                conversations.push(Held { listed, inventory });
+                conversations.push(ListedInventory { listed, inventory });
             }
         }
         Ok(StoreInventory { v: 1, conversations })
@@ -105,7 +105,7 @@ impl StoreOptions {
         }
         let catalog = self.catalog(root);
         let off_the_list = catalog.reader.load(0)?.erased;
-        for Held { listed, inventory } in &earlier.conversations {
+        for ListedInventory { listed, inventory } in &earlier.conversations {
             let of = |scope: &Scope| scope.parts().iter().eq(inventory.scope.iter());
             let Some(place) = there.iter().find(|place| of(&place.scope)) else {
                 // One that was removed since is on record.

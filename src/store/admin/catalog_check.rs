@@ -149,7 +149,7 @@ fn strays(root: &Arc<dyn Blobs>) -> Result<Vec<Finding>> {
     if !written {
         // Whose check would name them otherwise.
         let own = Folder::new(Arc::clone(root), Arc::clone(root), Scope::Default, Vec::new());
-        findings.append(&mut own.list()?.strange);
+        findings.append(&mut own.list()?.foreign);
     }
     for kind in ScopeKind::ALL {
         between(&*root.folder(kind.folder()), kind.folder(), kind.levels(), &mut findings)?;

@@ -96,7 +96,7 @@ impl Rekey {
 
     /// Keeps a copy of a passphrase's salt in that folder too, before anything is sealed under it.
     #[must_use]
-    pub fn keep_salt_in(mut self, folder: impl Into<PathBuf>) -> Self {
+    pub fn copy_salt_to(mut self, folder: impl Into<PathBuf>) -> Self {
         self.copies = Some(folder.into());
         self
     }
@@ -137,7 +137,7 @@ impl Rekey {
             RekeyReport { id: ids.next().unwrap_or_default(), ..RekeyReport::default() };
         rekeyed.kept = ids.collect();
         for _ in 0..ROUNDS {
-            let Some(changed) = self.go_round(root, &mut rekeyed, &mut progress)? else {
+            let Some(changed) = self.reseal_all(root, &mut rekeyed, &mut progress)? else {
                 return Ok(rekeyed);
             };
             // A round in which nothing was found under an old key is the proof that nothing is.
@@ -205,7 +205,7 @@ impl Rekey {
 
     /// Seals everything anew once, conversation by conversation; how many files that were. `None` where it was
     /// stopped.
-    fn go_round(
+    fn reseal_all(
         &self,
         root: &Arc<dyn Blobs>,
         rekeyed: &mut RekeyReport,
@@ -225,7 +225,7 @@ impl Rekey {
         let (mut files, mut records) = (0, 0);
         for (Place { below, .. }, mut conversation) in conversations {
             loop {
-                let more = conversation.go_on()?;
+                let more = conversation.resume()?;
                 let done = records + conversation.tally.records;
                 if progress(Progress { done, total: total.max(done) }).is_break() {
                     rekeyed.files += files + conversation.tally.files;

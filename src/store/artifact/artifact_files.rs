@@ -239,7 +239,7 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>>
         };
         findings.push(kind.in_file(place(&id)));
     }
-    findings.extend(names.strange);
+    findings.extend(names.foreign);
     Ok(findings)
 }
 
@@ -260,7 +260,7 @@ pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
             },
         },
     };
-    Ok(!kind.is_anothers() && kind != FindingKind::Absent)
+    Ok(!kind.may_open_later() && kind != FindingKind::Absent)
 }
 
 /// Whether what lies under an id was sealed for this conversation.
@@ -283,7 +283,7 @@ pub(crate) fn ids(folder: &Folder) -> Result<Vec<String>> {
 #[derive(Default)]
 struct Names {
     unlisted: Vec<String>,
-    strange: Vec<Finding>,
+    foreign: Vec<Finding>,
 }
 
 fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
@@ -300,9 +300,9 @@ fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
             EntryKind::File if text == LOCK => {}
             EntryKind::Folder if text == QUARANTINE => {}
             _ if name.starts_with(TEMPORARY.as_bytes()) => {
-                names.strange.push(FindingKind::Leftover.in_file(place_bytes(name)));
+                names.foreign.push(FindingKind::Leftover.in_file(place_bytes(name)));
             }
-            _ => names.strange.push(FindingKind::Foreign.in_file(place_bytes(name))),
+            _ => names.foreign.push(FindingKind::Foreign.in_file(place_bytes(name))),
         }
     })?;
     names.unlisted.sort_unstable();

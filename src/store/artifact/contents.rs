@@ -61,7 +61,7 @@ impl fmt::Debug for ArtifactContents {
 /// What is sealed in a file, segment by segment.
 pub(crate) struct Text {
     source: Box<dyn Source>,
-    opener: StreamOpener,
+    cache: StreamOpener,
     size: u64,
     position: u64,
     /// The segment that is open, and its text.
@@ -69,9 +69,9 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(crate) fn new(source: Box<dyn Source>, opener: StreamOpener) -> Self {
+    pub(crate) fn new(source: Box<dyn Source>, cache: StreamOpener) -> Self {
         let size = text_length(source.size()).unwrap_or(0);
-        Self { source, opener, size, position: 0, open: None }
+        Self { source, cache, size, position: 0, open: None }
     }
 
     /// The text of the segment that holds the next byte, from that byte on; empty at the end.
@@ -95,13 +95,13 @@ impl Text {
     ) -> io::Result<Zeroizing<Vec<u8>>> {
         // It never grows: its bytes would stay behind unwiped.
         let mut text = buffer.unwrap_or_else(|| Zeroizing::new(Vec::with_capacity(SEGMENT)));
-        let (start, length) = self.opener.bounds(segment);
+        let (start, length) = self.cache.bounds(segment);
         text.resize(length, 0);
         let changed = || io::Error::new(io::ErrorKind::InvalidData, CHANGED);
         if self.source.read_at(start, &mut text)? != length {
             return Err(changed());
         }
-        self.opener.open(segment, &mut text).ok_or_else(changed)?;
+        self.cache.open(segment, &mut text).ok_or_else(changed)?;
         Ok(text)
     }
 }
@@ -140,17 +140,17 @@ pub(crate) fn opener(
     let scope = folder.scope.parts();
     for key in folder.sealing_keys()? {
         let key = key?;
-        let Some(opener) = StreamOpener::new(key, &place(&scope, id), &header, sealed) else {
+        let Some(cache) = StreamOpener::new(key, &place(&scope, id), &header, sealed) else {
             continue;
         };
         // Only a segment shows whether it is the key.
-        let (start, length) = opener.bounds(0);
+        let (start, length) = cache.bounds(0);
         let mut first = Zeroizing::new(vec![0; length]);
         if let Err(error) = source.read_at(start, &mut first) {
             return Ok(Err(FindingKind::Unreadable(error.kind())));
         }
-        if opener.open(0, &mut first).is_some() {
-            return Ok(Ok((opener, key.id().to_owned())));
+        if cache.open(0, &mut first).is_some() {
+            return Ok(Ok((cache, key.id().to_owned())));
         }
     }
     Ok(Err(FindingKind::Unopenable))
@@ -169,8 +169,8 @@ pub(crate) fn open(
     if text_length(source.size()) != Some(artifact.size) {
         return Ok(Err(FindingKind::Damaged("it is not as long as it was")));
     }
-    let opener = opener(folder, &artifact.id, &*source)?;
-    Ok(opener.map(|(opener, _)| ArtifactContents { text: Text::new(source, opener), artifact }))
+    let cache = opener(folder, &artifact.id, &*source)?;
+    Ok(cache.map(|(cache, _)| ArtifactContents { text: Text::new(source, cache), artifact }))
 }
 
 /// The digest of a text, handed over piece by piece; what is wrong with it otherwise.

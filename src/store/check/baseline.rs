@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::store::check::report::Progress;
 use crate::store::folder::{ATTEMPTS, Folder, Opened, unstable_folder};
-use crate::store::read::reverse_scan::{Next, ReverseScan};
+use crate::store::read::reverse_scan::{NextRecord, ReverseScan};
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::object;
 use crate::store::record::finding::{Finding, FindingKind};
@@ -155,7 +155,7 @@ pub(crate) fn compare(
     for block in &earlier.blocks {
         let last = block.first.saturating_add(BLOCK - 1).min(earlier.last);
         let is_equal = now.digests.get(&block.first) == Some(&block.sha256);
-        if !is_equal && !gone.meets(&(block.first..=last)) {
+        if !is_equal && !gone.intersects(&(block.first..=last)) {
             findings.push(FindingKind::Replaced.at(block.first, last));
         }
     }
@@ -214,10 +214,10 @@ fn count_once(
     let mut newest = ReverseScan::new(listing.names, &listing.packs);
     loop {
         let (name, line) = match newest.next(folder)? {
-            Next::Moved => return Ok(None),
-            Next::End => break,
-            Next::Loose(name) => (name, None),
-            Next::PackReport(_, name, line) => (name, Some(line)),
+            NextRecord::Vanished => return Ok(None),
+            NextRecord::End => break,
+            NextRecord::Loose(name) => (name, None),
+            NextRecord::Packed(_, name, line) => (name, Some(line)),
         };
         progress(Progress { done, total: total.max(done) });
         done += 1;

@@ -29,7 +29,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
         total = total.saturating_add(promised(folder, *pack)?);
     }
     let mut scan = VerifyScan::default();
-    scan.findings.append(&mut listing.strange);
+    scan.findings.append(&mut listing.foreign);
     scan.findings.append(&mut listing.leftovers);
     scan.findings.append(&mut document::verify(folder)?);
     scan.findings.append(&mut beside(folder)?);
@@ -66,7 +66,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
         scan.opened.retain(|name| name.seq <= head.seq);
     }
     place(&mut scan, folder, listing.names)?;
-    scan.dangle(folder)?;
+    scan.find_dangling(folder)?;
     Ok(scan.report(head, told))
 }
 

@@ -9,7 +9,7 @@ use crate::store::check::report::Report;
 use crate::store::folder::decoder::RecordDecoder;
 use crate::store::folder::{Folder, HeadState, Listing, Opened};
 use crate::store::pack::check::PackCheck;
-use crate::store::pack::chunk::{Piece, Read};
+use crate::store::pack::chunk::{ChunkRead, PackChunk};
 use crate::store::pack::lines::Lines;
 use crate::store::pack::parallel::parallel_map_ordered;
 use crate::store::pack::{OpenedPack, Pack};
@@ -37,7 +37,7 @@ pub(crate) struct VerifyScan {
     referred: BTreeSet<(u64, String)>,
 }
 
-/// What was come upon in a piece of a pack, or in all of it.
+/// What was come upon in a chunk of a pack, or in all of it.
 #[derive(Default)]
 struct Part {
     tally: PackCheck,
@@ -49,15 +49,15 @@ struct Part {
 }
 
 impl Part {
-    fn read(folder: &Folder, piece: &Piece) -> Result<(Read, Self)> {
-        let (mut part, mut desk) = (Self::default(), RecordDecoder::new(folder));
-        let read = piece.read(folder, |line| {
+    fn read(folder: &Folder, chunk: &PackChunk) -> Result<(ChunkRead, Self)> {
+        let (mut part, mut decoder) = (Self::default(), RecordDecoder::new(folder));
+        let read = chunk.read(folder, |line| {
             part.lines += 1;
             part.wrong.extend(part.tally.add(line));
             if let Some(name) = line.name {
-                match desk.open(name, line.text(), line.file())? {
+                match decoder.open(name, line.text(), line.file())? {
                     Opened::Skipped(kind) => {
-                        part.findings.push(kind.in_file(piece.pack.place_of(name)));
+                        part.findings.push(kind.in_file(chunk.pack.place_of(name)));
                     }
                     opened => {
                         part.referred.extend(references(&opened));
@@ -129,29 +129,29 @@ impl VerifyScan {
         names: &[PackName],
         progress: &mut dyn FnMut(usize),
     ) -> Result<()> {
-        let mut pieces = Vec::new();
+        let mut chunks = Vec::new();
         for &name in names {
             match Pack::open(folder, name)? {
-                OpenedPack::Pack(pack) => pieces.extend(Piece::cut(name, 0..pack.size())),
+                OpenedPack::Pack(pack) => chunks.extend(PackChunk::cut(name, 0..pack.size())),
                 OpenedPack::Skipped(kind) => self.findings.push(kind.in_file(name.place())),
                 OpenedPack::Gone => {}
             }
         }
         let (mut whole, mut is_gone) = (Part::default(), false);
-        let read = |piece: &Piece| Part::read(folder, piece);
+        let read = |chunk: &PackChunk| Part::read(folder, chunk);
         parallel_map_ordered(
-            &pieces,
-            Piece::threads_for(&pieces, folder.threads()),
+            &chunks,
+            PackChunk::threads_for(&chunks, folder.threads()),
             read,
-            |piece, (read, part)| {
+            |chunk, (read, part)| {
                 progress(part.lines);
-                is_gone |= read == Read::Gone;
+                is_gone |= read == ChunkRead::Gone;
                 whole.join(part);
-                if piece.is_last {
+                if chunk.is_last {
                     let whole = std::mem::take(&mut whole);
                     // What has gone half-way is somewhere else now, and is looked for there.
                     if !std::mem::take(&mut is_gone) {
-                        return self.take_in(folder, piece.pack, whole);
+                        return self.take_in(folder, chunk.pack, whole);
                     }
                 }
                 Ok(())
@@ -197,7 +197,7 @@ impl VerifyScan {
     /// The numbers that another key, another program or another time can read, as far as their names say: whatever is
     /// the matter with them, they are not lost.
     fn closed(&self) -> SeqSet {
-        let closed = self.findings.iter().filter(|finding| finding.kind.is_anothers());
+        let closed = self.findings.iter().filter(|finding| finding.kind.may_open_later());
         let numbers = closed.filter_map(|finding| finding.seqs);
         numbers.filter(|(first, last)| first == last).map(|(first, last)| first..=last).collect()
     }
@@ -237,7 +237,7 @@ impl VerifyScan {
         self.findings = findings;
         let mut there: HashSet<RecordName> = names.into_iter().collect();
         if self.holds_erased() {
-            for pack in packs.into_iter().filter(|pack| self.erased.meets(&pack.seqs())) {
+            for pack in packs.into_iter().filter(|pack| self.erased.intersects(&pack.seqs())) {
                 let OpenedPack::Pack(pack) = Pack::open(folder, pack)? else {
                     continue;
                 };
@@ -261,7 +261,7 @@ impl VerifyScan {
     }
 
     /// Names the references to artifacts that the settings do not list.
-    pub(crate) fn dangle(&mut self, folder: &Folder) -> Result<()> {
+    pub(crate) fn find_dangling(&mut self, folder: &Folder) -> Result<()> {
         let referred = std::mem::take(&mut self.referred);
         if referred.is_empty() {
             return Ok(());
@@ -288,8 +288,8 @@ impl VerifyScan {
         let erased = &self.erased;
         let returned = self.opened.names().filter(|name| erased.contains(name.seq));
         let returned = returned.map(|name| FindingKind::Resurrected.in_file(self.place_of(name)));
-        let strange: Vec<_> = duplicates.chain(returned).collect();
-        self.findings.extend(strange);
+        let foreign: Vec<_> = duplicates.chain(returned).collect();
+        self.findings.extend(foreign);
 
         let accounted = self.accounted();
         let present = accounted.ranges().last().map_or(0, |range| *range.end());

@@ -40,27 +40,27 @@ impl Committer<'_> {
     /// Makes what was published durable and tells other processes.
     pub(crate) fn acknowledge(&self, tail: &mut Tail) -> Result<()> {
         self.folder.blobs.sync()?;
-        self.tell(tail)
+        self.write_head(tail)
     }
 
     /// Tells other processes of a pack that is durable. The head is made durable too, so that even after a power cut it
     /// acknowledges all that a pack holds.
     pub(crate) fn acknowledge_packed(&self, tail: &mut Tail) -> Result<()> {
-        self.tell(tail)?;
+        self.write_head(tail)?;
         self.folder.blobs.flush(HEAD)
     }
 
     /// Overwrites the head. A lost one stays lost until it is rebuilt on request, so that its loss is reported until
     /// someone has seen it.
-    fn tell(&self, tail: &mut Tail) -> Result<()> {
+    fn write_head(&self, tail: &mut Tail) -> Result<()> {
         // What is wrong with the folder is for every reader to find, so that none may trust the head alone.
-        let marks = if tail.is_sound() { self.mark(tail)? } else { (None, None) };
+        let stamps = if tail.is_sound() { self.stamps(tail)? } else { (None, None) };
         if std::mem::take(&mut tail.is_disturbed)
             && let HeadState::Known(head) = &mut tail.head
         {
-            *head = head.since(marks.0.unwrap_or_default());
+            *head = head.since(stamps.0.unwrap_or_default());
         }
-        let Some(head) = tail.head_after(marks) else {
+        let Some(head) = tail.head_after(stamps) else {
             return Ok(());
         };
         let line = self.folder.seal_head(self.key, head)?;
@@ -71,7 +71,7 @@ impl Committer<'_> {
 
     /// Marks the folder anew, and that of the packs where it has changed. None where the packs cannot be looked at:
     /// then nobody is to go by the head alone.
-    fn mark(&self, tail: &Tail) -> Result<(Option<u64>, Option<u64>)> {
+    fn stamps(&self, tail: &Tail) -> Result<(Option<u64>, Option<u64>)> {
         let HeadState::Known(head) = tail.head else {
             return Ok((None, None));
         };
@@ -84,15 +84,15 @@ impl Committer<'_> {
     }
 
     /// Marks the folders anew after changes that leave all that the head says true.
-    pub(crate) fn keep_mark(&self, tail: &mut Tail) -> Result<()> {
+    pub(crate) fn refresh_stamps(&self, tail: &mut Tail) -> Result<()> {
         let HeadState::Known(head) = tail.head else {
             return Ok(());
         };
         let still_true = head.mark.is_some()
             && tail.is_sound()
             && tail.head_after((head.mark, head.packs)) == Some(head);
-        if still_true && !self.folder.is_as_told(&head)? {
-            self.tell(tail)?;
+        if still_true && !self.folder.matches_stamps(&head)? {
+            self.write_head(tail)?;
         }
         Ok(())
     }
@@ -121,9 +121,9 @@ impl Committer<'_> {
     }
 
     /// Takes out of the settings what was made of messages.
-    pub(crate) fn withdraw_summaries(&self, tail: &mut Tail, seqs: &SeqSet) -> Result<()> {
+    pub(crate) fn drop_summaries(&self, tail: &mut Tail, seqs: &SeqSet) -> Result<()> {
         match tail.profile.has_any_made_of(seqs) {
-            true => self.change_profile(tail, |profile| profile.withdraw(seqs)),
+            true => self.change_profile(tail, |profile| profile.drop_derived(seqs)),
             false => Ok(()),
         }
     }
@@ -158,7 +158,7 @@ impl Committer<'_> {
     }
 
     /// Has the head tell of settings that whoever wrote them was too late to tell of.
-    pub(crate) fn tell_of_profile(&self, tail: &mut Tail) -> Result<()> {
+    pub(crate) fn acknowledge_profile(&self, tail: &mut Tail) -> Result<()> {
         match tail.head {
             HeadState::Known(head)
                 if tail.knows_settings() && head.profile() < tail.profile.rev =>

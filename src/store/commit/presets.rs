@@ -17,11 +17,11 @@ pub(crate) fn put(
     before: &Profile,
     profile: &mut Profile,
 ) -> Result<()> {
-    let is_same =
-        (&profile.presets, &profile.brought_presets) == (&before.presets, &before.brought_presets);
+    let is_same = (&profile.presets, &profile.imported_presets)
+        == (&before.presets, &before.imported_presets);
     // Stores that were made before there was the document have them in the settings.
     let is_moved = profile.presets_rev > 0
-        || (profile.presets.is_empty() && profile.brought_presets.is_empty());
+        || (profile.presets.is_empty() && profile.imported_presets.is_empty());
     let is_known = profile.presets_are_unknown == before.presets_are_unknown;
     if is_same && is_known && is_moved && profile.presets_rev == before.presets_rev {
         return Ok(());
@@ -48,12 +48,12 @@ pub(crate) fn accept(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let there = match Presets::open(committer.folder)? {
         Ok(there) => there,
         // Somebody else can read it still.
-        Err(kind) if kind.is_anothers() => return Ok(()),
+        Err(kind) if kind.may_open_later() => return Ok(()),
         Err(_) => Presets::default(),
     };
     committer.change_profile(tail, |profile| {
         profile.presets = there.presets;
-        profile.brought_presets = there.brought_presets;
+        profile.imported_presets = there.imported_presets;
         profile.presets_are_unknown = false;
     })
 }

@@ -77,7 +77,7 @@ fn remove_hidden(
         return Ok(CleanupReport::default());
     }
     if horizon == Horizon::Expired {
-        withdraw_summaries(committer, tail)?;
+        drop_summaries(committer, tail)?;
     }
     let removed =
         forget::erase(reader, committer, tail, &hidden, UnreadablePolicy::Recorded)?.removed.len();
@@ -92,16 +92,16 @@ pub(crate) fn expire(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail
     }
     if horizon(committer, tail, reader.now())? == Horizon::Expired {
         let hidden = hidden(tail, Horizon::Expired);
-        withdraw_summaries(committer, tail)?;
+        drop_summaries(committer, tail)?;
         forget::erase(reader, committer, tail, &hidden, UnreadablePolicy::Recorded)?;
     }
     Ok(())
 }
 
 /// Takes out what was made of any message that there ever was: of those over the limit too, which went before.
-fn withdraw_summaries(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
+fn drop_summaries(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let all = std::iter::once(1..=tail.last_seq).collect();
-    committer.withdraw_summaries(tail, &all)
+    committer.drop_summaries(tail, &all)
 }
 
 /// Removes messages over the limit once there are enough of them. If that fails they stay hidden.
@@ -112,7 +112,7 @@ pub(crate) fn trim(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) 
     let (least, greatest) = TOGETHER;
     let together = (most / 8).clamp(least, greatest);
     // As far as numbers tell.
-    let over = tail.last_seq.saturating_sub(tail.vacant().count()).saturating_sub(most);
+    let over = tail.last_seq.saturating_sub(tail.without_message().count()).saturating_sub(most);
     if over < together || !tail.knows_settings() || tail.unreadable().next().is_some() {
         return Ok(());
     }
@@ -170,13 +170,13 @@ fn horizon(committer: &Committer<'_>, tail: &mut Tail, now: Timestamp) -> Result
 
 /// The numbers of what is hidden: all but those that are shown, and but those of which nobody knows where they belong.
 fn hidden(tail: &Tail, horizon: Horizon) -> SeqSet {
-    let mut others = tail.vacant();
+    let mut others = tail.without_message();
     match horizon {
         Horizon::All => return SeqSet::default(),
         Horizon::Expired => {}
         Horizon::From(_) | Horizon::Nothing => {
             others.extend(tail.shown_from(horizon).map(|stored| stored.seq..=stored.seq));
-            others.extend(tail.doubtful());
+            others.extend(tail.damaged_seqs());
         }
     }
     std::iter::once(1..=tail.last_seq).collect::<SeqSet>().without(&others)

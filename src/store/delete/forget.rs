@@ -58,25 +58,25 @@ pub(crate) fn erase(
     seqs: &SeqSet,
     unread: UnreadablePolicy,
 ) -> Result<ForgetReport> {
-    let mut told = MessageRefs::default();
-    survey(reader, tail, &seqs.without(&tail.erased), unread, |stored| told.note(stored))?;
-    erase_told(reader, committer, tail, seqs, &told)
+    let mut refs = MessageRefs::default();
+    survey(reader, tail, &seqs.without(&tail.erased), unread, |stored| refs.note(stored))?;
+    erase_surveyed(reader, committer, tail, seqs, &refs)
 }
 
 /// The same where the messages have been looked at.
-pub(crate) fn erase_told(
+pub(crate) fn erase_surveyed(
     reader: &Reader,
     committer: &Committer<'_>,
     tail: &mut Tail,
     seqs: &SeqSet,
-    told: &MessageRefs,
+    refs: &MessageRefs,
 ) -> Result<ForgetReport> {
     let now = NameTime::try_from(reader.now())?;
     let mut erased = tail.erased.clone();
     erased.extend(seqs.ranges());
     if erased == tail.erased {
         // What could not be taken out of packs the last time.
-        let (mut forgotten, packs) = (ForgetReport::default(), std::mem::take(&mut tail.overgrown));
+        let (mut forgotten, packs) = (ForgetReport::default(), std::mem::take(&mut tail.unpurged));
         remove_packed(committer.folder, &packs, &erased, &mut forgotten)?;
         return Ok(forgotten);
     }
@@ -92,9 +92,9 @@ pub(crate) fn erase_told(
             reason: "so many separate numbers fit no record that could be read again",
         });
     }
-    import_tombstones::note(committer, tail, &told.imported)?;
+    import_tombstones::note(committer, tail, &refs.imported)?;
     // Their words are the messages'.
-    artifact_files::delete(committer, tail, told.moved.iter().map(String::as_str))?;
+    artifact_files::delete(committer, tail, refs.moved.iter().map(String::as_str))?;
     let name = committer.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
     tail.last_seq = name.seq;
     tail.forgets.push(name);
@@ -105,7 +105,7 @@ pub(crate) fn erase_told(
     let mut forgotten =
         ForgetReport { numbers, ..remove_erased(committer.folder, &names, &erased)? };
     // Packs hold no forget records, and what was forgotten before is no longer in them.
-    packs.retain(|pack| newly.meets(&pack.seqs()));
+    packs.retain(|pack| newly.intersects(&pack.seqs()));
     remove_packed(committer.folder, &packs, &erased, &mut forgotten)?;
     *tail = Tail::load_alone(committer.folder, 0, None)?;
     Ok(forgotten)

@@ -37,7 +37,7 @@ pub(crate) fn find(folder: &Folder) -> Result<Option<ForgottenConversation>> {
 }
 
 /// Records the numbers of a conversation that was forgotten whole before it gives another.
-pub(crate) fn heed(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
+pub(crate) fn record(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let Some(ForgottenConversation { last, at }) = find(committer.folder)? else { return Ok(()) };
     let Some(before) = last.checked_sub(1).filter(|before| *before > 0) else { return Ok(()) };
     let erased: SeqSet = std::iter::once(1..=before).collect();
@@ -58,12 +58,12 @@ pub(crate) fn is_bare(committer: &Committer<'_>, tail: &Tail) -> Result<bool> {
     let all: SeqSet = std::iter::once(1..=tail.last_seq).collect();
     let (profile, listing) = (&tail.profile, folder.list()?);
     if !tail.knows_settings()
-        || !all.without(&tail.vacant()).is_empty()
+        || !all.without(&tail.without_message()).is_empty()
         || profile.character.is_some()
         || profile.has_words()
         || listing.names.iter().any(|name| !name.is_forget())
         || !listing.packs.is_empty()
-        || !listing.strange.is_empty()
+        || !listing.foreign.is_empty()
         || !listing.leftovers.is_empty()
         // Which imported messages were forgotten.
         || document::open(folder, Document::Imports)?.is_some()

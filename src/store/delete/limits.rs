@@ -14,7 +14,7 @@ use crate::store::record::seq_set::SeqSet;
 /// How many messages a change of limits concerns, and when they were said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Concerned {
+pub struct AffectedMessages {
     /// How many.
     pub messages: u64,
     /// When the first of them was said.
@@ -23,7 +23,7 @@ pub struct Concerned {
     pub last: Option<Timestamp>,
 }
 
-impl Concerned {
+impl AffectedMessages {
     fn add(&mut self, stored: &StoredMessage) {
         let at = stored.message.said_at();
         self.messages += 1;
@@ -37,9 +37,9 @@ impl Concerned {
 #[non_exhaustive]
 pub struct LimitsEffect {
     /// Messages that are shown now and would be hidden at once. Later messages and clean-ups delete them.
-    pub hides: Concerned,
+    pub hides: AffectedMessages,
     /// Messages that the limits hide now, are still stored, and would be shown again.
-    pub returns: Concerned,
+    pub returns: AffectedMessages,
     state: Option<State>,
 }
 
@@ -78,13 +78,13 @@ impl LimitsEffect {
     /// For the lock's holder.
     pub(crate) fn of(reader: &Reader, tail: &Tail, retention: Option<Retention>) -> Result<Self> {
         let state = State::of(reader, tail, retention)?;
-        let (mut hides, mut returns) = (Concerned::default(), Concerned::default());
+        let (mut hides, mut returns) = (AffectedMessages::default(), AffectedMessages::default());
         if state.before != state.after {
             let all: SeqSet = std::iter::once(1..=tail.last_seq).collect();
             survey(
                 reader,
                 tail,
-                &all.without(&tail.vacant()),
+                &all.without(&tail.without_message()),
                 UnreadablePolicy::Recorded,
                 |stored| match (state.before.shows(stored.name), state.after.shows(stored.name)) {
                     (true, false) => hides.add(stored),

@@ -111,7 +111,7 @@ impl ForgetPlan {
         gone: &SeqSet,
     ) {
         for snapshot in snapshots {
-            match snapshot.held(gone) {
+            match snapshot.count_of(gone) {
                 0 => {}
                 held if held == snapshot.messages.len() => {
                     self.deleted_snapshots.push(snapshot.id.clone());

@@ -27,7 +27,7 @@ pub(crate) struct Prepared {
     unread: Vec<Finding>,
     /// What was asked for, with copies and originals.
     related: SeqSet,
-    told: MessageRefs,
+    refs: MessageRefs,
 }
 
 impl Prepared {
@@ -51,7 +51,7 @@ impl Prepared {
         let related = with_copies(reader, tail, &snapshots, asked.clone())?;
         // What the limits hide is not to take the place of what goes.
         let hidden = cleanup::hidden_now(reader, committer, tail)?.without(&related);
-        let (mut told, mut plan) =
+        let (mut refs, mut plan) =
             (MessageRefs::default(), ForgetPlan { is_whole, ..Default::default() });
         survey(
             reader,
@@ -59,7 +59,7 @@ impl Prepared {
             &related.without(&tail.erased),
             UnreadablePolicy::Refused,
             |stored| {
-                told.note(stored);
+                refs.note(stored);
                 let place = match stored.message.restored_from() {
                     _ if asked.contains(stored.seq) => &mut plan.messages,
                     Some(_) => &mut plan.copies,
@@ -74,7 +74,7 @@ impl Prepared {
             &hidden.without(&tail.erased),
             UnreadablePolicy::Recorded,
             |stored| {
-                told.note(stored);
+                refs.note(stored);
                 plan.hidden.push(stored.seq);
             },
         )?;
@@ -83,7 +83,7 @@ impl Prepared {
             numbers.sort_unstable();
         }
         let there: SeqSet = plan.messages.iter().map(|number| *number..=*number).collect();
-        plan.lost = asked.without(&tail.vacant()).without(&there).count();
+        plan.lost = asked.without(&tail.without_message()).without(&there).count();
         (plan.asked, plan.numbers) = (asked, related.clone());
         plan.numbers.extend(hidden.ranges());
         let profile = &tail.profile;
@@ -91,12 +91,12 @@ impl Prepared {
         plan.proposed_title = profile.has_proposed_title();
         plan.artifacts = match is_whole {
             true => profile.artifacts().map(str::to_owned).collect(),
-            false => told.artifacts(profile),
+            false => refs.artifacts(profile),
         };
         plan.note_snapshots(&snapshots, profile, &related);
         plan.description = is_whole && profile.has_words();
         plan.keeps_context = profile.character.is_some();
-        Ok(Self { plan, snapshots, unread, related, told })
+        Ok(Self { plan, snapshots, unread, related, refs })
     }
 
     pub(crate) fn plan(self) -> ForgetPlan {
@@ -119,10 +119,11 @@ impl Prepared {
         committer: &Committer<'_>,
         tail: &mut Tail,
     ) -> Result<ForgetReport> {
-        let Self { plan, snapshots, mut unread, related, told } = self;
-        let withdrawn = snapshot_files::withdraw(committer, tail, (snapshots, &unread), &related)?;
-        committer.withdraw_summaries(tail, &related)?;
-        let mut forgotten = forget::erase_told(reader, committer, tail, &plan.numbers, &told)?;
+        let Self { plan, snapshots, mut unread, related, refs } = self;
+        let withdrawn =
+            snapshot_files::remove_messages(committer, tail, (snapshots, &unread), &related)?;
+        committer.drop_summaries(tail, &related)?;
+        let mut forgotten = forget::erase_surveyed(reader, committer, tail, &plan.numbers, &refs)?;
         if plan.is_whole {
             forget_rest(committer, tail, &plan)?;
             unread.clear();

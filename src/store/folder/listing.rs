@@ -18,7 +18,7 @@ impl Folder {
     pub(crate) fn list(&self) -> Result<Listing> {
         let mut listing = self.list_loose()?;
         self.list_packs(&mut listing)?;
-        listing.strange.sort_by(|a, b| a.file.cmp(&b.file));
+        listing.foreign.sort_by(|a, b| a.file.cmp(&b.file));
         Ok(listing)
     }
 
@@ -31,7 +31,7 @@ impl Folder {
             packs.names.sort_unstable();
             if seen.as_ref() == Some(&packs.names) {
                 listing.packs = packs.names;
-                listing.strange.append(&mut packs.strange);
+                listing.foreign.append(&mut packs.foreign);
                 listing.leftovers.append(&mut packs.leftovers);
                 return Ok(());
             }
@@ -42,29 +42,29 @@ impl Folder {
 
     /// The packs that one listing shows, in no order.
     pub(crate) fn packs_at_once(&self) -> Result<Packs> {
-        let Packs { mut names, mut strange, mut leftovers } = Packs::default();
+        let Packs { mut names, mut foreign, mut leftovers } = Packs::default();
         let listed = self.packs.list(&mut |name, kind| {
             let pack: Option<PackName> =
                 str::from_utf8(name).ok().and_then(|name| name.parse().ok());
             let place = || [PACKS.as_bytes(), b"/", name].concat();
             match (pack, kind) {
                 (Some(pack), EntryKind::File) => names.push(pack),
-                (Some(_), _) => strange.push(no_file(kind).in_file(place())),
+                (Some(_), _) => foreign.push(no_file(kind).in_file(place())),
                 _ if name.starts_with(TEMPORARY.as_bytes()) => {
                     leftovers.push(FindingKind::Leftover.in_file(place()));
                 }
                 _ if name == QUARANTINE.as_bytes() => {}
-                _ => strange.push(FindingKind::Foreign.in_file(place())),
+                _ => foreign.push(FindingKind::Foreign.in_file(place())),
             }
         });
         match listed {
             // What stands in the place of the folder says nothing of the loose records.
             Err(Error::NotPlain { path, found }) if path == self.packs.path() => {
-                strange.push(FindingKind::NotPlain(found).in_file(PACKS));
+                foreign.push(FindingKind::NotPlain(found).in_file(PACKS));
             }
             listed => listed?,
         }
-        Ok(Packs { names, strange, leftovers })
+        Ok(Packs { names, foreign, leftovers })
     }
 
     fn list_loose(&self) -> Result<Listing> {
@@ -74,7 +74,7 @@ impl Folder {
             let record = str::from_utf8(name).ok().and_then(|name| name.parse().ok());
             match (record, kind) {
                 (Some(record), EntryKind::File) => listing.names.push(record),
-                (Some(_), _) => listing.strange.push(no_file(kind).in_file(name)),
+                (Some(_), _) => listing.foreign.push(no_file(kind).in_file(name)),
                 _ if name == PACKS.as_bytes() => {}
                 _ if name == QUARANTINE.as_bytes() => {}
                 _ if SIDECARS.contains(&name) || Document::is_name(name) => {}
@@ -85,7 +85,7 @@ impl Folder {
                 _ if name.starts_with(TEMPORARY.as_bytes()) => {
                     listing.leftovers.push(FindingKind::Leftover.in_file(name));
                 }
-                _ => listing.strange.push(FindingKind::Foreign.in_file(name)),
+                _ => listing.foreign.push(FindingKind::Foreign.in_file(name)),
             }
         })?;
         Ok(listing)

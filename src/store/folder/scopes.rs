@@ -70,12 +70,12 @@ pub(crate) struct Place {
 pub(crate) fn places(root: &Arc<dyn Blobs>, findings: &mut Vec<Finding>) -> Result<Vec<Place>> {
     let mut places =
         vec![Place { scope: Scope::Default, blobs: Arc::clone(root), below: String::new() }];
-    let mut strange = Vec::new();
-    let tops = folders(&**root, "", &mut strange)?;
+    let mut foreign = Vec::new();
+    let tops = folders(&**root, "", &mut foreign)?;
     // A link in the place of conversations is in the way; one beside them is nobody's.
     let is_top =
         |name: &str| name == CATALOG || ScopeKind::ALL.iter().any(|kind| kind.folder() == name);
-    findings.extend(strange.into_iter().filter(|found| found.file.as_deref().is_some_and(is_top)));
+    findings.extend(foreign.into_iter().filter(|found| found.file.as_deref().is_some_and(is_top)));
     if tops.iter().any(|name| name == CATALOG) {
         let blobs = root.folder(CATALOG);
         let below = format!("{}/", CATALOG);

@@ -16,16 +16,16 @@ pub(crate) struct KeyringCache {
     keys: Vec<Arc<EncryptionKey>>,
     /// Key files that are read anew once the store's key is none of these.
     files: Vec<PathBuf>,
-    first: OnceLock<Seen>,
+    first: OnceLock<CachedKeyring>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct CachedKeyring {
     vault: Keyring,
-    next: OnceLock<Box<Seen>>,
+    next: OnceLock<Box<CachedKeyring>>,
 }
 
-impl Seen {
+impl CachedKeyring {
     fn new(vault: Keyring) -> Self {
         Self { vault, next: OnceLock::new() }
     }
@@ -61,7 +61,7 @@ impl KeyringCache {
         &self.keys
     }
 
-    fn newest(&self) -> Option<&Seen> {
+    fn newest(&self) -> Option<&CachedKeyring> {
         let mut newest = self.first.get()?;
         while let Some(next) = newest.next.get() {
             newest = next;
@@ -83,7 +83,7 @@ impl KeyringCache {
     ///
     /// # Errors
     /// [`Error::KeyChanged`] where another key writes now, which is not at hand.
-    pub(crate) fn look(&self, root: &dyn Blobs) -> Result<Option<&Keyring>> {
+    pub(crate) fn refresh(&self, root: &dyn Blobs) -> Result<Option<&Keyring>> {
         let Some(seen) = self.newest() else {
             return self.get(root);
         };
@@ -104,8 +104,8 @@ impl KeyringCache {
         let end = self.newest().map(|seen| &seen.next);
         // Should another thread have put one there meanwhile, it has seen no less.
         let _ = match end {
-            None => self.first.set(Seen::new(vault)).is_ok(),
-            Some(end) => end.set(Box::new(Seen::new(vault))).is_ok(),
+            None => self.first.set(CachedKeyring::new(vault)).is_ok(),
+            Some(end) => end.set(Box::new(CachedKeyring::new(vault))).is_ok(),
         };
     }
 }

@@ -11,7 +11,7 @@ use crate::crypto::{EncryptionKey, KeyBytes, hex_line};
 use crate::error::{Error, Result};
 use crate::store::keyring::line;
 use crate::store::keyring::line::Entry;
-use crate::store::keyring::{Found, Keyring, salt_copy};
+use crate::store::keyring::{KeyLookup, Keyring, salt_copy};
 
 /// A key that a store's vault names.
 pub struct StoreKey {
@@ -34,7 +34,7 @@ pub fn store_keys(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreK
     let entries = line::read(&root)?.map(|list| list.entries).unwrap_or_default();
     let with = |entry: Entry| {
         let is_stranger = match &vault {
-            Some(vault) => !matches!(vault.find(&entry.kid)?, Found::Key(_)),
+            Some(vault) => !matches!(vault.find(&entry.kid)?, KeyLookup::Key(_)),
             None => false,
         };
         let held = if is_stranger { None } else { entry.find(keys)? };
@@ -48,7 +48,7 @@ pub fn store_keys(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreK
 ///
 /// # Errors
 /// What keeps the vault from being read or the copies from being written.
-pub fn keep_salt(root: &Path, folder: &Path) -> Result<()> {
+pub fn copy_salt(root: &Path, folder: &Path) -> Result<()> {
     let list = line::read(&FsBlobs::new(root, &[])?)?;
     salt_copy::keep(&list.map(|list| list.entries).unwrap_or_default(), folder)
 }
@@ -79,7 +79,7 @@ impl StoreKey {
         self.held.as_ref().map(hex_line)
     }
 
-    /// Whether a folder holds the [copy](keep_salt) of its salt.
+    /// Whether a folder holds the [copy](copy_salt) of its salt.
     ///
     /// # Errors
     /// What keeps it from being read.

@@ -48,54 +48,54 @@ impl PackCheck {
 const DISORDERED: &str = "its records are out of order";
 
 /// A pack's lines from the front, and whatever is wrong with them.
-pub(crate) struct Audit<'a> {
+pub(crate) struct PackAudit<'a> {
     lines: Lines<'a>,
     claimed: PackName,
-    tally: PackCheck,
+    check: PackCheck,
     ended: bool,
 }
 
 /// A line, or the end, and what is wrong there.
 #[derive(Debug, Default)]
-pub(crate) struct Audited {
+pub(crate) struct CheckedLine {
     pub(crate) line: Option<Line>,
     pub(crate) wrong: Option<&'static str>,
 }
 
-impl<'a> Audit<'a> {
+impl<'a> PackAudit<'a> {
     pub(crate) fn new(pack: &'a Pack) -> Self {
         let (lines, claimed) = (Lines::new(pack), pack.name);
-        Self { lines, claimed, tally: PackCheck::default(), ended: false }
+        Self { lines, claimed, check: PackCheck::default(), ended: false }
     }
 
     /// `None` after the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Audited>> {
+    pub(crate) fn next(&mut self) -> Result<Option<CheckedLine>> {
         if self.ended {
             return Ok(None);
         }
         let Some(line) = self.lines.next()? else {
             self.ended = true;
-            let wrong = self.tally.end(self.claimed);
-            return Ok(wrong.map(|wrong| Audited { line: None, wrong: Some(wrong) }));
+            let wrong = self.check.end(self.claimed);
+            return Ok(wrong.map(|wrong| CheckedLine { line: None, wrong: Some(wrong) }));
         };
-        let wrong = self.tally.add(&line);
-        Ok(Some(Audited { line: Some(line), wrong }))
+        let wrong = self.check.add(&line);
+        Ok(Some(CheckedLine { line: Some(line), wrong }))
     }
 
     /// The next line as long as all is well; [`Err`] in the inner place once it is not.
-    pub(crate) fn sound(&mut self) -> Result<Result<Option<Line>, Lie>> {
+    pub(crate) fn next_valid(&mut self) -> Result<Result<Option<Line>, Mismatch>> {
         Ok(match self.next()? {
             None => Ok(None),
-            Some(Audited { wrong: Some(_), .. }) => Err(Lie),
-            Some(Audited { line, .. }) => Ok(line),
+            Some(CheckedLine { wrong: Some(_), .. }) => Err(Mismatch),
+            Some(CheckedLine { line, .. }) => Ok(line),
         })
     }
 
     /// Reads all the rest; whether all is well.
-    pub(crate) fn finish_sound(mut self) -> Result<bool> {
+    pub(crate) fn finish_valid(mut self) -> Result<bool> {
         loop {
-            match self.sound()? {
-                Err(Lie) => return Ok(false),
+            match self.next_valid()? {
+                Err(Mismatch) => return Ok(false),
                 Ok(None) => return Ok(true),
                 Ok(Some(_)) => {}
             }
@@ -105,4 +105,4 @@ impl<'a> Audit<'a> {
 
 /// A pack does not hold what its name says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lie;
+pub(crate) struct Mismatch;

@@ -3,7 +3,7 @@
 use crate::crypto::Envelope;
 use crate::error::Result;
 use crate::store::folder::Folder;
-use crate::store::pack::check::{Audit, Lie};
+use crate::store::pack::check::{Mismatch, PackAudit};
 use crate::store::pack::lines::Lines;
 use crate::store::pack::{Line, OpenedPack, Pack, publish};
 use crate::store::record::name::RecordName;
@@ -17,10 +17,10 @@ pub(crate) fn merge(folder: &Folder, names: &[PackName]) -> Result<Option<PackNa
     };
     publish(folder, &mut |sink| {
         let mut merged = None;
-        let mut audits: Vec<_> = packs.iter().map(Audit::new).collect();
+        let mut audits: Vec<_> = packs.iter().map(PackAudit::new).collect();
         let mut waiting: Vec<Option<Line>> = Vec::new();
         for audit in &mut audits {
-            let Ok(line) = audit.sound()? else {
+            let Ok(line) = audit.next_valid()? else {
                 return Ok(None);
             };
             waiting.push(line);
@@ -37,7 +37,7 @@ pub(crate) fn merge(folder: &Folder, names: &[PackName]) -> Result<Option<PackNa
                     None if Envelope::parse(same.file()).is_err() => return Ok(None),
                     None => given = Some(same.bytes),
                 }
-                let Ok(next) = audit.sound()? else {
+                let Ok(next) = audit.next_valid()? else {
                     return Ok(None);
                 };
                 *line = next;
@@ -63,18 +63,18 @@ pub(crate) fn holds_all_of(folder: &Folder, outer: PackName, inner: PackName) ->
     let [outer, inner] = packs.as_slice() else {
         return Ok(false);
     };
-    let (mut outer, mut inner) = (Audit::new(outer), Audit::new(inner));
-    let mut wanted = inner.sound()?;
+    let (mut outer, mut inner) = (PackAudit::new(outer), PackAudit::new(inner));
+    let mut wanted = inner.next_valid()?;
     loop {
-        match (&wanted, outer.sound()?) {
-            (Err(Lie), _) | (_, Err(Lie)) => return Ok(false),
+        match (&wanted, outer.next_valid()?) {
+            (Err(Mismatch), _) | (_, Err(Mismatch)) => return Ok(false),
             // The outer one is read to its end, which proves it.
             (Ok(Some(_)), Ok(None)) => return Ok(false),
             (Ok(None), Ok(None)) => return Ok(true),
             (Ok(None), Ok(Some(_))) => {}
             (Ok(Some(line)), Ok(Some(there))) => {
                 if line.name == there.name && line.bytes == there.bytes {
-                    wanted = inner.sound()?;
+                    wanted = inner.next_valid()?;
                 } else if line.name <= there.name {
                     return Ok(false);
                 }

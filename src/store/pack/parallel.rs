@@ -35,17 +35,17 @@ pub(crate) fn parallel_map_ordered<I: Sync, T: Send>(
     if threads <= 1 {
         return items.iter().try_for_each(|item| take(item, work(item)?));
     }
-    let desk = RecordDecoder {
+    let decoder = RecordDecoder {
         state: Mutex::new(State { next: 0, taken: 0, done: BTreeMap::new() }),
         changed: Condvar::new(),
     };
     thread::scope(|scope| {
         for _ in 1..threads {
             // Where there is no thread to be had, this one does it all.
-            let _ = thread::Builder::new().spawn_scoped(scope, || desk.help(items, &work));
+            let _ = thread::Builder::new().spawn_scoped(scope, || decoder.help(items, &work));
         }
-        let _end = End(&desk);
-        desk.lead(items, &work, &mut take)
+        let _end = End(&decoder);
+        decoder.run_leader(items, &work, &mut take)
     })
 }
 
@@ -101,7 +101,7 @@ impl<T: Send> RecordDecoder<T> {
         }
     }
 
-    fn lead<I>(
+    fn run_leader<I>(
         &self,
         items: &[I],
         work: &(impl Fn(&I) -> Result<T> + Sync),

@@ -12,7 +12,7 @@ use crate::store::record::seq_set::SeqSet;
 
 /// What came of weeding packs.
 #[derive(Debug, Default)]
-pub(crate) struct Weeded {
+pub(crate) struct PurgeOutcome {
     /// Numbers of the messages whose lines are gone, some perhaps more than once.
     pub(crate) removed: Vec<u64>,
     /// Lines and packs that had to stay.
@@ -21,11 +21,11 @@ pub(crate) struct Weeded {
 
 /// Puts packs without the forgotten records in place of those with them; the new one is durable before the old one
 /// goes. Everything else in them stays as it is, to the byte, in the order it has.
-pub(crate) fn purge(folder: &Folder, packs: &[PackName], erased: &SeqSet) -> Result<Weeded> {
-    let mut purged = Weeded::default();
+pub(crate) fn purge(folder: &Folder, packs: &[PackName], erased: &SeqSet) -> Result<PurgeOutcome> {
+    let mut purged = PurgeOutcome::default();
     for &name in packs {
         match Pack::open(folder, name)? {
-            OpenedPack::Pack(pack) => weed_one(folder, &pack, erased, &mut purged)?,
+            OpenedPack::Pack(pack) => purge_one(folder, &pack, erased, &mut purged)?,
             OpenedPack::Skipped(kind) => purged.left.push(kind.in_file(name.place())),
             OpenedPack::Gone => {}
         }
@@ -33,7 +33,12 @@ pub(crate) fn purge(folder: &Folder, packs: &[PackName], erased: &SeqSet) -> Res
     Ok(purged)
 }
 
-fn weed_one(folder: &Folder, pack: &Pack, erased: &SeqSet, purged: &mut Weeded) -> Result<()> {
+fn purge_one(
+    folder: &Folder,
+    pack: &Pack,
+    erased: &SeqSet,
+    purged: &mut PurgeOutcome,
+) -> Result<()> {
     let (mut doomed, mut removed) = (HashSet::new(), Vec::new());
     let (mut rest, mut foreign) = (None, false);
     let mut lines = Lines::new(pack);

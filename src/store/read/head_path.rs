@@ -16,7 +16,7 @@ use crate::store::settings::profile;
 impl Tail {
     /// The newest end as far as the head names it, if that is enough and nothing has changed in the folder since the
     /// head was written. Reads a few small files, however long the conversation is.
-    pub(crate) fn glance(folder: &Folder, n: usize) -> Result<Option<Self>> {
+    pub(crate) fn read_from_head(folder: &Folder, n: usize) -> Result<Option<Self>> {
         let (head_bytes, HeadState::Known(head)) = folder.head()? else {
             return Ok(None);
         };
@@ -35,7 +35,7 @@ impl Tail {
         let names: Vec<_> = head.newest().take(wanted).collect();
         let whole = names.len() as u64 == head.seq;
         // Of an end of which it names nothing, the head cannot tell whether it opens.
-        if (names.len() < wanted && !whole) || !folder.is_as_told(&head)? {
+        if (names.len() < wanted && !whole) || !folder.matches_stamps(&head)? {
             return Ok(None);
         }
         let Some(messages) = open_all(folder, &names)? else {
@@ -48,8 +48,8 @@ impl Tail {
             newest: names.first().map_or(NameTime::MIN, |name| name.time),
             erased: SeqSet::default(),
             forgets: Vec::new(),
-            returned: Vec::new(),
-            overgrown: Vec::new(),
+            resurrected: Vec::new(),
+            unpurged: Vec::new(),
             ahead: Vec::new(),
             loose: messages.len(),
             is_survey: false,
@@ -64,7 +64,7 @@ impl Tail {
 
     /// Takes in what others have appended since, if the head names all of it and nothing else has happened. `false`,
     /// and nothing is changed, where the folder itself must be looked at.
-    pub(crate) fn follow(&mut self, folder: &Folder) -> Result<bool> {
+    pub(crate) fn advance_from_head(&mut self, folder: &Folder) -> Result<bool> {
         let (head_bytes, HeadState::Known(head)) = folder.head()? else {
             return Ok(false);
         };
@@ -78,7 +78,7 @@ impl Tail {
             || !matches!(self.head, HeadState::Known(before) if before.is_of_one_run_with(&head))
             || self.profile.rev != head.profile()
             || !self.names().zip(&old).all(|(known, old)| known == *old)
-            || !folder.is_as_told(&head)?
+            || !folder.matches_stamps(&head)?
         {
             return Ok(false);
         }
@@ -95,19 +95,19 @@ impl Tail {
 
 /// Opens messages, given the newest first; `None` where one of them is not where it is looked for, or does not open.
 fn open_all(folder: &Folder, names: &[RecordName]) -> Result<Option<Vec<Arc<StoredMessage>>>> {
-    let (mut messages, mut desk) = (Vec::with_capacity(names.len()), RecordDecoder::new(folder));
+    let (mut messages, mut decoder) = (Vec::with_capacity(names.len()), RecordDecoder::new(folder));
     let mut pack = None;
     for &name in names {
         // Those in packs are older than those in files of their own, as a rule.
         let opened = match &mut pack {
-            None => match desk.read(name)? {
+            None => match decoder.read(name)? {
                 Opened::Gone => {
                     pack = pack_that_ends_with(folder, name)?;
-                    open_next(pack.as_mut(), &mut desk, name)?
+                    open_next(pack.as_mut(), &mut decoder, name)?
                 }
                 opened => opened,
             },
-            lines => open_next(lines.as_mut(), &mut desk, name)?,
+            lines => open_next(lines.as_mut(), &mut decoder, name)?,
         };
         let Opened::Message(message) = opened else {
             return Ok(None);
@@ -133,11 +133,11 @@ fn pack_that_ends_with(folder: &Folder, last: RecordName) -> Result<Option<Backw
 /// Opens the next older record of a pack, if it has this name.
 fn open_next(
     lines: Option<&mut Backwards>,
-    desk: &mut RecordDecoder<'_>,
+    decoder: &mut RecordDecoder<'_>,
     name: RecordName,
 ) -> Result<Opened> {
     match lines.map(Backwards::next).transpose()?.flatten() {
-        Some(line) if line.name == Some(name) => desk.open(name, line.text(), line.file()),
+        Some(line) if line.name == Some(name) => decoder.open(name, line.text(), line.file()),
         _ => Ok(Opened::Gone),
     }
 }

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::store::folder::decoder::RecordDecoder;
 use crate::store::folder::{ATTEMPTS, Folder, Opened, unstable_folder};
-use crate::store::pack::chunk::{Piece, Read};
+use crate::store::pack::chunk::{ChunkRead, PackChunk};
 use crate::store::pack::lines::Lines;
 use crate::store::pack::parallel::parallel_map_ordered;
 use crate::store::pack::{OpenedPack, Pack, Reported};
@@ -78,12 +78,12 @@ impl ReadQuery {
     }
 
     /// Whether all of them have been found, so that none can lie anywhere else.
-    fn are_all(&self, found: &Found<'_>) -> bool {
+    fn are_all(&self, found: &PartialRead<'_>) -> bool {
         match self {
             Self::Times(_) => true,
             Self::Seqs(_) if found.is_thorough => true,
             Self::Seqs(seqs) => {
-                let mut there = found.tail.vacant();
+                let mut there = found.tail.without_message();
                 let mut numbers: Vec<u64> = found.messages.iter().map(|m| m.seq).collect();
                 numbers.sort_unstable();
                 there.extend(runs(&numbers));
@@ -150,14 +150,14 @@ impl Reader {
         match &mut cache.tail {
             Some(tail) => {
                 if !tail.is_current(&self.folder)? {
-                    if !tail.follow(&self.folder)? {
+                    if !tail.advance_from_head(&self.folder)? {
                         return Ok(None);
                     }
                     cache.version += 1;
                 }
             }
             tail @ None => {
-                *tail = Tail::glance(&self.folder, n)?;
+                *tail = Tail::read_from_head(&self.folder, n)?;
                 cache.version += u64::from(tail.is_some());
             }
         }
@@ -268,7 +268,7 @@ impl Reader {
     /// `None` where a file vanished between being listed and being read.
     pub(crate) fn read_once(&self, tail: &Tail, wanted: &ReadQuery) -> Result<Option<ReadResult>> {
         let listing = self.folder.list()?;
-        let mut loose = Found::of(tail);
+        let mut loose = PartialRead::of(tail);
         for name in listing.names.into_iter().filter(|name| !name.is_forget()) {
             if wanted.has(name) && !tail.erased.contains(name.seq) {
                 match self.folder.open(name)? {
@@ -296,73 +296,75 @@ impl Reader {
 
     fn read_packs<'a>(
         &self,
-        mut found: Found<'a>,
+        mut found: PartialRead<'a>,
         packs: &[PackName],
         wanted: &ReadQuery,
-    ) -> Result<Option<Found<'a>>> {
+    ) -> Result<Option<PartialRead<'a>>> {
         let (tail, mut reported) = (found.tail, Reported::default());
         let loose: HashSet<RecordName> = found.messages.iter().map(|m| m.name).collect();
         let is_thorough = found.is_thorough;
         let whole = |pack: &PackName| is_thorough || wanted.surrounds(pack);
         found.is_thorough = packs.iter().all(whole);
-        let mut pieces = Vec::new();
+        let mut chunks = Vec::new();
         for &name in packs {
             match Pack::open(&self.folder, name)? {
                 OpenedPack::Pack(pack) if whole(&name) => {
-                    pieces.extend(Piece::cut(name, 0..pack.size()));
+                    chunks.extend(PackChunk::cut(name, 0..pack.size()));
                 }
-                OpenedPack::Pack(pack) => pieces.extend(Piece::cut(name, wanted.part_of(&pack)?)),
+                OpenedPack::Pack(pack) => {
+                    chunks.extend(PackChunk::cut(name, wanted.part_of(&pack)?))
+                }
                 OpenedPack::Gone => return Ok(None),
                 OpenedPack::Skipped(kind) => found.skip(kind.in_file(name.place())),
             }
         }
-        let mut gone = false;
-        let read = |piece: &Piece| {
-            let (mut desk, mut records, mut strange) =
+        let mut has_vanished = false;
+        let read = |chunk: &PackChunk| {
+            let (mut decoder, mut records, mut has_foreign) =
                 (RecordDecoder::new(&self.folder), Vec::new(), false);
-            let read = piece.read(&self.folder, |line| {
+            let read = chunk.read(&self.folder, |line| {
                 match line.name {
-                    None => strange = true,
+                    None => has_foreign = true,
                     // Of several copies, one that opens is enough.
                     Some(name)
                         if wanted.has(name)
                             && !tail.erased.contains(name.seq)
                             && !loose.contains(&name) =>
                     {
-                        records.push((name, desk.open(name, line.text(), line.file())?));
+                        records.push((name, decoder.open(name, line.text(), line.file())?));
                     }
                     Some(_) => {}
                 }
                 Ok(true)
             });
-            Ok((read?, records, strange))
+            Ok((read?, records, has_foreign))
         };
         parallel_map_ordered(
-            &pieces,
-            Piece::threads_for(&pieces, self.folder.threads()),
+            &chunks,
+            PackChunk::threads_for(&chunks, self.folder.threads()),
             read,
-            |piece, (read, records, strange)| {
-                gone |= read == Read::Gone;
-                if strange {
+            |chunk, (read, records, has_foreign)| {
+                has_vanished |= read == ChunkRead::Gone;
+                if has_foreign {
                     let kind = FindingKind::Damaged("a line of it is not a record's");
-                    found.skip(kind.in_file(piece.pack.place()));
+                    found.skip(kind.in_file(chunk.pack.place()));
                 }
                 for (name, opened) in records {
-                    if !matches!(opened, Opened::Skipped(_)) || reported.admits(piece.pack) {
-                        found.take(name, opened, || piece.pack.place_of(name));
+                    if !matches!(opened, Opened::Skipped(_)) || reported.admits(chunk.pack) {
+                        found.take(name, opened, || chunk.pack.place_of(name));
                     }
                 }
                 Ok(())
             },
         )?;
         found.settle();
-        Ok((!gone).then_some(found))
+        Ok((!has_vanished).then_some(found))
     }
 }
 
 /// What a reading has found so far.
 #[derive(Clone)]
-struct Found<'a> {
+struct PartialRead<'a> {
     tail: &'a Tail,
     reading: ReadResult,
     messages: Vec<Arc<StoredMessage>>,
@@ -370,7 +372,7 @@ struct Found<'a> {
     is_thorough: bool,
 }
 
-impl<'a> Found<'a> {
+impl<'a> PartialRead<'a> {
     fn of(tail: &'a Tail) -> Self {
         let reading = tail.newest(0).unwrap_or_default();
         Self { tail, reading, messages: Vec::new(), is_thorough: false }

@@ -34,7 +34,7 @@ impl<'a> RecordCache<'a> {
 
     /// Takes out the names beyond a number that open, or are gone; those that do not open stay, to be reported.
     /// Whether there were any.
-    pub(crate) fn extract_beyond(
+    pub(crate) fn take_readable_beyond(
         &mut self,
         names: &mut Vec<RecordName>,
         last: u64,
@@ -77,18 +77,19 @@ impl<'a> RecordCache<'a> {
     ) -> Result<Option<u64>> {
         let near = acknowledged.saturating_add(NEAR);
         let mut highest_first: BinaryHeap<_> =
-            names.map(|name| (name.seq, Claim::Loose(name))).collect();
-        highest_first.extend(packs.iter().map(|pack| (pack.highest.min(last), Claim::Pack(*pack))));
-        while let Some((seq, claim)) = highest_first.pop()
+            names.map(|name| (name.seq, Evidence::Loose(name))).collect();
+        highest_first
+            .extend(packs.iter().map(|pack| (pack.highest.min(last), Evidence::Pack(*pack))));
+        while let Some((seq, evidence)) = highest_first.pop()
             && seq > floor
         {
-            match claim {
-                Claim::Proved => return Ok(Some(seq)),
-                Claim::Pack(pack) => match self.highest_packed(pack, floor, last, near)? {
-                    Some(seq) => highest_first.push((seq, Claim::Proved)),
+            match evidence {
+                Evidence::Verified => return Ok(Some(seq)),
+                Evidence::Pack(pack) => match self.highest_packed(pack, floor, last, near)? {
+                    Some(seq) => highest_first.push((seq, Evidence::Verified)),
                     None => return Ok(None),
                 },
-                Claim::Loose(name) => match self.open(name)? {
+                Evidence::Loose(name) => match self.open(name)? {
                     Opened::Gone => return Ok(None),
                     Opened::Skipped(FindingKind::Unreadable(_)) if seq <= near => {
                         return Ok(Some(seq));
@@ -154,9 +155,9 @@ impl<'a> RecordCache<'a> {
 
 /// What says that a number was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Claim {
+enum Evidence {
     Pack(PackName),
     Loose(RecordName),
     /// A record of a pack that opened.
-    Proved,
+    Verified,
 }

@@ -14,11 +14,11 @@ use crate::store::record::pack_name::PackName;
 const OPEN: usize = 16;
 
 /// The next record, not yet opened.
-pub(crate) enum Next {
+pub(crate) enum NextRecord {
     Loose(RecordName),
-    PackReport(PackName, RecordName, Line),
+    Packed(PackName, RecordName, Line),
     /// A pack vanished after it was listed.
-    Moved,
+    Vanished,
     End,
 }
 
@@ -33,7 +33,7 @@ enum Place {
 pub(crate) struct ReverseScan {
     /// The newest on top.
     heap: BinaryHeap<(RecordName, Place)>,
-    packs: Vec<ReadResult>,
+    packs: Vec<PackCursor>,
     /// The positions of those that are open.
     open: Vec<usize>,
     /// What is wrong with the packs, as far as they have been read.
@@ -41,7 +41,7 @@ pub(crate) struct ReverseScan {
 }
 
 /// A pack as far as it has been read. It is opened when its turn comes, so that few are open at a time.
-struct ReadResult {
+struct PackCursor {
     name: PackName,
     lines: Option<Backwards>,
     /// Its newest line that was not given yet.
@@ -51,7 +51,7 @@ struct ReadResult {
     /// The name of the last line that was given.
     above: Option<RecordName>,
     count: u64,
-    is_blamed: bool,
+    is_reported: bool,
 }
 
 impl ReverseScan {
@@ -60,7 +60,7 @@ impl ReverseScan {
         let ends = packs.iter().enumerate().map(|(at, pack)| (pack.last, Place::Pack(at)));
         Self {
             heap: loose.chain(ends).collect(),
-            packs: packs.iter().map(|&name| ReadResult::new(name)).collect(),
+            packs: packs.iter().map(|&name| PackCursor::new(name)).collect(),
             open: Vec::new(),
             findings: Vec::new(),
         }
@@ -71,38 +71,38 @@ impl ReverseScan {
         self.heap.peek().is_some_and(|(_, place)| *place == Place::Loose)
     }
 
-    pub(crate) fn next(&mut self, folder: &Folder) -> Result<Next> {
+    pub(crate) fn next(&mut self, folder: &Folder) -> Result<NextRecord> {
         while let Some((name, place)) = self.heap.pop() {
             let Place::Pack(at) = place else {
-                return Ok(Next::Loose(name));
+                return Ok(NextRecord::Loose(name));
             };
-            let Some(reading) = self.packs.get_mut(at) else {
+            let Some(cursor) = self.packs.get_mut(at) else {
                 continue;
             };
-            if let Some(line) = reading.give(name) {
+            if let Some(line) = cursor.take_line(name) {
                 self.heap.push((name, place));
-                return Ok(Next::PackReport(reading.name, name, line));
+                return Ok(NextRecord::Packed(cursor.name, name, line));
             }
             self.open.retain(|open| *open != at);
-            match reading.advance(folder, &mut self.findings)? {
+            match cursor.advance(folder, &mut self.findings)? {
                 Advance::To(next) => {
                     self.heap.push((next, place));
                     self.open.push(at);
                     self.close_one();
                 }
                 Advance::End => {}
-                Advance::Gone => return Ok(Next::Moved),
+                Advance::Gone => return Ok(NextRecord::Vanished),
             }
         }
-        Ok(Next::End)
+        Ok(NextRecord::End)
     }
 
     /// Closes the pack that has been open longest, where there are too many.
     fn close_one(&mut self) {
         if self.open.len() > OPEN
-            && let Some(reading) = self.packs.get_mut(self.open.remove(0))
+            && let Some(cursor) = self.packs.get_mut(self.open.remove(0))
         {
-            reading.close();
+            cursor.close();
         }
     }
 }
@@ -113,13 +113,13 @@ enum Advance {
     Gone,
 }
 
-impl ReadResult {
+impl PackCursor {
     fn new(name: PackName) -> Self {
-        Self { name, lines: None, line: None, end: None, above: None, count: 0, is_blamed: false }
+        Self { name, lines: None, line: None, end: None, above: None, count: 0, is_reported: false }
     }
 
     /// The line that it has advanced to.
-    fn give(&mut self, name: RecordName) -> Option<Line> {
+    fn take_line(&mut self, name: RecordName) -> Option<Line> {
         let line = self.line.take()?;
         self.count += 1;
         self.above = Some(name);
@@ -156,7 +156,7 @@ impl ReadResult {
                 }
                 Some(name) => {
                     if self.above.is_none() && name != self.name.last {
-                        self.blame(INCOMPLETE, findings);
+                        self.report_once(INCOMPLETE, findings);
                     }
                     self.end = Some(line.span.end);
                     self.line = Some(line);
@@ -164,17 +164,17 @@ impl ReadResult {
                     return Ok(Advance::To(name));
                 }
             };
-            self.blame(reason, findings);
+            self.report_once(reason, findings);
         }
         if self.count != self.name.count {
-            self.blame(INCOMPLETE, findings);
+            self.report_once(INCOMPLETE, findings);
         }
         Ok(Advance::End)
     }
 
     /// Once is enough: a check tells the rest.
-    fn blame(&mut self, reason: &'static str, findings: &mut Vec<Finding>) {
-        if !std::mem::replace(&mut self.is_blamed, true) {
+    fn report_once(&mut self, reason: &'static str, findings: &mut Vec<Finding>) {
+        if !std::mem::replace(&mut self.is_reported, true) {
             findings.push(FindingKind::Damaged(reason).in_file(self.name.place()));
         }
     }

@@ -34,7 +34,7 @@ impl ConversationState {
             return Err(Error::Damaged { place: place.display().to_string(), reason });
         }
         let last_seq = tail.last_seq;
-        let messages = last_seq.saturating_sub(tail.vacant().count());
+        let messages = last_seq.saturating_sub(tail.without_message().count());
         Ok(Self { profile: Arc::clone(&tail.profile), last: tail.last_said(), last_seq, messages })
     }
 }

@@ -40,9 +40,9 @@ pub(crate) struct Tail {
     /// The forget records in force.
     pub(crate) forgets: Vec<RecordName>,
     /// Files that were forgotten and are there again.
-    pub(crate) returned: Vec<RecordName>,
+    pub(crate) resurrected: Vec<RecordName>,
     /// Packs that may hold forgotten records: their count is not that of the numbers that are not forgotten.
-    pub(crate) overgrown: Vec<PackName>,
+    pub(crate) unpurged: Vec<PackName>,
     /// Packs that go beyond the head: their writer was interrupted before it could say that they are durable.
     pub(crate) ahead: Vec<PackName>,
     /// How many messages lie in files of their own; known only where the folder itself was looked at.
@@ -73,7 +73,7 @@ impl Tail {
     pub(crate) fn is_intact(&self, folder: &Folder) -> Result<bool> {
         Ok(self.is_survey
             && match self.head {
-                HeadState::Known(head) => head.mark.is_none() || folder.is_as_told(&head)?,
+                HeadState::Known(head) => head.mark.is_none() || folder.matches_stamps(&head)?,
                 HeadState::Absent | HeadState::Damaged => true,
             })
     }
@@ -153,7 +153,7 @@ impl Tail {
     }
 
     /// The numbers that something is the matter with.
-    pub(crate) fn doubtful(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
+    pub(crate) fn damaged_seqs(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
         let numbers = self.skipped.iter().filter_map(|finding| finding.seqs);
         numbers.map(|(first, last)| first..=last)
     }
@@ -187,24 +187,23 @@ impl Tail {
     }
 
     /// The numbers that hold no message: those forgotten, and those of the records that say so.
-    pub(crate) fn vacant(&self) -> SeqSet {
+    pub(crate) fn without_message(&self) -> SeqSet {
         self.erased.with(&self.forgets)
     }
 
     /// Notes messages that have been published, in any order.
     pub(crate) fn add(&mut self, messages: &[Arc<StoredMessage>]) {
         let reaches_back = self.messages.front().map(|oldest| oldest.name).filter(|_| !self.whole);
-        let mut parallel_map_ordered = true;
+        let mut is_sorted = true;
         for message in messages {
             self.last_seq = self.last_seq.max(message.seq);
             self.newest = self.newest.max(message.name.time);
             if reaches_back.is_none_or(|oldest| oldest < message.name) {
-                parallel_map_ordered &=
-                    self.messages.back().is_none_or(|last| last.name < message.name);
+                is_sorted &= self.messages.back().is_none_or(|last| last.name < message.name);
                 self.messages.push_back(Arc::clone(message));
             }
         }
-        if !parallel_map_ordered {
+        if !is_sorted {
             self.messages.make_contiguous().sort_unstable_by_key(|message| message.name);
         }
         let mut bytes: usize = self.messages.iter().map(|m| m.message.content.len()).sum();
@@ -252,11 +251,11 @@ impl Tail {
     }
 
     /// The head that tells of this, in a folder with that mark.
-    pub(crate) fn head_after(&self, marks: (Option<u64>, Option<u64>)) -> Option<Head> {
+    pub(crate) fn head_after(&self, stamps: (Option<u64>, Option<u64>)) -> Option<Head> {
         match self.head {
             HeadState::Known(head) => {
                 let head = head.with_forget(self.last_forget());
-                Some(head.after(self.last_seq, marks, self.names()))
+                Some(head.after(self.last_seq, stamps, self.names()))
             }
             HeadState::Absent | HeadState::Damaged => None,
         }

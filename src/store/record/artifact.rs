@@ -184,7 +184,7 @@ impl NewArtifact {
     }
 
     /// An artifact that is to be added as it was elsewhere.
-    pub(crate) fn again(artifact: &Artifact) -> Self {
+    pub(crate) fn copy_of(artifact: &Artifact) -> Self {
         Self {
             id: Some(artifact.id.clone()),
             kind: artifact.kind.clone(),

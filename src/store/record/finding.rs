@@ -186,7 +186,7 @@ impl FindingKind {
     }
 
     /// Whether someone else may be able to read what this is said of, or this program another time.
-    pub(crate) fn is_anothers(&self) -> bool {
+    pub(crate) fn may_open_later(&self) -> bool {
         matches!(
             self,
             Self::WrongKey { .. }

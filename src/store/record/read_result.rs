@@ -22,7 +22,7 @@ impl ReadResult {
     /// Refuses where one of these numbers was left out that another key, a newer program or another time may give.
     pub(crate) fn check_readable(&self, seqs: &SeqSet) -> Result<()> {
         let concerns = |finding: &&Finding| {
-            finding.seqs.is_some_and(|(first, last)| seqs.meets(&(first..=last)))
+            finding.seqs.is_some_and(|(first, last)| seqs.intersects(&(first..=last)))
         };
         let refusal = self.skipped.iter().filter(concerns).find_map(Finding::refusal);
         refusal.map_or(Ok(()), Err)

@@ -9,7 +9,7 @@ use crate::store::record::name::RecordName;
 
 /// Numbers of forgotten records: inclusive ranges from 1, sorted, none touching another. The text of a forget record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Given")]
+#[serde(try_from = "Unchecked")]
 pub(crate) struct SeqSet {
     erased: Vec<(u64, u64)>,
 }
@@ -17,16 +17,20 @@ pub(crate) struct SeqSet {
 /// The same as anybody may have written it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct Unchecked {
     erased: Vec<(u64, u64)>,
 }
 
-impl TryFrom<Given> for SeqSet {
+impl TryFrom<Unchecked> for SeqSet {
     type Error = &'static str;
 
-    fn try_from(given: Given) -> Result<Self, Self::Error> {
-        let tidy: Self = given.erased.iter().map(|&(first, last)| first..=last).collect();
-        if tidy.erased == given.erased { Ok(tidy) } else { Err("the numbers are not in order") }
+    fn try_from(unchecked: Unchecked) -> Result<Self, Self::Error> {
+        let sorted: Self = unchecked.erased.iter().map(|&(first, last)| first..=last).collect();
+        if sorted.erased == unchecked.erased {
+            Ok(sorted)
+        } else {
+            Err("the numbers are not in order")
+        }
     }
 }
 
@@ -93,7 +97,7 @@ impl SeqSet {
     }
 
     /// Whether a range holds any of these numbers.
-    pub(crate) fn meets(&self, seqs: &RangeInclusive<u64>) -> bool {
+    pub(crate) fn intersects(&self, seqs: &RangeInclusive<u64>) -> bool {
         let before = self.erased.partition_point(|&(_, last)| last < *seqs.start());
         self.erased.get(before).is_some_and(|(first, _)| first <= seqs.end())
     }
@@ -174,7 +178,7 @@ mod tests {
             for seq in 0..70 {
                 let expected = of(some).contains(seq) && !of(others).contains(seq);
                 prop_assert_eq!(rest.contains(seq), expected, "{}", seq);
-                prop_assert_eq!(rest.meets(&(seq..=seq)), expected, "{}", seq);
+                prop_assert_eq!(rest.intersects(&(seq..=seq)), expected, "{}", seq);
             }
             let json = serde_json::to_vec(&erased).unwrap();
             prop_assert_eq!(SeqSet::parse(&json), Some(erased));

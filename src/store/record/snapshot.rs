@@ -16,7 +16,7 @@ use crate::store::record::seq_set::SeqSet;
 /// The summary of a snapshot for which the model gave none.
 const NO_SUMMARY: &str = "(summary generation failed)";
 /// The summary of a snapshot that a message was taken out of.
-const WITHDRAWN: &str = "(summary removed with the forgotten messages)";
+const REMOVED_SUMMARY: &str = "(summary removed with the forgotten messages)";
 
 /// A saved window of a conversation. `Debug` shows no words, and dropping it wipes them.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -111,20 +111,20 @@ impl Snapshot {
     }
 
     /// How many of its messages are these, or copies of them.
-    pub(crate) fn held(&self, seqs: &SeqSet) -> usize {
+    pub(crate) fn count_of(&self, seqs: &SeqSet) -> usize {
         self.messages.iter().filter(|saved| saved.is_any_of(seqs)).count()
     }
 
     /// Takes messages out, and the summary that was made of them. Whether there were any.
-    pub(crate) fn withdraw(&mut self, seqs: &SeqSet) -> bool {
+    pub(crate) fn remove_messages(&mut self, seqs: &SeqSet) -> bool {
         let before = self.messages.len();
         self.messages.retain(|saved| !saved.is_any_of(seqs));
-        let withdrawn = self.messages.len() < before;
-        if withdrawn {
+        let removed = self.messages.len() < before;
+        if removed {
             self.summary.zeroize();
-            WITHDRAWN.clone_into(&mut self.summary);
+            REMOVED_SUMMARY.clone_into(&mut self.summary);
         }
-        withdrawn
+        removed
     }
 
     pub(crate) fn to_plaintext(&self) -> Result<Zeroizing<Vec<u8>>> {

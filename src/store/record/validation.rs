@@ -84,13 +84,17 @@ impl ValidMessage {
     }
 
     /// A message as it was stored before.
-    pub(crate) fn again(message: ChatMessage, time: NameTime, limits: &Limits) -> Result<Self> {
+    pub(crate) fn stored_before(
+        message: ChatMessage,
+        time: NameTime,
+        limits: &Limits,
+    ) -> Result<Self> {
         let size = measure(&message, limits.max_message_bytes)?;
         Ok(Self { message, time, size })
     }
 
     /// What another system's message becomes.
-    pub(crate) fn arrived(
+    pub(crate) fn imported(
         IncomingMessage { message, place }: IncomingMessage,
         limits: &Limits,
     ) -> Result<Self> {

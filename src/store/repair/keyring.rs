@@ -16,7 +16,7 @@ use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::layout::VAULT;
 
 /// How many sealed files of each key bear which key id, of those that open: by the key's position and the id.
-type Votes = BTreeMap<(usize, String), u64>;
+type KeyVotes = BTreeMap<(usize, String), u64>;
 
 /// Makes the vault anew under the key ids that records bear, of whatever conversation: for each key at hand the id of
 /// most of what opens under it. What another store of the same key left behind, or a thief planted, stays outside.
@@ -24,7 +24,7 @@ type Votes = BTreeMap<(usize, String), u64>;
 /// # Errors
 /// [`Error::WrongKey`] where nothing opens under the first key, and nothing is made.
 pub(crate) fn adopt(folder: &Folder, timeout: Duration) -> Result<()> {
-    let (mut votes, mut stranger) = (Votes::new(), None);
+    let (mut votes, mut stranger) = (KeyVotes::new(), None);
     for place in places(&folder.root, &mut Vec::new())? {
         let keys = folder.keys().to_vec();
         let there = Folder::new(Arc::clone(&folder.root), place.blobs, place.scope, keys);
@@ -57,7 +57,7 @@ pub(crate) fn adopt(folder: &Folder, timeout: Duration) -> Result<()> {
 }
 
 /// Counts what opens in one conversation, and keeps a key id of what does not.
-fn ask(folder: &Folder, votes: &mut Votes, stranger: &mut Option<String>) -> Result<()> {
+fn ask(folder: &Folder, votes: &mut KeyVotes, stranger: &mut Option<String>) -> Result<()> {
     let scope = folder.scope.parts();
     let mut hear = |place: &Place<'_>, bytes: &[u8]| {
         let Ok(envelope) = Envelope::parse(bytes) else {

@@ -7,7 +7,7 @@ use crate::blob::{Fill, Streamed};
 use crate::error::{Error, Result};
 use crate::store::compact::recover::make_durable;
 use crate::store::folder::{Folder, Opened};
-use crate::store::pack::check::Audit;
+use crate::store::pack::check::PackAudit;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::merge::find;
 use crate::store::pack::{Line, OpenedPack, Pack, publish};
@@ -73,7 +73,7 @@ struct Sorted {
 /// `None` where someone else may be able to read more of it.
 fn sort(folder: &Folder, pack: &Pack) -> Result<Option<Sorted>> {
     let mut sorted = Sorted { good: BTreeMap::new(), rest: Vec::new(), opens: false };
-    let elsewhere = Elsewhere::of(folder, pack.name)?;
+    let elsewhere = OtherPacks::of(folder, pack.name)?;
     let mut lines = Lines::new(pack);
     while let Some(line) = lines.next()? {
         let opened = match line.name {
@@ -82,7 +82,7 @@ fn sort(folder: &Folder, pack: &Pack) -> Result<Option<Sorted>> {
         };
         sorted.opens |= matches!(opened, Some((_, Opened::Message(_))));
         match opened {
-            Some((_, Opened::Skipped(kind))) if kind.is_anothers() => return Ok(None),
+            Some((_, Opened::Skipped(kind))) if kind.may_open_later() => return Ok(None),
             Some((name, Opened::Message(_))) => match sorted.good.get(&name) {
                 _ if elsewhere.holds(name, &line)? || is_loose(folder, name, &line)? => {}
                 None => {
@@ -98,9 +98,9 @@ fn sort(folder: &Folder, pack: &Pack) -> Result<Option<Sorted>> {
 }
 
 /// The other packs that are sound and durable, and may hold the same records.
-struct Elsewhere(Vec<Pack>);
+struct OtherPacks(Vec<Pack>);
 
-impl Elsewhere {
+impl OtherPacks {
     fn of(folder: &Folder, name: PackName) -> Result<Self> {
         let mut packs = Vec::new();
         for other in folder.list()?.packs {
@@ -151,7 +151,7 @@ fn name_of(good: &BTreeMap<RecordName, Span>) -> Option<PackName> {
 
 pub(crate) fn is_sound(folder: &Folder, name: PackName) -> Result<bool> {
     match Pack::open(folder, name)? {
-        OpenedPack::Pack(pack) => Audit::new(&pack).finish_sound(),
+        OpenedPack::Pack(pack) => PackAudit::new(&pack).finish_valid(),
         OpenedPack::Skipped(_) | OpenedPack::Gone => Ok(false),
     }
 }

@@ -78,19 +78,19 @@ fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
     if Document::is_name(name) {
         let shown = shown(name);
         let findings = document::verify(folder)?;
-        return Ok(findings
-            .iter()
-            .any(|finding| finding.file.as_ref() == Some(&shown) && !finding.kind.is_anothers()));
+        return Ok(findings.iter().any(|finding| {
+            finding.file.as_ref() == Some(&shown) && !finding.kind.may_open_later()
+        }));
     }
     if name == PACKS.as_bytes() {
         // It may be the folder of packs again.
-        let found = folder.list()?.strange;
+        let found = folder.list()?.foreign;
         return Ok(found.iter().any(|finding| finding.file.as_deref() == Some(PACKS)));
     }
     let Some(record) = str::from_utf8(name).ok().and_then(|name| name.parse().ok()) else {
         return Ok(true);
     };
-    Ok(matches!(folder.open(record)?, Opened::Skipped(kind) if !kind.is_anothers()))
+    Ok(matches!(folder.open(record)?, Opened::Skipped(kind) if !kind.may_open_later()))
 }
 
 /// Whether nothing in a pack opens, for anyone.
@@ -101,7 +101,7 @@ fn is_useless_pack(folder: &Folder, name: &[u8]) -> Result<bool> {
     };
     let pack = match Pack::open(folder, pack)? {
         OpenedPack::Pack(pack) => pack,
-        OpenedPack::Skipped(kind) => return Ok(!kind.is_anothers()),
+        OpenedPack::Skipped(kind) => return Ok(!kind.may_open_later()),
         OpenedPack::Gone => return Ok(false),
     };
     let mut lines = Lines::new(&pack);
@@ -110,7 +110,7 @@ fn is_useless_pack(folder: &Folder, name: &[u8]) -> Result<bool> {
             continue;
         };
         match folder.open_bytes(record, line.file())? {
-            Opened::Skipped(kind) if !kind.is_anothers() => {}
+            Opened::Skipped(kind) if !kind.may_open_later() => {}
             _ => return Ok(false),
         }
     }

@@ -7,7 +7,7 @@ use crate::store::settings::profile::{Cost, Profile};
 impl Profile {
     /// Whether it holds words or figures about the conversation: a title, tags, notes, when it began, what it had cost,
     /// the part that the model plays in it.
-    pub fn is_described(&self) -> bool {
+    pub fn has_metadata(&self) -> bool {
         self.title.is_some()
             || !self.tags.is_empty()
             || !self.metadata.is_empty()
@@ -17,7 +17,7 @@ impl Profile {
     }
 
     /// Takes all of those away, as when the whole conversation is forgotten.
-    pub fn undescribe(&mut self) {
+    pub fn clear_metadata(&mut self) {
         self.rename(None);
         self.tags.clear();
         self.metadata.clear();
@@ -36,10 +36,10 @@ impl Profile {
     /// Takes away words about what was said, as when the whole conversation is forgotten: title, tags, notes and costs.
     /// A context keeps its name, its personality, and when it was made.
     pub(crate) fn forget_words(&mut self) {
-        let Some(character) = self.character.take() else { return self.undescribe() };
+        let Some(character) = self.character.take() else { return self.clear_metadata() };
         let (name, created) = (self.title.take(), self.created_at);
         let name = name.filter(|_| !self.title_is_proposed);
-        self.undescribe();
+        self.clear_metadata();
         (self.title, self.created_at, self.character) = (name, created, Some(character));
     }
 

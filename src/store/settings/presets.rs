@@ -23,8 +23,8 @@ pub(crate) const MOST_BYTES: usize = 1 << 20;
 pub(crate) struct Presets {
     pub(crate) rev: u64,
     pub(crate) presets: BTreeMap<String, Preset>,
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(crate) brought_presets: BTreeSet<String>,
+    #[serde(rename = "broughtPresets", default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) imported_presets: BTreeSet<String>,
 }
 
 impl Presets {
@@ -32,7 +32,7 @@ impl Presets {
         Self {
             rev: profile.presets_rev,
             presets: profile.presets.clone(),
-            brought_presets: profile.brought_presets.clone(),
+            imported_presets: profile.imported_presets.clone(),
         }
     }
 
@@ -78,7 +78,7 @@ pub(crate) fn read_into(folder: &Folder, profile: &mut Profile) -> Result<Option
         Ok(there) if there.rev >= profile.presets_rev => {
             profile.presets_rev = there.rev;
             profile.presets = there.presets;
-            profile.brought_presets = there.brought_presets;
+            profile.imported_presets = there.imported_presets;
             return Ok(None);
         }
         _ if profile.is_unknown => return Ok(None),

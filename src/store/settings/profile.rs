@@ -102,8 +102,8 @@ pub struct Profile {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) presets: BTreeMap<String, Preset>,
     /// Likewise the ids of those that imports have brought, so that none that was deleted since comes back.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(crate) brought_presets: BTreeSet<String>,
+    #[serde(rename = "broughtPresets", default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) imported_presets: BTreeSet<String>,
     /// Likewise the conversations that were forgotten whole and have no folder any more.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) forgotten_scopes: BTreeMap<String, ForgottenConversation>,
@@ -253,14 +253,14 @@ impl Profile {
     }
 
     /// Has a summary stand for messages. Those that it goes on from stay, to be taken back to.
-    pub(crate) fn keep_compaction(&mut self, compaction: Summary) {
+    pub(crate) fn add_summary(&mut self, compaction: Summary) {
         self.compacted.push(compaction);
         let surplus = self.compacted.len().saturating_sub(MOST_SUMMARIES);
         self.compacted.drain(..surplus);
     }
 
     /// Takes out what was made of messages: summaries, and a title that a model proposed.
-    pub(crate) fn withdraw(&mut self, seqs: &SeqSet) {
+    pub(crate) fn drop_derived(&mut self, seqs: &SeqSet) {
         self.compacted.retain(|compaction| !compaction.covers_any(seqs));
         if self.title_is_proposed {
             self.title_is_proposed = false;
@@ -272,7 +272,7 @@ impl Profile {
     /// Takes over what a later state of the same conversation says, but for what was done here: nothing that was cleared,
     /// taken out or forgotten here is context again, nothing that was added here is given up, and no limit changes. What
     /// the other lists is listed once it is there.
-    pub(crate) fn take_over(&mut self, mut later: Self, erased: &SeqSet) {
+    pub(crate) fn merge_newer(&mut self, mut later: Self, erased: &SeqSet) {
         let here = std::mem::take(self);
         let cleared = match (here.cleared, later.cleared) {
             (Some(a), Some(b)) => Some(Cleared { at: a.at.max(b.at), seq: a.seq.max(b.seq) }),
@@ -293,13 +293,13 @@ impl Profile {
         later.artifacts.retain(|_, sha256| sha256.is_empty());
         later.artifacts.extend(here.artifacts.clone());
         later.character = match (here.character, later.character) {
-            (Some(here), Some(later)) => Some(here.taking_over(later)),
+            (Some(here), Some(later)) => Some(here.merge_newer(later)),
             (here, later) => here.or_else(|| later.map(Character::in_force)),
         };
         for (id, preset) in here.presets {
             later.presets.entry(id).or_insert(preset);
         }
-        later.brought_presets.extend(here.brought_presets);
+        later.imported_presets.extend(here.imported_presets);
         later.forgotten_scopes = here.forgotten_scopes;
         *self = Self {
             rev: here.rev,
@@ -315,7 +315,7 @@ impl Profile {
     }
 
     /// The same without what would hide messages that come after the number `last`, or after the moment `newest`.
-    pub(crate) fn within(&self, last: u64, newest: Timestamp, now: Timestamp) -> Self {
+    pub(crate) fn clamped_to(&self, last: u64, newest: Timestamp, now: Timestamp) -> Self {
         let mut profile = self.clone();
         if let Some(cleared) = &mut profile.cleared {
             cleared.seq = cleared.seq.min(last);
@@ -331,7 +331,7 @@ impl Profile {
 
     /// The same as it is sealed, beside the presets.
     pub(crate) fn without_presets(&self) -> Self {
-        Self { presets: BTreeMap::new(), brought_presets: BTreeSet::new(), ..self.clone() }
+        Self { presets: BTreeMap::new(), imported_presets: BTreeSet::new(), ..self.clone() }
     }
 
     /// Whether it is known what it says, its presets too.

@@ -64,7 +64,7 @@ impl Summary {
     }
 
     pub(crate) fn covers_any(&self, seqs: &SeqSet) -> bool {
-        self.of.ranges().any(|range| seqs.meets(&range))
+        self.of.ranges().any(|range| seqs.intersects(&range))
     }
 }
 

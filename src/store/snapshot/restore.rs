@@ -14,7 +14,7 @@ use crate::store::record::snapshot::Snapshot;
 use crate::store::snapshot::snapshot_files;
 
 /// A restoring that is asked for.
-pub(crate) struct Restoring {
+pub(crate) struct RestoreJob {
     /// The snapshot.
     pub(crate) id: String,
     /// Where the context begins.
@@ -63,7 +63,7 @@ impl RestoreThreads {
     }
 }
 
-impl Restoring {
+impl RestoreJob {
     /// The messages that their threads do not see now, as they will be kept. For the lock's holder, so that nothing is
     /// forgotten or restored meanwhile.
     pub(crate) fn missing(&self, reader: &Reader, tail: &Tail) -> Result<Vec<ChatMessage>> {

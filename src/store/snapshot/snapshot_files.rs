@@ -48,7 +48,7 @@ pub(crate) fn save(
         // The whole conversation may have gone meanwhile, and another begun in its place.
         forgotten.extend(std::iter::once(tail.last_seq.saturating_add(1)..=u64::MAX));
     }
-    snapshot.withdraw(&forgotten);
+    snapshot.remove_messages(&forgotten);
     if held_any && snapshot.messages.is_empty() {
         return Err(Error::NothingToSave);
     }
@@ -91,7 +91,7 @@ pub(crate) fn all(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>, 
 
 /// Takes messages out of snapshots, with summaries that were made of them; one that nothing is left of goes. No revision
 /// that held them, or that nobody can look into, is read again: not one that a backup brings back either. How many held any.
-pub(crate) fn withdraw(
+pub(crate) fn remove_messages(
     committer: &Committer<'_>,
     tail: &mut Tail,
     (snapshots, findings): (Vec<Snapshot>, &[Finding]),
@@ -102,7 +102,7 @@ pub(crate) fn withdraw(
     for mut snapshot in snapshots {
         let listed = tail.profile.revision(&snapshot.id);
         let (had_any, is_imported) = (!snapshot.messages.is_empty(), snapshot.is_imported());
-        if snapshot.withdraw(seqs) {
+        if snapshot.remove_messages(seqs) {
             withdrawn += 1;
             if had_any && snapshot.messages.is_empty() {
                 emptied.push((snapshot.id.clone(), is_imported));
@@ -193,7 +193,7 @@ pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
     };
     Ok(match open(folder, id, 0)? {
         Ok(_) => false,
-        Err(finding) => !finding.kind.is_anothers() && finding.kind != FindingKind::Absent,
+        Err(finding) => !finding.kind.may_open_later() && finding.kind != FindingKind::Absent,
     })
 }
 
@@ -216,7 +216,7 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>>
             Err(finding) => finding,
         });
     }
-    findings.extend(names.strange);
+    findings.extend(names.foreign);
     Ok(findings)
 }
 
@@ -228,7 +228,7 @@ pub(crate) fn ids(folder: &Folder) -> Result<Vec<String>> {
 #[derive(Default)]
 struct Names {
     unlisted: Vec<String>,
-    strange: Vec<Finding>,
+    foreign: Vec<Finding>,
 }
 
 fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
@@ -241,9 +241,9 @@ fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
         }
         (Ok(QUARANTINE), EntryKind::Folder) => {}
         _ if name.starts_with(TEMPORARY.as_bytes()) => {
-            names.strange.push(FindingKind::Leftover.in_file(place_bytes(name)));
+            names.foreign.push(FindingKind::Leftover.in_file(place_bytes(name)));
         }
-        _ => names.strange.push(FindingKind::Foreign.in_file(place_bytes(name))),
+        _ => names.foreign.push(FindingKind::Foreign.in_file(place_bytes(name))),
     })?;
     names.unlisted.sort_unstable();
     Ok(names)

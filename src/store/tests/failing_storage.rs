@@ -57,13 +57,13 @@ struct Plan {
 pub(super) struct Faulty {
     inner: Arc<dyn Blobs>,
     plan: Arc<Mutex<Option<Plan>>>,
-    meddler: Meddler,
+    meddler: InterferenceHook,
     calls: Arc<AtomicUsize>,
     listed: Arc<AtomicUsize>,
 }
 
 /// What others do right before a call of some kind, after so many of them.
-type Meddler = Arc<Mutex<Option<(Call, usize, Box<dyn FnOnce() + Send>)>>>;
+type InterferenceHook = Arc<Mutex<Option<(Call, usize, Box<dyn FnOnce() + Send>)>>>;
 
 impl std::fmt::Debug for Faulty {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -92,12 +92,12 @@ impl Faulty {
     }
 
     /// Has others do something right before a call, on a thread of their own.
-    pub(super) fn meddle(&self, call: Call, after: usize, what: impl FnOnce() + Send + 'static) {
+    pub(super) fn interfere(&self, call: Call, after: usize, what: impl FnOnce() + Send + 'static) {
         *self.meddler.lock().unwrap() = Some((call, after, Box::new(what)));
     }
 
     /// Whether what others were to do is done.
-    pub(super) fn has_meddled(&self) -> bool {
+    pub(super) fn has_interfered(&self) -> bool {
         self.meddler.lock().unwrap().is_none()
     }
 

@@ -97,7 +97,7 @@ async fn a_document_and_packing_leave_the_head_as_good_as_it_was() {
     assert!(seqs(&tail).into_iter().eq(12..=17));
 }
 
-type Meddling = fn(&Arc<MemoryBlobs>, &[u8]);
+type Interference = fn(&Arc<MemoryBlobs>, &[u8]);
 
 fn block_on(work: impl Future<Output = ()> + Send) {
     let run = || tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work);
@@ -105,7 +105,7 @@ fn block_on(work: impl Future<Output = ()> + Send) {
 }
 
 /// What may happen between two readings of thirty messages, given the head of two before.
-const MEDDLING: [(&str, Meddling); 14] = [
+const INTERFERENCE: [(&str, Interference); 14] = [
     ("nothing", |_, _| {}),
     ("one appended", |blobs, _| block_on(async { appended(&open(blobs, 8).await, 1).await })),
     ("nine appended", |blobs, _| block_on(async { appended(&open(blobs, 8).await, 9).await })),
@@ -171,7 +171,7 @@ const MEDDLING: [(&str, Meddling); 14] = [
 
 #[tokio::test]
 async fn whatever_happens_between_two_readings_both_say_what_the_folder_says() {
-    for (what, meddle) in MEDDLING {
+    for (what, interfere) in INTERFERENCE {
         for then_append in [0, 1] {
             let blobs = Arc::new(MemoryBlobs::default());
             appended(&open(&blobs, 8).await, 28).await;
@@ -184,7 +184,7 @@ async fn whatever_happens_between_two_readings_both_say_what_the_folder_says() {
                 warm.push(store);
             }
             let seen = blobs.read("head").unwrap();
-            meddle(&blobs, &head);
+            interfere(&blobs, &head);
             block_on(async { appended(&open(&blobs, 8).await, then_append).await });
             if blobs.read("head").unwrap() == seen {
                 // What is in memory stays good until the head changes.

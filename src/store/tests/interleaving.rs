@@ -74,15 +74,15 @@ fn a_reader_overtaken_by_appends_at_any_two_calls_never_brings_back_what_was_bef
                 // Another reader's memory of the same folder is not current.
                 let reader = open(&faulty);
                 let (again, writer) = (Arc::clone(&faulty), reader.clone());
-                faulty.meddle(call, first, move || {
+                faulty.interfere(call, first, move || {
                     append(&writer, 17..=17);
                     assert_eq!(last(&writer, 3, "right after"), 17);
                     let writer = writer.clone();
-                    again.meddle(call, second, move || append(&writer, 18..=18));
+                    again.interfere(call, second, move || append(&writer, 18..=18));
                 });
                 let seen = last(&reader, 40, &context);
-                let done = faulty.has_meddled();
-                faulty.meddle(Call::Any, 0, || {});
+                let done = faulty.has_interfered();
+                faulty.interfere(Call::Any, 0, || {});
                 let now = last(&reader, 5, &context);
                 assert!(seen >= 16 && now >= seen, "{context}: {now} after {seen}");
                 let written = last(&warm, 5, &context);
@@ -108,7 +108,7 @@ fn readers_that_come_at_any_call_of_a_writer_never_see_an_older_tail_than_before
             let (faulty, store) = opened(16);
             let reader = store.clone();
             let inner = context.clone();
-            faulty.meddle(call, after, move || {
+            faulty.interfere(call, after, move || {
                 let before = last(&reader, 3, &inner);
                 for n in [40, 1, 3] {
                     assert!(last(&reader, n, &inner) >= before, "{inner}");
@@ -116,8 +116,8 @@ fn readers_that_come_at_any_call_of_a_writer_never_see_an_older_tail_than_before
             });
             // Packs, and merges packs.
             append(&store, 17..=18);
-            let done = faulty.has_meddled();
-            faulty.meddle(Call::Any, 0, || {});
+            let done = faulty.has_interfered();
+            faulty.interfere(Call::Any, 0, || {});
             assert_eq!(last(&store, 40, &context), 18, "{context}");
             assert!(block_on(store.verify(|_| {})).unwrap().findings.is_empty(), "{context}");
             if !done {

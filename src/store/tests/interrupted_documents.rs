@@ -464,14 +464,14 @@ async fn two_that_restore_at_once_do_not_double() {
     let a = open(options(&clock), &faulty).await;
     let b = open(options(&clock), &memory).await;
     let (other, now) = (snap.clone(), clock.now());
-    faulty.meddle(Call::Lock, 0, move || {
+    faulty.interfere(Call::Lock, 0, move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
         runtime
             .block_on(b.restore(&other.id, Timestamp::MIN, RestoreThreads::default(), now))
             .unwrap();
     });
     a.restore(&snap.id, Timestamp::MIN, RestoreThreads::default(), clock.now()).await.unwrap();
-    assert!(faulty.has_meddled());
+    assert!(faulty.has_interfered());
     let there = words(&a).await;
     assert_eq!(
         there.iter().filter(|w| *w == "q1").count(),
@@ -492,13 +492,13 @@ async fn what_another_process_forgets_meanwhile_is_not_restored() {
     let faulty = Faulty::over(memory.clone());
     let a = open(options(&clock), &faulty).await;
     let b = open(options(&clock), &memory).await;
-    faulty.meddle(Call::Lock, 0, move || {
+    faulty.interfere(Call::Lock, 0, move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
         runtime.block_on(b.forget(&[1..=1])).unwrap();
     });
     let snap = a.read_snapshot(&snap.id).await.unwrap().unwrap();
     drop(a.restore(&snap.id, Timestamp::MIN, RestoreThreads::default(), clock.now()).await);
-    assert!(faulty.has_meddled());
+    assert!(faulty.has_interfered());
     let there = words(&a).await;
     assert!(!there.contains(&"q1".to_owned()), "forgotten words are back: {there:?}");
 }
@@ -717,7 +717,7 @@ async fn a_check_finds_nothing_wrong_while_others_save_and_delete_snapshots() {
                 let faulty = Faulty::over(memory.clone());
                 let a = open(options(&clock), &faulty).await;
                 let another = snapshot(&clock, &[(3, "q2")]);
-                faulty.meddle(call, after, move || {
+                faulty.interfere(call, after, move || {
                     let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
                     runtime.block_on(async {
                         if delete {
@@ -728,7 +728,7 @@ async fn a_check_finds_nothing_wrong_while_others_save_and_delete_snapshots() {
                     });
                 });
                 let report = a.verify(|_| {}).await.unwrap();
-                if !faulty.has_meddled() {
+                if !faulty.has_interfered() {
                     break;
                 }
                 if !report.findings.is_empty() {

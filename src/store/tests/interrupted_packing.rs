@@ -264,7 +264,7 @@ async fn a_reader_that_another_process_packs_under_misses_nothing_wherever_it_is
             let faulty = Faulty::over(blobs.clone());
             appended(&open(&blobs, 1).await, 1..=before).await;
             let reader = open(&faulty, 1).await;
-            faulty.meddle(call, after, move || {
+            faulty.interfere(call, after, move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
                 runtime.block_on(async {
                     appended(&open(&blobs, 1).await, before + 1..=before + more).await
@@ -281,7 +281,7 @@ async fn a_reader_that_another_process_packs_under_misses_nothing_wherever_it_is
                 assert!(there.len() as u64 >= before, "{context}: {there:?}");
                 assert!(there.iter().copied().eq(1..=there.len() as u64), "{context}: {there:?}");
             }
-            if !faulty.has_meddled() {
+            if !faulty.has_interfered() {
                 assert!(after > 2, "{call:?}");
                 break;
             }

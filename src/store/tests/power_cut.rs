@@ -16,8 +16,8 @@ use crate::store::admin::rekey::Rekey;
 use crate::store::tests::failing_storage::said;
 use crate::store::{ConversationStore, FileConversationStore, RepairOptions, StoreOptions};
 use crate::{EncryptionKey, Result};
-use disk::{Disk, Luck};
-use process::{Mishap, Process};
+use disk::{CutOutcome, Disk};
+use process::{Fault, Process};
 
 /// No process here makes as many calls.
 const MOST_CALLS: usize = 1000;
@@ -94,7 +94,7 @@ impl MessageRefs {
     }
 
     async fn is_there_after_a_cut(&self, disk: &Arc<Disk>, scope: &Scope, context: &str) {
-        for luck in Luck::ALL {
+        for luck in CutOutcome::ALL {
             let context = format!("{context}, then a cut ({luck:?})");
             let root = Process::unharmed(&disk.cut(luck));
             let store = open_with_both(&root, scope).await;
@@ -115,7 +115,7 @@ impl MessageRefs {
     }
 }
 
-/// Lets a process have its mishap at each of its calls, until it has none; how many these are.
+/// Lets a process have its fault at each of its calls, until it has none; how many these are.
 async fn at_each_call(mut run: impl AsyncFnMut(usize) -> Option<String>) -> usize {
     for at in 0..MOST_CALLS {
         if run(at).await.is_none() {
@@ -125,18 +125,17 @@ async fn at_each_call(mut run: impl AsyncFnMut(usize) -> Option<String>) -> usiz
     panic!("more than {MOST_CALLS} calls");
 }
 
-/// One writer has its mishap at each call; others go on as told, and then the power fails.
+/// One writer has its fault at each call; others go on as told, and then the power fails.
 async fn survives(others: impl AsyncFn(&mut MessageRefs, &Arc<dyn Blobs>, &Scope)) {
     let [all, one] = scopes();
-    for (scope, mishap) in [(&all, Mishap::Killed), (&one, Mishap::Killed), (&one, Mishap::NoRoom)]
-    {
+    for (scope, fault) in [(&all, Fault::Killed), (&one, Fault::Killed), (&one, Fault::NoRoom)] {
         let calls = at_each_call(async |at| {
             let (disk, mut told) = (Arc::default(), MessageRefs::default());
-            let (root, process) = Process::on(&disk, mishap, at);
+            let (root, process) = Process::on(&disk, fault, at);
             told.work(&root, scope).await;
-            let happened = process.mishap();
+            let happened = process.fault();
             others(&mut told, &Process::unharmed(&disk), scope).await;
-            let context = format!("{scope:?}: {mishap:?} at call {at}, {happened:?}");
+            let context = format!("{scope:?}: {fault:?} at call {at}, {happened:?}");
             told.is_there_after_a_cut(&disk, scope, &context).await;
             happened
         })
@@ -193,15 +192,15 @@ async fn rekey(root: Arc<dyn Blobs>) -> bool {
 
 #[tokio::test]
 async fn what_is_sealed_under_a_new_key_outlives_a_cut_though_the_change_was_broken_off() {
-    let mishaps = [(Mishap::NoRoom, 5), (Mishap::Killed, 1)];
-    for (scope, (mishap, count)) in scopes().into_iter().zip(mishaps) {
+    let mishaps = [(Fault::NoRoom, 5), (Fault::Killed, 1)];
+    for (scope, (fault, count)) in scopes().into_iter().zip(mishaps) {
         let calls = at_each_call(async |at| {
             let (disk, mut told) = filled(&scope).await;
-            let (root, process) = Process::on(&disk, mishap, at);
+            let (root, process) = Process::on(&disk, fault, at);
             let is_done = rekey(root).await;
-            let happened = process.mishap();
+            let happened = process.fault();
             assert!(is_done || happened.is_some());
-            let context = format!("{scope:?}: {mishap:?} at call {at}, {happened:?}");
+            let context = format!("{scope:?}: {fault:?} at call {at}, {happened:?}");
             told.is_there_after_a_cut(&disk, &scope, &context).await;
             let store = open_with_both(&Process::unharmed(&disk), &scope).await;
             assert!(told.append(&store, count).await);
@@ -220,24 +219,24 @@ async fn a_change_of_keys_that_is_gone_on_with_seals_nothing_under_a_key_that_a_
     let mut first = 0;
     loop {
         let (disk, _) = filled(&scope).await;
-        let (root, process) = Process::on(&disk, Mishap::Killed, first + 1);
+        let (root, process) = Process::on(&disk, Fault::Killed, first + 1);
         assert!(!rekey(root).await);
-        let mishap = process.mishap().unwrap();
-        if mishap.contains("42") || mishap.contains("catalog") {
+        let fault = process.fault().unwrap();
+        if fault.contains("42") || fault.contains("catalog") {
             break;
         }
         first += 1;
     }
     let calls = at_each_call(async |second| {
         let (disk, told) = filled(&scope).await;
-        let (root, killed) = Process::on(&disk, Mishap::Killed, first);
+        let (root, killed) = Process::on(&disk, Fault::Killed, first);
         assert!(!rekey(root).await);
-        assert_eq!(killed.mishap().unwrap(), "sync root");
-        let (root, process) = Process::on(&disk, Mishap::Killed, second);
+        assert_eq!(killed.fault().unwrap(), "sync root");
+        let (root, process) = Process::on(&disk, Fault::Killed, second);
         rekey(root).await;
-        let context = format!("killed at call {first}, then {second}, {:?}", process.mishap());
+        let context = format!("killed at call {first}, then {second}, {:?}", process.fault());
         told.is_there_after_a_cut(&disk, &scope, &context).await;
-        process.mishap()
+        process.fault()
     })
     .await;
     assert!(calls > 10, "the vault, the head, files and a pack took {calls} calls");
@@ -252,7 +251,7 @@ async fn a_repair_that_is_broken_off_and_done_again_puts_a_record_back_for_good(
         }
     }
     let calls = at_each_call(async |first| {
-        let mut mishap = None;
+        let mut fault = None;
         at_each_call(async |second| {
             let (disk, mut told) = (Arc::default(), MessageRefs::default());
             let store = open(&Process::unharmed(&disk), &Scope::Default).await.unwrap();
@@ -260,23 +259,23 @@ async fn a_repair_that_is_broken_off_and_done_again_puts_a_record_back_for_good(
                 assert!(told.append(&store, 1).await);
             }
             disk.rename("_0002_user", "user", "tool");
-            let (root, process) = Process::on(&disk, Mishap::Killed, first);
+            let (root, process) = Process::on(&disk, Fault::Killed, first);
             repair(&root).await;
-            mishap = process.mishap();
-            let (root, process) = Process::on(&disk, Mishap::Killed, second);
+            fault = process.fault();
+            let (root, process) = Process::on(&disk, Fault::Killed, second);
             repair(&root).await;
-            for luck in Luck::ALL {
+            for luck in CutOutcome::ALL {
                 let root = Process::unharmed(&disk.cut(luck));
                 repair(&root).await;
                 let store = open(&root, &Scope::Default).await.unwrap();
                 let there = store.read_seqs(0..=u64::MAX).await.unwrap().messages.len();
-                let again = process.mishap();
-                assert_eq!(there, 3, "{mishap:?} at {first}, {again:?} at {second}, {luck:?}");
+                let again = process.fault();
+                assert_eq!(there, 3, "{fault:?} at {first}, {again:?} at {second}, {luck:?}");
             }
-            process.mishap()
+            process.fault()
         })
         .await;
-        mishap
+        fault
     })
     .await;
     assert!(calls > 5, "a repair took {calls} calls");

@@ -286,7 +286,7 @@ async fn what_is_forgotten_while_an_inventory_is_taken_or_compared_is_not_missed
             let faulty = Faulty::over(blobs.clone());
             let store = open(&faulty, 64).await;
             let earlier = store.inventory(|_| {}).await.unwrap();
-            faulty.meddle(Call::List, after, forgetting(&blobs));
+            faulty.interfere(Call::List, after, forgetting(&blobs));
             let earlier = if compares { earlier } else { store.inventory(|_| {}).await.unwrap() };
             let found = store.compare(earlier, |_| {}).await.unwrap();
             assert!(found.is_empty(), "after {after} listings, {compares}: {found:?}");

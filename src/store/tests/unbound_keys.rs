@@ -134,7 +134,7 @@ async fn a_vault_without_a_seal_whose_store_has_one_names_the_writing_key_alone(
     let vault =
         crate::store::keyring::Keyring::read(&*blobs, &[Arc::new(ours()), Arc::new(next())]);
     let vault = vault.unwrap().unwrap();
-    assert!(matches!(vault.find(&id), Ok(crate::store::keyring::Found::Unbound)));
+    assert!(matches!(vault.find(&id), Ok(crate::store::keyring::KeyLookup::Unbound)));
     assert_eq!(vault.keys().count(), 1);
 }
 
@@ -217,10 +217,10 @@ fn a_second_passphrase_costs_nothing_before_a_file_names_it() {
         blobs.replace("vault", vault.as_bytes()).unwrap();
         let vault = crate::store::keyring::Keyring::read(&blobs, &keys).unwrap().unwrap();
         let writer = vault.writer().id().to_owned();
-        assert!(matches!(vault.find(&writer), Ok(crate::store::keyring::Found::Key(_))));
+        assert!(matches!(vault.find(&writer), Ok(crate::store::keyring::KeyLookup::Key(_))));
         assert_eq!(vault.unbound().count(), 1);
         if first != older {
-            assert!(matches!(vault.find(id), Ok(crate::store::keyring::Found::Unbound)));
+            assert!(matches!(vault.find(id), Ok(crate::store::keyring::KeyLookup::Unbound)));
         }
     }
     assert!(started.elapsed().as_secs() < 5);

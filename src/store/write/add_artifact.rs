@@ -71,7 +71,8 @@ pub(crate) fn put_back(
         other.set(sha256 != artifact.sha256);
         other.get().then(String::new)
     };
-    let sealed = intake::seal(folder, &NewArtifact::again(artifact), content, reader.now(), &known);
+    let sealed =
+        intake::seal(folder, &NewArtifact::copy_of(artifact), content, reader.now(), &known);
     lock.finish();
     sealed?;
     if other.get() {

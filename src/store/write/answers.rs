@@ -32,7 +32,7 @@ impl Writer {
             }
             let stored = publish_all(committer, tail, drafts, TimestampPolicy::Newest)?;
             if tail.profile.cleared.is_some_and(|cleared| answered.seq <= cleared.seq) {
-                leave_out(committer, tail, &stored);
+                drop_refused(committer, tail, &stored);
             }
             compactor.pack(committer, tail);
             Ok((stored, trim(&reader, committer, tail)))
@@ -45,7 +45,7 @@ impl Writer {
 /// Whether a record is still there. One that cannot be read at the moment is.
 fn is_there(reader: &Reader, tail: &Tail, answered: RecordName) -> Result<bool> {
     let seq = answered.seq;
-    if seq > tail.last_seq || tail.vacant().contains(seq) {
+    if seq > tail.last_seq || tail.without_message().contains(seq) {
         return Ok(false);
     }
     // After the whole conversation was removed, another message may have the number.
@@ -62,7 +62,7 @@ fn is_there(reader: &Reader, tail: &Tail, answered: RecordName) -> Result<bool> 
 
 /// Leaves answers out of prompts, as the message that they answer is since the context was cleared. They are durable
 /// already, so a failure is only logged.
-fn leave_out(committer: &Committer<'_>, tail: &mut Tail, stored: &[Arc<StoredMessage>]) {
+fn drop_refused(committer: &Committer<'_>, tail: &mut Tail, stored: &[Arc<StoredMessage>]) {
     let seqs: Vec<u64> = stored.iter().map(|stored| stored.seq).collect();
     if let Err(error) = committer.change_profile(tail, |profile| profile.prune(seqs)) {
         tracing::warn!(%error, "an answer to what was cleared stays in the context");

@@ -18,7 +18,7 @@ use crate::store::record::snapshot::Snapshot;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
 use crate::store::settings::profile::Profile;
 use crate::store::settings::summary::Summary;
-use crate::store::snapshot::restore::Restoring;
+use crate::store::snapshot::restore::RestoreJob;
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::{Writer, publish_all};
 
@@ -99,7 +99,7 @@ impl Writer {
     }
 
     /// Keeps messages of a snapshot anew, but for those that are in the context already.
-    pub(crate) fn restore(&mut self, restoring: &Restoring) -> Result<Vec<Arc<StoredMessage>>> {
+    pub(crate) fn restore(&mut self, restoring: &RestoreJob) -> Result<Vec<Arc<StoredMessage>>> {
         let Self { reader, limits, .. } = self;
         let (reader, limits) = (Arc::clone(reader), limits.clone());
         self.locked(|committer, tail, compactor| {
@@ -139,7 +139,7 @@ impl Writer {
     /// Makes sure that an artifact may be sealed; how long others may be waited for.
     pub(crate) fn begin_artifact(&mut self) -> Result<Duration> {
         self.check_sound()?;
-        self.reader.folder.make_vault(self.limits.lock_timeout)?;
+        self.reader.folder.create_vault(self.limits.lock_timeout)?;
         Ok(self.limits.lock_timeout)
     }
 
@@ -174,8 +174,9 @@ impl Writer {
             let known = before.map(|before| before.of().clone()).unwrap_or_default();
             let fresh = compaction.of().without(&known);
             let cleared = profile.cleared.map_or(0, |cleared| cleared.seq);
-            let is_gone =
-                fresh.ranges().any(|range| tail.erased.meets(&range) || *range.start() <= cleared);
+            let is_gone = fresh
+                .ranges()
+                .any(|range| tail.erased.intersects(&range) || *range.start() <= cleared);
             if !is_last || is_gone {
                 return Ok(false);
             }
@@ -183,7 +184,7 @@ impl Writer {
                 if goes_on {
                     profile.uncompact(compaction.thread());
                 }
-                profile.keep_compaction(compaction);
+                profile.add_summary(compaction);
             })?;
             Ok(true)
         })

@@ -5,7 +5,7 @@ use std::mem::take;
 use crate::error::{Error, Result};
 use crate::store::commit::committer::Committer;
 use crate::store::compact::Compactor;
-use crate::store::compact::recover::{Before, make_durable};
+use crate::store::compact::recover::{PreviousWriter, make_durable};
 use crate::store::delete::forget::remove_erased;
 use crate::store::delete::forgotten_conversation;
 use crate::store::folder::HeadState;
@@ -32,7 +32,7 @@ pub(super) fn newest_end(reader: &Reader) -> Result<Tail> {
         known => Tail::load_alone(folder, 0, known.as_ref())?,
     };
     tail.is_disturbed = match tail.head {
-        HeadState::Known(head) => !folder.is_as_told(&head)?,
+        HeadState::Known(head) => !folder.matches_stamps(&head)?,
         HeadState::Absent | HeadState::Damaged => true,
     };
     Ok(tail)
@@ -44,15 +44,15 @@ pub(super) fn prepare(
     committer: &Committer<'_>,
     tail: &mut Tail,
     compactor: &mut Compactor,
-    before: Before,
+    before: PreviousWriter,
 ) -> Result<()> {
     if tail.is_fresh() {
         committer.make_head(tail)?;
     }
     if tail.last_seq == 0 {
-        forgotten_conversation::heed(committer, tail)?;
+        forgotten_conversation::record(committer, tail)?;
     }
-    if before != Before::Known {
+    if before != PreviousWriter::Finished {
         // From now on they count, and the numbers after them are given.
         for pack in take(&mut tail.ahead) {
             match make_durable(committer.folder, pack) {
@@ -68,10 +68,10 @@ pub(super) fn prepare(
             committer.acknowledge_packed(tail)?;
         }
     }
-    committer.tell_of_profile(tail)?;
-    if !tail.returned.is_empty() {
-        remove_erased(committer.folder, &take(&mut tail.returned), &tail.erased)?;
+    committer.acknowledge_profile(tail)?;
+    if !tail.resurrected.is_empty() {
+        remove_erased(committer.folder, &take(&mut tail.resurrected), &tail.erased)?;
     }
-    compactor.mend(committer, tail, before);
+    compactor.recover(committer, tail, before);
     Ok(())
 }

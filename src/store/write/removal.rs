@@ -52,7 +52,7 @@ impl Writer {
 
     /// Takes away the folder of a conversation that was forgotten whole, if it holds nothing else. What has to be known of
     /// it is noted in the default conversation's settings first. Whether it did.
-    pub(crate) fn take_away(&mut self) -> Result<bool> {
+    pub(crate) fn remove_forgotten(&mut self) -> Result<bool> {
         let scope = Arc::clone(&self.reader.folder.scope);
         if *scope == Scope::Default || Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
             return Ok(false);
@@ -76,7 +76,7 @@ impl Writer {
 
     /// Records what was forgotten of a conversation that has no folder any more, for whoever is about to look whether
     /// something was. Whether there was anything to record.
-    pub(crate) fn heed_gone(&mut self) -> Result<bool> {
+    pub(crate) fn record_if_forgotten(&mut self) -> Result<bool> {
         let is_gone = Tail::load(&self.reader.folder, 0, None)?.last_seq == 0
             && forgotten_conversation::find(&self.reader.folder)?.is_some();
         if is_gone {

@@ -28,26 +28,26 @@ impl Writer {
     }
 
     /// Takes over the settings of a later state of the same conversation.
-    pub(crate) fn take_over_profile(&mut self, later: &Profile) -> Result<()> {
+    pub(crate) fn merge_newer_profile(&mut self, later: &Profile) -> Result<()> {
         let now = self.limits.clock.now().timestamp();
         self.locked(|committer, tail, _| {
             committer.check_settings(tail)?;
             if tail.profile.rev >= later.rev {
                 return Ok(());
             }
-            let later = confined(later, tail, now);
+            let later = clamped(later, tail, now);
             let erased = tail.erased.clone();
-            committer.change_profile(tail, |profile| profile.take_over(later, &erased))
+            committer.change_profile(tail, |profile| profile.merge_newer(later, &erased))
         })
     }
 
     /// Has the settings hide nothing that is yet to be said.
-    pub(crate) fn confine_profile(&mut self) -> Result<()> {
+    pub(crate) fn clamp_profile(&mut self) -> Result<()> {
         let now = self.limits.clock.now().timestamp();
         self.locked(|committer, tail, _| {
             committer.check_settings(tail)?;
-            let confined = confined(&tail.profile, tail, now);
-            committer.change_profile(tail, |profile| *profile = confined)
+            let clamped = clamped(&tail.profile, tail, now);
+            committer.change_profile(tail, |profile| *profile = clamped)
         })
     }
 
@@ -59,9 +59,8 @@ impl Writer {
             if tail.last_seq != seen {
                 return Ok(false);
             }
-            let parallel_map_ordered = records.is_sorted_by(|a, b| a.name.seq < b.name.seq);
-            if !parallel_map_ordered || records.first().is_some_and(|first| first.name.seq <= seen)
-            {
+            let is_sorted = records.is_sorted_by(|a, b| a.name.seq < b.name.seq);
+            if !is_sorted || records.first().is_some_and(|first| first.name.seq <= seen) {
                 return Err(Error::InvalidMessage { reason: "its numbers are not in order" });
             }
             let mut together = Vec::new();
@@ -73,7 +72,10 @@ impl Writer {
                                 reason: "its name tells another role",
                             });
                         }
-                        together.push((name, ValidMessage::again(message, name.time, &limits)?));
+                        together.push((
+                            name,
+                            ValidMessage::stored_before(message, name.time, &limits)?,
+                        ));
                     }
                     Body::Forget(erased) => {
                         // Nobody forgets what is yet to be said.
@@ -95,7 +97,7 @@ impl Writer {
                 }
             }
             publish(committer, tail, together)?;
-            compactor.tidy(committer);
+            compactor.merge_packs(committer);
             Ok(true)
         })
     }
@@ -113,9 +115,9 @@ impl Writer {
 }
 
 /// Settings that hide no more than is there.
-fn confined(profile: &Profile, tail: &Tail, now: Timestamp) -> Profile {
+fn clamped(profile: &Profile, tail: &Tail, now: Timestamp) -> Profile {
     let newest = tail.newest.timestamp().unwrap_or(Timestamp::MIN);
-    profile.within(tail.last_seq, newest, now)
+    profile.clamped_to(tail.last_seq, newest, now)
 }
 
 fn publish(

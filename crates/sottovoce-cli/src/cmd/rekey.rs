@@ -84,7 +84,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     let rekey = Rekey::new(first, Arc::clone(&target.to));
     let rekey = from.fold(rekey, Rekey::also_from);
-    let rekey = rekey.keep_salt_in(config.salt_folder()?).leave_unreadable(leave);
+    let rekey = rekey.copy_salt_to(config.salt_folder()?).leave_unreadable(leave);
     let (rekeyed, stopped) = watched(rekey, root).await?;
     let done = !stopped && rekeyed.kept.is_empty();
     if done {

@@ -4,8 +4,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use serde::Serialize;
 use sottovoce::{
-    Concerned, ConversationStore, Error, FileConversationStore, HiddenMessages, LimitsEffect,
-    Profile, Retention,
+    AffectedMessages, ConversationStore, Error, FileConversationStore, HiddenMessages,
+    LimitsEffect, Profile, Retention,
 };
 
 use crate::cmd::stats::{duration, moment};
@@ -201,7 +201,7 @@ fn returned(done: Option<&(LimitsEffect, HiddenMessages)>, fate: HiddenMessages)
 }
 
 /// "12 messages, said from … to …,"
-fn messages(concerned: &Concerned) -> String {
+fn messages(concerned: &AffectedMessages) -> String {
     let number = output::counted(concerned.messages, "message");
     match (concerned.first, concerned.last) {
         (Some(first), Some(last)) if concerned.messages > 1 => {

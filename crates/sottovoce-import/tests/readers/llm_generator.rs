@@ -300,7 +300,7 @@ async fn what_was_forgotten_deleted_or_changed_here_stays_so() {
     store(root.path(), MIRA).await.forget(&[3..=4]).await.unwrap();
     let helper = store(root.path(), HELPER).await;
     helper.forget(&[1..=u64::MAX]).await.unwrap();
-    helper.change_profile(Box::new(sottovoce::Profile::undescribe)).await.unwrap();
+    helper.change_profile(Box::new(sottovoce::Profile::clear_metadata)).await.unwrap();
 
     let again = import(&fixtures(), root.path()).await;
     assert_eq!((again.taken(), again.contexts[MIRA].messages.forgotten), (0, 2));
@@ -311,7 +311,7 @@ async fn what_was_forgotten_deleted_or_changed_here_stays_so() {
     assert!(registry.preset(OWN_PRESET).await.is_err());
     assert!(!registry.get(DJ).await.unwrap().is_active());
     assert!(registry.get(HELPER).await.is_err());
-    assert!(!helper.profile().await.unwrap().is_described());
+    assert!(!helper.profile().await.unwrap().has_metadata());
 }
 
 #[tokio::test]

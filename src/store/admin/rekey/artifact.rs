@@ -7,13 +7,13 @@ use std::time::Duration;
 use crate::blob::Source;
 use crate::crypto::{HEADER, SealingKey, StreamOpener, StreamSealer};
 use crate::error::{Error, Result};
-use crate::store::admin::rekey::reseal::{Resealed, misread};
+use crate::store::admin::rekey::reseal::{ResealOutcome, misread};
 use crate::store::artifact::contents::{self, Text, digest};
 use crate::store::folder::{Folder, unreadable};
 
 /// Puts contents under the writing key in place of the same under another. The new file is durable, and was read back
 /// and opened, before the old one goes.
-pub(crate) fn reseal(folder: &Folder, id: &str, timeout: Duration) -> Result<Resealed> {
+pub(crate) fn reseal(folder: &Folder, id: &str, timeout: Duration) -> Result<ResealOutcome> {
     // While it is held, nobody takes what is being written for a leftover.
     let lock = folder.artifacts.lock(timeout)?;
     let resealed = reseal_alone(folder, id, timeout);
@@ -21,20 +21,20 @@ pub(crate) fn reseal(folder: &Folder, id: &str, timeout: Duration) -> Result<Res
     resealed
 }
 
-fn reseal_alone(folder: &Folder, id: &str, timeout: Duration) -> Result<Resealed> {
+fn reseal_alone(folder: &Folder, id: &str, timeout: Duration) -> Result<ResealOutcome> {
     let key = folder.writing_key()?;
     let source = match folder.artifacts.open(id) {
         Ok(Some(source)) => source,
-        Ok(None) => return Ok(Resealed::Gone),
-        Err(error) => return unreadable(error).map(Resealed::Left),
+        Ok(None) => return Ok(ResealOutcome::Gone),
+        Err(error) => return unreadable(error).map(ResealOutcome::Left),
     };
-    let opener = match contents::opener(folder, id, &*source)? {
-        Ok((_, kid)) if kid == key.id() => return Ok(Resealed::Already),
-        Ok((opener, _)) => opener,
-        Err(kind) => return Ok(Resealed::Left(kind)),
+    let cache = match contents::opener(folder, id, &*source)? {
+        Ok((_, kid)) if kid == key.id() => return Ok(ResealOutcome::Already),
+        Ok((cache, _)) => cache,
+        Err(kind) => return Ok(ResealOutcome::Left(kind)),
     };
     let path = folder.artifacts.path().join(id);
-    let mut text = Text::new(source, opener);
+    let mut text = Text::new(source, cache);
     let (before, wrong, mut held) = (Cell::new(None), Cell::new(None), None);
     let exchanged = folder.artifacts.exchange(
         id,
@@ -62,9 +62,9 @@ fn reseal_alone(folder: &Folder, id: &str, timeout: Duration) -> Result<Resealed
         lock.pass_on();
     }
     Ok(match (synced?, wrong.take()) {
-        (_, Some(kind)) => Resealed::Left(kind),
-        (true, None) => Resealed::Anew,
-        (false, None) => Resealed::Gone,
+        (_, Some(kind)) => ResealOutcome::Left(kind),
+        (true, None) => ResealOutcome::Anew,
+        (false, None) => ResealOutcome::Gone,
     })
 }
 
@@ -79,7 +79,7 @@ fn written_digest(
     let failed = |error| Error::io("read back the file", folder.artifacts.path().join(id), error);
     written.read_at(0, &mut header).map_err(failed)?;
     let scope = folder.scope.parts();
-    let opener = StreamOpener::new(key, &contents::place(&scope, id), &header, written.size());
-    let Some(opener) = opener else { return Ok(None) };
-    Ok(digest(&mut Text::new(written, opener), |_| Ok(()))?.ok())
+    let cache = StreamOpener::new(key, &contents::place(&scope, id), &header, written.size());
+    let Some(cache) = cache else { return Ok(None) };
+    Ok(digest(&mut Text::new(written, cache), |_| Ok(()))?.ok())
 }

@@ -8,7 +8,7 @@ use crate::crypto::Place as Seal;
 use crate::error::Result;
 use crate::store::admin::rekey::artifact;
 use crate::store::admin::rekey::pack;
-use crate::store::admin::rekey::reseal::Resealed;
+use crate::store::admin::rekey::reseal::ResealOutcome;
 use crate::store::artifact::artifact_files;
 use crate::store::commit::committer::Committer;
 use crate::store::folder::Folder;
@@ -92,7 +92,7 @@ impl Conversation {
     }
 
     /// Goes on for a while under the lock. Whether there may be more to do.
-    pub(crate) fn go_on(&mut self) -> Result<bool> {
+    pub(crate) fn resume(&mut self) -> Result<bool> {
         let Self { writer, todo, seen, tally, .. } = self;
         writer.locked(|committer, _, _| {
             let (mut changed, mut looked_at) = (0, 0);
@@ -174,7 +174,7 @@ impl PackCheck {
                 let place = artifact_files::place(&name);
                 match committer.reseal_file(&*committer.folder.artifacts, &seal)? {
                     // Contents that were never listed have none.
-                    Resealed::Gone => return Ok(false),
+                    ResealOutcome::Gone => return Ok(false),
                     resealed => (resealed, place),
                 }
             }
@@ -189,14 +189,14 @@ impl PackCheck {
     }
 
     /// Whether it was sealed anew.
-    fn note(&mut self, resealed: Resealed, place: String) -> bool {
+    fn note(&mut self, resealed: ResealOutcome, place: String) -> bool {
         match resealed {
-            Resealed::Already | Resealed::Gone => false,
-            Resealed::Left(kind) => {
+            ResealOutcome::Already | ResealOutcome::Gone => false,
+            ResealOutcome::Left(kind) => {
                 self.left.push(kind.in_file(place));
                 false
             }
-            Resealed::Anew => {
+            ResealOutcome::Anew => {
                 self.files += 1;
                 true
             }
@@ -232,7 +232,7 @@ fn items(folder: &Folder) -> Result<Vec<Item>> {
 
 /// What a folder holds that may be sealed and is nothing that this program can seal anew.
 fn beyond(folder: &Folder) -> Result<Vec<Finding>> {
-    let mut found = folder.list()?.strange;
+    let mut found = folder.list()?.foreign;
     found.retain(|finding| matches!(finding.kind, FindingKind::NotPlain(_)));
     Ok(found)
 }

@@ -2,7 +2,7 @@
 
 use crate::crypto::Place;
 use crate::error::Result;
-use crate::store::admin::rekey::reseal::{Line as Sealed, Resealed, misread};
+use crate::store::admin::rekey::reseal::{Line as Sealed, ResealOutcome, misread};
 use crate::store::commit::committer::Committer;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::{Line, OpenedPack, Pack};
@@ -16,14 +16,14 @@ pub(crate) fn reseal(
     committer: &Committer<'_>,
     name: PackName,
     left: &mut Vec<Finding>,
-) -> Result<Resealed> {
+) -> Result<ResealOutcome> {
     let old = match Pack::open(committer.folder, name)? {
         OpenedPack::Pack(pack) => pack,
-        OpenedPack::Skipped(kind) => return Ok(Resealed::Left(kind)),
-        OpenedPack::Gone => return Ok(Resealed::Gone),
+        OpenedPack::Skipped(kind) => return Ok(ResealOutcome::Left(kind)),
+        OpenedPack::Gone => return Ok(ResealOutcome::Gone),
     };
     if !has_old_lines(committer, &old, left)? {
-        return Ok(Resealed::Already);
+        return Ok(ResealOutcome::Already);
     }
     let packs = &*committer.folder.packs;
     let text = name.to_string();
@@ -47,7 +47,7 @@ pub(crate) fn reseal(
             is_the_same(committer, &new, &old)
         },
     )?;
-    if good { Ok(Resealed::Anew) } else { Err(misread(packs.path().join(text))) }
+    if good { Ok(ResealOutcome::Anew) } else { Err(misread(packs.path().join(text))) }
 }
 
 /// Whether any line opens under another key than the one that writes. Looks at all before it says no.

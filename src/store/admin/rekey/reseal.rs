@@ -9,7 +9,7 @@ use crate::store::record::finding::FindingKind;
 
 /// What became of something sealed.
 #[derive(Debug)]
-pub(crate) enum Resealed {
+pub(crate) enum ResealOutcome {
     /// It was under the writing key already.
     Already,
     Anew,
@@ -53,15 +53,19 @@ impl Committer<'_> {
 
     /// Puts a file under the writing key in place of the same under another. The new one is durable, was read back and
     /// opened before the old one goes; its name is durable once the folder is synced.
-    pub(crate) fn reseal_file(&self, blobs: &dyn Blobs, place: &Place<'_>) -> Result<Resealed> {
+    pub(crate) fn reseal_file(
+        &self,
+        blobs: &dyn Blobs,
+        place: &Place<'_>,
+    ) -> Result<ResealOutcome> {
         let old = match blobs.read(place.name) {
             Ok(Some(bytes)) => bytes,
-            Ok(None) => return Ok(Resealed::Gone),
-            Err(error) => return unreadable(error).map(Resealed::Left),
+            Ok(None) => return Ok(ResealOutcome::Gone),
+            Err(error) => return unreadable(error).map(ResealOutcome::Left),
         };
         let new = match self.reseal(place, &old)? {
-            Line::Already => return Ok(Resealed::Already),
-            Line::Left(kind) => return Ok(Resealed::Left(kind)),
+            Line::Already => return Ok(ResealOutcome::Already),
+            Line::Left(kind) => return Ok(ResealOutcome::Left(kind)),
             Line::Anew(new) => new,
         };
         let good = blobs.exchange(place.name, &mut |sink| sink(&new), &mut |written| {
@@ -69,7 +73,7 @@ impl Committer<'_> {
                 .map_err(|error| Error::io("read back the file", blobs.path(), error))?;
             self.says_the_same(place, &written, &old)
         })?;
-        if good { Ok(Resealed::Anew) } else { Err(misread(blobs.path().join(place.name))) }
+        if good { Ok(ResealOutcome::Anew) } else { Err(misread(blobs.path().join(place.name))) }
     }
 }
 

@@ -35,14 +35,14 @@ pub(super) struct State {
 
 /// What a cut may leave or take besides what was synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Luck {
+pub(super) struct CutOutcome {
     /// What was removed is gone though that was never synced.
     pub(super) is_removed: bool,
     /// What was written in place is there though it was never flushed.
     pub(super) is_written: bool,
 }
 
-impl Luck {
+impl CutOutcome {
     pub(super) const ALL: [Self; 2] = [
         Self { is_removed: false, is_written: false },
         Self { is_removed: true, is_written: true },
@@ -55,7 +55,7 @@ impl Disk {
     }
 
     /// The disk as the next boot finds it.
-    pub(super) fn cut(&self, luck: Luck) -> Arc<Self> {
+    pub(super) fn cut(&self, luck: CutOutcome) -> Arc<Self> {
         let state = self.state();
         let mut files = BTreeMap::new();
         for (name, file) in &state.durable {

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// What happens to a process at one of its calls that change anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mishap {
+pub(super) enum Fault {
     /// Neither this call nor any later one reaches the disk.
     Killed,
     /// There is no room, once. What a sync was to make durable then, no later one of this process does: systems tell of
@@ -23,7 +23,7 @@ pub(super) enum Mishap {
 
 #[derive(Debug)]
 pub(super) struct Process {
-    mishap: Mishap,
+    fault: Fault,
     /// How many calls come before it.
     left: Mutex<Option<usize>>,
     happened: Mutex<Option<String>>,
@@ -32,10 +32,10 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// A process on that disk, which has a mishap at that call, counted from 0.
-    pub(super) fn on(disk: &Arc<Disk>, mishap: Mishap, at: usize) -> (Arc<dyn Blobs>, Arc<Self>) {
+    /// A process on that disk, which has a fault at that call, counted from 0.
+    pub(super) fn on(disk: &Arc<Disk>, fault: Fault, at: usize) -> (Arc<dyn Blobs>, Arc<Self>) {
         let process = Arc::new(Self {
-            mishap,
+            fault,
             left: Mutex::new(Some(at)),
             happened: Mutex::default(),
             given_up: Mutex::default(),
@@ -45,23 +45,23 @@ impl Process {
 
     /// A process to which nothing happens.
     pub(super) fn unharmed(disk: &Arc<Disk>) -> Arc<dyn Blobs> {
-        Self::on(disk, Mishap::Killed, usize::MAX).0
+        Self::on(disk, Fault::Killed, usize::MAX).0
     }
 
-    /// At which call it had its mishap.
-    pub(super) fn mishap(&self) -> Option<String> {
+    /// At which call it had its fault.
+    pub(super) fn fault(&self) -> Option<String> {
         self.happened.lock().unwrap().clone()
     }
 
     pub(super) fn is_dead(&self) -> bool {
-        self.mishap == Mishap::Killed && self.left.lock().unwrap().is_none()
+        self.fault == Fault::Killed && self.left.lock().unwrap().is_none()
     }
 
     /// Counts a call; whether it is the one that fails, or comes after a kill.
     pub(super) fn fails(&self, call: &str, path: &Path) -> bool {
         let mut left = self.left.lock().unwrap();
         let now = match *left {
-            None => return self.mishap == Mishap::Killed,
+            None => return self.fault == Fault::Killed,
             Some(calls) => calls == 0,
         };
         *left = left.and_then(|calls| calls.checked_sub(1));
@@ -72,19 +72,19 @@ impl Process {
     }
 
     pub(super) fn change(&self, call: &str, path: &Path) -> Result<()> {
-        match (self.fails(call, path), self.mishap) {
+        match (self.fails(call, path), self.fault) {
             (false, _) => Ok(()),
-            (true, Mishap::Killed) => Err(killed(path)),
-            (true, Mishap::NoRoom) => Err(no_space(path)),
+            (true, Fault::Killed) => Err(killed(path)),
+            (true, Fault::NoRoom) => Err(no_space(path)),
         }
     }
 
     /// A call that makes these durable.
     pub(super) fn settle(&self, call: &str, path: &Path, what: Vec<PathBuf>) -> Result<()> {
-        match (self.fails(call, path), self.mishap) {
+        match (self.fails(call, path), self.fault) {
             (false, _) => Ok(()),
-            (true, Mishap::Killed) => Err(killed(path)),
-            (true, Mishap::NoRoom) => {
+            (true, Fault::Killed) => Err(killed(path)),
+            (true, Fault::NoRoom) => {
                 self.given_up.lock().unwrap().extend(what);
                 Err(not_durable(path))
             }

@@ -43,7 +43,7 @@ pub(super) async fn forget(
         return Ok(Exit::Done);
     };
     let is_whole = forgotten.plan.is_whole() && !forgotten.plan.keeps_context;
-    let is_folder_gone = is_whole && store.take_away().await?;
+    let is_folder_gone = is_whole && store.remove_forgotten().await?;
     match session.json {
         true => announce::json(&forgotten)?,
         false => say(session, config, &forgotten, is_folder_gone)?,

@@ -39,5 +39,5 @@ pub(crate) struct Args {
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let source = ChorusDatabase::new(args.path);
     let wishes = Wishes { dry_run: args.dry_run, skip_expired: false, limits: Limits::default() };
-    conversations::take_over(session, wishes, source).await
+    conversations::merge_newer(session, wishes, source).await
 }

@@ -35,7 +35,7 @@ pub(super) struct Wishes {
 }
 
 /// Reads all that a source has, and keeps it.
-pub(super) async fn take_over(
+pub(super) async fn merge_newer(
     session: &Session,
     wishes: Wishes,
     source: impl Reader<Found = ImportedConversations>,

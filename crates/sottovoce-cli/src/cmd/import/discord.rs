@@ -48,5 +48,5 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let source = DiscordFolder::new(args.dir, session.clock().now().timestamp());
     let Args { dry_run, skip_expired, limits, .. } = args;
     let wishes = Wishes { dry_run, skip_expired, limits };
-    conversations::take_over(session, wishes, source).await
+    conversations::merge_newer(session, wishes, source).await
 }
