@@ -35,7 +35,7 @@ pub enum ExportForm {
     Markdown,
 }
 
-/// Which messages are exported: all, unless told otherwise.
+/// The messages to export. The default is all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportRange(Part);
 
@@ -46,31 +46,31 @@ impl Default for ExportRange {
 }
 
 impl ExportRange {
-    /// Those with these numbers.
+    /// Only messages with these sequence numbers.
     #[must_use]
     pub fn seqs(mut self, seqs: RangeInclusive<u64>) -> Self {
         (self.0.first, self.0.last) = seqs.into_inner();
         self
     }
 
-    /// Those said from a moment to another, both included.
+    /// Only messages from one moment to another, both included.
     #[must_use]
     pub fn times(mut self, times: RangeInclusive<Timestamp>) -> Self {
         (self.0.since, self.0.until) = times.into_inner();
         self
     }
 
-    /// Whether it is all of them.
+    /// Whether it includes all messages.
     pub fn is_all(&self) -> bool {
         self.0 == Part::ALL
     }
 
-    /// Calls `visit` with each message of a conversation that is in the range, in the order of their numbers, to write
-    /// an export in a form of one's own. `state` goes from call to call and is returned, with findings about records that
-    /// could not be read. First removes what has expired.
+    /// Calls `visit` with each message in the range, in the order of sequence numbers, to write an export in a format
+    /// of your own. Passes `state` from call to call. Returns it, with findings about records that could not be read.
+    /// Deletes expired messages first.
     ///
     /// # Errors
-    /// Those of reading the store, and of `visit`, which end the export.
+    /// Those of reading the store, and of `visit`, which ends the export.
     pub async fn fold<T: Send + 'static>(
         self,
         store: &FileConversationStore,
@@ -98,14 +98,14 @@ impl ExportRange {
     }
 }
 
-/// Writes one conversation after the other.
+/// Writes conversations one after the other.
 pub struct Exporter {
     form: ExportForm,
     to: Option<Target>,
     done: Exported,
 }
 
-/// Where an export goes.
+/// The destination.
 enum Target {
     Plain(Box<dyn Write + Send>),
     File(NewFile),
@@ -113,25 +113,25 @@ enum Target {
 }
 
 impl Exporter {
-    /// Writes to a new file that only its owner can read; it is there when [`finish`](Self::finish) returns, and not at
-    /// all otherwise.
+    /// Writes to a new file that only its owner can read. The file appears when [`finish`](Self::finish) returns, or
+    /// not at all.
     ///
     /// # Errors
-    /// [`Error::Io`], also where something has the name.
+    /// [`Error::Io`], also if the name is taken.
     pub fn to_file(form: ExportForm, path: &Path) -> Result<Self> {
         Ok(Self::new(form, Target::File(NewFile::create(path)?)))
     }
 
-    /// Writes wherever it is told to.
+    /// Writes to any writer.
     pub fn to_writer(form: ExportForm, to: impl Write + Send + 'static) -> Self {
         Self::new(form, Target::Plain(Box::new(to)))
     }
 
-    /// Writes JSON to a new file under the key of the store below a root, as the store itself is sealed. Whoever has that
-    /// key can import it, also after the store is gone.
+    /// Writes JSON to a new file, sealed under the key of the store below a root. That key opens it, also when the
+    /// store is gone.
     ///
     /// # Errors
-    /// Those of [`to_file`](Self::to_file); [`Error::NoKey`] where there is no store.
+    /// Those of [`to_file`](Self::to_file). [`Error::NoKey`] if there is no store.
     pub fn sealed(path: &Path, store: &FileConversationStore) -> Result<Self> {
         let writer = SealedWriter::create(path, &store.reader().folder)?;
         Ok(Self::new(ExportForm::Json, Target::Sealed(Box::new(writer))))
@@ -141,11 +141,10 @@ impl Exporter {
         Self { form, to: Some(to), done: Exported::default() }
     }
 
-    /// Writes a conversation, calling `progress` as its messages go. What has expired is removed first, since it is to
-    /// be nowhere.
+    /// Writes a conversation, calling `progress` for each message. Deletes expired messages first.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where the settings cannot be read, [`Error::Io`] for what cannot be written.
+    /// [`Error::Damaged`] if the settings cannot be read. [`Error::Io`] if the export cannot be written.
     pub async fn add(
         &mut self,
         store: &FileConversationStore,
@@ -177,7 +176,7 @@ impl Exporter {
     /// Ends the export.
     ///
     /// # Errors
-    /// [`Error::Io`] for what cannot be written.
+    /// [`Error::Io`] if the export cannot be written.
     pub async fn finish(mut self) -> Result<Exported> {
         let mut to = self.to.take().ok_or(Error::ShuttingDown)?;
         let (form, done) = (self.form, self.done.clone());
@@ -212,7 +211,7 @@ fn write(
     }
 }
 
-/// Removes what has expired, since it is to be nowhere; how much there is.
+/// Deletes expired messages. Returns the statistics from before.
 fn remove_hidden(store: &FileConversationStore) -> Result<Stats> {
     let stats = stats::stats(store.reader())?;
     if stats.hidden > 0 {
@@ -221,7 +220,7 @@ fn remove_hidden(store: &FileConversationStore) -> Result<Stats> {
     Ok(stats)
 }
 
-/// Writes as long as somebody waits for it.
+/// Stops writing when nobody waits for the export any more.
 struct Attended<'a> {
     to: &'a mut Target,
     stopped: &'a AtomicBool,

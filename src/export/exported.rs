@@ -1,4 +1,4 @@
-//! What an export came to, and the error for a destination that cannot be written.
+//! The result of an export, and the error of its destination.
 
 use std::io;
 
@@ -7,22 +7,22 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::store::Finding;
 
-/// What an export came to.
+/// The result of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Exported {
-    /// How many conversations were exported.
+    /// The number of conversations.
     pub conversations: usize,
-    /// How many messages.
+    /// The number of messages.
     pub messages: u64,
-    /// How many artifacts with their contents.
+    /// The number of artifacts with their contents.
     pub artifacts: usize,
-    /// How many snapshots.
+    /// The number of snapshots.
     pub snapshots: usize,
-    /// How many messages the form has no place for.
+    /// The number of messages that the format has no place for.
     pub left_out: u64,
-    /// What could not be read, and is not in the export.
+    /// Records that could not be read. They are not in the export.
     pub skipped: Vec<Finding>,
 }
 

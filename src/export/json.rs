@@ -1,7 +1,8 @@
-//! Everything, exactly: what is imported into an empty store gives the same prompts, and the same export, to the byte.
+//! JSON that can be imported again: an empty store becomes the same conversation, with the same prompts and the same
+//! export to the byte.
 //!
-//! One line an element, so that large exports can be looked through; an artifact's contents are pieces of base64, so
-//! that nothing need be held whole.
+//! Each element is a line, so that large exports can be searched. An artifact's contents are pieces of base64, so that
+//! they need not fit into memory.
 
 use std::io::{Read, Write};
 
@@ -24,14 +25,14 @@ use crate::store::record::seq_set::SeqSet;
 use crate::store::snapshot::snapshot_files;
 use crate::store::{Profile, Progress};
 
-/// The bytes of an artifact in one piece.
+/// The bytes in one piece of an artifact.
 const PIECE: usize = 48 << 10;
 
-/// What stands before the conversations.
+/// The text before the conversations.
 pub(crate) const OPENING: &str = "{\"sottovoce\":1,\"conversations\":[\n";
 const CLOSING: &str = "]}\n";
 
-/// What comes before a conversation's records.
+/// The fields before a conversation's records.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Head<'a> {
@@ -68,7 +69,7 @@ pub(super) fn conversation(
     if !tail.knows_settings() {
         return Err(Error::Damaged {
             place: folder.blobs.path().join(Document::Profile.file_name()).display().to_string(),
-            reason: "the conversation's settings cannot be read; `sottovoce repair` goes on without them",
+            reason: "the conversation's settings cannot be read; a repair goes on without them",
         });
     }
     let opening = if is_first { OPENING } else { ",\n" };
@@ -110,7 +111,7 @@ pub(super) fn conversation(
     Ok(done)
 }
 
-/// Writes what stands behind the last conversation.
+/// Writes the text after the last conversation.
 pub(super) fn end(to: &mut dyn Write, is_empty: bool) -> std::io::Result<()> {
     if is_empty {
         to.write_all(OPENING.as_bytes())?;
@@ -173,7 +174,7 @@ fn artifacts(reader: &Reader, tail: &Tail, to: &mut dyn Write, done: &mut Export
     list.end()
 }
 
-/// Reads as many bytes as fit, or there are.
+/// Fills the buffer, or reads to the end.
 fn fill(contents: &mut dyn Read, into: &mut [u8]) -> Result<usize> {
     let mut read = 0;
     while let Some(rest) = into.get_mut(read..).filter(|rest| !rest.is_empty()) {
@@ -191,7 +192,7 @@ fn line(value: &impl Serialize) -> Result<Zeroizing<Vec<u8>>> {
     serde_json::to_vec(value).map(Zeroizing::new).map_err(unwritable)
 }
 
-/// A list of a conversation, an element a line.
+/// A list of a conversation, with an element a line.
 struct List<'a> {
     to: &'a mut dyn Write,
     is_empty: bool,

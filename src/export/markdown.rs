@@ -1,4 +1,4 @@
-//! For reading: as Mimir writes it, a title, bold lines about the conversation, then the messages and the artifacts.
+//! Markdown for people, in the layout of Mimir: a title, facts in bold, the messages, the artifacts.
 
 use std::io::Write;
 
@@ -64,7 +64,7 @@ fn in_words(message: &ChatMessage) -> String {
     let speaker = message.speaker().map(|name| format!(", {}", one_line(name)));
     let mut text = format!("\n### {role}{} ({at})\n\n", speaker.unwrap_or_default());
     for line in message.content.lines() {
-        // No line of somebody's words can pass for a heading.
+        // A line of a message must not look like a heading.
         if line.trim_start().starts_with('#') {
             text.push('\\');
         }

@@ -1,5 +1,5 @@
-//! An export under the store's own key: the vault's line for that key, so that a passphrase finds its salt again, and
-//! behind it the sealed text.
+//! An export sealed under the store's own key. It begins with that key's line of the `vault` file, which has the salt
+//! of a passphrase; the sealed text follows.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::store::folder::Folder;
 use crate::store::keyring::line;
 
-/// The place that a backup is sealed for.
+/// The place that a backup's seal is bound to.
 pub(crate) const PLACE: Place<'static> =
     Place { kind: Kind::Backup, scope: &["backup"], name: "backup" };
 
-/// Seals what is written to it into a new file.
+/// Seals the text into a new file.
 pub(super) struct SealedWriter {
     sealer: StreamSealer,
     file: NewFile,

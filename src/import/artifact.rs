@@ -1,4 +1,4 @@
-//! Large data that another system keeps beside a conversation's messages.
+//! Artifacts of another system: large data beside a conversation's messages.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::import::{Refusal, RefusalReason};
 use crate::store::file_store::blocking;
 use crate::store::{ArtifactKind, ConversationStore, FileConversationStore, NewArtifact, Profile};
 
-/// How many bytes are read at once.
+/// The bytes that are read at once.
 const PIECE: usize = 1 << 16;
 
 /// An artifact as another system has it. Its contents are read while it is added, and never held whole.
@@ -48,10 +48,10 @@ impl ImportedArtifact {
         (self.open)().map(Ok).or_else(|error| RefusalReason::for_read_error(error).map(Err))
     }
 
-    /// Adds it under its own id; whether it was not there before.
+    /// Adds it under its own id. Returns whether it is new.
     async fn keep(&self, store: &FileConversationStore) -> Result<Result<bool, RefusalReason>> {
         let under_its_id = self.artifact.clone().with_id(self.id.clone());
-        // What was left by an adding that was killed lies in the way until a repair, but of that id alone.
+        // An add that was killed leaves contents that block its id until a repair. A second try uses a random id.
         for artifact in [under_its_id, self.artifact.clone()] {
             let content = match self.open()? {
                 Ok(content) => content,
@@ -64,7 +64,7 @@ impl ImportedArtifact {
             }
         }
         Ok(Err(RefusalReason::Unstorable(
-            "something lies in its place; a repair of the store removes it",
+            "leftover contents are in its place; a repair of the store removes them",
         )))
     }
 
@@ -92,7 +92,7 @@ impl fmt::Debug for ImportedArtifact {
     }
 }
 
-/// How many would be added, and what would be refused.
+/// Counts the artifacts that an import would add, and refuses those that cannot be read.
 pub(super) async fn look(
     store: &FileConversationStore,
     artifacts: Vec<ImportedArtifact>,
@@ -108,7 +108,7 @@ fn count(profile: &Profile, artifacts: Vec<ImportedArtifact>) -> Result<(usize, 
     let (mut seen, mut refused) = (HashSet::new(), Vec::new());
     for artifact in missing(profile, artifacts) {
         match artifact.sha256()? {
-            // Each is its own message's.
+            // Tool results are not shared: each belongs to one message.
             Ok(_) if artifact.artifact.kind == ArtifactKind::ToolResult => {
                 seen.insert(artifact.id.clone());
             }
@@ -122,8 +122,8 @@ fn count(profile: &Profile, artifacts: Vec<ImportedArtifact>) -> Result<(usize, 
     Ok((seen.len(), refused))
 }
 
-/// Adds those that are not there and were not deleted, and says how many that was. What is wrong with one is refused
-/// alone.
+/// Adds the artifacts that the store neither has nor had, and returns how many. An artifact that cannot be added is
+/// refused; the others are added.
 pub(super) async fn keep(
     store: &FileConversationStore,
     artifacts: Vec<ImportedArtifact>,

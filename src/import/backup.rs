@@ -1,5 +1,5 @@
-//! Taking back what an export has written: into an empty conversation exactly as it was, into any other without doubling
-//! anything or bringing back what was forgotten.
+//! Imports of this library's own exports. An empty conversation becomes exactly the exported one. Into any other,
+//! messages are merged: none is doubled, and none that was forgotten comes back.
 
 mod artifacts;
 mod merge;
@@ -24,10 +24,10 @@ use receive::Receiver;
 
 pub use receive::OpenStore;
 
-/// The longest first line of a sealed file.
+/// The most bytes of a sealed file's first line.
 const LONGEST_LINE: usize = 4096;
 
-/// A file that an [`Exporter`](crate::Exporter) has written, as JSON or sealed. It is only read.
+/// A file that an [`Exporter`](crate::Exporter) has written, as JSON or sealed. It is opened read-only.
 #[derive(Debug)]
 pub struct Backup {
     path: PathBuf,
@@ -36,42 +36,45 @@ pub struct Backup {
 }
 
 impl Backup {
-    /// The file.
+    /// A backup at that path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), keys: Vec::new(), with_limits: false }
     }
 
-    /// A key that the file may be sealed under; a passphrase costs some tenths of a second.
+    /// Adds a key that may open a sealed file. A passphrase costs some tenths of a second.
     #[must_use]
     pub fn key(mut self, key: impl Into<Arc<EncryptionKey>>) -> Self {
         self.keys.push(key.into());
         self
     }
 
-    /// Sets the limits of the export's conversations here too: how much is kept, for how long, and how far back a rolling
-    /// window reaches. They may hide messages that are here, which are then removed with the next one. Otherwise only a
-    /// conversation that was never written to gets them.
+    /// Applies the limits of the exported conversations here too: how much is kept, for how long, and how far back a
+    /// rolling window reaches. Messages that are here and exceed them are hidden at once, and deleted with the next
+    /// append. Without this, only a conversation that was never written to gets the limits.
     #[must_use]
     pub fn with_limits(mut self, with_limits: bool) -> Self {
         self.with_limits = with_limits;
         self
     }
 
-    /// The file's path.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Puts every conversation of the file into the store that `open` gives for its scope, calling `progress` as records
-    /// go in and `done` after each conversation. Into an empty one everything is put back as it was, to the number: its
-    /// prompts are those of before, to the byte. Into any other, what is not there yet is added, and nothing that was
-    /// forgotten there since: nothing is removed, hidden or cleared there that the export does not hold itself, no limit
-    /// changes, and no persona comes into another conversation. The report says what was left out for that reason. An import that was interrupted, or whose future was dropped, is gone on with by importing
-    /// again.
+    /// Imports every conversation of the file into the store that `open` returns for its scope, calling `progress` for
+    /// each record and `done` after each conversation.
+    ///
+    /// An empty conversation becomes the exported one, with its numbers; its prompts are the same to the byte. Into any
+    /// other conversation, messages are added that it neither has nor had. Nothing in it is deleted, hidden or cleared,
+    /// unless the export has it too; its limits do not change; and it gets no persona of another conversation. The
+    /// report lists what was left out.
+    ///
+    /// Import again to continue an import that was interrupted, or whose future was dropped.
     ///
     /// # Errors
-    /// [`Error::NotImportable`] for a file that is none, or ends in the middle; what came before is kept. [`Error::WrongKey`]
-    /// where no key opens it.
+    /// [`Error::NotImportable`] for a file that is no export or is cut off; the conversations before the cut are kept.
+    /// [`Error::WrongKey`] if no key opens the file.
     pub async fn import(
         self,
         open: OpenStore,
@@ -93,7 +96,7 @@ impl Backup {
         reports
     }
 
-    /// What the file says, opened if it is sealed.
+    /// The file's text, decrypted if it is sealed.
     fn open(&self) -> Result<Box<dyn Read>> {
         let wrong = |reason| Error::NotImportable { path: self.path.clone(), reason };
         let failed = |error| Error::io("open the file", &self.path, error);
@@ -108,7 +111,7 @@ impl Backup {
         line.truncate(end);
         let entries = line::parse(&line, &self.path)?.entries;
         let [entry] = entries.as_slice() else {
-            return Err(wrong("it is no sealed export"));
+            return Err(wrong("it is not a sealed export"));
         };
         let place = self.path.display().to_string();
         let found = entry.kid.clone();
@@ -118,12 +121,12 @@ impl Backup {
         source.read_at(0, &mut header).map_err(failed)?;
         let key = entry.sealing_key(&bytes);
         let opener = StreamOpener::new(&key, &PLACE, &header, source.size());
-        let opener = opener.ok_or_else(|| wrong("it ends in the middle"))?;
+        let opener = opener.ok_or_else(|| wrong("it is cut off"))?;
         Ok(Box::new(Text::new(source, opener)))
     }
 }
 
-/// Runs work on a thread of its own: it waits for calls that want blocking threads, of which there may be one only.
+/// Runs work on a new thread. It waits for calls that need a blocking thread, and a runtime may have only one of these.
 async fn alone<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let (done, waiting) = tokio::sync::oneshot::channel();
     let spawned = std::thread::Builder::new().name("import".to_owned()).spawn(move || {
@@ -133,7 +136,7 @@ async fn alone<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'sta
     waiting.await.unwrap_or(Err(Error::ShuttingDown))
 }
 
-/// What lies behind the first bytes of a source.
+/// A source without its first bytes.
 #[derive(Debug)]
 struct Behind {
     source: Box<dyn Source>,

@@ -1,4 +1,4 @@
-//! Keeping messages out of the context that the source had cleared, and no others.
+//! Keeps imported messages out of prompts that the source had cleared.
 
 use std::collections::HashSet;
 
@@ -10,22 +10,22 @@ use crate::import::known::STRETCH;
 use crate::store::record::import_digest::Origin;
 use crate::store::{ConversationStore, FileConversationStore, StoredMessage};
 
-/// Messages of an import that are to be no context.
+/// Imported messages that prompts leave out.
 #[derive(Debug, Default)]
 pub(super) struct ClearedMessages {
     origins: HashSet<Origin>,
-    /// Up to when the source was cleared: the time of the latest of them, or later.
+    /// When the source was cleared: the time of the latest of these messages, or later.
     at: Option<Timestamp>,
 }
 
-/// What is still to be done once the messages are stored.
+/// The messages that are hidden one by one after they are stored.
 pub(super) struct Begun {
-    /// Those that no clear marker hides.
+    /// The messages that the clear marker does not hide.
     rest: HashSet<Origin>,
 }
 
 impl ClearedMessages {
-    /// Those of a source that was cleared up to a moment.
+    /// The messages up to the moment when the source was cleared.
     pub(super) fn until(at: Timestamp, messages: &[ImportedMessage]) -> Self {
         let cleared = messages.iter().filter(|imported| imported.message.timestamp <= at);
         let origins: HashSet<_> = cleared.map(ImportedMessage::origin).collect();
@@ -37,8 +37,8 @@ impl ClearedMessages {
         self.at = self.at.max(Some(imported.message.timestamp));
     }
 
-    /// Before the messages come: moves the clear marker, so that none of them is context in between. Not where that would
-    /// hide any other message, or withdraw a summary.
+    /// Moves the clear marker before the messages are stored, so that no prompt sees them in between. Leaves the marker
+    /// as it is if moving it would hide other messages or drop a summary.
     pub(super) async fn begin(
         self,
         store: &FileConversationStore,
@@ -72,7 +72,7 @@ impl ClearedMessages {
 }
 
 impl Begun {
-    /// Once they are stored: takes out of the context, one by one, what no marker hides.
+    /// After the messages are stored: hides those that the marker does not.
     pub(super) async fn end(self, store: &FileConversationStore) -> Result<()> {
         if self.rest.is_empty() {
             return Ok(());
@@ -93,7 +93,7 @@ impl Begun {
     }
 }
 
-/// Hands over every message of a conversation.
+/// Calls `take` with every message of a conversation.
 async fn each(store: &FileConversationStore, mut take: impl FnMut(&StoredMessage)) -> Result<()> {
     let mut seen = 0u64;
     loop {

@@ -1,4 +1,4 @@
-//! Many conversations of another system, each of which goes into a scope of its own.
+//! Conversations of another system. Each goes into a scope of its own.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::scope::Scope;
 use crate::store::file_store::blocking;
 use crate::store::{ConversationStore, FileConversationStore, Progress, Retention};
 
-/// Snapshots of which nothing is left that could be saved.
+/// How reports count snapshots without any message that could be saved.
 const WITHOUT_MESSAGES: &str = "snapshots without a message that is here";
 
-/// What was read of a system that keeps several conversations.
+/// What a reader has read of a system that keeps several conversations.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ImportedConversations {
     /// The system's short name.
     pub system: &'static str,
-    /// What can be taken, sorted by scope and thread.
+    /// The conversations that can be imported.
     pub conversations: Vec<ImportedConversation>,
-    /// Its templates for personalities, which belong to no conversation.
+    /// The system's presets, which belong to no conversation.
     pub presets: ImportedPresets,
-    /// What belongs to no conversation that could be read.
+    /// Refused files and records that belong to none of these conversations.
     pub refused: Vec<Refusal>,
-    /// Entries that are no messages, and have no place in a store.
+    /// Entries that a store has no place for.
     pub passed_over: PassedOver,
 }
 
@@ -55,25 +55,25 @@ impl ImportedConversations {
         self
     }
 
-    /// Leaves out the conversations that had expired when they were read, and says how many they were.
+    /// Drops the conversations that had expired when they were read, and returns how many.
     pub fn skip_expired(&mut self) -> usize {
         let before = self.conversations.len();
         self.conversations.retain(|conversation| !conversation.expired);
         before - self.conversations.len()
     }
 
-    /// Has the conversations keep as much as the system did, and as long: what is over these limits is hidden as soon as
-    /// it is stored, and removed with the next message. Otherwise the limits here hold.
+    /// Applies the system's limits to the conversations. Messages that exceed them are hidden as soon as they are
+    /// stored, and deleted with the next append. Without this, the store's own limits stay.
     pub fn with_limits(&mut self) {
         self.conversations.iter_mut().for_each(|conversation| conversation.with_limits = true);
     }
 
-    /// The limits that the system has for its conversations.
+    /// The system's limits for its conversations.
     pub fn limits(&self) -> ImportedLimits {
         self.conversations.first().map_or_else(ImportedLimits::default, |first| first.limits)
     }
 
-    /// How many messages are over these limits, at least.
+    /// How many messages exceed these limits, at least.
     pub fn over_limits(&self) -> usize {
         self.conversations.iter().map(ImportedConversation::over_limits).sum()
     }
@@ -83,51 +83,51 @@ impl ImportedConversations {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ImportedConversation {
-    /// Whose it is here.
+    /// The scope under which it is stored.
     pub scope: Scope,
-    /// The thread of it that all the messages are in; `None` where they are in several or none.
+    /// The thread of all its messages; `None` for several threads or none.
     pub thread: Option<String>,
     /// The messages.
     pub messages: ImportedMessages,
-    /// Whether the system itself would no longer use it.
+    /// Whether it has expired by the system's own rules.
     pub expired: bool,
-    /// Up to when the system leaves its messages out of prompts.
+    /// When it was cleared: the system leaves messages up to that time out of prompts.
     pub cleared: Option<Timestamp>,
-    /// Its saved windows.
+    /// Its snapshots.
     pub snapshots: Vec<ImportedSnapshot>,
-    /// Its large data.
+    /// Its artifacts.
     pub artifacts: Vec<ImportedArtifact>,
-    /// What is known of it otherwise.
+    /// Its title, persona and other facts.
     pub facts: ImportedFacts,
-    /// How much the system keeps of it, and for how long.
+    /// How many of its messages the system keeps, and for how long.
     pub limits: ImportedLimits,
-    /// Whether these are to be the limits here.
+    /// Whether to apply these limits here.
     with_limits: bool,
 }
 
-/// What the import of one conversation came to.
+/// The result of importing one conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConversationReport {
-    /// Whose it is here.
+    /// The scope under which it is stored.
     pub scope: Scope,
-    /// The thread of it that all the messages are in; `None` where they are in several or none.
+    /// The thread of all its messages; `None` for several threads or none.
     pub thread: Option<String>,
-    /// What became of its messages, and what was refused, snapshots and artifacts included.
+    /// The result for its messages, and everything that was refused, snapshots and artifacts included.
     pub messages: ImportReport,
-    /// Whether the system itself would no longer use it: its messages are stored, but are no context, unless they are of
-    /// a context with an expiry of its own, which is counted anew here. Of an export of
-    /// Sottovoce, whether the conversation has expired by the limits here: it is hidden, and goes with the next message.
+    /// Whether the conversation has expired. By another system's rules: its messages are stored, but prompts leave them
+    /// out, unless the conversation is a persona's, whose expiry starts anew. By the limits here, for a backup: its
+    /// messages are hidden, and deleted with the next append.
     pub expired: bool,
-    /// How many snapshots were saved.
+    /// The number of snapshots that were saved.
     pub snapshots: usize,
-    /// How many artifacts were added.
+    /// The number of artifacts that were added.
     pub artifacts: usize,
-    /// What of its settings was not taken over.
+    /// The settings that were not imported.
     pub left_out: Vec<LeftOut>,
-    /// How much is kept here and for how long.
+    /// The limits of the conversation here.
     pub limits: Retention,
-    /// How many messages these limits hide, to be removed with the next one.
+    /// The number of messages that these limits hide. They are deleted with the next append.
     pub hidden: u64,
 }
 
@@ -158,7 +158,7 @@ impl ImportedConversation {
         }
     }
 
-    /// What [`import_into`](Self::import_into) would come to. Changes nothing.
+    /// Returns what [`import_into`](Self::import_into) would do, and changes nothing.
     ///
     /// # Errors
     /// [`Error::OtherScope`] for a store of another scope; those of [`ImportedMessages::preview`].
@@ -190,13 +190,13 @@ impl ImportedConversation {
         })
     }
 
-    /// Stores what the store has not had yet, calling `progress` as the messages go in: first how far the context was
-    /// cleared, which never moves back, then the messages as [`ImportedMessages::import_into`] does, then the snapshots of those
-    /// that are there, the artifacts, and what the settings do not say yet, unless all messages were forgotten. An import
-    /// that was interrupted is gone on with by importing again.
+    /// Imports the conversation, calling `progress` as the messages are stored. The order is: the clear marker, which
+    /// never moves back; the messages, as in [`ImportedMessages::import_into`]; snapshots of messages that are there;
+    /// artifacts; settings that the conversation does not have yet, unless all its messages were forgotten. Import
+    /// again to continue an import that was interrupted.
     ///
-    /// Nothing is removed, hidden or cleared that the source does not hold itself, and a persona comes only into a
-    /// conversation that was empty or has messages of that source.
+    /// Nothing is deleted, hidden or cleared that is not in the source. A conversation gets the persona only if it was
+    /// empty or has messages of this source.
     ///
     /// # Errors
     /// [`Error::OtherScope`] for a store of another scope; those of [`ImportedMessages::import_into`], of
@@ -234,7 +234,7 @@ impl ImportedConversation {
         if left_out.contains(&LeftOut::Persona) {
             facts.character = None;
         }
-        // Whoever forgot everything that was said meant what was known of it too.
+        // A person who forgot all messages meant the title and notes too.
         let is_forgotten = messages.forgotten > 0 && messages.taken + messages.already_there == 0;
         if !is_forgotten {
             facts.keep(store, &mut messages.refused).await?;
@@ -258,11 +258,11 @@ impl ImportedConversation {
     }
 }
 
-/// What a conversation was before the import.
+/// The state of a conversation before the import.
 struct Begun {
     was_empty: bool,
     limits: ImportedLimits,
-    /// Whether the source's limits are not to be those here.
+    /// Whether the source's limits are left out.
     leaves_limits: bool,
 }
 

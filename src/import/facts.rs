@@ -1,4 +1,4 @@
-//! What another system knows of a conversation beside its messages.
+//! Title, notes, costs and persona of another system's conversation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,28 +11,28 @@ use crate::import::{Refusal, RefusalReason};
 use crate::persona::Character;
 use crate::store::{ConversationStore, Cost, FileConversationStore, Profile};
 
-/// What another system knows of a conversation beside its messages. `Debug` shows no words.
+/// What another system knows of a conversation beside its messages. `Debug` shows no content.
 #[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ImportedFacts {
-    /// What it is called there.
+    /// The title.
     pub title: Option<String>,
-    /// Words to find it by.
+    /// Tags.
     pub tags: BTreeSet<String>,
-    /// Other notes; values that are no texts as compact JSON.
+    /// Notes. Values that are not texts are compact JSON.
     pub metadata: BTreeMap<String, String>,
-    /// When it was made.
+    /// When the conversation was created.
     pub created_at: Option<Timestamp>,
-    /// What it cost there.
+    /// What its model calls have cost.
     pub spent: Cost,
-    /// The part that the model plays in it there.
+    /// The persona that the model plays.
     pub character: Option<Character>,
     /// The file or record it was read from.
     pub file: String,
 }
 
 impl ImportedFacts {
-    /// Notes what the settings do not say yet. What they say is the user's own, and stays.
+    /// Fills settings that are empty. Settings that a person has made stay.
     fn add_to(&self, profile: &mut Profile) {
         if profile.title.is_none() {
             profile.title.clone_from(&self.title);
@@ -52,7 +52,7 @@ impl ImportedFacts {
         }
     }
 
-    /// Has the conversation's settings say it. What the store refuses is refused alone.
+    /// Adds the facts to the conversation's settings. Refuses them if the store does.
     pub(super) async fn keep(
         self,
         store: &FileConversationStore,
@@ -61,7 +61,7 @@ impl ImportedFacts {
         let before = store.profile().await?;
         let mut after = Profile::clone(&before);
         self.add_to(&mut after);
-        // Nothing to say does not make a conversation.
+        // An unchanged profile is not written, since that would create the conversation.
         if after == *before {
             return Ok(());
         }

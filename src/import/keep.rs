@@ -1,4 +1,4 @@
-//! From another system's messages to a store's.
+//! Stores imported messages.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -10,22 +10,22 @@ use crate::import::{ImportReport, ImportedMessage, ImportedMessages, Refusal, Re
 use crate::store::record::validation::IncomingMessage;
 use crate::store::{FileConversationStore, Progress};
 
-/// How many messages are handed to the store at a time: those of one pack.
+/// The most messages that are stored at a time: those of one pack.
 const BATCH: usize = 32_768;
-/// How many bytes of words are.
+/// The most bytes of text that are stored at a time.
 const BATCH_BYTES: usize = 32 << 20;
 
 impl ImportedMessages {
-    /// What [`import_into`](Self::import_into) would come to. Changes nothing.
+    /// Returns what [`import_into`](Self::import_into) would do, and changes nothing.
     ///
     /// # Errors
-    /// Those of reading the store; [`Error::WrongKey`] where some of its messages cannot be read with the keys at
-    /// hand, since they might be the same.
+    /// Those of reading the store. [`Error::WrongKey`] if the keys at hand do not open some of its messages, since
+    /// these might be the same.
     pub async fn preview(self, store: &FileConversationStore) -> Result<ImportReport> {
         Ok(self.look(store).await?.0)
     }
 
-    /// A preview, and what the store would have afterwards.
+    /// A preview, and the origins that the store would have afterwards.
     pub(super) async fn look(self, store: &FileConversationStore) -> Result<(ImportReport, Known)> {
         let system = self.system;
         let (mut report, mut rest) = self.begin(store.latest_time());
@@ -40,12 +40,12 @@ impl ImportedMessages {
         Ok((report.sorted(), known))
     }
 
-    /// Stores the messages that the store has not had yet, each at its own place in time, calling `progress` as it
-    /// goes. An import that was interrupted, or whose future was dropped, is gone on with by importing again.
+    /// Stores the messages that the store has not had yet, each at its place in time, calling `progress` for each
+    /// batch. Import again to continue an import that was interrupted, or whose future was dropped.
     ///
     /// # Errors
-    /// Those of appending; what was stored before stays. [`Error::WrongKey`] where some of the store's messages cannot
-    /// be read with the keys at hand, since they might be the same.
+    /// Those of appending; messages stored before the error stay. [`Error::WrongKey`] if the keys at hand do not open
+    /// some of the store's messages, since these might be the same.
     pub async fn import_into(
         self,
         store: &FileConversationStore,
@@ -70,7 +70,7 @@ impl ImportedMessages {
                     let taken = rest.drain(..stored.len().min(rest.len()));
                     known.note(taken.map(|imported| imported.origin), last);
                 }
-                // Somebody else wrote meanwhile, perhaps the same messages.
+                // Another process has written, perhaps the same messages.
                 Ok(None) => {
                     known.catch_up(store).await?;
                     sift(&mut rest, &known, &mut report);
@@ -110,8 +110,8 @@ impl ImportReport {
     }
 }
 
-/// Has no message stand before those that its system has before it, whatever the times say. What lies ahead of any clock
-/// is going to be refused, and nothing stands behind it.
+/// Keeps the system's own order: no message is placed before those that precede it there, even if its time is earlier.
+/// Skips times ahead of the clock, which will be refused.
 fn stand_in_line(messages: &mut [ImportedMessage], latest: Timestamp) {
     let mut newest = Timestamp::MIN;
     for imported in messages {
@@ -124,7 +124,7 @@ fn stand_in_line(messages: &mut [ImportedMessage], latest: Timestamp) {
     }
 }
 
-/// Leaves out what the store has or had.
+/// Drops the messages that the store has or had.
 fn sift(rest: &mut VecDeque<ImportedMessage>, known: &Known, report: &mut ImportReport) {
     rest.retain(|imported| {
         let is_there = known.has(imported.origin);
@@ -135,7 +135,7 @@ fn sift(rest: &mut VecDeque<ImportedMessage>, known: &Known, report: &mut Import
     });
 }
 
-/// Leaves out what the store refused, by its place in the list.
+/// Drops the messages that the store refused, by their index.
 fn refuse(
     rest: &mut VecDeque<ImportedMessage>,
     refused: Vec<(usize, Error)>,
@@ -155,7 +155,7 @@ fn refuse(
     });
 }
 
-/// The first messages, as many as are handed over at a time.
+/// The next messages to be stored together.
 fn next_batch(rest: &VecDeque<ImportedMessage>, system: &str) -> Vec<IncomingMessage> {
     let mut bytes = 0;
     let fits = |imported: &&ImportedMessage| {
@@ -166,7 +166,7 @@ fn next_batch(rest: &VecDeque<ImportedMessage>, system: &str) -> Vec<IncomingMes
     marked(rest.iter().take(BATCH).take_while(fits), system)
 }
 
-/// The messages as they are stored: each says where it comes from.
+/// The messages with the metadata that says where they come from.
 fn marked<'a>(
     messages: impl Iterator<Item = &'a ImportedMessage>,
     system: &str,

@@ -1,4 +1,4 @@
-//! What a store already has of another system, or had.
+//! The imported messages that a store has or had.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -7,25 +7,26 @@ use crate::store::commit::import_tombstones;
 use crate::store::record::import_digest::Origin;
 use crate::store::{ConversationStore, Document, FileConversationStore, Finding};
 
-/// How many numbers are read at a time.
+/// The sequence numbers that are read at a time.
 pub(super) const STRETCH: u64 = 16_384;
 
-/// The origins of a store's messages up to a number, and of those that were forgotten.
+/// The origins of a store's messages up to a sequence number, and of forgotten messages.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     there: HashSet<Origin>,
     forgotten: BTreeSet<Origin>,
-    /// Nothing is known of what has a higher number.
+    /// The highest sequence number that was read.
     pub(super) seen: u64,
 }
 
 impl Known {
-    /// Reads what was stored since the last time.
+    /// Reads the messages that were stored since the last call.
     pub(super) async fn catch_up(&mut self, store: &FileConversationStore) -> Result<()> {
         loop {
             let reading =
                 store.read_kept(self.seen + 1..=self.seen.saturating_add(STRETCH)).await?;
-            // It might be one of those that are to be imported. What is damaged can be, and so is mended.
+            // An unreadable record may be a message of this import, so the import ends. A damaged one is imported anew,
+            // which mends it.
             if let Some(refusal) = reading.skipped.iter().find_map(Finding::refusal) {
                 return Err(refusal);
             }
@@ -36,8 +37,8 @@ impl Known {
                 break;
             }
         }
-        // Only now: what is forgotten meanwhile is noted first, so that it is in one of the two at least. The settings
-        // tell of a list that is there before.
+        // The list of forgotten messages is read after the messages: forgetting writes the list first, so that a
+        // message forgotten meanwhile is found in one of the two. The profile says whether there must be a list.
         let profile = store.profile().await?;
         let bytes = store.read_document(Document::Imports).await?;
         let bytes = bytes.as_ref().map(|bytes| bytes.as_slice());

@@ -1,4 +1,4 @@
-//! What an import finds in a source and does not take over.
+//! What an import leaves out of a source.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -8,48 +8,48 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::store::{ConversationStore, FileConversationStore, Profile, Retention};
 
-/// A setting of the source that was not taken over, since it would hide or change what the conversation here is.
+/// A setting that was not imported, since it would hide messages or change the conversation here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "setting")]
 #[non_exhaustive]
 pub enum LeftOut {
-    /// How much is kept and for how long. An import sets that only where it is asked to.
+    /// The limits: how much is kept and for how long. They are imported only on request.
     Limits(ImportedLimits),
-    /// Who the model is: the conversation here is another one, or has a persona of its own.
+    /// The persona: the conversation here is another one, or has its own persona.
     Persona,
-    /// A preset: there is another one of that id, or no room for it.
+    /// A preset: another one has its id, or there is no room for it.
     Preset {
         /// Its id.
         id: String,
     },
 }
 
-/// The limits that a source has for a conversation.
+/// The limits of a conversation in its source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ImportedLimits {
-    /// How much is kept and for how long; `None` where the source goes by those for all conversations.
+    /// How much is kept and for how long; `None` for the store's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention: Option<Retention>,
-    /// How many seconds a rolling window reaches back, likewise.
+    /// The seconds that a rolling window reaches back; `None` for the store's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_seconds: Option<NonZeroU64>,
 }
 
 impl ImportedLimits {
-    /// Whether there are any.
+    /// Whether there are no limits.
     pub fn are_none(self) -> bool {
         self == Self::default()
     }
 
-    /// Whether settings say the same already.
+    /// Whether these limits are in the settings already.
     pub(super) fn are_in(self, profile: &Profile) -> bool {
         self.retention.is_none_or(|limit| profile.retention == Some(limit))
             && self.window_seconds.is_none_or(|window| profile.window_seconds == Some(window))
     }
 
-    /// Has a conversation's settings say them.
+    /// Writes the limits into a conversation's settings.
     pub(super) async fn set(self, store: &FileConversationStore) -> Result<()> {
         if self.are_in(&*store.profile().await?) {
             return Ok(());
@@ -69,7 +69,7 @@ impl From<Retention> for ImportedLimits {
     }
 }
 
-/// How many entries of a source have no place in a store, by what they are.
+/// The number of entries of a source that a store has no place for, by kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct PassedOver(BTreeMap<&'static str, usize>);
@@ -82,17 +82,17 @@ impl PassedOver {
         }
     }
 
-    /// Adds those of another count.
+    /// Adds another count.
     pub fn extend(&mut self, other: &Self) {
         other.kinds().for_each(|(kind, number)| self.add(kind, number));
     }
 
-    /// How many there are of all kinds.
+    /// The number of all kinds.
     pub fn total(&self) -> usize {
         self.0.values().sum()
     }
 
-    /// How many there are of each, sorted by what they are.
+    /// The kinds and their numbers, sorted by kind.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, usize)> + '_ {
         self.0.iter().map(|(kind, number)| (*kind, *number))
     }

@@ -1,4 +1,4 @@
-//! Templates for personalities that another system keeps.
+//! Presets of another system: templates for personas.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,11 +9,11 @@ use crate::scope::Scope;
 use crate::store::settings::presets;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 
-/// A template for a personality as another system has it.
+/// A preset of another system.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ImportedPreset {
-    /// The preset, within the limits here. One that is built in there and here has the id that it has here.
+    /// The preset. If it is built in there and here, it has the id that it has here.
     pub preset: Preset,
     /// The file or record it was read from.
     pub file: String,
@@ -27,32 +27,31 @@ impl ImportedPreset {
     }
 }
 
-/// The templates for personalities that another system keeps. All of a store's are in the settings of its conversation
-/// [`Scope::Default`].
+/// The presets of another system. A store keeps its presets in the settings of [`Scope::Default`].
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ImportedPresets {
-    /// What can be taken, no two with the same id.
+    /// The presets, each with its own id.
     pub presets: Vec<ImportedPreset>,
 }
 
-/// What the import of presets came to.
+/// The result of importing presets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PresetReport {
-    /// How many were added.
+    /// The number of presets that were added.
     pub taken: usize,
-    /// How many the store has already, whether an import brought them or somebody made them so. These stay as they are.
+    /// The number of presets whose ids the store has already. These stay as they are.
     pub already_there: usize,
-    /// How many an earlier import had brought and were deleted since; they stay deleted.
+    /// The number of presets that an earlier import had added and that were deleted since. They stay deleted.
     pub forgotten: usize,
-    /// The ids of those that were added and are built in here: contexts made from them get the imported text.
+    /// The ids of added presets that replace built-in ones: new contexts made from these get the imported text.
     pub replaced: Vec<String>,
-    /// What was not taken.
+    /// The presets that were refused.
     pub refused: Vec<Refusal>,
 }
 
-/// What is to become of a preset.
+/// What an import does with a preset.
 enum PresetDecision {
     Take(Preset),
     AlreadyThere,
@@ -61,10 +60,10 @@ enum PresetDecision {
 }
 
 impl ImportedPresets {
-    /// What [`import_into`](Self::import_into) would come to. Changes nothing.
+    /// Returns what [`import_into`](Self::import_into) would do, and changes nothing.
     ///
     /// # Errors
-    /// [`Error::OtherScope`] for a store of another scope than [`Scope::Default`]; those of reading its settings.
+    /// [`Error::OtherScope`] for a store of another scope than [`Scope::Default`]. Those of reading its settings.
     pub async fn preview(self, store: &FileConversationStore) -> Result<PresetReport> {
         let mut report = PresetReport::default();
         let Some(mut profile) = self.begin(store).await? else { return Ok(report) };
@@ -77,8 +76,8 @@ impl ImportedPresets {
         Ok(report)
     }
 
-    /// Adds those that the store neither has nor had from an import. One whose name another preset has gets a number
-    /// behind it. What cannot be added is refused alone.
+    /// Adds the presets that the store neither has nor had from an import. A preset whose name is taken gets a number
+    /// after its name. A preset that cannot be added is refused; the others are added.
     ///
     /// # Errors
     /// Those of [`preview`](Self::preview) and of [`change_profile`](ConversationStore::change_profile).
@@ -104,7 +103,7 @@ impl ImportedPresets {
         Ok(report)
     }
 
-    /// The settings as they are, if there is anything to be added.
+    /// The settings; `None` if there is nothing to add.
     async fn begin(&self, store: &FileConversationStore) -> Result<Option<Profile>> {
         if **store.scope() != Scope::Default {
             return Err(Error::OtherScope);
@@ -119,7 +118,7 @@ impl ImportedPresets {
 }
 
 impl PresetReport {
-    /// Counts it; the preset, if it is one to be added.
+    /// Counts the preset, and returns it if it is to be added.
     fn note(&mut self, verdict: PresetDecision, file: String) -> Option<Preset> {
         match verdict {
             PresetDecision::Take(preset) => {
@@ -145,11 +144,11 @@ fn judge(profile: &Profile, preset: &Preset) -> PresetDecision {
         return PresetDecision::Forgotten;
     }
     if profile.presets.len() >= MOST_PRESETS {
-        let reason = "the store has as many presets as it may have";
+        let reason = "the store has the most presets that it may have";
         return PresetDecision::Refuse(RefusalReason::Unstorable(reason));
     }
     if !presets::has_room_for(profile, preset) {
-        let reason = "the store's presets have as many bytes as they may have";
+        let reason = "the store's presets have no room for it";
         return PresetDecision::Refuse(RefusalReason::Unstorable(reason));
     }
     let others = persona::in_force(&profile.presets).into_iter();
@@ -161,8 +160,8 @@ fn judge(profile: &Profile, preset: &Preset) -> PresetDecision {
     PresetDecision::Take(Preset { name, ..preset.clone() })
 }
 
-/// Adds presets of an export, but for those of which there is another one already, made here or built in; the ids of the
-/// ones that are left out.
+/// Adds presets of an export. Leaves out those whose ids belong to other presets, built in or made here, and returns
+/// these ids.
 pub(super) fn merge(profile: &mut Profile, presets: BTreeMap<String, Preset>) -> Vec<String> {
     let mut left_out = Vec::new();
     for (id, preset) in presets {
@@ -181,11 +180,11 @@ pub(super) fn merge(profile: &mut Profile, presets: BTreeMap<String, Preset>) ->
     left_out
 }
 
-/// The name, with a number behind it if it is another's.
+/// The name, with a number after it if it is taken.
 fn unlike(name: &str, taken: &HashSet<String>) -> String {
     let mut unlike = name.to_owned();
     let mut number = 2;
-    // There are fewer names than numbers.
+    // The loop ends: there are more numbers than names.
     while taken.contains(&unlike.to_lowercase()) {
         let number_text = format!(" {number}");
         let room = persona::LONGEST_NAME - number_text.len();
@@ -195,7 +194,7 @@ fn unlike(name: &str, taken: &HashSet<String>) -> String {
     unlike
 }
 
-/// Somebody may have made one of that id meanwhile, which stays.
+/// Keeps a preset of that id that was made meanwhile.
 fn add(profile: &mut Profile, preset: Preset) {
     profile.imported_presets.insert(preset.id.clone());
     profile.presets.entry(preset.id.clone()).or_insert(preset);

@@ -1,17 +1,17 @@
-//! Why something of another system was not taken.
+//! Why a file or record was not imported.
 
 use std::fmt;
 use std::io;
 
 use crate::error::Error;
 
-/// A file or record of another system that was not taken. It stays where it is.
+/// A file or record that was not imported. The source keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// Its name, with anything unprintable escaped.
+    /// Its name, with unprintable characters escaped.
     pub file: String,
-    /// Why it was not taken.
+    /// Why it was not imported.
     pub reason: RefusalReason,
 }
 
@@ -29,23 +29,23 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Reasons for a refusal. `Display` gives the meaning in a few words.
+/// Reasons for a refusal. `Display` describes them in a few words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RefusalReason {
-    /// No key that was given opens it, or it was changed: seals without a key's name do not tell which.
+    /// None of the given keys opens it, or it is damaged. Without a key's name in it, the two look the same.
     Undecryptable,
-    /// It is not in a form of that system.
+    /// It does not have the system's format.
     Corrupt(&'static str),
-    /// It is no plain file, or too large for one.
+    /// It is not a plain file, or is too large.
     NotPlain(&'static str),
     /// The operating system could not read it.
     Unreadable(io::ErrorKind),
-    /// Its time lies more than 24 hours ahead of the clock.
+    /// Its time is more than 24 hours ahead of the clock.
     FromTheFuture,
-    /// Its record would be over the store's limit.
+    /// Its record would exceed the store's limit.
     TooLarge {
-        /// Bytes of the record, as JSON.
+        /// Size of the record as JSON, in bytes.
         size: usize,
         /// The limit, in bytes.
         limit: usize,

@@ -1,4 +1,4 @@
-//! Saved windows of another system's conversations.
+//! Snapshots of another system's conversations.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::store::{
     ConversationStore, FileConversationStore, SavedMessage, Snapshot, StoredMessage,
 };
 
-/// A saved window as another system has it.
+/// A snapshot of another system.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ImportedSnapshot {
-    /// The snapshot, still without its messages: these get their numbers as they are stored.
+    /// The snapshot without its messages. They are added when their sequence numbers are known.
     pub snapshot: Snapshot,
     /// The file or record it was read from.
     pub file: String,
@@ -37,13 +37,13 @@ impl ImportedSnapshot {
         uuid(fingerprint(&items), 8)
     }
 
-    /// Whether anything of it is known to be there.
+    /// Whether the store has any of its messages.
     pub(super) fn has_any(&self, known: &Known) -> bool {
         self.origins.iter().any(|origin| known.has(*origin))
     }
 }
 
-/// Those that the store does not have under their ids.
+/// The snapshots that the store neither has nor had.
 pub(super) async fn missing(
     store: &FileConversationStore,
     mut snapshots: Vec<ImportedSnapshot>,
@@ -55,7 +55,8 @@ pub(super) async fn missing(
     Ok(snapshots)
 }
 
-/// Saves them with the messages that are there, and says how many had any. What the store refuses is refused alone.
+/// Saves the snapshots with those of their messages that are there, and returns how many had any. A snapshot that the
+/// store refuses is refused; the others are saved.
 pub(super) async fn keep(
     store: &FileConversationStore,
     snapshots: Vec<ImportedSnapshot>,
@@ -91,7 +92,7 @@ pub(super) async fn keep(
     Ok(saved)
 }
 
-/// The stored messages of these origins.
+/// Finds the stored messages with these origins.
 async fn find(
     store: &FileConversationStore,
     wanted: &HashSet<Origin>,

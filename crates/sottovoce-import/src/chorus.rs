@@ -1,4 +1,4 @@
-//! The database of chorus, and the sessions that its agents have saved.
+//! Reads the database of chorus, and the folders of its agents.
 
 mod agent;
 mod database;
@@ -37,10 +37,10 @@ pub struct ChorusDatabase {
     path: PathBuf,
 }
 
-/// One agent's conversation while it is read.
+/// An agent's conversation while it is read.
 struct Agent {
     conversation: ImportedConversation,
-    /// With their ids, which tell those of the same moment apart.
+    /// With their times and ids, by which they are sorted.
     messages: Vec<(Timestamp, i64, ImportedMessage)>,
 }
 
@@ -59,7 +59,7 @@ impl Reader for ChorusDatabase {
         let database = Database::open(&place.database, &place.file)?;
         let mut found = ImportedConversations::new(CHORUS);
         let mut agents: BTreeMap<String, Agent> = BTreeMap::new();
-        // Should that not be readable, reading the messages tells.
+        // If counting fails, reading the messages returns the error.
         let total = database.messages_count().unwrap_or(0);
         let damage = database.messages(|done, row| {
             progress(Progress { done, total });
@@ -91,7 +91,7 @@ impl Reader for ChorusDatabase {
                 Some(agent) => agent.save(&place, saved)?,
                 None => found.refused.push(Refusal::new(
                     session::place(saved),
-                    Unstorable("none of its agent's messages is there"),
+                    Unstorable("its agent has no messages"),
                 )),
             }
         }
@@ -102,7 +102,7 @@ impl Reader for ChorusDatabase {
     }
 }
 
-/// Reads what the agents' folders hold besides: who they are, their documents, and sessions of no row.
+/// Reads the agents' folders: prompts, documents, and sessions without a row.
 fn read_folders(
     place: &Place,
     known: &HashSet<(String, String)>,
@@ -137,7 +137,7 @@ fn read_folders(
     Ok(())
 }
 
-/// An agent's conversation, new if need be.
+/// The conversation of an agent; a new one if there is none.
 fn agent_of<'a>(
     name: &str,
     agents: &'a mut BTreeMap<String, Agent>,
@@ -149,7 +149,7 @@ fn agent_of<'a>(
     }))
 }
 
-/// Puts a message where its agent's are; the name of one that cannot be taken, and why.
+/// Adds a message to its agent's conversation. On failure returns the row's name and the reason.
 fn take(row: Row, agents: &mut BTreeMap<String, Agent>) -> Result<(), (String, RefusalReason)> {
     let (id, name) = (row.id, row::name(row.id));
     let agent = agent_of(&row.agent, agents).map_err(|reason| (name.clone(), reason))?;
@@ -161,7 +161,7 @@ fn take(row: Row, agents: &mut BTreeMap<String, Agent>) -> Result<(), (String, R
 }
 
 impl Agent {
-    /// Reads one of its sessions.
+    /// Reads a session of the database.
     fn save(&mut self, place: &Place, saved: &Saved) -> Result<()> {
         let name = session::place(saved);
         let refused = &mut self.conversation.messages.refused;
@@ -172,12 +172,12 @@ impl Agent {
         Ok(())
     }
 
-    /// Reads a session that the database knows nothing of.
+    /// Reads a session that the database does not have.
     fn save_alone(&mut self, folder: &Folder, agent: &str, id: &str) -> Result<()> {
         let name = folder.place(&session::file(id));
         let refused = &mut self.conversation.messages.refused;
         let read = folder.read(&session::file(id))?.and_then(|bytes| {
-            // The bot may be running.
+            // The file has gone since: the bot may be running.
             let Some(bytes) = bytes else { return Ok(None) };
             let snapshot = session::begin(&session::about(agent, id, &bytes)?)?;
             session::read(snapshot, &bytes, &name, refused).map(Some)
@@ -189,7 +189,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Whether nothing is known of it.
+    /// Whether there is nothing to import or to report.
     fn is_empty(&self) -> bool {
         let ImportedConversation { messages, snapshots, artifacts, facts, .. } = &self.conversation;
         self.messages.is_empty()
@@ -219,7 +219,7 @@ fn read_session(
         Err(reason) => return Ok(Err(reason)),
     };
     let Some(folder) = place.sessions(&saved.agent) else {
-        return Ok(Err(Unstorable("its agent's name is no name of a folder")));
+        return Ok(Err(Unstorable("its agent's name cannot be the name of a folder")));
     };
     Ok(folder.read(&session::file(&saved.id))?.and_then(|bytes| {
         let bytes = bytes.ok_or(RefusalReason::Unreadable(std::io::ErrorKind::NotFound))?;

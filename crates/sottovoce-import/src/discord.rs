@@ -1,4 +1,4 @@
-//! Folders of the Discord bot: one JSON file for each person in each channel.
+//! Reads folders of the Discord bot: a JSON file for each user in each channel.
 
 mod file;
 mod name;
@@ -16,7 +16,7 @@ use crate::reader::{Reader, each};
 use crate::source::{Folder, Refusable};
 use crate::system::DISCORD;
 
-/// The bot keeps this many messages of a conversation, until so long after the last one.
+/// The most messages of a conversation that the bot keeps, and for how long after the last one.
 const MOST: u32 = 15;
 const TTL_SECONDS: u64 = 24 * 3600;
 
@@ -37,8 +37,8 @@ pub struct DiscordFolder {
 }
 
 impl DiscordFolder {
-    /// The folder that holds `guilds` and `dms`, or the one that holds that one as `context`. What had expired at `now`
-    /// is marked.
+    /// The folder that holds `guilds` and `dms`, or a folder with that one as `context`. Conversations that had expired
+    /// at `now` are marked.
     pub fn new(path: impl Into<PathBuf>, now: Timestamp) -> Self {
         Self { path: path.into(), now }
     }
@@ -54,7 +54,7 @@ impl DiscordFolder {
         Err(Error::io("find `guilds` or `dms` in it", &self.path, io::ErrorKind::NotFound.into()))
     }
 
-    /// `None` where the file has gone since the folder was listed: the bot may be running.
+    /// `None` if the file has gone since the folder was listed: the bot may be running.
     fn read_one(&self, entry: &Entry) -> Refusable<Option<ImportedConversation>> {
         let bytes = match entry.folder.read(&entry.file)? {
             Ok(Some(bytes)) => bytes,

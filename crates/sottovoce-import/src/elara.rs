@@ -1,4 +1,4 @@
-//! Folders of Elara, the C# voice assistant whose file names this store's grew from.
+//! Reads folders of Elara, a voice assistant in C#.
 
 mod export;
 mod key;
@@ -25,29 +25,29 @@ pub struct ElaraFolder {
     keys: Vec<ElaraKey>,
 }
 
-/// Where a message stands: by its time to 100 ns, the counter as a number, and the name.
+/// The sort key of messages: the time, the counter, the name.
 type Order = (jiff::Timestamp, Option<u64>, String);
 
 impl ElaraFolder {
-    /// The folder, and as the only key the public one of Elara's sample configuration.
+    /// Reads a folder. The only key at first is the public one of Elara's sample configuration.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), keys: vec![ElaraKey::from_secret(PLACEHOLDER_KEY)] }
     }
 
-    /// Another key string that records may be sealed under, exactly as it was configured.
+    /// Adds a key string that files may be sealed under, exactly as it was configured.
     #[must_use]
     pub fn key(mut self, secret: &str) -> Self {
         self.keys.push(ElaraKey::from_secret(secret));
         self
     }
 
-    /// Where Elara keeps its folder if it is not told otherwise; `None` where the platform names no home folder.
+    /// Elara's default folder; `None` if the platform has no home folder.
     pub fn usual_path() -> Option<PathBuf> {
         let base = directories::BaseDirs::new()?;
         Some(base.cache_dir().join("ElaraAi").join("Conversation"))
     }
 
-    /// `None` where the file has gone since the folder was listed.
+    /// `None` if the file has gone since the folder was listed.
     fn read_one(&self, folder: &Folder, file: &str) -> Refusable<Option<ImportedMessage>> {
         Ok(folder.read(file)?.and_then(|bytes| {
             let Some(bytes) = bytes else { return Ok(None) };
@@ -67,7 +67,7 @@ impl Reader for ElaraFolder {
         let mut found: Vec<(Order, ImportedMessage)> = Vec::with_capacity(names.len());
         each(&names, progress, |file| -> Result<()> {
             match self.read_one(&folder, file)? {
-                // Elara may be running.
+                // The file has gone since: Elara may be running.
                 Ok(None) => {}
                 Ok(Some(message)) => {
                     let time = message.message.timestamp;
@@ -83,7 +83,7 @@ impl Reader for ElaraFolder {
     }
 }
 
-/// The names of the records, sorted; what has such a name and cannot be one is refused.
+/// The names of the records, sorted. Refuses entries with such names that cannot be records.
 fn list(folder: &Folder, messages: &mut ImportedMessages) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for (name, kind) in folder.entries()? {

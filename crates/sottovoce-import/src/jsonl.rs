@@ -1,4 +1,4 @@
-//! Messages that any program wrote, or anybody, one JSON object a line.
+//! JSON lines that any program or person wrote.
 
 mod row;
 
@@ -17,7 +17,7 @@ use crate::source::open_named;
 use crate::system::JSONL;
 use crate::twins::Twins;
 
-/// How reports name the form.
+/// The name of this format in reports.
 const FORM: &str = "message";
 
 /// Reads messages from JSON lines, one object each, that any program or person wrote.
@@ -46,36 +46,36 @@ enum Input {
     Stream(Box<dyn Read + Send>),
 }
 
-/// What was read so far.
+/// The messages that were read so far.
 struct Found {
     messages: ImportedMessages,
     /// The file's name without its ending.
     stem: Option<String>,
     twins: Twins,
-    /// Which of the messages do not say when they were said.
+    /// The indexes of messages without a time.
     timeless: Vec<usize>,
 }
 
 impl JsonLines {
-    /// A file.
+    /// Reads a file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { input: Input::File(path.into()), thread: None, now: None }
     }
 
-    /// What can be read only once, such as standard input.
+    /// Reads a stream, such as standard input.
     pub fn from_reader(input: impl Read + Send + 'static) -> Self {
         Self { input: Input::Stream(Box::new(input)), thread: None, now: None }
     }
 
-    /// Puts messages whose lines name no thread into this one. That does not tell which messages they are.
+    /// Puts messages without a `threadId` into this thread. It does not count when messages are recognized.
     #[must_use]
     pub fn in_thread(mut self, thread: Option<String>) -> Self {
         self.thread = thread;
         self
     }
 
-    /// Takes lines that do not say when they were said too: the last as of this moment, and those before it a
-    /// millisecond earlier each. They are refused otherwise.
+    /// Accepts lines without a time, which are refused otherwise. The last one gets this time, and those before it a
+    /// millisecond less each.
     #[must_use]
     pub fn said_at(mut self, now: Timestamp) -> Self {
         self.now = Some(now);

@@ -1,4 +1,4 @@
-//! The database of mcp-llm-generator: contexts in which the model plays a part, and presets for such parts.
+//! Reads the database of mcp-llm-generator: contexts with personas, and presets for these.
 
 mod database;
 mod message;
@@ -37,13 +37,13 @@ pub struct LlmGeneratorDatabase {
     now: Timestamp,
 }
 
-/// The contexts by their ids, while they are read. Messages that are the same in everything are told apart.
+/// The conversations by context id. Equal messages are counted for each.
 #[derive(Default)]
 struct Contexts(BTreeMap<String, (ImportedConversation, Twins)>);
 
 impl LlmGeneratorDatabase {
-    /// The database's file, or a folder that holds it as `context-memory.db`, `contexts.db` or `data/contexts.db`. What
-    /// had expired there at `now` is marked.
+    /// The database's file, or a folder that holds it as `context-memory.db`, `contexts.db` or `data/contexts.db`.
+    /// Contexts that had expired at `now` are marked.
     pub fn new(path: impl Into<PathBuf>, now: Timestamp) -> Self {
         Self { path: path.into(), now }
     }
@@ -71,7 +71,7 @@ impl Reader for LlmGeneratorDatabase {
             }
         })?;
 
-        // Should that not be readable, reading the messages tells.
+        // If counting fails, reading the messages returns the error.
         let total = database.count(&MESSAGES).unwrap_or(0);
         database.rows(&MESSAGES, refused, |done, row| {
             progress(Progress { done, total });
@@ -92,7 +92,7 @@ impl Reader for LlmGeneratorDatabase {
                     found.presets.presets.push(preset);
                 }
                 Ok(preset) => {
-                    let reason = Unstorable("another preset before it has the same id");
+                    let reason = Unstorable("an earlier preset has the same id");
                     refusals.push(Refusal::new(preset.file, reason));
                 }
                 Err(reason) => refusals.push(Refusal::new(&row.name, reason)),
@@ -107,7 +107,7 @@ impl Reader for LlmGeneratorDatabase {
 }
 
 impl Contexts {
-    /// The conversation of that id, new if need be.
+    /// The conversation of a context; a new one if there is none.
     fn of(&mut self, id: &str) -> Result<&mut (ImportedConversation, Twins), RefusalReason> {
         let scope = named(id)?;
         Ok(self.0.entry(id.to_owned()).or_insert_with(|| {
@@ -121,7 +121,7 @@ impl Contexts {
     fn add(&mut self, mut row: Row<'_>) -> Result<(), Refused> {
         let id = row.id().map_err(|reason| (row.name.clone(), reason))?;
         if self.0.contains_key(&id) {
-            let reason = Unstorable("another context before it has the same id");
+            let reason = Unstorable("an earlier context has the same id");
             return Err((row.name, reason));
         }
         let (conversation, _) = self.of(&id).map_err(|reason| (row.name.clone(), reason))?;
@@ -130,7 +130,7 @@ impl Contexts {
         Ok(())
     }
 
-    /// Adds a message, of whatever context.
+    /// Adds a message to its context's conversation.
     fn say(&mut self, message: Message) -> Result<(), Refused> {
         let place = message.place.clone();
         let (conversation, twins) =

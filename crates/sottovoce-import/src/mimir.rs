@@ -1,4 +1,4 @@
-//! Folders of Mimir, the agent platform: a project's conversations with their artifacts and snapshots.
+//! Reads folders of Mimir, an agent platform: a project's conversations with artifacts and snapshots.
 
 mod artifact;
 mod conversation;
@@ -17,7 +17,7 @@ use crate::reader::{Reader, each};
 use crate::source::{Folder, named};
 use crate::system::MIMIR;
 
-/// The folder that the conversations are in.
+/// The folder of the conversations.
 const CONVERSATIONS: &str = "conversations";
 
 /// Reads the folder in which Mimir keeps the context of a project, `.mimir/context`: `conversations/{id}/messages.jsonl`
@@ -38,7 +38,7 @@ impl MimirFolder {
         Self { path: path.into() }
     }
 
-    /// The folder that holds the conversations' one.
+    /// The folder that holds `conversations`.
     fn root(&self) -> Result<Folder> {
         let given = Folder::named(&self.path)?;
         let usual = given.inside(".mimir").inside("context");

@@ -1,4 +1,4 @@
-//! What OpenAI's programs write: the data export of ChatGPT, and files of chat completions.
+//! ChatGPT's data export, and files of chat completions.
 
 mod completion;
 mod export;
@@ -37,7 +37,7 @@ pub struct OpenAiExport {
     path: PathBuf,
 }
 
-/// Which of the two it is.
+/// The fields that tell the two formats apart.
 #[derive(Deserialize)]
 struct Fields<'a> {
     #[serde(borrow)]
@@ -75,7 +75,7 @@ impl Reader for OpenAiExport {
     }
 }
 
-/// Reads what a file holds, of whatever kind it is.
+/// Reads a file of either format.
 fn file(
     bytes: &Zeroizing<Vec<u8>>,
     file: &str,

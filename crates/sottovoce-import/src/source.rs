@@ -1,4 +1,4 @@
-//! Where a source is, and how its files are read.
+//! Finds and reads the files of a source.
 
 mod file;
 mod folder;

@@ -1,5 +1,5 @@
-//! SQLite databases of other systems, read from a private copy: SQLite would write beside the original. The copy is in
-//! memory; that of a very large one is in files whose names go as soon as they are open.
+//! Reads SQLite databases from a private copy, since SQLite would write beside the original. The copy is in memory.
+//! That of a very large database is in files, which are unlinked as soon as they are open.
 
 mod image;
 mod scratch;
@@ -17,25 +17,25 @@ use self::image::Image;
 use self::scratch::Scratch;
 use crate::source::{Folder, SourceFile};
 
-/// How the copy is named.
+/// The name of the copy.
 const COPY: &str = "copy";
-/// What may lie beside a database that is in use or was not closed.
+/// The endings of files beside a database that is in use or was not closed.
 const BESIDE: [&str; 2] = ["-wal", "-journal"];
-/// How often a database that changes meanwhile is copied.
+/// How often a changing database is copied before giving up.
 const ATTEMPTS: usize = 5;
 const CHANGING: &str = "it keeps changing while it is read";
 
-/// Folders with a plain copy of a database that an import left behind when it was killed. The next import of a database
+/// Finds folders with a plain copy of a database that a killed import left behind. The next import of a database
 /// removes them.
 pub fn leftover_copies() -> Vec<PathBuf> {
     scratch::leftovers()
 }
 
-/// A database of another system, of which nothing is believed.
+/// A database of another system. Its contents are not trusted.
 #[derive(Debug)]
 pub(crate) struct Sqlite {
     connection: Connection,
-    /// Where the original is, for messages.
+    /// The path of the original, for errors.
     path: PathBuf,
 }
 
@@ -54,19 +54,19 @@ impl Sqlite {
             }
         };
         let connection = connection.map_err(refused)?;
-        // Held exclusively, nothing of it is ever looked for by name again.
+        // An exclusive lock keeps SQLite from opening files beside it by name.
         let settings = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; \
                         PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;";
         connection.execute_batch(settings).map_err(refused)?;
         let looked: rusqlite::Result<i64> =
             connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0));
         looked.map_err(refused)?;
-        // Opened, it needs no names: whatever ends this process, no plain words stay behind.
+        // An open database needs no name. Unlinked now, no plain text stays behind, however this process ends.
         drop(copy);
         Ok(Self { connection, path })
     }
 
-    /// Why it is not what it should be.
+    /// An error about the whole database.
     pub(crate) fn not_importable(&self, reason: &'static str) -> Error {
         Error::NotImportable { path: self.path.clone(), reason }
     }
@@ -75,7 +75,7 @@ impl Sqlite {
         refusal(&self.path, error)
     }
 
-    /// Whether there is a table that holds its own rows, and is not made of others.
+    /// Whether there is an ordinary table of that name, no view or virtual table.
     pub(crate) fn has(&self, table: &str) -> Result<bool> {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1 AND rootpage > 0";
         let tables: rusqlite::Result<i64> =
@@ -83,7 +83,7 @@ impl Sqlite {
         Ok(tables.map_err(|error| self.refusal(&error))? > 0)
     }
 
-    /// The names of all such tables, but for SQLite's own.
+    /// The names of all such tables, without SQLite's own.
     pub(crate) fn tables(&self) -> Result<Vec<String>> {
         let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 \
                    AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
@@ -93,8 +93,8 @@ impl Sqlite {
         read().map_err(|error| self.refusal(&error))
     }
 
-    /// The columns of a table, as far as they are there: what an older version did not have is null. `None` where one of
-    /// the first `needed` is missing.
+    /// A `SELECT` of a table's columns. A column that an older version lacks is NULL. `None` if one of the first
+    /// `needed` columns is missing.
     pub(crate) fn select(
         &self,
         table: &str,
@@ -116,7 +116,7 @@ impl Sqlite {
         Ok(Some(format!("SELECT {} FROM {table}", columns.join(", "))))
     }
 
-    /// How many rows a table has.
+    /// Counts the rows of a table.
     pub(crate) fn count(&self, table: &str) -> Result<usize> {
         let sql = format!("SELECT count(*) FROM \"{}\"", table.replace('"', "\"\""));
         let rows: rusqlite::Result<i64> = self.connection.query_row(&sql, (), |row| row.get(0));
@@ -124,7 +124,7 @@ impl Sqlite {
         Ok(usize::try_from(rows).unwrap_or(0))
     }
 
-    /// Hands over every row, and how many were before it. Whether that was all: a database can be damaged from some row
+    /// Calls `take` with each row and its index. Returns whether that was all: a database can be damaged from some row
     /// on.
     pub(crate) fn rows(
         &self,
@@ -150,7 +150,7 @@ impl Sqlite {
         }
     }
 
-    /// The texts of a table, null for whatever else is there; none where a table or its first column is missing.
+    /// The texts of a table; `None` for other values. Empty if the table or its first column is missing.
     pub(crate) fn texts(&self, table: &str, columns: &[&str]) -> Result<Vec<Vec<Option<String>>>> {
         if !self.has(table)? {
             return Ok(Vec::new());
@@ -167,7 +167,7 @@ impl Sqlite {
     }
 }
 
-/// A table that is damaged is refused alone.
+/// Refuses a damaged table, so that the others are read.
 pub(crate) fn or_refused<T: Default>(
     read: Result<T>,
     table: &str,
@@ -195,9 +195,9 @@ pub(crate) fn text(value: ValueRef<'_>) -> Result<Option<String>, RefusalReason>
         ValueRef::Null => Ok(None),
         ValueRef::Text(bytes) => match str::from_utf8(bytes) {
             Ok(text) => Ok(Some(text.to_owned())),
-            Err(_) => Err(Corrupt("a text of it is not UTF-8")),
+            Err(_) => Err(Corrupt("one of its texts is not UTF-8")),
         },
-        _ => Err(Corrupt("what should be a text of it is none")),
+        _ => Err(Corrupt("one of its values should be a text and is not")),
     }
 }
 
@@ -205,16 +205,16 @@ pub(crate) fn number(value: ValueRef<'_>) -> Result<Option<i64>, RefusalReason> 
     match value {
         ValueRef::Null => Ok(None),
         ValueRef::Integer(number) => Ok(Some(number)),
-        _ => Err(Corrupt("what should be a number of it is none")),
+        _ => Err(Corrupt("one of its values should be a number and is not")),
     }
 }
 
-/// How a private copy is opened.
+/// The flags with which a copy is opened.
 fn flags() -> OpenFlags {
     OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX
 }
 
-/// The database in memory, as of one moment; `None` where it has to be copied to a file.
+/// Opens a consistent copy in memory; `None` if it must be copied to a file.
 fn in_memory(
     folder: &Folder,
     file: &str,
@@ -228,7 +228,7 @@ fn in_memory(
         };
         let open = || -> rusqlite::Result<Connection> {
             let mut connection = Connection::open_in_memory_with_flags(flags())?;
-            // Of nothing there is no image.
+            // SQLite refuses an empty image.
             if !image.is_empty() {
                 let size = image.len();
                 connection.deserialize_read_exact(MAIN_DB, image.as_slice(), size, true)?;
@@ -240,7 +240,8 @@ fn in_memory(
     Err(Error::NotImportable { path: folder.path().join(file), reason: CHANGING })
 }
 
-/// A copy that nobody changed while it was made: what the original holds besides is of the same moment then.
+/// Copies a database to files, and checks that it did not change meanwhile, so that the files beside it are of the same
+/// moment.
 fn copied(folder: &Folder, file: &str, original: &SourceFile) -> Result<Scratch> {
     let scratch = Scratch::new()?;
     for _ in 0..ATTEMPTS {
@@ -260,10 +261,10 @@ fn copied(folder: &Folder, file: &str, original: &SourceFile) -> Result<Scratch>
     Err(Error::NotImportable { path, reason: CHANGING })
 }
 
-/// What SQLite says can quote what was stored, so only its kind is told.
+/// Reports only the kind of an SQLite error, since its text can quote stored values.
 fn refusal(path: &Path, error: &rusqlite::Error) -> Error {
     let reason = match error.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => "it is no SQLite database",
+        Some(ErrorCode::NotADatabase) => "it is not an SQLite database",
         Some(ErrorCode::DatabaseCorrupt) => "the database is damaged",
         Some(ErrorCode::OutOfMemory) => "there is not enough memory to read it",
         _ => "SQLite cannot read it",

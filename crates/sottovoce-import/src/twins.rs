@@ -1,16 +1,16 @@
-//! Messages that are the same in everything.
+//! Equal messages without ids.
 
 use std::collections::HashMap;
 
 use sottovoce::ChatMessage;
 use sottovoce::import::{ImportedMessage, Origin, RefusalReason};
 
-/// Counts messages that are the same in everything, so that each of them is one.
+/// Counts equal messages, so that each is imported.
 #[derive(Debug, Default)]
 pub(crate) struct Twins(HashMap<Origin, usize>);
 
 impl Twins {
-    /// The message under that name; a second one that is the same in everything has `#2` behind it, and so on.
+    /// The message under that name. A second equal one gets `#2` after its name, and so on.
     pub(crate) fn tell_apart(
         &mut self,
         system: &str,

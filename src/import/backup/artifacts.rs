@@ -1,4 +1,4 @@
-//! The artifacts of an export, their contents piece by piece.
+//! Parses the artifacts of an export. Their contents are read in pieces.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -36,7 +36,7 @@ impl<'de> Visitor<'de> for Artifacts<'_, '_> {
     }
 }
 
-/// What is known of an artifact, and then its contents.
+/// An artifact's description, followed by its contents.
 struct OneArtifact<'s, 'a>(&'s mut Sink<'a>);
 
 impl<'de> DeserializeSeed<'de> for OneArtifact<'_, '_> {
@@ -70,7 +70,7 @@ impl<'de> Visitor<'de> for OneArtifact<'_, '_> {
     }
 }
 
-/// An artifact's contents, piece by piece.
+/// The contents of an artifact.
 struct Contents<'s, 'a> {
     sink: &'s mut Sink<'a>,
     artifact: Artifact,
@@ -101,7 +101,7 @@ impl<'de> Visitor<'de> for Contents<'_, '_> {
             return Err(error);
         }
         given?;
-        // Whoever had no need of it has left some.
+        // The receiver may not have read all.
         while pieces.seq.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
     }

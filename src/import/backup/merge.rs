@@ -1,4 +1,4 @@
-//! Telling what of an export a conversation has already, has forgotten, or does not know.
+//! Decides for each record of an export whether the conversation has it, has forgotten it, or lacks it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,43 +26,43 @@ use crate::store::{Cleared, FileConversationStore, Snapshot, StoredMessage};
 
 /// The system, in the metadata of imported messages.
 const SYSTEM: &str = "sottovoce";
-/// How many numbers are read at a time.
+/// The sequence numbers that are read at a time.
 const STRETCH: u64 = 4096;
 
-/// How an export and a conversation hang together.
+/// How an export and a conversation are related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kinship {
-    /// The conversation was empty: everything goes back as it was.
+    /// The conversation was empty: the export is restored exactly.
     Exact,
-    /// Nothing of the one was found in the other yet.
+    /// No common record was found yet.
     Unknown,
-    /// The one grew from the other: numbers mean the same in both.
+    /// They share records: sequence numbers mean the same in both.
     Same,
-    /// They have nothing in common.
+    /// They share no record.
     None,
 }
 
-/// What is known of that so far.
+/// The state of a merge.
 pub(super) struct Merge {
     kinship: Kinship,
     scope: String,
     partial: bool,
-    /// The highest number that the conversation had.
+    /// The highest sequence number that the conversation had.
     last: u64,
-    /// Whether the export has something else than the conversation under some number.
+    /// Whether some sequence number means another record in the export.
     diverged: bool,
-    /// The numbers of what is here, without those that the export has too.
+    /// The sequence numbers of messages here that the export does not have.
     not_held: SeqSet,
     held: Vec<u64>,
-    /// What was forgotten here, and the records that tell of it.
+    /// What was forgotten here, and the records of that.
     erased: SeqSet,
     forgets: Vec<RecordName>,
-    /// What the conversation has under these numbers.
+    /// Messages of the conversation by sequence number: the stretch that was read last.
     near: HashMap<u64, Arc<StoredMessage>>,
     read_to: u64,
-    /// Messages that are missing here, until it is known whether they were forgotten.
+    /// Messages that the conversation does not have. Whether they were forgotten is decided at the end.
     missing: Vec<(RecordName, ChatMessage)>,
-    /// What the export's settings have cleared, and which of the new messages that is.
+    /// The clear marker of the export, and the new messages that it hides.
     cleared: Option<Cleared>,
     out_of_context: ClearedMessages,
     new: ImportedMessages,
@@ -71,7 +71,7 @@ pub(super) struct Merge {
 
 impl Merge {
     pub(super) fn new(head: &Head, here: &Tail) -> Self {
-        // A restore that was broken off before its first message has put the settings back.
+        // A restore that was interrupted before its first message has already written the settings.
         let is_empty =
             here.last_seq == 0 && (here.profile.rev == 0 || *here.profile == head.profile);
         let is_exact = is_empty && !head.partial;
@@ -105,8 +105,8 @@ impl Merge {
         self.kinship == Kinship::Same
     }
 
-    /// Whether the export is a later state of this very conversation: it has everything that is here. So whatever its
-    /// settings hide, it holds itself.
+    /// Whether the export is a later state of this conversation and has everything that is here. Its settings then hide
+    /// only messages that it has itself.
     pub(super) fn is_later(&mut self) -> bool {
         if !self.held.is_empty() {
             let held = std::mem::take(&mut self.held).into_iter().map(|seq| seq..=seq).collect();
@@ -115,7 +115,7 @@ impl Merge {
         self.line() == Line::Same && self.not_held.is_empty()
     }
 
-    /// Whether both are states of one conversation, as far as the export goes.
+    /// Whether both are states of one conversation, as far as the records read so far say.
     fn line(&self) -> Line {
         match self.kinship {
             Kinship::Same if !self.diverged && !self.partial => Line::Same,
@@ -123,7 +123,7 @@ impl Merge {
         }
     }
 
-    /// The record, if it is to be put back under its own number; any other is taken care of.
+    /// Handles one record. Returns it if it must be restored under its own sequence number.
     pub(super) fn take(
         &mut self,
         store: &FileConversationStore,
@@ -139,7 +139,7 @@ impl Merge {
                 && self.is_later()
                 && self.is_any_here(store, erased)?
             {
-                // No export takes away what is here, whether or not it is the same.
+                // An export never deletes messages that are here.
                 self.diverged = true;
             }
             return match record.body {
@@ -169,7 +169,8 @@ impl Merge {
                 }
                 self.add(seq, message, report)?;
             }
-            // What was forgotten here has left its number; any other was lost, or told that something was forgotten.
+            // A missing message was forgotten if its number is in the list of forgotten ones. Otherwise it was lost, or
+            // was itself the record of something forgotten.
             None if !self.erased.contains(seq) => {
                 self.held.push(seq);
                 self.diverged |= self.forgets.iter().any(|forget| forget.seq == seq);
@@ -191,7 +192,7 @@ impl Merge {
         Ok(any)
     }
 
-    /// What the conversation has under a number. Numbers are asked for as they rise.
+    /// The message of a sequence number. Numbers must be asked for in ascending order.
     fn there(
         &mut self,
         store: &FileConversationStore,
@@ -200,7 +201,7 @@ impl Merge {
         if seq > self.read_to {
             let end = seq.saturating_add(STRETCH - 1);
             let (reading, _) = store.reader().read_kept(&ReadQuery::Seqs(seq..=end))?;
-            // It might be the same.
+            // An unreadable record may be the same message.
             let refusal = reading.skipped.iter().find_map(crate::store::Finding::refusal);
             if let Some(refusal) = refusal {
                 return Err(refusal);
@@ -232,14 +233,14 @@ impl Merge {
 
     fn imported(&self, seq: u64, message: ChatMessage) -> Result<ImportedMessage, RefusalReason> {
         let name = format!("{}#{seq}", self.scope);
-        // What another system wrote is told by that.
+        // An imported message keeps its origin.
         match Origin::of(&message) {
             Some(origin) => Ok(ImportedMessage::known(name, message, origin)),
             None => ImportedMessage::new(SYSTEM, &name, "backup", message),
         }
     }
 
-    /// Keeps what is new, once all records are known; what of the settings is left out.
+    /// Stores the new messages after the last record. Returns the settings that are left out.
     pub(super) fn end_records(
         &mut self,
         runtime: &Handle,
@@ -247,7 +248,7 @@ impl Merge {
         head: &Head,
         report: &mut ImportReport,
     ) -> Result<Vec<LeftOut>> {
-        // Of a conversation that has nothing in common with this one, only what was said before may have been forgotten.
+        // If nothing is shared, a message newer than the last deletion here cannot have been forgotten here.
         let newest = self.forgets.iter().map(|forget| forget.time).max();
         for (name, message) in std::mem::take(&mut self.missing) {
             if self.kinship == Kinship::None && Some(name.time) > newest {
@@ -263,7 +264,7 @@ impl Merge {
         let adoption = settings::Adoption {
             line: if self.last == 0 { Line::Empty } else { self.line() },
             is_later: self.is_later(),
-            // Whoever forgot everything that was said meant what was known of it too.
+            // A person who forgot all messages meant the title and notes too.
             is_forgotten: report.forgotten > 0 && !is_any_left,
         };
         let left_out = runtime.block_on(settings::adopt(store, head, adoption))?;
@@ -283,12 +284,12 @@ impl Merge {
         Ok(left_out)
     }
 
-    /// Keeps a snapshot until its messages are there under other numbers.
+    /// Holds a snapshot back until its messages have their new sequence numbers.
     pub(super) fn keep_snapshot(&mut self, snapshot: Snapshot) {
         self.snapshots.push(snapshot);
     }
 
-    /// Saves those; how many.
+    /// Saves the snapshots that were held back, and returns how many.
     pub(super) fn save_snapshots(
         &mut self,
         runtime: &Handle,

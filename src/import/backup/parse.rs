@@ -1,4 +1,4 @@
-//! Reading an export element by element, so that it need not fit into memory.
+//! Parses an export in a stream, so that it need not fit into memory.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -22,7 +22,7 @@ use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::{Artifact, Profile, Snapshot};
 
-/// What comes before a conversation's records.
+/// The fields before a conversation's records.
 pub(super) struct Head {
     pub(super) scope: String,
     pub(super) last_seq: u64,
@@ -32,7 +32,7 @@ pub(super) struct Head {
     pub(super) imports: Option<Vec<u8>>,
 }
 
-/// Takes an export's elements in their order.
+/// Receives the elements of an export in their order.
 pub(super) trait Elements {
     fn begin(&mut self, head: Head) -> Result<()>;
     fn record(&mut self, record: Record) -> Result<()>;
@@ -41,7 +41,7 @@ pub(super) trait Elements {
     fn end(&mut self) -> Result<()>;
 }
 
-/// Hands over what a text says.
+/// Parses a text and passes its elements on.
 pub(super) fn parse(text: impl Read, path: &Path, to: &mut dyn Elements) -> Result<()> {
     let mut failed = None;
     let mut json = serde_json::Deserializer::from_reader(text);
@@ -54,11 +54,11 @@ pub(super) fn parse(text: impl Read, path: &Path, to: &mut dyn Elements) -> Resu
         (None, Err(error)) => Err(Error::NotImportable {
             path: path.into(),
             reason: match error.classify() {
-                Category::Eof => "it ends in the middle; what came before is kept",
+                Category::Eof => "it is cut off; what came before is kept",
                 Category::Syntax => "it is not JSON",
-                Category::Data => "it is no export of Sottovoce, or of another version",
+                Category::Data => "it is not an export of Sottovoce, or is one of another version",
                 Category::Io if error.io_error_kind() == Some(io::ErrorKind::InvalidData) => {
-                    "its seal does not fit: it was changed, or is sealed under another key"
+                    "it was changed, or is sealed under another key"
                 }
                 Category::Io => "it cannot be read to its end",
             },
@@ -66,7 +66,7 @@ pub(super) fn parse(text: impl Read, path: &Path, to: &mut dyn Elements) -> Resu
     }
 }
 
-/// Where elements go, and what was the matter with one.
+/// The receiver, and its error, if any.
 pub(super) struct Sink<'a> {
     to: &'a mut dyn Elements,
     pub(super) failed: &'a mut Option<Error>,
@@ -84,7 +84,7 @@ impl Sink<'_> {
     }
 }
 
-/// The whole: `{"sottovoce":1,"conversations":[…]}`.
+/// The root object: `{"sottovoce":1,"conversations":[…]}`.
 struct Export<'s, 'a>(&'s mut Sink<'a>);
 
 impl<'de> DeserializeSeed<'de> for Export<'_, '_> {
@@ -141,7 +141,7 @@ impl<'de> Visitor<'de> for Conversations<'_, '_> {
     }
 }
 
-/// One conversation: what comes before its records, then the lists.
+/// A conversation: the head, then the lists.
 struct Conversation<'s, 'a>(&'s mut Sink<'a>);
 
 impl<'de> DeserializeSeed<'de> for Conversation<'_, '_> {
@@ -200,7 +200,7 @@ impl<'de> Visitor<'de> for Conversation<'_, '_> {
     }
 }
 
-/// A head as far as it was read.
+/// The fields of a head that were read so far.
 #[derive(Default)]
 struct Begun {
     scope: Option<String>,
@@ -219,7 +219,7 @@ impl Begun {
     }
 }
 
-/// A record: a message, or what was forgotten.
+/// A record: a message or a deletion.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -230,7 +230,7 @@ struct Row {
 
 impl Row {
     fn record(self) -> Result<Record> {
-        let wrong = || Error::InvalidMessage { reason: "a record of the export is none" };
+        let wrong = || Error::InvalidMessage { reason: "a record of the export is invalid" };
         let name = RecordName::from_stem(&self.name).ok_or_else(wrong)?;
         let body = match (self.message, self.erased) {
             (Some(message), None) => Body::Message(message),
@@ -248,7 +248,7 @@ impl Row {
     }
 }
 
-/// A list whose elements are handed over one by one.
+/// A list whose elements are passed on one by one.
 struct Rows<'s, 'a, T, F> {
     sink: &'s mut Sink<'a>,
     take: F,

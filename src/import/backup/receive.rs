@@ -1,4 +1,4 @@
-//! Putting an export's elements back where they belong.
+//! Writes the elements of an export into stores.
 
 use std::io::Read;
 use std::pin::Pin;
@@ -25,11 +25,11 @@ use crate::store::{
     Artifact, ConversationStore, Document, FileConversationStore, Profile, Progress, Snapshot,
 };
 
-/// The highest number and revision that an export may have: far beyond any conversation, and far from where counting
-/// ends.
+/// The highest sequence number and revision that an export may have. Higher ones would leave too little room to count
+/// on.
 const HIGHEST: u64 = u32::MAX as u64;
 
-/// How many records, and how many bytes of words, are put back together.
+/// The most records, and bytes of text, that are restored together.
 const TOGETHER: usize = 32_768;
 const TOGETHER_BYTES: usize = 16 << 20;
 
@@ -41,7 +41,7 @@ pub type OpenStore = Box<
 type Shown = Box<dyn Fn(Progress) + Send>;
 type Done = Box<dyn FnMut(&ConversationReport) + Send>;
 
-/// Takes elements in. It runs on a thread that may block.
+/// Receives the elements of an export, on a thread that may block.
 pub(super) struct Receiver {
     runtime: Handle,
     open: OpenStore,
@@ -53,18 +53,18 @@ pub(super) struct Receiver {
     reports: Vec<ConversationReport>,
 }
 
-/// The conversation that is being put back.
+/// The conversation that is being imported.
 struct Current {
     store: FileConversationStore,
     head: Head,
     merge: Merge,
-    /// Records that are to be put back under their own numbers, and the bytes of their words.
+    /// Records to be restored under their own sequence numbers, and the bytes of their text.
     waiting: Vec<Record>,
     bytes: usize,
-    /// The highest number in the store.
+    /// The highest sequence number in the store.
     seen: u64,
     settled: bool,
-    /// Whether it had been forgotten whole, folder and all.
+    /// Whether the whole conversation had been forgotten, its folder included.
     was_gone: bool,
     report: ImportReport,
     left_out: Vec<LeftOut>,
@@ -105,13 +105,13 @@ impl Elements for Receiver {
         if head.scope != store.scope().to_string() {
             return Err(Error::OtherScope);
         }
-        // What was forgotten whole is for each store to know.
+        // Each store has its own list of conversations that were forgotten.
         head.profile.forgotten_scopes.clear();
         let was_gone = store.writer().blocking_lock().record_if_forgotten()?;
         let tail = store.reader().newest()?;
         let merge = Merge::new(&head, &tail);
         if merge.is_exact() {
-            // First, so that nothing is context in between that was cleared.
+            // Settings first, so that prompts never see messages that were cleared.
             store.writer().blocking_lock().restore_profile(Profile::clone(&head.profile))?;
             restore_documents(&self.runtime, &store, &head)?;
         }
@@ -136,7 +136,7 @@ impl Elements for Receiver {
     fn record(&mut self, record: Record) -> Result<()> {
         let current = self.current()?;
         if record.name.seq > HIGHEST {
-            return Err(Error::InvalidMessage { reason: "its number is impossible" });
+            return Err(Error::InvalidMessage { reason: "its sequence number is out of range" });
         }
         if matches!(record.body, Body::Message(_)) {
             current.read += 1;
@@ -162,11 +162,11 @@ impl Elements for Receiver {
         let current = self.current()?;
         current.settle(&runtime)?;
         if snapshot.rev > HIGHEST {
-            return Err(Error::InvalidMessage { reason: "its revision is impossible" });
+            return Err(Error::InvalidMessage { reason: "its revision is out of range" });
         }
         let profile = current.store.reader().settings()?;
         let known = profile.has_had_snapshot(&snapshot.id);
-        // An interrupted import has listed it already.
+        // An interrupted import may have listed the snapshot already.
         let listed = profile.revision(&snapshot.id) == Some(snapshot.rev);
         let is_lost = listed && current.store.reader().folder.snapshots.links(&snapshot.id)? == 0;
         if current.merge.is_exact() || is_lost {
@@ -175,7 +175,7 @@ impl Elements for Receiver {
         } else if current.merge.is_same() && !known {
             match runtime.block_on(current.store.save_snapshot(snapshot)) {
                 Ok(()) => current.snapshots += 1,
-                // All of it was forgotten here since.
+                // All its messages were forgotten here.
                 Err(Error::NothingToSave) => {}
                 Err(error) => return Err(error),
             }
@@ -196,7 +196,7 @@ impl Elements for Receiver {
         }
         let listed = current.store.reader().settings()?;
         match listed.artifacts.get(&artifact.id) {
-            // One that was deleted here stays so.
+            // A deleted artifact stays deleted.
             Some(sha256) if *sha256 != artifact.sha256 => return Ok(()),
             Some(_) => {
                 let put_back = put_artifact_back(&current.store, &artifact, content)?;
@@ -246,7 +246,8 @@ impl Elements for Receiver {
 }
 
 impl Head {
-    /// Refuses settings that no store has written: their ids become the names of files, and their numbers go on rising.
+    /// Refuses settings that no store can have written: their ids become file names, and counting goes on from their
+    /// numbers.
     fn checked(mut self) -> Result<Self> {
         let profile = &mut self.profile;
         let imports = self.imports.as_deref().map(ImportTombstones::parse);
@@ -264,13 +265,15 @@ impl Head {
         ]);
         match ids_are_ids && imports.is_some() && numbers.max() <= Some(HIGHEST) {
             true => Ok(self),
-            false => Err(Error::InvalidMessage { reason: "the settings of the export are none" }),
+            false => {
+                Err(Error::InvalidMessage { reason: "the settings of the export are invalid" })
+            }
         }
     }
 }
 
 impl Current {
-    /// Puts back the records that wait.
+    /// Restores the waiting records.
     fn put_back(&mut self) -> Result<()> {
         let records = std::mem::take(&mut self.waiting);
         self.bytes = 0;
@@ -279,14 +282,14 @@ impl Current {
         if !writer.restore_records(records, self.seen)? {
             return Err(Error::Damaged {
                 place: self.head.scope.clone(),
-                reason: "somebody wrote to the conversation while it was put back; import again to go on",
+                reason: "another process wrote to the conversation meanwhile; import again to continue",
             });
         }
         self.seen = last;
         Ok(())
     }
 
-    /// Ends the records: everything after them goes by these.
+    /// Ends the records. Snapshots, artifacts and settings depend on all of them.
     fn settle(&mut self, runtime: &Handle) -> Result<()> {
         if std::mem::replace(&mut self.settled, true) {
             return Ok(());
@@ -303,7 +306,7 @@ impl Current {
         Ok(())
     }
 
-    /// Has the conversation keep as much as the export's does, and no more.
+    /// Applies the export's limits.
     fn set_limits(&mut self, runtime: &Handle) -> Result<()> {
         let limits = settings::limits(&self.head.profile);
         self.left_out.retain(|left_out| !matches!(left_out, LeftOut::Limits(_)));
@@ -311,7 +314,7 @@ impl Current {
     }
 }
 
-/// Puts back documents that are missing.
+/// Restores documents that are missing.
 fn restore_documents(runtime: &Handle, store: &FileConversationStore, head: &Head) -> Result<()> {
     let documents = [
         (Document::Calibration, head.calibration.as_ref().map(|text| text.as_bytes())),
@@ -327,7 +330,7 @@ fn restore_documents(runtime: &Handle, store: &FileConversationStore, head: &Hea
     Ok(())
 }
 
-/// Puts back an artifact that the settings list already. Whether it was not there.
+/// Restores an artifact that is listed already. Returns whether it was missing.
 fn put_artifact_back(
     store: &FileConversationStore,
     artifact: &Artifact,
@@ -340,13 +343,13 @@ fn put_artifact_back(
     {
         return Ok(false);
     }
-    // An interrupted import may have left contents that nothing is known of.
+    // An interrupted import may have left contents without a description.
     let is_whole = match folder.artifacts.open(&artifact.id)? {
         Some(source) => contents::opener(folder, &artifact.id, &*source)?.is_ok(),
         None => false,
     };
     if !is_whole {
-        // Who knows what it is: it may open under another key.
+        // The contents may open under another key, so they are kept aside.
         folder.artifacts.set_aside(artifact.id.as_bytes(), QUARANTINE)?;
         add_artifact::put_back(store.reader(), store.writer(), artifact, content)?;
     }

@@ -1,4 +1,4 @@
-//! What of an export's settings a conversation takes over that has settings of its own.
+//! Merges an export's settings into those of a conversation that has its own.
 
 use super::parse::Head;
 use crate::error::Result;
@@ -6,29 +6,29 @@ use crate::import::{ImportedLimits, LeftOut, presets};
 use crate::persona::Character;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 
-/// How a conversation hangs together with an export.
+/// How a conversation and an export are related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
-    /// Nothing was ever said in it.
+    /// The conversation is empty.
     Empty,
     /// Both are states of one conversation.
     Same,
-    /// It is another one, or has gone another way.
+    /// They are different conversations, or have diverged.
     Another,
 }
 
-/// What is known of both when all records are.
+/// What the records have shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Adoption {
     pub(super) line: Line,
-    /// Whether the export has everything that is here, so that its settings are taken over as a whole.
+    /// Whether the export has everything that is here, so that its settings replace those here.
     pub(super) is_later: bool,
-    /// Whether everything that the export holds was forgotten here.
+    /// Whether all messages of the export were forgotten here.
     pub(super) is_forgotten: bool,
 }
 
-/// Adds what the settings here do not say: what the conversation is called, presets, and the persona of a conversation that
-/// was empty or lost its own. What is left out.
+/// Fills settings that are empty: the title, presets, and the persona of a conversation that was empty or lost its own.
+/// Returns what is left out.
 pub(super) async fn adopt(
     store: &FileConversationStore,
     head: &Head,
@@ -83,14 +83,14 @@ pub(super) async fn adopt(
         presets::merge(profile, presets);
     };
     adopted.clone()(&mut after);
-    // Nothing to say does not make a conversation.
+    // An unchanged profile is not written, since that would create the conversation.
     if after != *here {
         store.change_profile(Box::new(adopted)).await?;
     }
     Ok(left_out)
 }
 
-/// The limits that settings tell.
+/// The limits in a profile.
 pub(super) fn limits(profile: &Profile) -> ImportedLimits {
     ImportedLimits { retention: profile.retention, window_seconds: profile.window_seconds }
 }

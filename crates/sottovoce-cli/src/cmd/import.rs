@@ -24,14 +24,14 @@ mod llm_generator;
 mod mimir;
 mod openai;
 
-/// How many refused files people are shown; `--json` lists them all.
+/// The most refused files that people are shown; `--json` lists them all.
 const LISTED: usize = 20;
 
-/// Takes over conversations that another program wrote
+/// Imports conversations from other programs
 ///
-/// The other program's files are only read. What was taken before, or was forgotten since, is not taken again, so that
-/// an import can be interrupted and repeated at will. Every message keeps its time, and takes its place in the
-/// conversation by it, but never before one that the other program has before it.
+/// Opens the other program's files read-only. A message that was imported before, or was forgotten since, is not
+/// imported again, so an import can be interrupted and repeated. Each message keeps its time and is sorted by it, but
+/// never before a message that precedes it in the other program.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -88,7 +88,7 @@ struct Summary<'a> {
     forms: &'a std::collections::BTreeMap<&'static str, usize>,
 }
 
-/// Puts what was read into the configured store, and tells what came of it.
+/// Imports messages into the configured store, and shows the result.
 async fn keep(session: &Session, imported: ImportedMessages, dry_run: bool) -> Outcome {
     let config = session.config()?;
     let system = imported.system;
@@ -106,9 +106,7 @@ async fn keep(session: &Session, imported: ImportedMessages, dry_run: bool) -> O
         };
         bar.finish_and_clear();
         let Some(report) = report else {
-            output::note(
-                "interrupted; what was taken is kept, and the same command goes on from there",
-            );
+            output::note("interrupted; what was imported is kept; repeat the command to continue");
             return Ok(Exit::Interrupted);
         };
         report?
@@ -143,7 +141,7 @@ fn tell(session: &Session, system: &'static str, report: &ImportReport, dry_run:
     Ok(if refused.is_empty() { Exit::Done } else { Exit::Found })
 }
 
-/// Shows people the first of what was refused.
+/// Shows people the first refused files.
 fn list(refused: &[Refusal]) -> std::io::Result<()> {
     for refusal in refused.iter().take(LISTED) {
         output::line(format!("{WARN}refused{WARN:#}  {refusal}"))?;
@@ -156,7 +154,7 @@ fn list(refused: &[Refusal]) -> std::io::Result<()> {
     }
 }
 
-/// What was passed over, by what it is.
+/// The kinds of entries that were passed over, and their numbers.
 fn passed_over(others: &PassedOver) -> String {
     let kinds: Vec<_> = others.kinds().map(|(kind, number)| format!("{kind} ({number})")).collect();
     match kinds.is_empty() {
@@ -171,11 +169,11 @@ fn row(refusal: &Refusal) -> RefusedRow<'_> {
 }
 
 fn in_words(report: &ImportReport, dry_run: bool) -> String {
-    let verb = if dry_run { "would take" } else { "took" };
+    let verb = if dry_run { "would import" } else { "imported" };
     let mut words = format!("{BOLD}{verb} {}{BOLD:#}", output::messages(report.taken));
     for (number, what) in [
         (report.already_there, "already there"),
-        (report.forgotten, "forgotten since they were taken"),
+        (report.forgotten, "forgotten since an earlier import"),
         (report.refused.len(), "refused"),
     ] {
         if number > 0 {

@@ -33,20 +33,20 @@ fn elaras_usual_folder_is_found_and_taken_once() {
     home.keep(&["newer"]);
     let dry = home.run(&["import", "elara", "--dry-run"]);
     assert_eq!(code(&dry), 0, "{}", err(&dry));
-    assert!(out(&dry).contains("would take 3 messages"), "{}", out(&dry));
+    assert!(out(&dry).contains("would import 3 messages"), "{}", out(&dry));
     assert_eq!(home.words(), ["newer"]);
 
     let taken = home.run(&["import", "elara"]);
     assert_eq!(code(&taken), 0, "{}", err(&taken));
     assert!(err(&taken).contains(folder.to_str().unwrap()), "{}", err(&taken));
-    assert_eq!(out(&taken), "took 3 messages; forms: 3 bare\n");
+    assert_eq!(out(&taken), "imported 3 messages; forms: 3 bare\n");
     assert_eq!(home.words(), ["m0", "m1", "m2", "newer"]);
 
     home.run(&["forget", "--yes", "3"]);
     let again = home.run(&["import", "elara"]);
     assert_eq!(
         out(&again),
-        "took 0 messages, 2 already there, 1 forgotten since they were taken; forms: 3 bare\n"
+        "imported 0 messages, 2 already there, 1 forgotten since an earlier import; forms: 3 bare\n"
     );
     assert_eq!(home.words(), ["m0", "m2", "newer"]);
     assert_eq!(code(&home.run(&["verify"])), 0);
@@ -97,7 +97,7 @@ fn keys_come_from_a_pipe_too_and_never_show() {
     let arguments = ["--verbose", "import", "elara", &fixtures("v1"), "--key-file", "-"];
     let imported = home.feed(&arguments, "test-key\n");
     assert_eq!(code(&imported), 0, "{}", err(&imported));
-    assert!(out(&imported).contains("took 10 messages"));
+    assert!(out(&imported).contains("imported 10 messages"));
     assert!(!err(&imported).contains("test-key") && !out(&imported).contains("test-key"));
 }
 

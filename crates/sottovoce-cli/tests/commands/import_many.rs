@@ -23,11 +23,9 @@ fn the_discord_bots_conversations_go_into_scopes_of_their_own_once() {
     let folder = fixtures("discord");
     let dry = import(&home, &["import", "discord", &folder, "--dry-run"]);
     assert_eq!(code(&dry), 0, "{}", err(&dry));
-    assert!(
-        out(&dry).ends_with(
-            "would take 55 messages in 7 conversations, 7 of the conversations expired\n"
-        )
-    );
+    assert!(out(&dry).ends_with(
+        "would import 55 messages in 7 conversations, 7 of the conversations expired\n"
+    ));
     assert!(!home.key().exists() && !home.store().exists());
 
     let taken = import(&home, &["import", "discord", &folder]);
@@ -36,9 +34,9 @@ fn the_discord_bots_conversations_go_into_scopes_of_their_own_once() {
     assert_eq!(
         out(&taken).lines().take(3).collect::<Vec<_>>(),
         [
-            "dm/1300000000000000001  took 12 messages, expired",
-            "dm/1300000000000000001 thread emma  took 4 messages, expired",
-            "dm/1300000000000000009  took 4 messages, expired",
+            "dm/1300000000000000001  imported 12 messages, expired",
+            "dm/1300000000000000001 thread emma  imported 4 messages, expired",
+            "dm/1300000000000000009  imported 4 messages, expired",
         ]
     );
     let stored = tail(&home, "dm/1300000000000000001");
@@ -63,7 +61,7 @@ fn the_discord_bots_conversations_go_into_scopes_of_their_own_once() {
     let skipped = import(&home, &["import", "discord", &folder, "--skip-expired"]);
     assert_eq!(
         out(&skipped),
-        "took 0 messages in 0 conversations, 7 left out because they expired\n"
+        "imported 0 messages in 0 conversations, 7 left out because they expired\n"
     );
 }
 
@@ -77,7 +75,7 @@ fn the_bots_limits_are_told_and_set_only_for_whoever_says_so() {
     assert!(said.contains("at most 15 messages, for 1 d") && said.contains("--yes"), "{said}");
     assert!(said.contains("hide at least 55"), "{said}");
     let taken = import(&home, &["import", "discord", &folder]);
-    assert!(err(&taken).contains("--with-limits sets them"), "{}", err(&taken));
+    assert!(err(&taken).contains("--with-limits imports them"), "{}", err(&taken));
     assert_eq!(tail(&home, "dm/1300000000000000001").len(), 16);
     let limited = import(&home, &["import", "discord", &folder, "--with-limits", "--yes"]);
     assert_eq!(code(&limited), 0, "{}", err(&limited));
@@ -156,12 +154,12 @@ fn chorus_comes_with_its_snapshots_and_leaves_nothing_plain_behind() {
     assert_eq!(code(&taken), 0, "{}", err(&taken));
     assert_eq!(
         out(&taken),
-        "named/kitchen-2  took 14 messages, 1 artifact\n\
-         named/mira  took 29 messages, 1 snapshot, 2 artifacts\n\
-         took 43 messages in 2 conversations, 1 snapshot, 3 artifacts; passed over: \
+        "named/kitchen-2  imported 14 messages, 1 artifact\n\
+         named/mira  imported 29 messages, 1 snapshot, 2 artifacts\n\
+         imported 43 messages in 2 conversations, 1 snapshot, 3 artifacts; passed over: \
          names and states of threads (12), steps of threads (1)\n"
     );
-    assert_eq!(out(&dry), out(&taken).replace("took", "would take"));
+    assert_eq!(out(&dry), out(&taken).replace("imported", "would import"));
     let stored = tail(&home, "named/mira");
     let call = stored.iter().find(|row| row.get("toolCalls").is_some()).unwrap();
     assert_eq!(call["toolCalls"][0]["name"], "create_reminder");
@@ -170,7 +168,7 @@ fn chorus_comes_with_its_snapshots_and_leaves_nothing_plain_behind() {
     home.run(&["--scope", "named/mira", "forget", "--yes", "1"]);
     let again = import(&home, &["import", "chorus", &folder]);
     assert!(out(&again).contains(
-        "named/mira  took 0 messages, 28 already there, 1 forgotten since they were taken\n"
+        "named/mira  imported 0 messages, 28 already there, 1 forgotten since an earlier import\n"
     ));
     assert_eq!(code(&home.run(&["--scope", "named/mira", "verify"])), 0);
 }
@@ -188,13 +186,13 @@ fn contexts_of_mcp_llm_generator_come_with_their_presets_once() {
     assert_eq!(code(&taken), 0, "{}", err(&taken));
     assert_eq!(
         out(&taken),
-        "named/context-mep92q9v-mkorf9  took 28 messages, expired\n\
-         named/context-mepaalnu-gck64a  took 7 messages, expired\n\
-         named/context-mepkttns-q515ad  took 4 messages, expired\n\
-         took 39 messages in 3 conversations, 6 presets, 3 of the conversations expired; \
+        "named/context-mep92q9v-mkorf9  imported 28 messages, expired\n\
+         named/context-mepaalnu-gck64a  imported 7 messages, expired\n\
+         named/context-mepkttns-q515ad  imported 4 messages, expired\n\
+         imported 39 messages in 3 conversations, 6 presets, 3 of the conversations expired; \
          passed over: rows of other tables (16)\n"
     );
-    assert_eq!(out(&dry), out(&taken).replace("took", "would take"));
+    assert_eq!(out(&dry), out(&taken).replace("imported", "would import"));
     let scope = "named/context-mepaalnu-gck64a";
     let stored = tail(&home, scope);
     assert_eq!((stored.len(), &stored[6]["content"]), (7, &"What's 17% of 349?".into()));
@@ -220,12 +218,12 @@ fn mimirs_conversations_come_with_their_titles_snapshots_and_artifacts_once() {
     assert_eq!(code(&taken), 0, "{}", err(&taken));
     assert_eq!(
         out(&taken),
-        "named/conv-mep92pvzx9164urj24  took 8 messages\n\
-         named/conv-mep9o8bxovaooktzhh  took 12 messages, 1 artifact\n\
-         named/conv-meph3g5nsdd5cv78rvl  took 23 messages, 2 snapshots, 1 artifact\n\
-         took 43 messages in 3 conversations, 2 snapshots, 2 artifacts\n"
+        "named/conv-mep92pvzx9164urj24  imported 8 messages\n\
+         named/conv-mep9o8bxovaooktzhh  imported 12 messages, 1 artifact\n\
+         named/conv-meph3g5nsdd5cv78rvl  imported 23 messages, 2 snapshots, 1 artifact\n\
+         imported 43 messages in 3 conversations, 2 snapshots, 2 artifacts\n"
     );
-    assert_eq!(out(&dry), out(&taken).replace("took", "would take"));
+    assert_eq!(out(&dry), out(&taken).replace("imported", "would import"));
     let scope = "named/conv-meph3g5nsdd5cv78rvl";
     let stored = tail(&home, scope);
     assert_eq!(stored[1]["metadata"]["result:call_7f3"], r#"{"ok":true,"id":17}"#);
@@ -246,7 +244,7 @@ fn chatgpts_export_and_completions_come_under_their_own_names_once() {
     assert!(!home.key().exists() && !home.store().exists());
     let taken = import(&home, &["import", "openai", &folder]);
     assert_eq!(code(&taken), 0, "{}", err(&taken));
-    let end = "took 8 messages in 3 conversations; passed over: messages of other branches (1), \
+    let end = "imported 8 messages in 3 conversations; passed over: messages of other branches (1), \
                messages without words (4), parts that are no text (3)\n";
     assert!(out(&taken).ends_with(end), "{}", out(&taken));
     let stored = tail(&home, "named/6f0a3c1e-1111-4aaa-8bbb-000000000001");
@@ -278,12 +276,12 @@ fn lines_of_any_program_go_into_the_conversation_that_is_named() {
         out(&taken),
         "refused  chat.jsonl#2: it has no time\n\
          refused  chat.jsonl#3: it is not a JSON object\n\
-         took 1 message, 2 refused; forms: 1 message\n"
+         imported 1 message, 2 refused; forms: 1 message\n"
     );
     let taken = run(&[file, "--at-now"]);
     assert_eq!(code(&taken), 3);
     assert!(
-        out(&taken).ends_with("took 1 message, 1 already there, 1 refused; forms: 2 message\n")
+        out(&taken).ends_with("imported 1 message, 1 already there, 1 refused; forms: 2 message\n")
     );
     let printed = home.run(&[&scope[..], &["tail", "--json"]].concat());
     let stored = rows(&printed);
@@ -293,7 +291,7 @@ fn lines_of_any_program_go_into_the_conversation_that_is_named() {
     let arguments = ["--scope", "named/study", "import", "jsonl", "-"];
     let piped = home.feed(&arguments, out(&printed));
     assert_eq!(code(&piped), 0, "{}", err(&piped));
-    assert!(out(&piped).starts_with("took 2 messages"), "{}", out(&piped));
+    assert!(out(&piped).starts_with("imported 2 messages"), "{}", out(&piped));
 }
 
 #[test]
@@ -308,10 +306,10 @@ fn what_was_refused_is_listed_and_the_exit_code_says_so() {
     assert_eq!(code(&taken), 3, "{}", err(&taken));
     assert_eq!(
         out(&taken),
-        "dm/1  took 1 message, 1 refused\n\
-         refused  dms/2.json: it ends in the middle\n\
+        "dm/1  imported 1 message, 1 refused\n\
+         refused  dms/2.json: it is cut off\n\
          refused  dms/1.json#2: its fields are not those of a message\n\
-         took 1 message in 1 conversation, 2 refused\n"
+         imported 1 message in 1 conversation, 2 refused\n"
     );
     let told = parsed(&import(&home, &["--json", "import", "discord", "bot"]));
     assert_eq!(told.len(), 4);
@@ -339,7 +337,7 @@ fn a_scope_or_what_is_no_source_is_a_mistake_and_nothing_is_made() {
     let file = format!("{}/expected.json", fixtures("chorus"));
     let no_database = import(&home, &["import", "chorus", &file]);
     assert_eq!(code(&no_database), 1);
-    assert!(err(&no_database).contains("no SQLite database"), "{}", err(&no_database));
+    assert!(err(&no_database).contains("not an SQLite database"), "{}", err(&no_database));
     assert!(!home.key().exists() && !home.store().exists());
 }
 
@@ -353,6 +351,6 @@ fn a_first_import_under_a_passphrase_makes_its_salt_and_no_key_file() {
         .output()
         .unwrap();
     assert_eq!(code(&taken), 0, "{}", err(&taken));
-    assert!(out(&taken).contains("took 43 messages in 2 conversations"));
+    assert!(out(&taken).contains("imported 43 messages in 2 conversations"));
     assert!(!home.key().exists());
 }

@@ -332,7 +332,7 @@ fn keys_that_are_asked_for_are_not_shown() {
         assert!(!terminal.screen.until("): ").contains(key));
     }
     terminal.press("\n");
-    assert!(terminal.screen.until("forms").contains("took 11 messages"));
+    assert!(terminal.screen.until("forms").contains("imported 11 messages"));
     assert_eq!(terminal.ended(), 3);
 }
 

@@ -1,4 +1,4 @@
-//! What the folder of an agent of chorus holds beside its sessions: who it is, and its documents.
+//! The folder of an agent: its persona and its documents.
 
 use serde::Deserialize;
 use sottovoce::import::RefusalReason::Corrupt;
@@ -10,13 +10,13 @@ use crate::fields::json;
 use crate::source::{EntryKind, Folder, Refusable, artifact, misnamed};
 use crate::system::CHORUS;
 
-/// Who the agent is.
+/// The file with the agent's prompt.
 pub(super) const FILE: &[u8] = b"agent.json";
-/// The folder of its documents, and of its sessions.
+/// The folders of its documents and sessions.
 pub(super) const DOCS: &[u8] = b"docs";
 pub(super) const SESSIONS: &[u8] = b"sessions";
 
-/// How many folders deep documents are looked for.
+/// The most folders below each other in which documents are searched.
 const DEEPEST: usize = 8;
 
 #[derive(Deserialize)]
@@ -25,7 +25,7 @@ struct Fields {
     created_at: Option<String>,
 }
 
-/// Reads what is in the folder into the agent's conversation; whether there is a folder of sessions.
+/// Reads the folder into the agent's conversation. Returns whether there is a folder of sessions.
 pub(super) fn read(
     level: &Folder,
     agent: &str,
@@ -55,7 +55,7 @@ pub(super) fn read(
     Ok(has_sessions)
 }
 
-/// An agent does not expire, so its persona lasts as long as one can.
+/// Reads the persona. Agents do not expire, so it gets the longest expiry.
 fn persona(folder: &Folder, conversation: &mut ImportedConversation) -> Refusable<()> {
     let bytes = folder.read("agent.json")?;
     let read = || {
@@ -78,7 +78,8 @@ fn persona(folder: &Folder, conversation: &mut ImportedConversation) -> Refusabl
     }))
 }
 
-/// The documents of a folder and of those in it. A document that changed there since is the one that was taken.
+/// Reads the documents of a folder and its subfolders. A document that changed since an earlier import is not imported
+/// again.
 fn documents(
     level: &Folder,
     (path, depth): (&str, usize),

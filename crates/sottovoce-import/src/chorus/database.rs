@@ -8,7 +8,7 @@ use super::row::{self, Row};
 use crate::source::Folder;
 use crate::sqlite::{self, Sqlite, number, text};
 
-/// Rows of these have no place in a store.
+/// Tables whose rows a store has no place for.
 const OTHERS: [(&str, &str); 5] = [
     ("branches", "names and states of threads"),
     ("audit_log", "rows of the audit log"),
@@ -39,7 +39,7 @@ impl Database {
         Ok(Self(database))
     }
 
-    /// The rows of other tables.
+    /// Counts the rows of other tables.
     pub(super) fn others(&self) -> Result<PassedOver> {
         let mut others = PassedOver::default();
         for (table, kind) in OTHERS {
@@ -50,8 +50,8 @@ impl Database {
         Ok(others)
     }
 
-    /// Hands over every message, or the name of one that is none and why, in the order of their ids. Where the database
-    /// is damaged from some message on, says so.
+    /// Calls `take` with each message in the order of ids, or with the name of a row that cannot be read and the
+    /// reason. Returns the reason if the database is damaged and the rest cannot be read.
     pub(super) fn messages(
         &self,
         mut take: impl FnMut(usize, Result<Row, (String, RefusalReason)>),
@@ -85,7 +85,7 @@ impl Database {
         self.0.count("messages")
     }
 
-    /// The agents whose context was cleared, and up to when.
+    /// The agents whose context was cleared, and when.
     pub(super) fn cleared(&self) -> Result<Vec<(String, String)>> {
         let columns = ["name", "last_clear_time"];
         let texts = self.0.texts("agents", &columns)?;

@@ -1,4 +1,4 @@
-//! Where chorus keeps what: its database, and the folders of its agents.
+//! Where chorus keeps its database, and the folders of its agents.
 
 use std::path::Path;
 
@@ -6,24 +6,24 @@ use sottovoce::{Error, Result};
 
 use crate::source::Folder;
 
-/// The database within its folder, unless it is named.
+/// The usual name of the database.
 const FILE: &str = "chorus.db";
-/// That folder.
+/// The usual name of its folder.
 const FOLDER: &str = "db";
 
-/// The places of one chorus.
+/// The files of an installation of chorus.
 pub(super) struct Place {
     pub(super) database: Folder,
     pub(super) file: String,
-    /// The folder that those of all agents are in.
+    /// The folder of all agents' folders.
     pub(super) agents: Folder,
 }
 
 impl Place {
-    /// Of the database itself, of its folder, or of the folder that holds that one.
+    /// Finds the files from the database, its folder, or the folder above that.
     pub(super) fn of(given: &Path) -> Result<Self> {
         let failed = |error| Error::io("open the database", given, error);
-        // People link their folders elsewhere; what is in them is not followed.
+        // Links to the named folder are followed; links in it are not.
         let path = given.canonicalize().map_err(failed)?;
         let (folder, file) = if !path.is_dir() {
             let (folder, name) = Folder::of_file(&path)?;
@@ -39,7 +39,7 @@ impl Place {
         Ok(Self { database: Folder::named(&folder)?, file, agents })
     }
 
-    /// The folder of an agent's sessions; `None` for a name that leads elsewhere.
+    /// The folder of an agent's sessions; `None` if the name is not one of a folder here.
     pub(super) fn sessions(&self, agent: &str) -> Option<Folder> {
         let leads_away =
             agent.is_empty() || agent.contains(['/', '\0']) || [".", ".."].contains(&agent);

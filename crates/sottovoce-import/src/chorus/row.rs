@@ -1,4 +1,4 @@
-//! One message of chorus, as its database and its saved sessions have it.
+//! A message of chorus, from its database or from a saved session.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -10,12 +10,12 @@ use sottovoce::{ChatMessage, ChatRole};
 use crate::fields::calls;
 use crate::system::CHORUS;
 
-/// The metadata of a message that says which one it is on Discord.
+/// The metadata with a message's id on Discord.
 const DISCORD_MESSAGE_ID: &str = "discordMessageId";
-/// How reports name the form.
+/// The name of this format in reports.
 const FORM: &str = "message";
 
-/// The fields of a message. In a session's file these are the names.
+/// The fields of a message. The names are those in a session's file.
 #[derive(Deserialize)]
 pub(super) struct Row {
     pub(super) id: i64,
@@ -31,20 +31,20 @@ pub(super) struct Row {
     pub(super) discord_message_id: Option<i64>,
 }
 
-/// How records and reports name a message.
+/// The name of a message in records and reports.
 pub(super) fn name(id: i64) -> String {
     format!("messages/{id}")
 }
 
 impl Row {
-    /// The message. Which Discord has it as is no part of which one it is: chorus may learn that later.
+    /// The message. Its Discord id does not identify it, since chorus may add that later.
     pub(super) fn read(self) -> Result<ImportedMessage, RefusalReason> {
         let role = match self.role.as_str() {
             "user" => ChatRole::User,
             "assistant" | "tool_use" => ChatRole::Assistant,
             "system" => ChatRole::System,
             "tool" | "tool_result" => ChatRole::Tool,
-            _ => return Err(Corrupt("its role is none of chorus's")),
+            _ => return Err(Corrupt("its role is not one that chorus writes")),
         };
         let time = moment(&self.timestamp).ok_or(Corrupt("its timestamp is not a time"))?;
         let mut message = ChatMessage::at(role, self.content.unwrap_or_default(), time);

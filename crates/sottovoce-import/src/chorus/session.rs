@@ -1,4 +1,4 @@
-//! One saved session of chorus: its row in the database, and its file with the messages.
+//! A saved session of chorus: a row in the database, and a file with the messages.
 
 use std::collections::HashSet;
 
@@ -19,17 +19,17 @@ struct Fields<'a> {
     messages: Vec<&'a RawValue>,
 }
 
-/// The file of a session, by its id.
+/// The name of a session's file.
 pub(super) fn file(id: &str) -> String {
     format!("{id}.json")
 }
 
-/// Where the file of a session is, below the folder of chorus.
+/// The path of a session's file below the folder of chorus.
 pub(super) fn place(saved: &Saved) -> String {
     format!("agents/{}/sessions/{}", saved.agent, file(&saved.id))
 }
 
-/// A session without its messages; its id is surely no path.
+/// The snapshot without its messages. Checks that the id is a UUID, and so not a path.
 pub(super) fn begin(saved: &Saved) -> Result<Snapshot, RefusalReason> {
     let time = |text: &Option<String>, reason| {
         text.as_deref().map(|text| moment(text).ok_or(Corrupt(reason))).transpose()
@@ -45,7 +45,7 @@ pub(super) fn begin(saved: &Saved) -> Result<Snapshot, RefusalReason> {
     let snapshot = snapshot.and_then(|snapshot| snapshot.with_id(saved.id.clone()));
     let unstorable = |error| {
         RefusalReason::for_store_error(&error)
-            .unwrap_or(RefusalReason::Unstorable("it can be given no id"))
+            .unwrap_or(RefusalReason::Unstorable("its id cannot be used"))
     };
     let mut snapshot = snapshot.map_err(unstorable)?;
     snapshot.description.clone_from(&saved.description);
@@ -55,7 +55,7 @@ pub(super) fn begin(saved: &Saved) -> Result<Snapshot, RefusalReason> {
     Ok(snapshot)
 }
 
-/// What the file of a session says of itself, as its row would.
+/// The fields of a session's file that its row has too.
 #[derive(Deserialize)]
 struct About {
     session_id: String,
@@ -66,11 +66,11 @@ struct About {
     window_end: Option<String>,
 }
 
-/// The session that a file by itself tells of, if it is the one that the file's name says.
+/// Reads the fields of a session from a file without a row. Refuses a file whose name is not the session's id.
 pub(super) fn about(agent: &str, id: &str, bytes: &[u8]) -> Result<Saved, RefusalReason> {
     let about: About = json::object(json::text(bytes)?, "its fields are not those of a session")?;
     if about.session_id != id {
-        return Err(Corrupt("its session_id is not what its name says"));
+        return Err(Corrupt("its session_id is not that of its name"));
     }
     Ok(Saved {
         id: id.to_owned(),
@@ -82,7 +82,7 @@ pub(super) fn about(agent: &str, id: &str, bytes: &[u8]) -> Result<Saved, Refusa
     })
 }
 
-/// The session with which messages it holds. A message that is none is refused alone.
+/// Adds the messages of a session to its snapshot. Refuses a message that cannot be read, and reads on.
 pub(super) fn read(
     snapshot: Snapshot,
     bytes: &[u8],

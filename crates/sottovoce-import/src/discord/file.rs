@@ -1,4 +1,5 @@
-//! One conversation's file: `{"version":1,"createdAt","lastUpdated","expiresAt","messages":[{"role","content","timestamp"}]}`.
+//! The file of one conversation:
+//! `{"version":1,"createdAt","lastUpdated","expiresAt","messages":[{"role","content","timestamp"}]}`.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -12,7 +13,7 @@ use crate::fields::json;
 use crate::system::DISCORD;
 use crate::twins::Twins;
 
-/// How reports name the form.
+/// The name of this format in reports.
 const FORM: &str = "v1";
 
 #[derive(Deserialize)]
@@ -33,7 +34,7 @@ struct Row<'a> {
     timestamp: &'a RawValue,
 }
 
-/// Reads a file's messages into `messages` and says when they expire. What is wrong with one message is refused alone.
+/// Reads a file's messages, and returns when they expire. Refuses a message that cannot be read, and reads on.
 pub(super) fn read(
     bytes: &[u8],
     name: &str,
@@ -43,13 +44,13 @@ pub(super) fn read(
     let fields: Fields<'_> =
         json::object(json::text(bytes)?, "its fields are not those of a conversation")?;
     if fields.version.is_some_and(|version| version != 1) {
-        return Err(Corrupt("it is of another version than 1"));
+        return Err(Corrupt("its version is not 1"));
     }
     let expiry =
         fields.expires_at.map(|at| moment(at.get()).ok_or(Corrupt("its expiresAt is not a time")));
     let expiry = expiry.transpose()?;
-    // Its place in the file does not tell which message it is: the oldest go as new ones come. Nor does when it expires,
-    // which each new message puts off.
+    // A message's index does not identify it, since the bot drops the oldest ones. Nor does its expiry, since each new
+    // message postpones that.
     let mut twins = Twins::default();
     for (at, row) in fields.messages.iter().enumerate() {
         let place = format!("{name}#{}", at + 1);
@@ -76,7 +77,7 @@ fn message(row: &str, thread: Option<&str>) -> Result<ChatMessage, RefusalReason
     Ok(message)
 }
 
-/// Milliseconds since 1970, as JavaScript counts them.
+/// A whole number of milliseconds since 1970, as JavaScript writes it.
 fn moment(json: &str) -> Option<Timestamp> {
     let number: serde_json::Number = serde_json::from_str(json).ok()?;
     let whole = |number: f64| {

@@ -1,7 +1,7 @@
 //! The file names of the Discord bot: `{user}.json` and `{user}_{persona}.json`.
 
-/// The user, and the persona that they speak with. Users are numbers on Discord; where the part before the `_` is none,
-/// the `_` is the user's own.
+/// The user and the persona of a file. Discord's user ids are numbers; if the part before the `_` is not a number, the
+/// whole name is the user's.
 pub(super) fn parts(stem: &str) -> (&str, Option<&str>) {
     match stem.split_once('_') {
         Some((user, persona))
@@ -15,7 +15,7 @@ pub(super) fn parts(stem: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The name without its ending; `None` for what is no conversation.
+/// The name without its ending; `None` for other files.
 pub(super) fn stem(name: &[u8]) -> Option<&[u8]> {
     name.strip_suffix(b".json").filter(|stem| !stem.is_empty())
 }

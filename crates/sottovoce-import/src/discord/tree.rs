@@ -1,4 +1,4 @@
-//! The folders that the Discord bot's files are in.
+//! The folders of the Discord bot's files.
 
 use sottovoce::import::ImportedConversations;
 use sottovoce::{Result, Scope};
@@ -6,21 +6,21 @@ use sottovoce::{Result, Scope};
 use super::name;
 use crate::source::{EntryKind, Folder, misnamed, storable};
 
-/// A file that one conversation is in.
+/// The file of one conversation.
 pub(super) struct Entry {
     pub(super) folder: Folder,
-    /// Its name there.
+    /// Its name in the folder.
     pub(super) file: String,
-    /// Where that is below the folder of all.
+    /// Its path below the source's folder.
     pub(super) path: String,
     pub(super) scope: Scope,
     pub(super) thread: Option<String>,
 }
 
-/// How many folders deep a user's id with slashes is looked for.
+/// The most folders below each other in which a user's id with slashes is searched.
 const DEEPEST: usize = 16;
 
-/// All files that conversations are in, sorted; what only looks like one is refused.
+/// Finds all files of conversations, sorted. Refuses entries that only look like one.
 pub(super) fn entries(root: &Folder, found: &mut ImportedConversations) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     files(&root.below("dms"), &|user| Scope::Dm { user }, "", &mut entries, found)?;
@@ -36,7 +36,7 @@ pub(super) fn entries(root: &Folder, found: &mut ImportedConversations) -> Resul
     Ok(entries)
 }
 
-/// The files of a folder, and of those in it: the bot makes one of each part of a user's id that stands before a slash.
+/// Finds the files of a folder and its subfolders: the bot writes a user's id with slashes as folders.
 fn files(
     level: &Folder,
     scope: &dyn Fn(String) -> Scope,

@@ -1,4 +1,4 @@
-//! A folder as Elara's newest version writes it: one file a message, sealed under a key string or plain.
+//! Writes a folder in the format of Elara's newest version: one file a message, sealed under a key string or plain.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use super::key::ElaraKey;
 use crate::reader::blocking;
 use crate::sink::NewFolder;
 
-/// The highest counter: beyond it, Elara would sort its names otherwise than it means them.
+/// The highest counter. Elara's sorting of names breaks above it.
 const HIGHEST: u64 = 9999;
 
 #[derive(Serialize)]
@@ -28,14 +28,13 @@ struct Fields<'a> {
     metadata: Option<&'a std::collections::BTreeMap<String, String>>,
 }
 
-/// Writes a conversation's messages into a new folder, each into a file of its own that only its owner can read, calling
-/// `progress` as it goes: sealed under the key string, or in plain text where there is none. Elara knows no tools, so
-/// their results and calls without words are left out.
+/// Writes a conversation for Elara: a new folder with a file for each message, sealed under the key string, or plain
+/// without one. Only their owner can read the files. Elara has no tools, so their results are left out, and calls
+/// without text. Calls `progress` for each file.
 ///
 /// # Errors
-/// [`Error::NotPlain`] for a folder that holds something, [`Error::EmptyKey`] or
-/// [`Error::PlaceholderKey`] for a key string that keeps nothing secret, and
-/// [`Error::Io`] for what cannot be written.
+/// [`Error::NotPlain`] for a folder that is not empty. [`Error::EmptyKey`] or [`Error::PlaceholderKey`] for a key
+/// string that protects nothing. [`Error::Io`] if a file cannot be written.
 pub async fn export_for_elara(
     store: &FileConversationStore,
     range: ExportRange,

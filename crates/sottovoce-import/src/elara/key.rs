@@ -1,4 +1,4 @@
-//! The seals of Elara, which are bound to no place and name no key.
+//! Elara's encryption. It binds no place, and names no key.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ impl ElaraKey {
         Ok((iv, buffer, tag.into()))
     }
 
-    /// What was sealed without associated data, or `None` where the key or a bit of it is another.
+    /// Opens bytes that were sealed without associated data; `None` for another key, or damaged bytes.
     pub(crate) fn open(
         &self,
         iv: [u8; 12],

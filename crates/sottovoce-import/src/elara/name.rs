@@ -6,8 +6,8 @@ pub(super) fn is_record(name: &[u8]) -> bool {
     ending.is_some_and(|ending| ending.eq_ignore_ascii_case(b".json"))
 }
 
-/// The counter within one run of the program. The rest of the name says nothing that the record does not say better:
-/// its date may be another calendar's.
+/// The counter within one run of Elara. The rest of the name is ignored: the record has the role and the time, and the
+/// date in the name may be of another calendar.
 pub(super) fn counter(name: &str) -> Option<u64> {
     let digits = name.split('_').nth(1)?;
     digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()

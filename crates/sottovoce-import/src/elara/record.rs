@@ -1,4 +1,4 @@
-//! One file of Elara, in any of the five forms that its versions wrote.
+//! A file of Elara, in any of the five formats that its versions wrote.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use zeroize::Zeroizing;
 use super::key::ElaraKey;
 use crate::fields::{json, time};
 
-/// The forms, as reports name them.
+/// The names of the formats in reports.
 const FIRST: &str = "v1";
 const SECOND: &str = "v2";
 const PLAINTEXT: &str = "plaintext";
 const BARE: &str = "bare";
 const DESIGN: &str = "design";
 
-/// The fields of an envelope. A bare message has none of them but `Content`.
+/// The fields of an envelope. A bare message has only `Content` of these.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(rename = "Alg", alias = "alg")]
@@ -32,12 +32,12 @@ struct Envelope<'a> {
     ciphertext: Option<String>,
     #[serde(rename = "ciphertext")]
     design_ciphertext: Option<String>,
-    /// Of the second form the ciphertext, of a plaintext envelope the message.
+    /// The ciphertext in the second format, the message in a plaintext envelope.
     #[serde(rename = "Content", alias = "content", borrow)]
     content: Option<&'a RawValue>,
     #[serde(rename = "Tag", alias = "tag")]
     tag: Option<String>,
-    /// What this program's own records have.
+    /// A field of this library's own records.
     kid: Option<IgnoredAny>,
 }
 
@@ -54,8 +54,8 @@ struct Fields<'a> {
     metadata: Option<BTreeMap<String, &'a RawValue>>,
 }
 
-/// The message in a file's bytes, and the form it has. Takes what Elara's own reader takes, unknown fields included,
-/// and the form of its design besides.
+/// Reads a file. Accepts what Elara's own reader accepts, unknown fields included, and the format of its design
+/// document.
 pub(super) fn read(
     bytes: &[u8],
     keys: &[ElaraKey],
@@ -76,7 +76,7 @@ pub(super) fn read(
         return Err(Corrupt("its Alg is neither AES-256-GCM nor PLAINTEXT"));
     }
     let (plaintext, form) = envelope.open(keys)?;
-    let text = str::from_utf8(&plaintext).map_err(|_| Corrupt("it opens, but holds no text"))?;
+    let text = str::from_utf8(&plaintext).map_err(|_| Corrupt("its plaintext is not text"))?;
     Ok((message(text)?, form))
 }
 
@@ -125,7 +125,7 @@ fn message(json: &str) -> Result<ChatMessage, RefusalReason> {
     Ok(message)
 }
 
-/// A name in any letter case, or its number.
+/// Reads a role: its name in any letter case, or its number.
 fn role_of(json: &str) -> Option<ChatRole> {
     match json {
         "0" => Some(ChatRole::User),
@@ -138,7 +138,7 @@ fn role_of(json: &str) -> Option<ChatRole> {
     }
 }
 
-/// A value of metadata: a text as it is, nothing for null, and the JSON of anything else, which Elara never writes.
+/// Converts a value of metadata: a text stays as it is, null is dropped, anything else becomes its JSON.
 fn text_of(json: &str) -> Option<String> {
     match json {
         "null" => None,

@@ -1,20 +1,20 @@
-//! Calls of tools, in the forms in which models give them.
+//! Tool calls, in the formats in which models write them.
 
 use serde_json::Value;
 use sottovoce::import::RefusalReason::{self, Corrupt};
 use sottovoce::{ChatRole, ToolCall};
 
-/// The calls of a list, or the one there is: `{"id","name","arguments"}`, and the forms in which models give them:
-/// `input` for the arguments, or both within `function` and the arguments as JSON in a text. Only an assistant calls any.
+/// Reads a list of calls, or a single one: `{"id","name","arguments"}`. Also accepts `input` for the arguments, and
+/// name and arguments inside `function`, with the arguments as JSON in a text. Only an assistant may call tools.
 pub(crate) fn read(value: Value, role: ChatRole) -> Result<Vec<ToolCall>, RefusalReason> {
     let calls = match value {
         Value::Null => Some(Vec::new()),
         Value::Array(calls) => calls.into_iter().map(call).collect(),
         single => call(single).map(|call| vec![call]),
     };
-    let calls: Vec<ToolCall> = calls.ok_or(Corrupt("its tool_calls are not calls of tools"))?;
+    let calls: Vec<ToolCall> = calls.ok_or(Corrupt("its tool_calls are not tool calls"))?;
     if role != ChatRole::Assistant && !calls.is_empty() {
-        return Err(Corrupt("it calls tools and is not the assistant's"));
+        return Err(Corrupt("it calls tools, but is not the assistant's"));
     }
     Ok(calls)
 }

@@ -1,17 +1,18 @@
-//! What the JSON of other systems has in common.
+//! JSON of other systems.
 
 use serde::Deserialize;
 use serde_json::error::Category;
 use sottovoce::import::RefusalReason::{self, Corrupt};
 
-/// The text of a file, without the mark that some programs begin it with.
+/// The text of a file, without a byte order mark.
 pub(crate) fn text(bytes: &[u8]) -> Result<&str, RefusalReason> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let text = str::from_utf8(bytes).map_err(|_| Corrupt("it is not text"))?;
     if text.trim_ascii().is_empty() { Err(Corrupt("it is empty")) } else { Ok(text) }
 }
 
-/// Parses a JSON object; serde would also take an array for a struct. `other` says what it is whose fields are others.
+/// Parses a JSON object; serde would accept an array for a struct too. `other` is the reason for valid JSON of another
+/// shape.
 pub(crate) fn object<'a, T: Deserialize<'a>>(
     json: &'a str,
     other: &'static str,
@@ -22,21 +23,21 @@ pub(crate) fn object<'a, T: Deserialize<'a>>(
     parse(json, other)
 }
 
-/// Parses JSON. `other` says what it is that is something else.
+/// Parses JSON. `other` is the reason for valid JSON of another shape.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(
     json: &'a str,
     other: &'static str,
 ) -> Result<T, RefusalReason> {
     serde_json::from_str(json).map_err(|error| {
         Corrupt(match error.classify() {
-            Category::Eof => "it ends in the middle",
+            Category::Eof => "it is cut off",
             Category::Data => other,
             Category::Syntax | Category::Io => "it is not JSON",
         })
     })
 }
 
-/// Words: a text as it is, anything else as compact JSON, as it would be given to a model.
+/// Reads content: a text as it is, anything else as compact JSON.
 pub(crate) fn content(json: &str) -> Result<String, RefusalReason> {
     if json.starts_with('"') {
         return serde_json::from_str(json).map_err(|_| Corrupt("its content is not a text"));
@@ -44,7 +45,7 @@ pub(crate) fn content(json: &str) -> Result<String, RefusalReason> {
     Ok(compact(json))
 }
 
-/// The JSON without the white space between its parts.
+/// JSON without white space between its tokens.
 pub(crate) fn compact(json: &str) -> String {
     let (mut inside, mut escaped) = (false, false);
     let keep = |c: &char| {

@@ -1,4 +1,4 @@
-//! What another system notes of a message, a conversation or an artifact, as it is kept here: texts by name.
+//! Metadata of another system, converted to texts.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use sottovoce::import::metadata::{ARTIFACT, IMPORTED_FROM, RESTORED_FROM};
 
 use crate::fields::json;
 
-/// The name of the note that says what the system itself calls a message.
+/// The metadata with the id that the system gives a message.
 pub(crate) const MESSAGE_ID: &str = "messageId";
 
-/// Names by which a store finds its own messages and artifacts.
+/// Names of metadata that a store interprets itself.
 const TAKEN: [&str; 3] = [ARTIFACT, IMPORTED_FROM, RESTORED_FROM];
 
-/// A system's notes, as they stand in its JSON.
+/// Metadata as it is in the system's JSON.
 pub(crate) type Raw<'a> = BTreeMap<String, &'a RawValue>;
 
-/// The notes as texts: a text as it is, anything else as compact JSON, but for null, which is none. One whose name means
-/// something of its own here has the system's before it.
+/// Converts metadata to texts: a text stays as it is, null is dropped, anything else becomes compact JSON. A name that
+/// the store interprets gets the system's name before it.
 pub(crate) fn of(system: &str, raw: Raw<'_>) -> BTreeMap<String, String> {
     let text = |(name, value): (String, &RawValue)| {
         let is_taken = TAKEN.contains(&name.as_str());
@@ -27,7 +27,7 @@ pub(crate) fn of(system: &str, raw: Raw<'_>) -> BTreeMap<String, String> {
     raw.into_iter().filter_map(text).collect()
 }
 
-/// One note as a text.
+/// Converts one value.
 pub(crate) fn text(json: &str) -> Option<String> {
     match json {
         "null" => None,

@@ -1,10 +1,10 @@
-//! Times as other systems write them: `2025-09-18T21:15:40.1234567+00:00` with any digits of a second, or the time since 1970
-//! as a number.
+//! Times as other systems write them: RFC 3339 such as `2025-09-18T21:15:40.1234567+00:00`, with any number of
+//! fractional digits, or a number since 1970.
 
 use jiff::Timestamp;
 use jiff::fmt::temporal::{Pieces, PiecesOffset};
 
-/// A moment, and the offset from UTC in minutes where the text says another one than zero.
+/// Reads a time, and its offset from UTC in minutes if that is not zero.
 pub(crate) fn parse(text: &str) -> Option<(Timestamp, Option<i16>)> {
     let pieces = Pieces::parse(text).ok()?;
     if pieces.time_zone_annotation().is_some() {
@@ -17,7 +17,7 @@ pub(crate) fn parse(text: &str) -> Option<(Timestamp, Option<i16>)> {
     Some((text.parse().ok()?, (minutes != 0).then_some(minutes)))
 }
 
-/// So many seconds since 1970, to the microsecond: a double tells no more of today's.
+/// Reads seconds since 1970, rounded to a microsecond, which is the precision of a double.
 pub(crate) fn seconds(number: f64) -> Option<Timestamp> {
     let micros = (number * 1e6).round();
     #[expect(clippy::cast_possible_truncation, reason = "it is within the range")]
@@ -25,8 +25,8 @@ pub(crate) fn seconds(number: f64) -> Option<Timestamp> {
     (micros.abs() < 1e18).then(|| Timestamp::from_microsecond(whole).ok()).flatten()
 }
 
-/// A text as [`parse`] takes it, or a number of seconds or milliseconds since 1970: seconds as long as that is before the
-/// year 5138, since no milliseconds of today are as few.
+/// Reads a text like [`parse`], or a number of seconds or milliseconds since 1970. A number below 1e11 is seconds,
+/// which is before the year 5138; so few milliseconds would be before 1974.
 pub(crate) fn of_json(json: &str) -> Option<(Timestamp, Option<i16>)> {
     if json.starts_with('"') {
         return parse(&serde_json::from_str::<String>(json).ok()?);

@@ -1,4 +1,4 @@
-//! One line.
+//! A line.
 
 use std::collections::BTreeMap;
 
@@ -41,13 +41,13 @@ struct Fields<'a> {
     offset_minutes: Option<i16>,
 }
 
-/// What a line says.
+/// The message of a line.
 pub(super) struct Row {
     pub(super) id: Option<String>,
-    /// Without notes, which do not tell which message it is.
+    /// The message without metadata, which does not identify it.
     pub(super) message: ChatMessage,
     pub(super) notes: BTreeMap<String, String>,
-    /// Whether it does not say when it was said.
+    /// Whether it has no time.
     pub(super) is_timeless: bool,
 }
 
@@ -71,7 +71,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Row, RefusalReason> {
         None if tool_calls.is_empty() => return Err(Corrupt("it has no content")),
         None => String::new(),
     };
-    let id = fields.id.map(|id| name(id.get()).ok_or(Corrupt("its id is no text and no number")));
+    let id =
+        fields.id.map(|id| name(id.get()).ok_or(Corrupt("its id is neither a text nor a number")));
     let id = id.transpose()?;
     let mut notes = notes::of(JSONL, fields.metadata.unwrap_or_default());
     if let Some(id) = &id {
@@ -86,7 +87,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Row, RefusalReason> {
 }
 
 impl<'a> Fields<'a> {
-    /// Under the first of its names that says any.
+    /// The time, under the first of its names that is there.
     fn time(&self) -> Option<&'a RawValue> {
         let names = [self.timestamp_utc, self.timestamp, self.made_at, self.created_at];
         names.into_iter().chain([self.time, self.date]).flatten().next()
@@ -101,7 +102,7 @@ fn role(name: &str) -> Option<ChatRole> {
     }
 }
 
-/// A text as it is, and a number as it is written.
+/// The id: a text, or a number as it is written.
 fn name(json: &str) -> Option<String> {
     match serde_json::from_str::<Value>(json).ok()? {
         Value::String(text) => Some(text),

@@ -11,7 +11,7 @@ use crate::sqlite::{Sqlite, or_refused};
 pub(super) struct Table {
     pub(super) name: &'static str,
     columns: &'static [&'static str],
-    /// How many of them every version has.
+    /// How many of these every version has.
     needed: usize,
 }
 
@@ -34,7 +34,7 @@ pub(super) const CONTEXTS: Table = Table {
     needed: 3,
 };
 
-/// What it shares with [`CONTEXTS`] stands in the same order.
+/// The columns that it shares with [`CONTEXTS`] have the same indexes.
 pub(super) const PRESETS: Table = Table {
     name: "personality_presets",
     columns: &[
@@ -66,7 +66,7 @@ const TABLES: [&Table; 3] = [&CONTEXTS, &PRESETS, &MESSAGES];
 #[derive(Debug)]
 pub(super) struct Database {
     sqlite: Sqlite,
-    /// How the rows of each table that is one of the system's are read.
+    /// The `SELECT` of each table that the database has.
     selects: Vec<(&'static str, String)>,
     unlike: Vec<&'static str>,
 }
@@ -90,7 +90,7 @@ impl Database {
         Ok(Self { sqlite, selects, unlike })
     }
 
-    /// Tables that are called like the system's and have other columns.
+    /// Tables with the system's names, but with other columns.
     pub(super) fn unlike(&self) -> &[&'static str] {
         &self.unlike
     }
@@ -100,7 +100,7 @@ impl Database {
         selects.find(|(name, _)| *name == table.name).map(|(_, select)| select.as_str())
     }
 
-    /// Hands over every row of a table in the order in which they were stored. What is damaged is refused.
+    /// Calls `take` with each row of a table in the order of insertion. Refuses damaged rows.
     pub(super) fn rows(
         &self,
         table: &Table,
@@ -116,12 +116,12 @@ impl Database {
         Ok(())
     }
 
-    /// How many rows a table has.
+    /// Counts the rows of a table.
     pub(super) fn count(&self, table: &Table) -> Result<usize> {
         if self.select(table).is_some() { self.sqlite.count(table.name) } else { Ok(0) }
     }
 
-    /// How many rows of other tables there are.
+    /// Counts the rows of other tables.
     pub(super) fn others(&self) -> Result<usize> {
         let mut rows = 0;
         for name in self.sqlite.tables()? {

@@ -1,4 +1,4 @@
-//! One message of a context.
+//! A message of a context.
 
 use sottovoce::import::ImportedMessage;
 use sottovoce::import::RefusalReason::{self, Corrupt};
@@ -13,24 +13,24 @@ use crate::twins::Twins;
 /// The name of a record that cannot be taken, and why.
 pub(super) type Refused = (String, RefusalReason);
 
-/// How reports name the form.
+/// The name of this format in reports.
 const FORM: &str = "message";
 
-/// A row of which at least is known whose it is.
+/// A row with a context id.
 pub(super) struct Message {
     pub(super) context: String,
-    /// How reports name it.
+    /// Its name in reports.
     pub(super) place: String,
     id: Option<String>,
     /// Role, content and time.
     said: Result<[String; 3], RefusalReason>,
 }
 
-/// The message of a row, and where so many were before it.
+/// Reads a row; `before` is the number of rows before it.
 pub(super) fn parsed(row: &rusqlite::Row<'_>, before: usize) -> Result<Message, Refused> {
     let read = |at| value(row, at).and_then(text);
     let needed = |at, reason| read(at)?.ok_or(Corrupt(reason));
-    // One without an id is told by what it says.
+    // A message without an id is identified by what it says.
     let id = read(4).unwrap_or(None);
     let place = match &id {
         Some(id) => format!("conversations/{id}"),
@@ -50,7 +50,7 @@ pub(super) fn parsed(row: &rusqlite::Row<'_>, before: usize) -> Result<Message, 
 }
 
 impl Message {
-    /// How long the system took it to be is no part of it: that is estimated anew.
+    /// Reads the message. The system's token count is ignored: tokens are estimated anew.
     pub(super) fn read(self, twins: &mut Twins) -> Result<ImportedMessage, RefusalReason> {
         let [role, content, created_at] = self.said?;
         let role = match role.as_str() {

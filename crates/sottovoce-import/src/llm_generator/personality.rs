@@ -1,4 +1,4 @@
-//! Who the model is in a context, and the presets that contexts are made from.
+//! Personas of contexts, and presets.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use sottovoce::{Character, Error, Persona, PersonaFailure, Preset};
 use super::row::{CREATED_AT, Row, UPDATED_AT, cut};
 use crate::system::LLM_GENERATOR;
 
-/// Where the columns are that make a persona: the same in both tables.
+/// The indexes of the columns of a persona, which are the same in both tables.
 const SYSTEM_PROMPT: usize = 2;
 const PERSONALITY: usize = 3;
 const TEMPERATURE: usize = 4;
 const MAX_TOKENS: usize = 5;
 const MAX_HISTORY_TOKENS: usize = 6;
 const EXPIRY_DAYS: usize = 7;
-/// Those of presets alone.
+/// The indexes of columns that only presets have.
 const DESCRIPTION: usize = 11;
 const METADATA: usize = 12;
 
-/// What is known of a context beside its messages, and whether it had expired there. One without a system prompt that
-/// could be one has no character.
+/// Title, notes and persona of a context, and whether it had expired. A context without a valid system prompt has no
+/// persona.
 pub(super) fn facts(row: &mut Row<'_>) -> (ImportedFacts, bool) {
     let title = row.called();
     let created_at = row.moment(CREATED_AT);
@@ -32,7 +32,7 @@ pub(super) fn facts(row: &mut Row<'_>) -> (ImportedFacts, bool) {
     let character = match persona(row) {
         Ok(persona) => {
             let mut character = Character::new(persona, updated_at);
-            // Deleting is the last change there.
+            // A deleted context was last changed when it was deleted.
             character.deleted_at = (!is_active).then_some(updated_at);
             Some(character)
         }
@@ -48,10 +48,10 @@ pub(super) fn facts(row: &mut Row<'_>) -> (ImportedFacts, bool) {
     (facts, expired)
 }
 
-/// A preset.
+/// Reads a preset.
 pub(super) fn preset(row: &mut Row<'_>) -> Result<ImportedPreset, RefusalReason> {
     let id = Preset::canonical_id(&row.id()?)
-        .map_err(|_| Unstorable("its id is blank, too long or no single line"))?;
+        .map_err(|_| Unstorable("its id is blank, too long or not a single line"))?;
     let persona = persona(row)?;
     let name = row.called().unwrap_or_else(|| id.clone());
     let mut preset = Preset::new(name, persona);
@@ -72,7 +72,7 @@ pub(super) fn preset(row: &mut Row<'_>) -> Result<ImportedPreset, RefusalReason>
     if let Some(text) = metadata {
         preset.metadata = parsed(text);
     }
-    // Theirs first: what they say must not be lost to what is said of them.
+    // The system's own metadata goes first, so that added notes cannot displace it.
     if preset.check().is_err() {
         preset.metadata.clear();
         row.refused.push(Refusal::new(
@@ -84,7 +84,7 @@ pub(super) fn preset(row: &mut Row<'_>) -> Result<ImportedPreset, RefusalReason>
     preset.metadata.append(&mut notes);
     if preset.check().is_err() {
         preset.metadata = theirs;
-        let reason = Unstorable("what could not be taken as it was is too large to be noted");
+        let reason = Unstorable("its replaced values are too large to be kept");
         row.refused.push(Refusal::new(&row.name, reason));
     }
     match preset.check() {
@@ -93,7 +93,7 @@ pub(super) fn preset(row: &mut Row<'_>) -> Result<ImportedPreset, RefusalReason>
     }
 }
 
-/// The fields of a JSON object; anything else as it stands.
+/// The fields of a JSON object; anything else becomes one text.
 fn parsed(text: String) -> BTreeMap<String, Value> {
     match serde_json::from_str::<BTreeMap<String, Value>>(&text) {
         Ok(fields) => fields,
@@ -101,7 +101,8 @@ fn parsed(text: String) -> BTreeMap<String, Value> {
     }
 }
 
-/// Figures are brought within their limits. Words cannot be cut without changing what they say.
+/// Reads a persona. Numbers are moved into their limits. A text that is too long is refused, since shortening would
+/// change its meaning.
 fn persona(row: &mut Row<'_>) -> Result<Persona, RefusalReason> {
     let system_prompt = row.text(SYSTEM_PROMPT).unwrap_or_default();
     let personality = row.text(PERSONALITY).unwrap_or_default();

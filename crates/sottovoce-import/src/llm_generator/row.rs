@@ -1,5 +1,5 @@
-//! A row of contexts or presets: each value as near to what it says as the limits here allow. What is wrong with one
-//! value is refused alone.
+//! Reads a row of contexts or presets. A value outside the limits is replaced by the nearest one within them. A value
+//! that cannot be read is refused, and the rest of the row is read.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -14,31 +14,31 @@ use crate::fields::time;
 use crate::sqlite::{self, text};
 use crate::system::LLM_GENERATOR;
 
-/// The most bytes of a value that is kept beside what was made of it.
+/// The most bytes of a replaced value that is kept.
 const LONGEST_NOTE: usize = 4096;
-/// How far ahead of the clock a time may lie.
+/// How far a time may be ahead of the clock.
 const AHEAD: SignedDuration = SignedDuration::from_hours(24);
 
-/// Where the columns of both tables are.
+/// The indexes of the columns of both tables.
 const NAME: usize = 1;
 pub(super) const CREATED_AT: usize = 8;
 pub(super) const UPDATED_AT: usize = 9;
 const IS_ACTIVE: usize = 10;
 const EXPIRES_AT: usize = 11;
 
-/// As much of a text as has at most so many bytes.
+/// The longest prefix of a text with at most that many bytes.
 pub(super) fn cut(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     end.and_then(|end| text.get(..end)).unwrap_or_default()
 }
 
-/// A row that is being read.
+/// A row of contexts or presets.
 pub(super) struct Row<'a> {
     row: &'a rusqlite::Row<'a>,
     pub(super) now: Timestamp,
-    /// How reports name it.
+    /// Its name in reports.
     pub(super) name: String,
-    /// What could not be taken as it was, by the names that the system's tools have for it.
+    /// Values that were replaced, under the names that the system's tools have for them.
     pub(super) notes: BTreeMap<String, String>,
     pub(super) refused: Vec<Refusal>,
 }
@@ -64,10 +64,12 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Keeps what a value was, if that is not long.
+    /// Keeps a replaced value, unless it is too long.
     pub(super) fn note(&mut self, name: &str, value: String) {
         if value.len() > LONGEST_NOTE {
-            self.refuse(Unstorable("a value of it is too long to be kept as it was"));
+            self.refuse(Unstorable(
+                "one of its values was replaced, and is too long to be kept beside it",
+            ));
         } else {
             self.notes.insert(format!("{LLM_GENERATOR}:{name}"), value);
         }
@@ -78,7 +80,7 @@ impl<'a> Row<'a> {
         id.ok_or(Corrupt("it has no id"))
     }
 
-    /// A text, or none.
+    /// Reads a text.
     pub(super) fn text(&mut self, at: usize) -> Option<String> {
         let value = self.value(at);
         text(value).unwrap_or_else(|reason| {
@@ -87,7 +89,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// Its name as a single line that is not too long.
+    /// Reads the name, cut to a single line of valid length.
     pub(super) fn called(&mut self) -> Option<String> {
         let given = self.text(NAME)?;
         let line: String = given.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -99,7 +101,7 @@ impl<'a> Row<'a> {
         (!is_blank).then(|| cut.to_owned())
     }
 
-    /// A moment that is not far ahead.
+    /// Reads a time. Refuses one that is too far ahead.
     pub(super) fn moment(&mut self, at: usize) -> Option<Timestamp> {
         let text = self.text(at)?;
         match time::parse(&text) {
@@ -109,13 +111,13 @@ impl<'a> Row<'a> {
                 None
             }
             None => {
-                self.refuse(Corrupt("a time of it is none"));
+                self.refuse(Corrupt("one of its times cannot be read"));
                 None
             }
         }
     }
 
-    /// Whether it was not deleted.
+    /// Whether the row was not deleted.
     pub(super) fn is_active(&mut self) -> bool {
         match self.value(IS_ACTIVE) {
             ValueRef::Null => true,
@@ -127,7 +129,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Notes until when the system would have kept it. Whether that is over.
+    /// Keeps the expiry as a note. Returns whether it has passed.
     pub(super) fn has_expired(&mut self) -> bool {
         let Some(text) = self.text(EXPIRES_AT) else { return false };
         let expiry = time::parse(&text);
@@ -135,7 +137,7 @@ impl<'a> Row<'a> {
         expiry.is_some_and(|(expiry, _)| expiry <= self.now)
     }
 
-    /// A whole number within these limits, or the nearest; `usual` where there is none.
+    /// Reads a whole number, moved into its limits; `usual` if there is none.
     pub(super) fn whole(
         &mut self,
         at: usize,
@@ -166,13 +168,13 @@ impl<'a> Row<'a> {
                 within
             }
             _ => {
-                self.refuse(Corrupt("a figure of it is no number; the usual one is taken"));
+                self.refuse(Corrupt("one of its numbers cannot be read; the default is used"));
                 usual
             }
         }
     }
 
-    /// A number from 0 to 1, or the nearest; `usual` where there is none.
+    /// Reads a number, moved into the range from 0 to 1; `usual` if there is none.
     pub(super) fn share(&mut self, at: usize, name: &str, usual: f64) -> f64 {
         match self.value(at) {
             ValueRef::Null => usual,
@@ -188,13 +190,13 @@ impl<'a> Row<'a> {
                 if number < 0 { 0.0 } else { 1.0 }
             }
             ValueRef::Real(number) if (0.0..=1.0).contains(&number) => number,
-            // SQLite has no number that is none.
+            // SQLite stores no NaN.
             ValueRef::Real(number) => {
                 self.note(name, number.to_string());
                 if number < 0.0 { 0.0 } else { 1.0 }
             }
             _ => {
-                self.refuse(Corrupt("a figure of it is no number; the usual one is taken"));
+                self.refuse(Corrupt("one of its numbers cannot be read; the default is used"));
                 usual
             }
         }

@@ -1,4 +1,4 @@
-//! A conversation's large data: `{id}.txt` with the contents, and `{id}.txt.meta.json`.
+//! Artifacts of a conversation: `{id}.txt` with the contents, and `{id}.txt.meta.json`.
 
 use serde::Deserialize;
 use sottovoce::import::RefusalReason::{self, Corrupt};
@@ -12,9 +12,9 @@ use crate::fields::{json, time};
 use crate::source::{EntryKind, Folder, artifact, misnamed};
 use crate::system::MIMIR;
 
-/// How the names of contents end.
+/// The ending of contents files.
 const CONTENTS: &str = ".txt";
-/// How those of what is known of them go on.
+/// The further ending of their metadata files.
 const META: &str = ".meta.json";
 
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ struct Fields<'a> {
     metadata: Option<Raw<'a>>,
 }
 
-/// The artifacts that can be added. Their names are those of the listing: what is said of an artifact leads nowhere.
+/// Reads the artifacts. File names come from the listing, never from metadata, which could point elsewhere.
 pub(super) fn read(
     level: &Folder,
     conversation: &str,

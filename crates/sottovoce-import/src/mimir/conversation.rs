@@ -1,4 +1,4 @@
-//! One conversation's folder.
+//! The folder of a conversation.
 
 use sottovoce::import::{ImportedConversation, ImportedMessages, Refusal, RefusalReason};
 use sottovoce::{Result, Scope};
@@ -16,7 +16,7 @@ const METADATA: &str = "metadata.json";
 const ARTIFACTS: &str = "artifacts";
 const SNAPSHOTS: &str = "snapshots";
 
-/// What is in the folder; `None` where that is no conversation.
+/// Reads the folder; `None` if it is not a conversation.
 pub(super) fn read(level: &Folder, scope: Scope, id: &str) -> Result<Option<ImportedConversation>> {
     let mut conversation = ImportedConversation::new(scope, MIMIR);
     let messages = &mut conversation.messages;
@@ -57,7 +57,7 @@ pub(super) fn read(level: &Folder, scope: Scope, id: &str) -> Result<Option<Impo
     Ok(Some(conversation))
 }
 
-/// Reads the messages in the order of the lines, which counts for more than their times.
+/// Reads the messages in the order of their lines, which counts for more than their times.
 fn read_messages(level: &Folder, id: &str, messages: &mut ImportedMessages) -> Result<Taken> {
     messages.is_ordered = true;
     let place = level.place(MESSAGES);

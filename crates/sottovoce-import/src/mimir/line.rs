@@ -1,4 +1,4 @@
-//! One message: `{"role","content","id","timestamp"}`, with `toolCalls` and `metadata` where there are any.
+//! A message: `{"role","content","id","timestamp"}`, and optionally `toolCalls` and `metadata`.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::fields::{calls, json, time};
 use crate::system::MIMIR;
 use crate::twins::Twins;
 
-/// How reports name the form.
+/// The name of this format in reports.
 const FORM: &str = "message";
-/// The note of a tool's message that says which call it answers.
+/// The metadata of a tool's message with the id of the call that it answers.
 const TOOL_CALL_ID: &str = "toolCallId";
-/// What a call says that has a place here. The rest of it becomes notes.
+/// The fields of a tool call that a message has a place for. The others become metadata.
 const OF_A_CALL: [&str; 3] = ["id", "name", "arguments"];
 
 #[derive(Deserialize)]
@@ -34,7 +34,7 @@ struct Fields<'a> {
     metadata: Option<Raw<'a>>,
 }
 
-/// The message of a line. Which one it is, its id says, its words and its time; its notes do not.
+/// Reads a line. Its id, text and time identify a message; its metadata does not.
 pub(super) fn read(
     bytes: &[u8],
     conversation: &str,
@@ -78,11 +78,10 @@ pub(super) fn read(
 
 type Calls = (Vec<sottovoce::ToolCall>, BTreeMap<String, String>);
 
-/// The calls, and what else they say, such as what came of them: `result:` and the call's id, or its place where it has
-/// none.
+/// Reads the tool calls, and their other fields as metadata: `result:` and the call's id, or its index if it has none.
 fn tool_calls(json: Option<&RawValue>, role: ChatRole) -> Result<Calls, RefusalReason> {
     let Some(json) = json else { return Ok(Calls::default()) };
-    let unreadable = Corrupt("its toolCalls are not calls of tools");
+    let unreadable = Corrupt("its toolCalls are not tool calls");
     let value: Value = serde_json::from_str(json.get()).map_err(|_| unreadable.clone())?;
     let calls = calls::read(value, role)?;
     let raw: Vec<Raw<'_>> = serde_json::from_str(json.get()).map_err(|_| unreadable)?;

@@ -1,5 +1,5 @@
-//! What Mimir knows of a conversation: `{"title","createdAt","tokens","cost","tags","metadata"}`. Its counts are often
-//! wrong, and are not read.
+//! The metadata of a conversation: `{"title","createdAt","tokens","cost","tags","metadata"}`. Mimir's message counts
+//! are often wrong, and are ignored.
 
 use serde::Deserialize;
 use sottovoce::Cost;
@@ -39,7 +39,7 @@ pub(super) fn read(bytes: &[u8], file: String) -> Result<ImportedFacts, RefusalR
     Ok(facts)
 }
 
-/// Nothing, for what is less.
+/// Rounds a number; a negative one becomes 0.
 fn whole(number: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! The files with what Mimir knows of a conversation, an artifact or a saved state.
+//! Small files with metadata.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use sottovoce::import::RefusalReason::{self, Corrupt};
 
 use crate::source::{Bytes, Folder, Refusable};
 
-/// The most bytes of such a file. What it says is read with every conversation that is opened.
+/// The most bytes of such a file. What it says is stored in settings, which are read whenever a conversation is opened.
 const LARGEST: usize = 1 << 20;
 
 /// The bytes of a file; `None` where there is none.

@@ -1,5 +1,5 @@
-//! A conversation's saved states: `{id}/metadata.json`, and `{id}/conversation-state.json`, which counts the messages that
-//! there were.
+//! Saved states of a conversation: `{id}/metadata.json`, and `{id}/conversation-state.json` with the number of
+//! messages.
 
 use std::collections::HashSet;
 
@@ -15,10 +15,10 @@ use crate::system::MIMIR;
 
 const METADATA: &str = "metadata.json";
 const STATE: &str = "conversation-state.json";
-/// The list of them, which says nothing that they do not say themselves.
+/// The index file, which repeats what the saved states say.
 const INDEX: &[u8] = b"index.json";
 
-/// What became of each line: where its message is among those that can be taken.
+/// For each line, the index of its message; `None` if it was refused.
 pub(super) type Taken = Vec<Option<usize>>;
 
 #[derive(Deserialize)]
@@ -35,7 +35,7 @@ struct State {
     message_count: usize,
 }
 
-/// The saved states, each of the messages of the first so many lines.
+/// Reads the saved states. Each consists of the messages of the first lines.
 pub(super) fn read(
     level: &Folder,
     conversation: &str,
@@ -83,7 +83,7 @@ fn one(
     let read = |name| -> Refusable<_> { Ok(small_file(level, name)?.and_then(required)) };
     let (metadata, state) = (read(METADATA)?, read(STATE)?);
     Ok(metadata.and_then(|metadata| {
-        let state: State = json::object(json::text(&state?)?, "its state counts no messages")?;
+        let state: State = json::object(json::text(&state?)?, "its state has no message count")?;
         let metadata: Metadata =
             json::object(json::text(&metadata)?, "its fields are not those of a saved state")?;
         let first = lines.iter().take(state.message_count);
@@ -94,7 +94,7 @@ fn one(
     }))
 }
 
-/// A snapshot that is still without its messages.
+/// The snapshot without its messages.
 fn begin(
     metadata: Metadata,
     conversation: &str,
@@ -108,7 +108,7 @@ fn begin(
     let snapshot = Snapshot::new(at, (start.min(at), at), Vec::new());
     let snapshot = snapshot.and_then(|snapshot| snapshot.with_id(id));
     let unnamed = |error| {
-        RefusalReason::for_store_error(&error).unwrap_or(Unstorable("it can be given no id"))
+        RefusalReason::for_store_error(&error).unwrap_or(Unstorable("its id cannot be used"))
     };
     let mut snapshot = snapshot.map_err(unnamed)?;
     snapshot.description = metadata.description.or(metadata.kind);

@@ -1,4 +1,4 @@
-//! One object of chat completions: `{"messages":[{"role","content",…}]}`.
+//! Chat completions: an object `{"messages":[{"role","content",…}]}`.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use crate::source::named;
 use crate::system::OPENAI;
 use crate::twins::Twins;
 
-/// How reports name the form.
+/// The name of this format in reports.
 const FORM: &str = "completion";
 
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ struct Fields<'a> {
     tool_call_id: Option<String>,
 }
 
-/// The conversation, under the name `id`. The first message was said when the file was last changed.
+/// Reads the conversation under the name `id`. Its first message gets the time at which the file was last changed.
 pub(super) fn read(
     messages: &RawValue,
     id: &str,
@@ -38,7 +38,7 @@ pub(super) fn read(
     modified: Timestamp,
 ) -> Result<ImportedConversation, RefusalReason> {
     let scope = named(id)?;
-    let rows: Vec<&RawValue> = json::parse(messages.get(), "its messages are no list")?;
+    let rows: Vec<&RawValue> = json::parse(messages.get(), "its messages are not a list")?;
     let mut conversation = ImportedConversation::new(scope, OPENAI);
     let messages = &mut conversation.messages;
     let mut twins = Twins::default();
@@ -59,8 +59,8 @@ pub(super) fn read(
     Ok(conversation)
 }
 
-/// The message, if it is one of words or calls, and how much of it is passed over. When it was said does not tell which
-/// one it is, since a file is soon touched.
+/// Reads a message, and the number of its parts that are no text. `None` if it has neither text nor calls. Its time
+/// does not identify it, since files get touched.
 fn message(
     json: &str,
     id: &str,
@@ -79,7 +79,7 @@ fn message(
     let (words, others) = match fields.content.map(RawValue::get) {
         None => (fields.refusal, 0),
         Some(json) if json.starts_with('[') => {
-            let parts: Vec<&RawValue> = json::parse(json, "its content is no list of parts")?;
+            let parts: Vec<&RawValue> = json::parse(json, "its content is not a list of parts")?;
             let (words, others) = words::joined(&parts);
             (Some(words).filter(|words| !words.is_empty() || others == 0), others)
         }

@@ -1,4 +1,4 @@
-//! One conversation of ChatGPT's data export: a tree of messages, of which the branch that is shown is taken.
+//! A conversation of ChatGPT's data export: a tree of messages. Only the branch that ChatGPT shows is read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,9 +16,9 @@ use crate::fields::{json, time};
 use crate::source::named;
 use crate::system::OPENAI;
 
-/// How reports name the form.
+/// The name of this format in reports.
 const FORM: &str = "export";
-/// To whom what is meant for people is addressed.
+/// The recipient of messages for people.
 const ALL: &str = "all";
 
 #[derive(Deserialize)]
@@ -70,15 +70,15 @@ struct Metadata {
     model_slug: Option<String>,
 }
 
-/// What becomes of a message.
+/// A message, as far as it can be imported.
 struct Read {
-    /// None, where it has no words or nobody sees them.
+    /// `None` if it has no text or is hidden.
     message: Option<ImportedMessage>,
-    /// How many parts of it are no words.
+    /// The number of its parts that are no text.
     others: usize,
 }
 
-/// The conversation. Messages of other branches are passed over, and what is no text.
+/// Reads the conversation. Passes over other branches and what is not text.
 pub(super) fn read(item: &Item<'_>) -> Result<ImportedConversation, RefusalReason> {
     let fields: Conversation<'_> =
         json::object(item.json, "its fields are not those of a conversation")?;
@@ -96,7 +96,7 @@ pub(super) fn read(item: &Item<'_>) -> Result<ImportedConversation, RefusalReaso
     for (node, json) in path {
         take(id, node, json, &format!("{}/{node}", item.place), &mut before, messages);
     }
-    // What was never said makes no conversation here.
+    // A conversation without messages is not stored.
     if !messages.messages.is_empty() {
         let facts = &mut conversation.facts;
         facts.title = fields.title.filter(|title| !title.is_empty());
@@ -106,17 +106,17 @@ pub(super) fn read(item: &Item<'_>) -> Result<ImportedConversation, RefusalReaso
     Ok(conversation)
 }
 
-/// The messages that are shown, from the first to the last.
+/// The messages of the shown branch, from first to last.
 fn path<'a>(fields: &'a Conversation<'_>) -> Result<Vec<(&'a str, &'a str)>, RefusalReason> {
     if fields.mapping.is_empty() {
         return Ok(Vec::new());
     }
     let last = fields.current_node.as_ref().filter(|node| fields.mapping.contains_key(*node));
-    let mut next = Some(last.ok_or(Corrupt("its current_node is none of its messages"))?);
+    let mut next = Some(last.ok_or(Corrupt("its current_node is not one of its messages"))?);
     let (mut path, mut seen) = (Vec::new(), HashSet::new());
     while let Some((id, node)) = next.and_then(|id| fields.mapping.get_key_value(id)) {
         if !seen.insert(id) {
-            return Err(Corrupt("its messages go round in a circle"));
+            return Err(Corrupt("its messages form a circle"));
         }
         if let Some(message) = node.message {
             path.push((id.as_str(), message.get()));
@@ -127,7 +127,7 @@ fn path<'a>(fields: &'a Conversation<'_>) -> Result<Vec<(&'a str, &'a str)>, Ref
     Ok(path)
 }
 
-/// Takes one message. Where it does not say when it was said, that was as the one `before` it.
+/// Reads a message. If it has no time, it gets that of the message `before` it.
 fn take(
     conversation: &str,
     node: &str,
@@ -146,8 +146,7 @@ fn take(
     }
 }
 
-/// The message. Its id tells which one it is, its role and its words: what else is said of it, the next export may say
-/// otherwise.
+/// Reads a message. Its id, role and text identify it; the next export may change the rest.
 fn message(
     conversation: &str,
     node: &str,
@@ -171,7 +170,7 @@ fn message(
         .role
         .parse()
         .map_err(|_| Corrupt("its role is not user, assistant, system or tool"))?;
-    let at = at.ok_or(Corrupt("it has no create_time, nor has any before it"))?;
+    let at = at.ok_or(Corrupt("neither it nor a message before it has a create_time"))?;
     let name = format!("{conversation}/{}", fields.id.as_deref().unwrap_or(node));
     let message = ChatMessage::at(role, words, Timestamp::UNIX_EPOCH);
     let mut message = ImportedMessage::new(OPENAI, &name, FORM, message)?;

@@ -1,27 +1,27 @@
-//! The objects of a file, each of which may be a conversation.
+//! Splits a file into objects, each of which may be a conversation.
 
 use serde_json::value::RawValue;
 use sottovoce::import::RefusalReason;
 
 use crate::fields::json;
 
-/// What may be read as a conversation, and where it is.
+/// An object that may be a conversation.
 pub(super) struct Item<'a> {
     pub(super) json: &'a str,
-    /// How many there are in the file up to it.
+    /// Its number in the file, from 1.
     pub(super) number: usize,
-    /// How reports name it.
+    /// Its name in reports.
     pub(super) place: String,
 }
 
-/// The elements of an array, one object, or an object a line.
+/// The elements of an array, a single object, or one object a line.
 pub(super) fn items<'a>(text: &'a str, file: &str) -> Result<Vec<Item<'a>>, RefusalReason> {
     let item = |(number, json): (usize, &'a str)| {
         let place = format!("{file}#{number}");
         Item { json, number, place }
     };
     if text.trim_ascii_start().starts_with('[') {
-        let all: Vec<&RawValue> = json::parse(text, "it is no list of conversations")?;
+        let all: Vec<&RawValue> = json::parse(text, "it is not a list of conversations")?;
         return Ok((1..).zip(all.into_iter().map(RawValue::get)).map(item).collect());
     }
     match json::object::<&RawValue>(text, "it is not JSON") {

@@ -1,4 +1,4 @@
-//! Which files an export is in, and their bytes.
+//! Finds and reads the files of an export.
 
 use std::io;
 use std::path::Path;
@@ -9,20 +9,20 @@ use sottovoce::{Error, Result};
 
 use crate::source::{Bytes, EntryKind, Folder, Refusable};
 
-/// The most bytes of a file, all of which are held in memory.
+/// The most bytes of a file, which is held in memory.
 const LARGEST: u64 = 1 << 30;
 
-/// A file's bytes, and when it was last changed.
+/// The bytes of a file, and when it was last changed.
 pub(super) type Contents = (Bytes, Timestamp);
 
-/// The folder and the files in it that are read.
+/// The folder, and the files in it to read.
 pub(super) struct Place {
     folder: Folder,
     pub(super) files: Vec<String>,
 }
 
 impl Place {
-    /// Of one file, or of the folder of an export.
+    /// Finds the files from a file or the folder of an export.
     pub(super) fn of(given: &Path) -> Result<Self> {
         if !given.is_dir() {
             let (folder, file) = Folder::of_file(given)?;
@@ -41,7 +41,7 @@ impl Place {
         Ok(Self { folder, files })
     }
 
-    /// What a file holds.
+    /// Reads a file.
     pub(super) fn read(&self, name: &str) -> Refusable<Contents> {
         let file = match self.folder.open(name) {
             Ok(file) => file,
@@ -54,7 +54,7 @@ impl Place {
     }
 }
 
-/// Whether an export keeps conversations under that name. Large ones come in numbered parts.
+/// Whether a file of an export has that name. Large exports have numbered parts.
 fn is_export(name: &str) -> bool {
     let part = name.strip_prefix("conversations").and_then(|rest| rest.strip_suffix(".json"));
     part.is_some_and(|part| {

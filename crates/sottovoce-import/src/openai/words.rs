@@ -1,4 +1,4 @@
-//! The words of contents that come in parts.
+//! Text of contents that come in parts.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -8,8 +8,8 @@ struct Part {
     text: Option<String>,
 }
 
-/// The words of the parts, a line each, and how many parts have none, such as pictures. What was spoken has its
-/// transcript as its words.
+/// Joins the texts of the parts, a line each. Returns how many parts have no text, such as pictures. Speech has its
+/// transcript.
 pub(super) fn joined(parts: &[&RawValue]) -> (String, usize) {
     let (mut words, mut others) = (Vec::new(), 0);
     for part in parts {
@@ -26,7 +26,7 @@ fn text(json: &str) -> Option<String> {
     if json.starts_with('"') {
         return serde_json::from_str(json).ok();
     }
-    // serde would also take an array for a struct.
+    // serde would accept an array for a struct too.
     let part = json.starts_with('{').then(|| serde_json::from_str::<Part>(json).ok());
     part.flatten()?.text
 }

@@ -1,28 +1,28 @@
-//! A file of lines that is too long to be held whole: one after the other, none of them longer than memory bears.
+//! Reads a file line by line, with a limit for the length of a line.
 
 use std::io::{self, BufRead, BufReader, Read};
 
 use sottovoce::import::RefusalReason::{self, Corrupt};
 use zeroize::Zeroizing;
 
-/// The most bytes of a line; no message that a store takes is written longer.
+/// The most bytes of a line. No message that a store accepts is longer.
 const LONGEST: u64 = 16 << 20;
-/// How many bytes are read at once.
+/// The bytes that are read at once.
 const CHUNK: usize = 1 << 18;
 
 /// A line that is not blank.
 pub(crate) struct Line {
     /// Its number in the file, from 1.
     pub(crate) number: usize,
-    /// Its bytes, or why it cannot be read.
+    /// Its bytes, or why it is refused.
     pub(crate) bytes: Result<Zeroizing<Vec<u8>>, RefusalReason>,
 }
 
-/// Lines, each of which only `\n` ends: other characters that break lines can stand in the middle of a JSON text.
+/// Lines that end with `\n` only: other line separators can occur inside a JSON text.
 pub(crate) struct Lines<R> {
     input: BufReader<R>,
     number: usize,
-    /// How many bytes were read.
+    /// The bytes that were read so far.
     pub(crate) read: usize,
 }
 
@@ -31,7 +31,7 @@ impl<R: Read> Lines<R> {
         Self { input: BufReader::with_capacity(CHUNK, input), number: 0, read: 0 }
     }
 
-    /// The next line that is not blank; `None` after the last one, which needs no end.
+    /// The next line that is not blank; `None` at the end of the file.
     pub(crate) fn read_line(&mut self) -> io::Result<Option<Line>> {
         loop {
             self.number += 1;
@@ -53,7 +53,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Leaves out the rest of a line.
+    /// Skips the rest of a line.
     fn skip(&mut self) -> io::Result<()> {
         self.read += self.input.skip_until(b'\n')?;
         Ok(())

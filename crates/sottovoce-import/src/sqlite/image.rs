@@ -1,5 +1,5 @@
-//! A database in memory, as SQLite itself would read it from its files: what an interrupted transaction changed is taken
-//! back, and what was written ahead is put in place. So no plain copy ever has a name.
+//! Builds the image of a database in memory as SQLite would read it from its files: an interrupted transaction is
+//! rolled back, and the write-ahead log is applied. So no plain copy gets a name.
 
 mod journal;
 mod page;
@@ -12,26 +12,26 @@ use sottovoce::{Error, Result};
 use self::page::LARGEST;
 use crate::source::{Folder, SourceFile};
 
-/// How much is read at a time.
+/// The bytes that are read at a time.
 const PIECE: usize = 1 << 18;
 
-/// The versions of the format in a database's first page, which say whether it is written ahead.
+/// The format versions in the first page. 2 means that the database has a write-ahead log.
 const VERSIONS: std::ops::Range<usize> = 18..20;
 
 /// The bytes of a file.
 type Bytes = Vec<u8>;
 
-/// What became of reading a database into memory.
+/// The result of reading a database into memory.
 pub(super) enum Image {
-    /// It is there.
+    /// The image.
     Whole(Bytes),
     /// It changed while it was read.
     Changed,
-    /// It is too large, or its journal is one of several databases.
+    /// It is too large, or its journal spans several databases.
     Elsewhere,
 }
 
-/// Reads a database and what lies beside it, all of one moment.
+/// Reads a database and the files beside it, as of one moment.
 pub(super) fn read(folder: &Folder, file: &str, original: &SourceFile) -> Result<Image> {
     let path = folder.path().join(file);
     let Some(mut image) = bytes(original, &path)? else { return Ok(Image::Elsewhere) };
@@ -51,7 +51,7 @@ pub(super) fn read(folder: &Folder, file: &str, original: &SourceFile) -> Result
         return Ok(Image::Elsewhere);
     }
     wal::apply(&mut image, &wal);
-    // In memory nothing is written ahead.
+    // A database in memory has no write-ahead log.
     if let Some(versions) = image.get_mut(VERSIONS)
         && versions.contains(&2)
     {
@@ -60,7 +60,7 @@ pub(super) fn read(folder: &Folder, file: &str, original: &SourceFile) -> Result
     Ok(Image::Whole(image))
 }
 
-/// All bytes of a file; `None` where they are too many.
+/// All bytes of a file; `None` if there are too many.
 fn bytes(source: &SourceFile, path: &Path) -> Result<Option<Bytes>> {
     let size = source.size;
     if size > LARGEST {
@@ -79,7 +79,7 @@ fn bytes(source: &SourceFile, path: &Path) -> Result<Option<Bytes>> {
     }
 }
 
-/// Whether a file still holds these bytes.
+/// Whether a file still has these bytes.
 fn is_same(source: &SourceFile, image: &[u8], path: &Path) -> Result<bool> {
     let mut piece = vec![0; PIECE];
     let mut done = 0;

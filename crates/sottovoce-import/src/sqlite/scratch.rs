@@ -1,5 +1,5 @@
-//! A private copy of files that other programs may be writing, gone when it is dropped. What a process left that was
-//! killed before is told by a lock that nobody holds any more.
+//! A private copy of files in a temporary folder, which is removed when the copy is dropped. Each folder holds a locked
+//! file. If nobody holds the lock, the process that made the folder was killed.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,28 +11,28 @@ use sottovoce::{Error, Result};
 
 use crate::source::SourceFile;
 
-/// How much is read at a time.
+/// The bytes that are read at a time.
 const PIECE: usize = 1 << 18;
 
-/// How the folders' names begin, before 16 hexadecimal digits.
+/// The prefix of the folders' names, before 16 hexadecimal digits.
 const PREFIX: &str = "sottovoce-";
-/// The file in each that its owner has locked.
+/// The file that the folder's owner has locked.
 const LOCK: &str = "lock";
 
-/// A folder that only this user may look into.
+/// A folder that only this user can read.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
-    /// Held as long as the process lives.
+    /// Held as long as the folder is in use.
     _lock: File,
 }
 
-/// The folders of this user that nobody uses any more: whoever made them was killed.
+/// Finds folders of this user that no process uses any more.
 pub(crate) fn leftovers() -> Vec<PathBuf> {
     leftovers_in(&std::env::temp_dir())
 }
 
-/// Removes them.
+/// Removes such folders.
 pub(crate) fn sweep() {
     for path in leftovers() {
         match std::fs::remove_dir_all(&path) {
@@ -54,7 +54,7 @@ fn is_leftover(path: &Path) -> bool {
     let is_named = name.and_then(|name| name.strip_prefix(PREFIX)).is_some_and(|digits| {
         digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
     });
-    // Owned by whoever this process is, as far as the system says that.
+    // `/proc` tells the user of this process, where there is one.
     let own = std::fs::metadata("/proc/self").ok().map(|own| own.uid());
     let is_own = |found: std::fs::Metadata| {
         found.is_dir() && found.mode() & 0o077 == 0 && own.is_none_or(|own| own == found.uid())
@@ -62,7 +62,7 @@ fn is_leftover(path: &Path) -> bool {
     if !is_named || !path.symlink_metadata().is_ok_and(is_own) {
         return false;
     }
-    // Made under another name until it is locked: without one, an older program made it.
+    // New folders are locked before they get this name. One without a lock was made by an older program.
     match OpenOptions::new().write(true).open(path.join(LOCK)) {
         Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -85,12 +85,12 @@ impl Scratch {
         Ok(Self { path, _lock: lock })
     }
 
-    /// Where a file of that name is.
+    /// The path of a file in the folder.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Copies a file, or makes one that was copied before the same again.
+    /// Copies a file over any earlier copy.
     pub(crate) fn copy(&self, name: &str, source: &SourceFile) -> Result<()> {
         let path = self.file(name);
         let failed = |error| Error::io("write the file", &path, error);
@@ -101,7 +101,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// Whether the copy is still what the source says.
+    /// Whether the copy still equals the source.
     pub(crate) fn is_copy(&self, name: &str, source: &SourceFile) -> Result<bool> {
         use std::io::Read;
         let path = self.file(name);
@@ -130,7 +130,7 @@ impl Scratch {
     }
 }
 
-/// Hands over the file's bytes until `take` has had enough, and says whether it took all.
+/// Calls `take` with the file's bytes in pieces until it returns `false`. Returns whether it took all.
 fn pieces(
     source: &SourceFile,
     path: &Path,

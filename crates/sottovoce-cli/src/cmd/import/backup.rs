@@ -15,24 +15,24 @@ use crate::output;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
-A file that was sealed under another key than this store's opens with that key: name its key file's 64 digits, or the
-secret string or passphrase, as a key below.
+To import a file that was sealed under another key than this store's, give that key as below: the 64 digits of its key
+file, its secret string or its passphrase.
 
 Examples:
   sottovoce import backup ~/backup.sottovoce
   sottovoce import backup ~/old.sottovoce --ask-key      sealed under the key of a store that is gone
 
 Exit codes:
-  0  all is taken                  3  something was refused; the rest is taken
+  0  all is imported               3  something was refused; the rest is imported
   1  failed; see the message       4  no key opens it
- 130  interrupted; the same command goes on from there";
+ 130  interrupted; repeat the command to continue";
 
-/// Takes back what `sottovoce export` has written: JSON, or a sealed backup
+/// Imports what `sottovoce export` wrote: JSON, or a sealed backup
 ///
-/// Each conversation goes where it was. Into an empty one it goes exactly as it was, to the number, with its settings,
-/// artifacts, snapshots and limits. Into any other goes what is not there yet; nothing is doubled, and what was forgotten
-/// there since stays forgotten. Nothing that is there and not in the file is removed, hidden or cleared, limits stay as
-/// they are there, and a persona comes into no other conversation than its own: what is left out for that is told.
+/// Each conversation goes into the scope that it came from. An empty conversation becomes exactly the exported one,
+/// with its message numbers, settings, artifacts, snapshots and limits. Into any other, messages are merged: none is
+/// doubled, and none that was forgotten comes back. Nothing that is only here is deleted, hidden or cleared, limits
+/// stay, and no persona moves to another conversation. The result lists what was left out.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -75,15 +75,13 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     };
     bar.finish_and_clear();
     let Some(reports) = reports else {
-        output::note(
-            "interrupted; what was taken is kept, and the same command goes on from there",
-        );
+        output::note("interrupted; what was imported is kept; repeat the command to continue");
         return Ok(Exit::Interrupted);
     };
     tell(session, reports?)
 }
 
-/// The keys that a text may mean: a key file's digits, a passphrase, a secret string.
+/// The keys that a text may stand for: a key file's digits, a passphrase, a secret string.
 fn readings(text: &str) -> Result<Vec<EncryptionKey>, Failure> {
     if let Some(key) = EncryptionKey::from_hex(text) {
         return Ok(vec![key]);

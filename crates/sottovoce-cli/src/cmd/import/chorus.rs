@@ -16,22 +16,21 @@ Examples:
   sottovoce --scope named/mira tail                     afterwards: one of the conversations
 
 Exit codes:
-  0  all is taken                  3  something was refused; the rest is taken
-  1  failed; see the message     130  interrupted; the same command goes on from there";
+  0  all is imported               3  something was refused; the rest is imported
+  1  failed; see the message     130  interrupted; repeat the command to continue";
 
-/// Takes over the database of chorus
+/// Imports the database of chorus
 ///
-/// Each agent's messages become the conversation named/AGENT, with its threads, and its saved sessions become snapshots.
-/// Its system prompt becomes the conversation's personality, which does not expire, and its documents become artifacts.
-/// What was cleared in chorus stays out of prompts. The database is read from a private copy in memory; the original, and
-/// what lies beside it, stays as it is.
+/// Each agent's messages become the conversation named/AGENT, with its threads. Saved sessions become snapshots,
+/// documents become artifacts, and the system prompt becomes the persona, which does not expire. Messages that were
+/// cleared in chorus stay out of prompts. The database is read from a private copy in memory.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The folder with `db/chorus.db` and `agents`, or the database itself
     path: PathBuf,
 
-    /// Only tells what would be taken
+    /// Shows what would be imported, and stores nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -39,5 +38,5 @@ pub(crate) struct Args {
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let source = ChorusDatabase::new(args.path);
     let wishes = Wishes { dry_run: args.dry_run, skip_expired: false, limits: Limits::default() };
-    conversations::merge_newer(session, wishes, source).await
+    conversations::import_all(session, wishes, source).await
 }

@@ -1,4 +1,4 @@
-//! Taking over what another program keeps as many conversations.
+//! Imports of many conversations at once.
 
 use serde::Serialize;
 use sottovoce::import::{
@@ -15,7 +15,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, BOLD, DIM, WARN};
 use crate::session::{Session, Stores};
 
-/// Such an import chooses the conversations itself.
+/// Refuses `--scope` and `--thread`, since such an import chooses them itself.
 pub(super) fn check(session: &Session) -> Result<(), Failure> {
     if session.scope == Scope::Default && session.thread.is_none() {
         return Ok(());
@@ -26,16 +26,16 @@ pub(super) fn check(session: &Session) -> Result<(), Failure> {
     ))
 }
 
-/// What an import was asked for.
+/// The options of an import.
 pub(super) struct Wishes {
     pub(super) dry_run: bool,
     pub(super) skip_expired: bool,
-    /// Whether the limits of the source are to be set here, and whether that is confirmed already.
+    /// Whether to import the source's limits, and whether that is confirmed already.
     pub(super) limits: Limits,
 }
 
-/// Reads all that a source has, and keeps it.
-pub(super) async fn merge_newer(
+/// Reads a source and imports it.
+pub(super) async fn import_all(
     session: &Session,
     wishes: Wishes,
     source: impl Reader<Found = ImportedConversations>,
@@ -44,14 +44,14 @@ pub(super) async fn merge_newer(
     let bar = output::progress(Some(0), "reading");
     let shown = bar.clone();
     let mut interrupt = Interrupt::listen()?.and_hangup_if_heeded()?;
-    // Listening, so that a signal does not end the process before a private copy of the source is gone.
+    // Listens for signals, so that a private copy of the source is removed before the process ends.
     let found = tokio::select! {
         found = source.read(move |progress| advance(&shown, progress)) => Some(found),
         _ = interrupt.heard() => None,
     };
     bar.finish_and_clear();
     let Some(found) = found else {
-        output::note("interrupted; nothing was taken yet");
+        output::note("interrupted; nothing was imported yet");
         return Ok(Exit::Interrupted);
     };
     keep(session, found?, wishes).await
@@ -82,7 +82,7 @@ fn is_forever(limits: &Retention) -> bool {
     *limits == Retention::FOREVER
 }
 
-/// What all conversations came to.
+/// The sum of all results.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Total {
@@ -107,7 +107,7 @@ pub(super) struct Total {
     limits: Option<ImportedLimits>,
 }
 
-/// Puts each conversation into its scope, and tells what came of it.
+/// Imports each conversation into its scope, and shows the result.
 async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishes) -> Outcome {
     let Wishes { dry_run, skip_expired, limits } = wishes;
     let config = session.config()?;
@@ -138,7 +138,7 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
             report = take(&stores, conversation, dry_run) => report?,
             _ = interrupt.heard() => {
                 output::note(
-                    "interrupted; what was taken is kept, and the same command goes on from there",
+                    "interrupted; what was imported is kept; repeat the command to continue",
                 );
                 return Ok(Exit::Interrupted);
             }
@@ -148,7 +148,7 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
         refused.extend(report.messages.refused);
     }
     if !found.presets.presets.is_empty() {
-        // So few that nobody waits for them.
+        // There are few, so no progress is shown.
         let report = take_presets(&stores, found.presets, dry_run).await?;
         total.presets = report.taken;
         total.presets_already_there = report.already_there;
@@ -159,7 +159,7 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
     finish(session, total, &refused)
 }
 
-/// Tells what all of them came to.
+/// Shows the sum of all results.
 pub(super) fn finish(session: &Session, mut total: Total, refused: &[Refusal]) -> Outcome {
     total.refused = refused.len();
     end(session, &total, refused)?;
@@ -252,7 +252,7 @@ pub(super) fn tell(
         &mut words,
         &[
             (messages.already_there, "already there"),
-            (messages.forgotten, "forgotten since they were taken"),
+            (messages.forgotten, "forgotten since an earlier import"),
             (refused, "refused"),
         ],
     );
@@ -303,7 +303,7 @@ fn end(session: &Session, total: &Total, refused: &[Refusal]) -> std::io::Result
         &[
             (total.already_there, "already there"),
             (total.presets_already_there, "presets already there"),
-            (total.forgotten, "forgotten since they were taken"),
+            (total.forgotten, "forgotten since an earlier import"),
             (total.refused, "refused"),
             (total.expired, "of the conversations expired"),
             (total.skipped_expired, "left out because they expired"),
@@ -319,7 +319,7 @@ fn end(session: &Session, total: &Total, refused: &[Refusal]) -> std::io::Result
     }
     if let Some(limits) = total.limits {
         output::note(&format!(
-            "the limits there ({}) are not set here, so that every word is kept; --with-limits sets them",
+            "the source's limits ({}) were not imported, so that all messages are kept; --with-limits imports them",
             limits::in_words(limits)
         ));
     }
@@ -327,7 +327,7 @@ fn end(session: &Session, total: &Total, refused: &[Refusal]) -> std::io::Result
 }
 
 fn verb(dry_run: bool) -> &'static str {
-    if dry_run { "would take" } else { "took" }
+    if dry_run { "would import" } else { "imported" }
 }
 
 fn add_counted(words: &mut String, number: usize, what: &str) {

@@ -12,31 +12,31 @@ use crate::session::Session;
 const AFTER_HELP: &str = "\
 Examples:
   sottovoce import discord ~/bot --dry-run          what is in ~/bot/context?
-  sottovoce import discord ~/bot --skip-expired     only what the bot itself would still use
-  sottovoce import discord ~/bot --with-limits      and forget as the bot does
+  sottovoce import discord ~/bot --skip-expired     only what the bot would still use
+  sottovoce import discord ~/bot --with-limits      with the limits of the bot
   sottovoce --scope dm/42 tail                      afterwards: one of the conversations
 
 Exit codes:
-  0  all is taken                  3  something was refused; the rest is taken
-  1  failed; see the message     130  interrupted; the same command goes on from there";
+  0  all is imported               3  something was refused; the rest is imported
+  1  failed; see the message     130  interrupted; repeat the command to continue";
 
-/// Takes over the context folder of the Discord bot
+/// Imports the context folder of the Discord bot
 ///
-/// Each person's messages in a channel become the conversation guild/GUILD/CHANNEL/USER, direct messages dm/USER, and
-/// those with a persona a thread of these with the persona's name. The bot uses a conversation for a day after it was
-/// last added to, and keeps its newest 15 messages. Here every message is taken and stays, but prompts leave out what the
-/// bot would no longer use; --with-limits has each conversation forget as the bot does. The folder stays as it is.
+/// Each user's messages in a channel become the conversation guild/GUILD/CHANNEL/USER, direct messages become dm/USER,
+/// and messages with a persona a thread with its name. The bot uses a conversation for a day after its last message,
+/// and keeps its newest 15 messages. Here all messages are kept, but prompts leave out what the bot would no longer
+/// use. With --with-limits, each conversation gets the bot's limits.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The folder with `guilds` and `dms`, or the one with that one as `context`
+    /// The folder with `guilds` and `dms`, or a folder with that one as `context`
     dir: PathBuf,
 
-    /// Only tells what would be taken
+    /// Shows what would be imported, and stores nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// Leaves out conversations that have expired
+    /// Skips conversations that have expired
     #[arg(long)]
     skip_expired: bool,
 
@@ -48,5 +48,5 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let source = DiscordFolder::new(args.dir, session.clock().now().timestamp());
     let Args { dry_run, skip_expired, limits, .. } = args;
     let wishes = Wishes { dry_run, skip_expired, limits };
-    conversations::merge_newer(session, wishes, source).await
+    conversations::import_all(session, wishes, source).await
 }

@@ -16,25 +16,25 @@ Examples:
   ELARA_KEY=… sottovoce import elara --key-env ELARA_KEY
 
 Exit codes:
-  0  all is taken                  3  some files were refused; the rest is taken
-  1  failed; see the message     130  interrupted; the same command goes on from there";
+  0  all is imported               3  some files were refused; the rest is imported
+  1  failed; see the message     130  interrupted; repeat the command to continue";
 
-/// Takes over a folder of Elara, the voice assistant in C#
+/// Imports a folder of Elara, the voice assistant in C#
 ///
-/// Reads every form that its versions wrote, several keys and plain text in one folder alike. Most such folders are
-/// plain text, since Elara's key is empty unless it was set. A key that is wrong and a file that is damaged look the
-/// same: both are refused as "wrong key or damaged", and can be taken by another run with the right key. The folder
-/// stays as it is; what is plain text in it stays so until you delete it.
+/// Reads every format that its versions wrote; one folder may have files under several keys and plain ones. Most
+/// folders are plain, since Elara's key is empty by default. A file under another key and a damaged file look the same:
+/// both are refused as "wrong key or damaged", and another run with the right key imports them. The folder is not
+/// changed: what is plain text in it stays so until you delete it.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The folder; Elara's usual one if left out
+    /// The folder [default: Elara's own]
     dir: Option<PathBuf>,
 
     #[command(flatten)]
     keys: Sources,
 
-    /// Only tells what would be taken
+    /// Shows what would be imported, and stores nothing
     #[arg(long)]
     dry_run: bool,
 }

@@ -21,31 +21,30 @@ Fields of a line:
 
 Examples:
   sottovoce --scope named/kitchen import jsonl chat.jsonl --dry-run
-  sottovoce --scope named/kitchen import jsonl chat.jsonl     again when it has grown: takes what is new
+  sottovoce --scope named/kitchen import jsonl chat.jsonl     again when it has grown: imports what is new
   sottovoce --json tail -n 100000 | sottovoce --config other.json import jsonl -
 
 Exit codes:
-  0  all is taken                  3  some lines were refused; the rest is taken
-  1  failed; see the message     130  interrupted; the same command goes on from there";
+  0  all is imported               3  some lines were refused; the rest is imported
+  1  failed; see the message     130  interrupted; repeat the command to continue";
 
-/// Takes over messages that any program wrote, one JSON object a line
+/// Imports messages as JSON lines, one object each, from any program
 ///
-/// They go into the conversation that --scope names, and those whose lines name no thread into that of --thread. Each
-/// takes its place by its time, and what was said in the same moment stays in the order of the lines. A line that does not
-/// say when it was said is refused, since nobody else can know, unless --at-now is given. A message is known again by its
-/// id and what its line says, notes excepted, and without a time by the name of the file too; without an id, each of
-/// several lines that are the same is a message. Other fields are passed over. The file stays as it is.
+/// The messages go into the conversation of --scope, and those without a threadId into the thread of --thread. They are
+/// sorted by time, and within one moment by line. A line without a time is refused, unless --at-now is given. A
+/// repeated import recognizes a message by its line without the metadata; without a time, by the file's name too. Each
+/// of several equal lines without an id is a message. Other fields are ignored.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The file, or `-` for standard input
     file: PathBuf,
 
-    /// Takes lines without a time as said now, in their order; another run does not take them twice
+    /// Accepts lines without a time as said now, in their order; repeating does not import them twice
     #[arg(long)]
     at_now: bool,
 
-    /// Only tells what would be taken
+    /// Shows what would be imported, and stores nothing
     #[arg(long)]
     dry_run: bool,
 }

@@ -1,4 +1,4 @@
-//! Keys of another program: never arguments, which shells remember and process lists show.
+//! Keys of another program. They are never arguments, which shells keep in their history and process lists show.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -32,7 +32,7 @@ pub(crate) struct Sources {
 pub(crate) type Keys = Vec<Zeroizing<String>>;
 
 impl Sources {
-    /// The keys; `None` where their asking was given up.
+    /// The keys; `None` if the user gave up entering them.
     pub(crate) fn read(&self) -> Result<Option<Keys>, Failure> {
         let mut keys = Keys::new();
         for name in &self.key_env {
@@ -55,7 +55,7 @@ fn variable(name: &str) -> Result<Zeroizing<String>, Failure> {
     })
 }
 
-/// A key is everything in its line, blanks included.
+/// A key is a whole line, spaces included.
 fn lines(file: &Path) -> Result<Keys, Failure> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(4096));
     let read = match file.to_str() {
@@ -78,7 +78,7 @@ fn lines(file: &Path) -> Result<Keys, Failure> {
     if keys.is_empty() { Err(unusable("it holds none")) } else { Ok(keys) }
 }
 
-/// `false` where it was given up.
+/// Returns `false` if the user gave up.
 fn ask(keys: &mut Keys) -> Result<bool, Failure> {
     let no_terminal =
         |_| Failure::input("there is no terminal to ask on", "use --key-env or --key-file");

@@ -1,4 +1,4 @@
-//! The limits that a source has, set here only for whoever asks for it.
+//! Limits of a source, which are imported only on request.
 
 use std::io::{self, IsTerminal};
 
@@ -8,36 +8,36 @@ use crate::cmd::stats::duration;
 use crate::exit::Failure;
 use crate::output;
 
-/// Whether they are set.
+/// Options for a source's limits.
 #[derive(clap::Args, Debug, Clone, Copy, Default)]
 pub(super) struct Limits {
-    /// Also sets the limits that the source has: what is over them is hidden, and removed with the next message
+    /// Also imports the source's limits: messages that exceed them are hidden, and deleted with the next append
     #[arg(long = "with-limits")]
     pub(super) are_wanted: bool,
 
-    /// Sets them without asking
+    /// Imports the limits without asking
     #[arg(long, requires = "are_wanted")]
     yes: bool,
 }
 
 impl Limits {
-    /// Whether somebody wants them who knows how many messages they hide.
+    /// Asks for confirmation, showing how many messages the limits hide.
     pub(super) fn confirm(self, limits: ImportedLimits, over: usize) -> Result<bool, Failure> {
         let hidden = match over {
             0 => String::new(),
-            over => format!(", which hide at least {} of them at once", output::messages(over)),
+            over => format!(", which hide at least {} at once", output::messages(over)),
         };
         self.ask(&format!(
-            "each conversation gets the limits {}{hidden}; what is hidden is removed with the next message",
+            "each conversation gets the limits {}{hidden}; hidden messages are deleted with the next append",
             in_words(limits)
         ))
     }
 
-    /// The same before anybody has looked.
+    /// Asks for confirmation before the source is read.
     pub(super) fn confirm_those_of(self, source: &str) -> Result<bool, Failure> {
         self.ask(&format!(
-            "each conversation gets the limits of {source}: what is over them, here too, is hidden at once and removed \
-             with the next message"
+            "each conversation gets the limits of {source}: messages that exceed them, here too, are hidden at once, and \
+             deleted with the next append"
         ))
     }
 
@@ -47,8 +47,8 @@ impl Limits {
         }
         if !io::stdin().is_terminal() {
             return Err(Failure::input(
-                format!("{what}; nobody is here to be asked"),
-                "say --yes if that is what you want, or leave out --with-limits to keep every word",
+                format!("{what}; this needs confirmation, and there is no terminal"),
+                "confirm with --yes, or leave out --with-limits to keep all messages",
             ));
         }
         output::warning(what);

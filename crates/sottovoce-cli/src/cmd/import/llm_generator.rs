@@ -16,22 +16,22 @@ Examples:
   sottovoce --scope named/context-mep92q9v-mkorf9 tail            afterwards: one of the contexts
 
 Exit codes:
-  0  all is taken                  3  something was refused; the rest is taken
-  1  failed; see the message     130  interrupted; the same command goes on from there";
+  0  all is imported               3  something was refused; the rest is imported
+  1  failed; see the message     130  interrupted; repeat the command to continue";
 
-/// Takes over the database of mcp-llm-generator
+/// Imports the database of mcp-llm-generator
 ///
-/// Each context becomes the conversation named/ID, with its name and its personality, and its messages in the order in
-/// which they were stored. Personality presets become presets here, unless one of the same id was made or changed here.
-/// What is out of the limits here is brought to the nearest value that is not, and noted as it was. Expiry is counted
-/// anew, from the last interaction. The database is read from a private copy in memory; the original stays as it is.
+/// Each context becomes the conversation named/ID, with its name, its persona, and its messages in the order of their
+/// rows. Presets become presets here, unless one of the same id was made or changed here. A number outside the limits
+/// here is replaced by the nearest one within them, and kept as metadata. Expiry starts anew with the last interaction.
+/// The database is read from a private copy in memory.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The database, `context-memory.db` or `data/contexts.db`, or the folder that holds it
     path: PathBuf,
 
-    /// Only tells what would be taken
+    /// Shows what would be imported, and stores nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -39,5 +39,5 @@ pub(crate) struct Args {
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let source = LlmGeneratorDatabase::new(args.path, session.clock().now().timestamp());
     let wishes = Wishes { dry_run: args.dry_run, skip_expired: false, limits: Limits::default() };
-    conversations::merge_newer(session, wishes, source).await
+    conversations::import_all(session, wishes, source).await
 }

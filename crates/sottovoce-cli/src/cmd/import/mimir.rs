@@ -16,22 +16,21 @@ Examples:
   sottovoce --scope named/conv-abc123 tail         afterwards: one of the conversations
 
 Exit codes:
-  0  all is taken                  3  something was refused; the rest is taken
-  1  failed; see the message     130  interrupted; the same command goes on from there";
+  0  all is imported               3  something was refused; the rest is imported
+  1  failed; see the message     130  interrupted; repeat the command to continue";
 
-/// Takes over the conversations that Mimir keeps in a project
+/// Imports the conversations that Mimir keeps in a project
 ///
-/// Each becomes the conversation named/ID, its messages in the order of Mimir's lines with their times, tool calls and
-/// notes. Titles, tags, notes and costs become settings where these say nothing yet. Artifacts are added with Mimir's id
-/// as `mimirId`; what messages say of them stays word for word. Saved states become snapshots. The folder stays as it
-/// is.
+/// Each conversation becomes named/ID. Its messages keep the order of Mimir's lines, their times, tool calls and notes.
+/// Title, tags, notes and costs become settings, unless the conversation has its own already. Artifacts keep Mimir's id
+/// as `mimirId`, so that references in messages still work. Saved states become snapshots.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The project's folder, or its `.mimir/context`
     dir: PathBuf,
 
-    /// Only tells what would be taken
+    /// Shows what would be imported, and stores nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -39,5 +38,5 @@ pub(crate) struct Args {
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let source = MimirFolder::new(args.dir);
     let wishes = Wishes { dry_run: args.dry_run, skip_expired: false, limits: Limits::default() };
-    conversations::merge_newer(session, wishes, source).await
+    conversations::import_all(session, wishes, source).await
 }

@@ -16,24 +16,27 @@ Examples:
   sottovoce import openai training.jsonl                    chat completions: named/training and so on
 
 Exit codes:
-  0  all is taken                  3  something was refused; the rest is taken
-  1  failed; see the message     130  interrupted; the same command goes on from there";
+  0  all is imported               3  something was refused; the rest is imported
+  1  failed; see the message     130  interrupted; repeat the command to continue";
 
-/// Takes over what ChatGPT exports, or files of OpenAI's chat completions
+/// Imports ChatGPT's data export, or files of OpenAI chat completions
 ///
-/// Each conversation of an export becomes named/ID, with its title. Of an answer that was made anew, or a question that
-/// was edited, the one that ChatGPT shows is taken; others, what is hidden and what is no text are counted as passed
-/// over, but what was spoken comes as its transcript. A file with {"messages":[…]}, or one such object a line, becomes
-/// named/FILE, and further objects named/FILE-2 and so on. These have no times: the first message gets the time at which
-/// the file was last changed, and each further one a millisecond more. A file that was touched is not taken twice. Files of
-/// up to 1 GiB are read, as plain text in memory. They stay as they are.
+/// Each conversation of an export becomes named/ID, with its title. Where an answer was regenerated or a question
+/// edited, the branch that ChatGPT shows is imported. Other branches, hidden messages and parts that are not text are
+/// counted as passed over; speech comes as its transcript.
+///
+/// A file with {"messages":[…]}, or with one such object a line, becomes named/FILE, and further objects named/FILE-2
+/// and so on. These messages have no times: the first gets the time at which the file was last changed, and each
+/// further one a millisecond more. Repeating the import after the file was touched does not import it twice.
+///
+/// Files are read into memory as plain text, up to 1 GiB each.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The export's folder or `conversations.json`, or a file of chat completions
     path: PathBuf,
 
-    /// Only tells what would be taken
+    /// Shows what would be imported, and stores nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -41,5 +44,5 @@ pub(crate) struct Args {
 pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     let source = OpenAiExport::new(args.path);
     let wishes = Wishes { dry_run: args.dry_run, skip_expired: false, limits: Limits::default() };
-    conversations::merge_newer(session, wishes, source).await
+    conversations::import_all(session, wishes, source).await
 }

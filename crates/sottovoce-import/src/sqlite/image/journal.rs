@@ -1,11 +1,10 @@
-//! What a transaction changed that was interrupted: `-journal`, in the format that SQLite documents as "The Rollback
-//! Journal".
+//! The rollback journal, `-journal`, in the format that SQLite documents as "The Rollback Journal".
 
 use super::page::{number, page_size, put};
 
 const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
-/// What stands at the beginning of a part of the journal.
+/// The header of a part of the journal.
 struct Header {
     records: u32,
     nonce: u32,
@@ -14,8 +13,8 @@ struct Header {
     page: usize,
 }
 
-/// Takes back what the journal's transaction changed. `false` where the journal is one of several databases, which only
-/// SQLite can tell from one that is over.
+/// Rolls the journal's transaction back. Returns `false` if the journal spans several databases: only SQLite can tell
+/// whether that one is stale.
 pub(super) fn roll_back(image: &mut Vec<u8>, journal: &[u8]) -> bool {
     if journal.ends_with(&MAGIC) && journal.len() > MAGIC.len() {
         return false;
@@ -34,7 +33,7 @@ fn parts(image: &mut Vec<u8>, journal: &[u8]) -> Option<()> {
     loop {
         at = at.checked_add(sector)?;
         let records = match part.records {
-            // It was not synced: it goes to its end.
+            // An unsynced part extends to the end of the file.
             u32::MAX => journal.len().checked_sub(at)? / length,
             records => records as usize,
         };
@@ -69,7 +68,7 @@ fn header(journal: &[u8], at: usize) -> Option<Header> {
     })
 }
 
-/// The nonce, and every two hundredth byte of a page from its end on.
+/// The nonce plus every 200th byte of a page, from its end.
 fn checksum(nonce: u32, page: &[u8]) -> u32 {
     let mut sum = nonce;
     let mut at = page.len().saturating_sub(200);

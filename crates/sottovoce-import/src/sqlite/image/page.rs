@@ -3,7 +3,7 @@
 /// The most bytes of a database that is read into memory. A larger one is copied to a file.
 pub(super) const LARGEST: u64 = 256 << 20;
 
-/// Writes a page, whose numbers begin at 1, where it belongs.
+/// Writes a page at its place. Page numbers begin at 1.
 pub(super) fn put(image: &mut Vec<u8>, number: u32, page: &[u8]) {
     let Some(start) = (number as usize).checked_sub(1).and_then(|n| n.checked_mul(page.len()))
     else {
@@ -20,13 +20,13 @@ pub(super) fn put(image: &mut Vec<u8>, number: u32, page: &[u8]) {
     }
 }
 
-/// Four bytes of a file as a number, the highest first.
+/// Reads four bytes as a big-endian number.
 pub(super) fn number(bytes: &[u8], at: usize) -> Option<u32> {
     let four = bytes.get(at..)?.first_chunk()?;
     Some(u32::from_be_bytes(*four))
 }
 
-/// A size of pages, if it can be one.
+/// The page size, if it is a valid one.
 pub(super) fn page_size(size: u32) -> Option<usize> {
     let fits = size.is_power_of_two() && (512..=65_536).contains(&size);
     fits.then_some(size as usize)

@@ -1,15 +1,15 @@
-//! What was written ahead: `-wal`, in the format that SQLite documents as "The Write-Ahead Log".
+//! The write-ahead log, `-wal`, in the format that SQLite documents as "The Write-Ahead Log".
 
 use super::page::{number, page_size, put};
 
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-/// The first four bytes, and one more where checksums are of numbers with the highest byte first.
+/// The magic number. It is one higher if the checksums are of big-endian numbers.
 const MAGIC: u32 = 0x377f_0682;
 
-/// Puts every transaction of a log in place that is whole.
+/// Applies every complete transaction of a log.
 pub(super) fn apply(image: &mut Vec<u8>, log: &[u8]) {
-    // As SQLite has it: a log beside an empty database is of another one.
+    // Like SQLite: a log beside an empty database belongs to another one.
     if image.is_empty() {
         return;
     }
@@ -41,7 +41,7 @@ fn frames(image: &mut Vec<u8>, log: &[u8]) -> Option<()> {
         waiting.push((page_number, page));
         let pages = number(head, 4)?;
         if pages > 0 {
-            // A transaction ends here, and so does the database.
+            // This frame commits a transaction, and gives the database's size.
             waiting.drain(..).for_each(|(number, page)| put(image, number, page));
             if let Some(length) = (pages as usize).checked_mul(size) {
                 image.truncate(length);
