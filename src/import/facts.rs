@@ -44,8 +44,8 @@ impl ImportedFacts {
             profile.metadata.entry(name.clone()).or_insert_with(|| value.clone());
         }
         profile.created_at = profile.created_at.or(self.created_at);
-        if profile.brought.is_nothing() {
-            profile.brought = self.spent;
+        if profile.imported_cost.is_nothing() {
+            profile.imported_cost = self.spent;
         }
         if profile.character.is_none() {
             profile.character.clone_from(&self.character);

@@ -1,4 +1,4 @@
-//! One conversation's sealed files: listing, opening and sealing them. Remembers only the vault.
+//! The folder of one conversation: lists, opens and seals its files. Caches only the keyring.
 
 pub(crate) mod decoder;
 pub(crate) mod document;
@@ -29,10 +29,10 @@ use crate::store::record::pack_name::PackName;
 use crate::store::record::retention::Retention;
 use crate::store::record::seq_set::SeqSet;
 
-/// How long a reading waits for a writer to finish what looks half done.
+/// How long a read waits for a writer before it decides that the folder is incomplete.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// How long a head may stay half overwritten.
+/// How long to wait before reading a head again that a writer may be overwriting.
 const TEARING: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]
@@ -44,13 +44,13 @@ pub(crate) struct Folder {
     pub(crate) root: Arc<dyn Blobs>,
     pub(crate) scope: Arc<Scope>,
     vault: Arc<KeyringCache>,
-    /// How much is kept of a conversation whose settings do not say it.
+    /// The retention limits if the settings have none.
     pub(crate) retention: Retention,
-    /// How many threads may read packs, if not as many as there are processors.
+    /// How many threads may read packs. `None` means one for each processor.
     threads: Option<usize>,
 }
 
-/// What is in the folder of packs, in no order.
+/// The contents of the folder of packs, in no order.
 #[derive(Debug, Default)]
 pub(crate) struct Packs {
     pub(crate) names: Vec<PackName>,
@@ -58,24 +58,24 @@ pub(crate) struct Packs {
     leftovers: Vec<Finding>,
 }
 
-/// The names in a folder, not yet opened, in no order.
+/// The names in a folder, unopened and in no order.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) names: Vec<RecordName>,
     /// Sorted.
     pub(crate) packs: Vec<PackName>,
-    /// What is no record of this store.
+    /// Files that are no records of this store.
     pub(crate) foreign: Vec<Finding>,
     pub(crate) leftovers: Vec<Finding>,
 }
 
-/// What a file turned out to be.
+/// The outcome of opening a file.
 #[derive(Debug, Clone)]
 pub(crate) enum Opened {
     Message(Arc<StoredMessage>),
     Forget(SeqSet),
     Skipped(FindingKind),
-    /// It was there when the folder was listed.
+    /// The file was listed but has vanished since.
     Gone,
 }
 
@@ -87,7 +87,7 @@ pub(crate) enum HeadState {
 }
 
 impl HeadState {
-    /// The highest number that it acknowledges.
+    /// The highest number that the head records; 0 without a head.
     pub(crate) fn seq(self) -> u64 {
         match self {
             Self::Known(head) => head.seq,
@@ -95,7 +95,7 @@ impl HeadState {
         }
     }
 
-    /// The revision of the settings that it tells of; 0 where there are none.
+    /// The revision of the settings that the head records; 0 if there are none.
     pub(crate) fn profile(self) -> u64 {
         match self {
             Self::Known(head) => head.profile(),
@@ -118,7 +118,7 @@ impl Folder {
         Self { blobs, packs, snapshots, artifacts, root, scope, vault, retention, threads: None }
     }
 
-    /// The default conversation's folder, under the same keys.
+    /// The default conversation's folder, with the same keys.
     pub(crate) fn of_root(&self) -> Self {
         let root = Arc::clone(&self.root);
         let folder = Self::new(Arc::clone(&root), root, Scope::Default, Vec::new());
@@ -126,67 +126,68 @@ impl Folder {
         Self { vault, retention: self.retention, threads: self.threads, ..folder }
     }
 
-    /// The same, keeping so much where its settings do not say it.
+    /// Sets the retention limits for conversations whose settings have none.
     pub(crate) fn keeping(self, retention: Retention) -> Self {
         Self { retention, ..self }
     }
 
-    /// The same, looking for a changed key in these files.
+    /// Sets key files in which to look for a new key after a change.
     pub(crate) fn finding_keys_in(self, files: Vec<PathBuf>) -> Self {
         Self { vault: Arc::new(self.vault.finding_keys_in(files)), ..self }
     }
 
-    /// The same, read by so many threads.
+    /// Sets the number of threads that read packs.
     pub(crate) fn read_by(self, threads: Option<usize>) -> Self {
         Self { threads, ..self }
     }
 
-    /// How many threads may read packs. To ask the system takes longer than opening a store.
+    /// How many threads may read packs. Determined only when needed, because asking the system takes longer than
+    /// opening a store.
     pub(crate) fn threads(&self) -> usize {
         self.threads.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get))
     }
 
-    /// The vault as it was last seen; `None` while there is none.
+    /// The keyring as it was last read; `None` if there is no vault yet.
     pub(crate) fn vault(&self) -> Result<Option<&Keyring>> {
         self.vault.get(&*self.root)
     }
 
-    /// Whether there are records, in whatever conversation, and no vault.
+    /// Whether some conversation has records although there is no vault.
     pub(crate) fn lacks_vault(&self) -> Result<bool> {
         Ok(self.vault()?.is_none() && holds_records(&*self.root)? && self.vault()?.is_none())
     }
 
-    /// The keys at hand that the vault names now, and that are bound to the store.
+    /// The keys that the vault names, that are bound to the store and that the caller holds.
     pub(crate) fn sealing_keys(&self) -> Result<impl Iterator<Item = Result<&SealingKey>>> {
         let vault = match self.vault.refresh(&*self.root) {
-            // What the others sealed can be read still.
+            // The other keys still open what they sealed.
             Err(Error::KeyChanged { .. }) => self.vault()?,
             vault => vault?,
         };
         Ok(vault.into_iter().flat_map(Keyring::keys))
     }
 
-    /// The keys that the vault names although nothing binds them to the store.
+    /// The keys that the vault names although they are not bound to the store.
     pub(crate) fn unbound_keys(&self) -> Result<Vec<Finding>> {
         let unbound = self.vault.refresh(&*self.root)?.into_iter().flat_map(Keyring::unbound);
         let kind = |id: &str| FindingKind::UnboundKey { found: id.to_owned() };
         Ok(unbound.map(|id| kind(id).in_file(VAULT)).collect())
     }
 
-    /// Takes them out of the vault.
+    /// Removes these keys from the vault.
     pub(crate) fn remove_unbound_keys(&self, timeout: Duration) -> Result<()> {
         let vault = self.vault.refresh(&*self.root)?;
         vault.map_or(Ok(()), |vault| vault.remove_unbound(&*self.root, timeout))
     }
 
-    /// The keys at hand, whether or not the vault names them.
+    /// The keys that the caller holds, whether or not the vault names them.
     pub(crate) fn keys(&self) -> &[Arc<EncryptionKey>] {
         self.vault.keys()
     }
 
-    /// Whether the folder can be read with the keys at hand.
+    /// Checks that the folder can be read with the keys at hand.
     pub(crate) fn check(&self) -> Result<()> {
-        // A vault of another key is an error before anything else is looked at.
+        // If the vault belongs to another key, fail before anything else is read.
         if self.vault()?.is_none()
             && self.vault.keys().iter().all(|key| key.needs_salt())
             && self.lacks_vault()?
@@ -196,37 +197,37 @@ impl Folder {
         self.head().map(drop)
     }
 
-    /// Makes the vault of an empty store.
+    /// Creates the vault of an empty store.
     ///
     /// # Errors
-    /// [`Error::VaultMissing`] where the vault is missing beside records, before anything is touched.
+    /// [`Error::VaultMissing`] if there are records without a vault. Nothing is changed then.
     pub(crate) fn create_vault(&self, timeout: Duration) -> Result<()> {
         let Some(vault) = self.vault()? else {
             self.vault.put(Keyring::read_or_create(&*self.root, self.vault.keys(), timeout)?);
             return Ok(());
         };
-        // Whether the seal is there now or the next time, the keys are the same.
+        // Sealing the vault can wait for the next time: the keys are the same.
         if let Err(error) = vault.bind_older(&*self.root) {
             tracing::warn!(%error, "could not seal the vault");
         }
         Ok(())
     }
 
-    /// The key that seals. A change of keys takes every conversation's lock once after it has replaced the vault, so
-    /// that what the lock's holder seals under this key is not overlooked.
+    /// The key that seals. Requires the lock: after replacing the vault, a change of keys takes each conversation's
+    /// lock once, so it finds everything that a lock holder sealed under this key.
     ///
     /// # Errors
-    /// [`Error::KeyChanged`] where the store's key was changed to one that is not at hand.
+    /// [`Error::KeyChanged`] if the store now uses a key that the caller does not hold.
     pub(crate) fn writing_key(&self) -> Result<&SealingKey> {
         self.vault.refresh(&*self.root)?.map(Keyring::writer).ok_or(Error::NoKey)
     }
 
-    /// Runs `work` while nobody writes; `None` where writers do not stop. Where this process may not lock, it can at
-    /// least read.
+    /// Runs `work` while no writer is active. Returns `None` if writers stay active. If this process cannot lock the
+    /// folder, runs `work` without the lock.
     pub(crate) fn settled<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
         let lock = match self.blobs.links(LOCK).map(|links| links > 0) {
             Ok(true) => self.blobs.lock(SETTLING).map(Some),
-            // Whoever writes makes the lock first.
+            // Without a lock file there is no writer: a writer creates the file first.
             _ => Ok(None),
         };
         let lock = match lock {
@@ -256,7 +257,7 @@ impl Folder {
         Ok(self.unseal_in(&mut scratch, place, bytes)?.map(std::mem::take))
     }
 
-    /// [`unseal`](Self::unseal) without asking for memory each time.
+    /// [`unseal`](Self::unseal) with a reused buffer.
     pub(crate) fn unseal_in<'s>(
         &self,
         scratch: &'s mut Scratch,
@@ -273,7 +274,7 @@ impl Folder {
         let key = match self.vault()? {
             Some(vault) => match vault.find(id)? {
                 KeyLookup::Key(key) => key,
-                // The keys may have been changed since the vault was read.
+                // The keys may have changed since the vault was read.
                 _ => match self
                     .vault
                     .refresh(&*self.root)?
@@ -289,7 +290,7 @@ impl Folder {
                     }
                 },
             },
-            // Without the salt a key's id cannot be told, but whether it opens a record can.
+            // Without the salt the key's id is unknown, but the key can still be tried on a record.
             None => {
                 let opens = |key: &SealingKey| {
                     key.open(place, &envelope, &mut Scratch::default()).is_some()
@@ -304,8 +305,8 @@ impl Folder {
         Ok(key.open(place, &envelope, scratch).ok_or(FindingKind::Unopenable))
     }
 
-    /// Seals a record's bytes and publishes them as a new file, moving its time by a millisecond where a file that is
-    /// not the store's has taken the name. Durable once the folder is synced.
+    /// Seals a record and publishes it as a new file. If a foreign file has the name, the record's time moves by a
+    /// millisecond. Durable once the folder is synced.
     pub(crate) fn publish(
         &self,
         key: &SealingKey,
@@ -328,7 +329,7 @@ impl Folder {
 
     pub(crate) fn head_bytes(&self) -> Result<Option<Vec<u8>>> {
         match self.blobs.peek(HEAD) {
-            // What is no file is no head; the folder's own troubles are errors.
+            // A head that is no regular file is a damaged head. Trouble with the folder itself is an error.
             Err(Error::NotPlain { path, .. }) if path == self.blobs.path().join(HEAD) => {
                 Ok(Some(Vec::new()))
             }
@@ -336,7 +337,7 @@ impl Folder {
         }
     }
 
-    /// Reads the head, and once more where it was being overwritten meanwhile.
+    /// Reads the head, and once more if it does not open: a writer may be overwriting it.
     pub(crate) fn head(&self) -> Result<(Option<Vec<u8>>, HeadState)> {
         let mut seen = None;
         loop {
@@ -353,14 +354,15 @@ impl Folder {
                 return Ok((bytes, HeadState::Damaged));
             }
             seen = bytes;
-            // Whoever overwrites it may have been made to wait half-way.
+            // The writer may have been suspended half-way.
             std::thread::sleep(TEARING);
         }
     }
 
-    /// Whether no name in the folder has changed since the head was written: it tells then of all that there is.
+    /// Whether no name in the folder has changed since the head was written. The head then describes all that there
+    /// is.
     pub(crate) fn matches_stamps(&self, head: &Head) -> Result<bool> {
-        // A folder of packs that cannot be looked at is a matter for the listing.
+        // If the folder of packs cannot be read, the listing reports it.
         let packs_are = |mark| matches!(self.packs.mark(), Ok(now) if now == mark);
         Ok(head.mark.is_some() && self.blobs.mark()? == head.mark && packs_are(head.packs))
     }
@@ -370,7 +372,7 @@ impl Folder {
     }
 }
 
-/// How often a reading starts again because files were moved under it.
+/// How often a read starts again because files were moved while it ran.
 pub(crate) const ATTEMPTS: usize = 20;
 
 pub(crate) fn unstable_folder(folder: &Folder) -> Error {
@@ -387,7 +389,7 @@ fn no_file(kind: EntryKind) -> FindingKind {
     })
 }
 
-/// Turns what concerns one file alone into a finding; the rest would concern every file.
+/// Turns an error about one file into a finding. Returns errors that would affect every file.
 pub(crate) fn unreadable(error: Error) -> Result<FindingKind> {
     match error {
         Error::NotPlain { found, .. } => Ok(FindingKind::NotPlain(found)),

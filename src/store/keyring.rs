@@ -1,4 +1,4 @@
-//! The one plain file of a store: which keys it was written under.
+//! The keyring: which keys a store uses, from its only unencrypted file, `vault`.
 
 pub(crate) mod cache;
 pub(crate) mod ids;
@@ -19,7 +19,7 @@ use crate::store::record::document::Document;
 use crate::store::record::layout::{CATALOG, HEAD, PACKS, QUARANTINE, VAULT};
 use crate::store::record::name::RecordName;
 
-/// The keys of an existing store that the caller holds, the one that writes first.
+/// The keys of an existing store that the caller holds. The first one seals.
 #[derive(Debug)]
 pub(crate) struct Keyring {
     bytes: Vec<u8>,
@@ -31,10 +31,11 @@ pub(crate) struct Keyring {
     keys: Vec<Arc<EncryptionKey>>,
 }
 
-/// A key that only reads, while the store's key is being changed.
+/// A key that only opens, during a change of keys.
 struct ReadOnlyKey {
     entry: Entry,
-    /// Derived for the first file that names it: a passphrase may cost seconds, and this may not be the store's.
+    /// Derived when the first file names the key. Deriving a passphrase may take seconds, and this entry may not be
+    /// the store's.
     key: OnceLock<Option<SealingKey>>,
 }
 
@@ -44,33 +45,34 @@ impl fmt::Debug for ReadOnlyKey {
     }
 }
 
-/// What says that the keys after the first one are this store's.
+/// Whether the keys after the first one are known to be this store's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Binding {
-    /// The seal of the key that writes.
+    /// The writing key has sealed the list.
     Sealed,
-    /// Nothing, as in a store that was made before vaults had seals. A change of keys may have been begun then; no
-    /// change leaves two entries of one key, which that of the writing key tells by its position among those given.
+    /// Not sealed: the store was made before vaults had seals. A change of keys may have been started then. No such
+    /// change leaves two entries of one key, so the writing key's position among the given keys tells its entry
+    /// apart.
     Older(usize),
-    /// Nothing. Such a store's vault would have a seal.
+    /// Not sealed, although this store's vault should be.
     Broken,
 }
 
-/// What came of looking for a key by its id.
+/// The outcome of looking up a key by its id.
 #[derive(Debug)]
 pub(crate) enum KeyLookup<'a> {
     Key(&'a SealingKey),
-    /// The vault names it, but nothing binds it to this store.
+    /// The vault names the key, but it is not bound to this store.
     Unbound,
-    /// It is not named, or not at hand.
+    /// The vault does not name the key, or the caller does not hold it.
     Unknown,
 }
 
 impl Keyring {
-    /// Reads the vault; `None` where there is none yet.
+    /// Reads the vault; `None` if there is none yet.
     ///
     /// # Errors
-    /// [`Error::WrongKey`] unless one of the keys given is the one that the store is written under.
+    /// [`Error::WrongKey`] unless the caller holds the store's writing key.
     pub(crate) fn read(root: &dyn Blobs, keys: &[Arc<EncryptionKey>]) -> Result<Option<Self>> {
         root.read(VAULT)?.map(|bytes| Self::parse(bytes, root, keys)).transpose()
     }
@@ -100,7 +102,7 @@ impl Keyring {
         })
     }
 
-    /// Reads the vault, or makes one for an empty store. Of two that do so at once, both get the same.
+    /// Reads the vault, or creates one for an empty store. Two processes that do this at once get the same vault.
     pub(crate) fn read_or_create(
         root: &dyn Blobs,
         keys: &[Arc<EncryptionKey>],
@@ -110,7 +112,7 @@ impl Keyring {
             return Ok(vault);
         }
         if holds_records(root)? {
-            // Another process may have made both since.
+            // Another process may have created both in the meantime.
             let missing = || Error::VaultMissing { path: root.path().into() };
             return Self::read(root, keys)?.ok_or_else(missing);
         }
@@ -118,14 +120,14 @@ impl Keyring {
         Self::read(root, keys)?.ok_or_else(|| Error::FolderReplaced { path: root.path().into() })
     }
 
-    /// Makes the vault of an empty store, unless another process has.
+    /// Creates the vault of an empty store, unless another process has.
     pub(crate) fn make(root: &dyn Blobs, key: &EncryptionKey, timeout: Duration) -> Result<()> {
         let entry = Entry::new(key)?;
         let bytes = entry.bytes_of(key)?.ok_or(Error::NoKey)?;
         Self::publish(root, std::slice::from_ref(&entry), &bytes, timeout)
     }
 
-    /// Writes a vault where there is none, unless another process has. `writer` are those of the first entry's key.
+    /// Writes a vault if there is none. `writer` are the bytes of the first entry's key.
     pub(crate) fn publish(
         root: &dyn Blobs,
         entries: &[Entry],
@@ -133,7 +135,7 @@ impl Keyring {
         timeout: Duration,
     ) -> Result<()> {
         let bytes = line::sealed_bytes(entries, writer)?;
-        // Whoever holds the lock may sweep up what is being published without it.
+        // Publishing needs the lock: a lock holder may remove temporary files.
         let lock = root.lock(timeout)?;
         root.create(VAULT, &bytes)?;
         root.sync()?;
@@ -141,8 +143,8 @@ impl Keyring {
         Ok(())
     }
 
-    /// Puts these entries in its place, durably and under the seal of the first one's key, unless another process has
-    /// changed it. Whether it did.
+    /// Replaces the vault's entries, sealed by the first entry's key. Durable on return. Returns `false` if another
+    /// process has changed the vault; nothing is replaced then.
     pub(crate) fn replace(
         &self,
         root: &dyn Blobs,
@@ -162,17 +164,17 @@ impl Keyring {
         replaced
     }
 
-    /// Seals a vault that was made before vaults had seals and names one key alone.
+    /// Seals a vault of an earlier version that names only one key.
     pub(crate) fn bind_older(&self, root: &dyn Blobs) -> Result<()> {
         if matches!(self.binding, Binding::Older(_)) && self.others.is_empty() {
-            // The next one does if others are at work.
+            // If another process holds the lock, the next start does it.
             self.replace(root, &self.list.entries, &self.writer_bytes, Duration::ZERO)?;
         }
         Ok(())
     }
 
-    /// Puts a vault in its place that names no key but those that are bound to the store, and keeps a copy of it in
-    /// the quarantine folder. Leaves alone what may be a change of keys that an earlier version has begun.
+    /// Removes from the vault the keys that are not bound to the store, and keeps a copy of the old vault in the
+    /// quarantine folder. Changes nothing if an earlier version may have started a change of keys.
     pub(crate) fn remove_unbound(&self, root: &dyn Blobs, timeout: Duration) -> Result<()> {
         if self.binding != Binding::Broken && self.same_key_twice()?.is_none() {
             return Ok(());
@@ -195,23 +197,23 @@ impl Keyring {
         &self.writer
     }
 
-    /// All that it names.
+    /// All entries of the vault.
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.list.entries
     }
 
-    /// Whether the key that writes has sealed the list.
+    /// Whether the writing key has sealed the list.
     pub(crate) fn is_sealed(&self) -> bool {
         self.binding == Binding::Sealed
     }
 
-    /// Those at hand that are bound to the store, the one that seals first. Each is derived when it is asked for.
+    /// The bound keys that the caller holds, the writing key first. Each is derived when the iterator reaches it.
     pub(crate) fn keys(&self) -> impl Iterator<Item = Result<&SealingKey>> {
         let others = self.others.iter().filter_map(|other| self.key_of(other).transpose());
         std::iter::once(Ok(&self.writer)).chain(others)
     }
 
-    /// The key of that id.
+    /// Looks up the key with this id.
     pub(crate) fn find(&self, id: &str) -> Result<KeyLookup<'_>> {
         if self.writer.id() == id {
             return Ok(KeyLookup::Key(&self.writer));
@@ -229,7 +231,7 @@ impl Keyring {
         })
     }
 
-    /// The key, if it is at hand and bound to the store.
+    /// The key, if the caller holds it and it is bound to the store.
     fn key_of<'a>(&'a self, other: &'a ReadOnlyKey) -> Result<Option<&'a SealingKey>> {
         if self.binding == Binding::Broken {
             return Ok(None);
@@ -239,19 +241,19 @@ impl Keyring {
                 Some((position, _)) if self.binding == Binding::Older(position) => None,
                 found => found.map(|(_, bytes)| other.entry.sealing_key(&bytes)),
             };
-            // Another thread may have found the same.
+            // If another thread has set it already, the value is the same.
             let _ = other.key.set(held);
         }
         Ok(other.key.get().and_then(Option::as_ref))
     }
 
-    /// Whether the key that writes is that of another entry too, which no change of keys leaves behind.
+    /// Whether this entry is for the writing key too. No change of keys leaves such an entry behind.
     fn is_of_writer(&self, other: &ReadOnlyKey) -> Result<bool> {
         let Binding::Older(writer) = self.binding else { return Ok(false) };
         Ok(other.entry.find_with(&self.keys)?.is_some_and(|(position, _)| position == writer))
     }
 
-    /// The id of an entry that is of the key that writes as well, where nothing binds it to the store.
+    /// The id of an unbound entry that is for the writing key too.
     fn same_key_twice(&self) -> Result<Option<&str>> {
         for other in &self.others {
             if self.is_of_writer(other)? {
@@ -261,13 +263,13 @@ impl Keyring {
         Ok(None)
     }
 
-    /// The ids that it names although nothing binds them to the store.
+    /// The ids of keys that the vault names although they are not bound to the store.
     pub(crate) fn unbound(&self) -> impl Iterator<Item = &str> {
         let others = self.others.iter().filter(|_| self.binding != Binding::Sealed);
         others.map(|other| other.entry.kid.as_str())
     }
 
-    /// Refuses where an entry that is not the store's may be named.
+    /// Fails if the vault may name a key that is not the store's.
     pub(crate) fn check_bound(&self, root: &dyn Blobs) -> Result<()> {
         let is_sound = match self.binding {
             Binding::Sealed => true,
@@ -280,11 +282,11 @@ impl Keyring {
     }
 }
 
-/// Makes the vault of an empty store whose key is a passphrase, with a copy in another folder: without the salt in it
-/// the passphrase opens nothing. Derives the key, some tenths of a second. Where there is a vault already, it stays.
+/// Creates the vault of an empty store whose key is a passphrase, and copies its salt to another folder: without the
+/// salt the passphrase opens nothing. Deriving the key takes some tenths of a second. Keeps an existing vault.
 ///
 /// # Errors
-/// [`Error::VaultMissing`] where there are records without their vault.
+/// [`Error::VaultMissing`] if there are records without a vault.
 pub fn create_vault(root: &Path, key: &EncryptionKey, copies: &Path) -> Result<()> {
     let root = FsBlobs::new(root, &[])?;
     if line::read(&root)?.is_none() {
@@ -296,23 +298,23 @@ pub fn create_vault(root: &Path, key: &EncryptionKey, copies: &Path) -> Result<(
         let bytes = entry.bytes_of(key)?.ok_or(Error::NoKey)?;
         Keyring::publish(&root, &[entry], &bytes, LOCK_TIMEOUT)?;
     }
-    // It may be another process's.
+    // Another process may have created the vault.
     salt_copy::keep(&line::read(&root)?.map(|list| list.entries).unwrap_or_default(), copies)
 }
 
-/// How long making a vault waits for others.
+/// How long creating a vault waits for the lock.
 pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether there is a store below a folder, whatever its key.
+/// Whether a folder contains a store, under any key.
 ///
 /// # Errors
-/// What keeps the folder from being looked at.
+/// What prevents reading the folder.
 pub fn store_exists(root: &Path) -> Result<bool> {
     let root = FsBlobs::new(root, &[])?;
     Ok(root.links(VAULT)? > 0 || holds_records(&root)?)
 }
 
-/// Whether a root holds anything that a store sealed, so that its missing vault is a loss and not a beginning.
+/// Whether a root contains anything sealed. If so, a missing vault means loss and not an empty store.
 pub(crate) fn holds_records(root: &dyn Blobs) -> Result<bool> {
     let (mut folders, mut sealed) = (Vec::<&str>::new(), Vec::<String>::new());
     root.list(&mut |name, kind| {
@@ -327,7 +329,7 @@ pub(crate) fn holds_records(root: &dyn Blobs) -> Result<bool> {
             sealed.push(name.to_owned());
         }
     })?;
-    // Others use the same names: what is inside decides.
+    // Other programs use the same names, so the contents decide.
     for folder in folders {
         let mut empty = true;
         root.folder(folder).list(&mut |_, _| empty = false)?;

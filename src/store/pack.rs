@@ -1,4 +1,4 @@
-//! A pack: many records in one file, so that a folder stays small however long a conversation grows.
+//! Packs: files with many records, which keep the number of files small however long a conversation is.
 
 pub(crate) mod check;
 pub(crate) mod chunk;
@@ -17,28 +17,28 @@ use crate::store::folder::{Folder, unreadable};
 use crate::store::record::finding::FindingKind;
 use crate::store::record::name::RecordName;
 
-/// What is wrong with a pack that lies.
+/// The finding for a pack whose contents do not match its name.
 pub(crate) const INCOMPLETE: &str = "it does not hold exactly the records that its name says";
 
-/// The largest pack that is read. Packs are written far smaller.
+/// The largest pack that is read, in bytes. Packs are written far smaller.
 const LARGEST: u64 = 1 << 30;
 
-/// How many of a pack's lines that do not open a reading reports.
+/// How many unreadable lines of one pack a read reports.
 const REPORTED: usize = 8;
 
-/// The longest line that is read: a record's file at its longest, after its name.
+/// The longest line that is read: a record name and the longest record.
 const LONGEST: u64 = if cfg!(fuzzing) { 1024 } else { READ_LIMIT + 128 };
 
-/// What came of opening a pack.
+/// The outcome of opening a pack.
 #[derive(Debug)]
 pub(crate) enum OpenedPack {
     Pack(Pack),
     Skipped(FindingKind),
-    /// It was there when the folder was listed.
+    /// The pack was listed but has vanished since.
     Gone,
 }
 
-/// An open pack. It stays readable when it is merged away.
+/// An open pack. It stays readable after a merge has removed its file.
 #[derive(Debug)]
 pub(crate) struct Pack {
     pub(crate) name: PackName,
@@ -72,7 +72,7 @@ impl Pack {
             .map_err(|error| Error::io("read the pack", &self.path, error))
     }
 
-    /// Gives a part of its bytes away as they are.
+    /// Copies a range of its bytes to a sink, unchanged.
     pub(crate) fn copy(&self, span: std::ops::Range<u64>, sink: &mut Sink<'_>) -> Result<()> {
         let mut chunk = vec![0; 1 << 16];
         let mut at = span.start;
@@ -92,11 +92,11 @@ impl Pack {
 /// One line of a pack.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Line {
-    /// Where in the file it lies, its end included.
+    /// The line's bytes in the file, line end included.
     pub(crate) span: std::ops::Range<u64>,
-    /// Whose it is; `None` where it is no record's line.
+    /// The record's name; `None` if the line is no record.
     pub(crate) name: Option<RecordName>,
-    /// With the line's end; empty where it is too long to be a record's.
+    /// The bytes, line end included. Empty if the line is too long for a record.
     pub(crate) bytes: Vec<u8>,
     pub(crate) tab: usize,
 }
@@ -112,23 +112,24 @@ impl Line {
         Self { span: start..start + length, name, bytes, tab: tab.unwrap_or(0) }
     }
 
-    /// The name as it stands there.
+    /// The name as text.
     pub(crate) fn text(&self) -> &str {
         self.bytes.get(..self.tab).and_then(|name| str::from_utf8(name).ok()).unwrap_or_default()
     }
 
-    /// What would be the record's own file.
+    /// The sealed record, as a file of its own would contain it.
     pub(crate) fn file(&self) -> &[u8] {
         self.bytes.get(self.tab + 1..).unwrap_or_default()
     }
 }
 
-/// How often packs were reported, so that one full of rubbish does not fill the memory. A check tells everything.
+/// Counts the reported lines of each pack, so that a damaged pack does not fill the memory. A check reports all
+/// lines.
 #[derive(Debug, Default)]
 pub(crate) struct Reported(HashMap<PackName, usize>);
 
 impl Reported {
-    /// Whether one more line of the pack is to be reported.
+    /// Whether to report one more line of this pack.
     pub(crate) fn admits(&mut self, pack: PackName) -> bool {
         let times = self.0.entry(pack).or_default();
         *times += 1;
@@ -136,8 +137,8 @@ impl Reported {
     }
 }
 
-/// Publishes a pack and makes it durable. An equal one that is there already, as an interruption leaves it, is as
-/// good; anything else under its name stays and is an error.
+/// Publishes a pack and makes it durable. If an interrupted run has already left an equal pack, uses that one. If
+/// other contents have the name, they stay and the function fails.
 pub(crate) fn publish(folder: &Folder, fill: &mut Fill<'_>) -> Result<Option<PackName>> {
     let name = match folder.packs.stream(fill)? {
         Streamed::Abandoned => return Ok(None),

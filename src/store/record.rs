@@ -1,4 +1,4 @@
-//! Values of a conversation's store: names, encodings, rules. No input or output.
+//! Plain values of the store: names, encodings and rules. Does no I/O.
 
 pub(crate) mod artifact;
 pub(crate) mod document;

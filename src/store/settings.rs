@@ -1,4 +1,4 @@
-//! A conversation's own settings, and what is kept with them.
+//! A conversation's settings, and the documents that belong to them.
 
 pub(crate) mod description;
 pub(crate) mod forgotten;

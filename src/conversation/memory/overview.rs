@@ -84,7 +84,7 @@ impl Conversation {
             summarized: profile.compaction(self.thread.as_deref()).map_or(0, |c| c.messages()),
             pruned: profile.pruned(),
             // What was brought along has cost what it says, at whatever price.
-            spent: Cost::new(0, profile.brought.micros),
+            spent: Cost::new(0, profile.imported_cost.micros),
             ..Overview::default()
         };
         let (mut first, mut seen) = (None::<Timestamp>, 0);

@@ -1,4 +1,4 @@
-//! Opening records one after the other.
+//! Opens records one after another with reused buffers.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::store::record::finding::FindingKind;
 use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
 
-/// A place to open one record after the other at, without asking for memory each time.
+/// Opens records one after another without allocating for each.
 pub(crate) struct RecordDecoder<'a> {
     folder: &'a Folder,
     scope: Vec<&'a str>,
@@ -33,7 +33,7 @@ impl<'a> RecordDecoder<'a> {
         }
     }
 
-    /// Opens a record's bytes under its name, given as text too.
+    /// Opens a record's bytes under its name, which is also given as text.
     pub(crate) fn open(&mut self, name: RecordName, text: &str, bytes: &[u8]) -> Result<Opened> {
         let Self { folder, scope, scratch } = self;
         let plaintext = match folder.unseal_in(scratch, &Place::record(scope, text), bytes)? {
@@ -52,12 +52,12 @@ impl<'a> RecordDecoder<'a> {
 }
 
 impl Folder {
-    /// Opens one record. Only failures that concern every file are errors.
+    /// Opens one record. Returns an error only for failures that would affect every file.
     pub(crate) fn open(&self, name: RecordName) -> Result<Opened> {
         RecordDecoder::new(self).read(name)
     }
 
-    /// Opens a record's bytes, wherever they were.
+    /// Opens a record's bytes, from a file of their own or a pack.
     pub(crate) fn open_bytes(&self, name: RecordName, bytes: &[u8]) -> Result<Opened> {
         RecordDecoder::new(self).open(name, &name.to_string(), bytes)
     }

@@ -1,4 +1,4 @@
-//! Sealed files beside the messages: each one text that is replaced as a whole.
+//! Sealed documents: each is replaced as a whole.
 
 use crate::store::record::document::Document;
 use zeroize::Zeroizing;
@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 use crate::store::folder::{Folder, unreadable};
 use crate::store::record::finding::{Finding, FindingKind};
 
-/// The document's bytes; `None` where there is none.
+/// The document's plaintext; `None` if there is none.
 pub(crate) fn read(folder: &Folder, document: Document) -> Result<Option<Zeroizing<Vec<u8>>>> {
-    // Only the head's path is looked up anew; without it, a folder that was exchanged would go unnoticed.
+    // Only reading the head looks up the folder's path again, which detects that the folder was replaced.
     folder.head_bytes()?;
     match open(folder, document)? {
         None => Ok(None),
@@ -20,8 +20,8 @@ pub(crate) fn read(folder: &Folder, document: Document) -> Result<Option<Zeroizi
     }
 }
 
-/// Refuses to replace what someone else can still read. Damaged bytes nobody can, and nothing but a new document
-/// mends them.
+/// Fails if another key or a newer program may still read the document. Damaged bytes may be replaced: nobody can
+/// read them.
 pub(crate) fn check_replaceable(folder: &Folder, document: Document) -> Result<()> {
     match read(folder, document) {
         Ok(_) | Err(Error::Damaged { .. }) => Ok(()),
@@ -29,7 +29,7 @@ pub(crate) fn check_replaceable(folder: &Folder, document: Document) -> Result<(
     }
 }
 
-/// What is wrong with a folder's documents.
+/// Findings about a folder's documents.
 pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for document in Document::ALL {
@@ -38,7 +38,7 @@ pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
             Ok(Some(Err(kind))) => kind,
             Err(error) => unreadable(error)?,
         };
-        // What is wrong with the settings and presets is told with the newest end.
+        // The tail reports findings about the settings and presets.
         if !matches!(document, Document::Presets | Document::Profile) {
             findings.push(kind.in_file(document.file_name()));
         }
@@ -46,7 +46,7 @@ pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// The document's bytes, or what is wrong with them; `None` where there is none.
+/// The document's plaintext, or what is wrong with it; `None` if there is none.
 pub(crate) fn open(
     folder: &Folder,
     document: Document,

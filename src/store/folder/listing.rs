@@ -1,4 +1,4 @@
-//! Listing what lies in a conversation's folder.
+//! Lists the contents of a conversation's folder.
 
 use super::{ATTEMPTS, Folder, Listing, Packs, no_file, unstable_folder};
 use crate::blob::{EntryKind, TEMPORARY};
@@ -9,12 +9,12 @@ use crate::store::record::finding::FindingKind;
 use crate::store::record::layout::{CATALOG, PACKS, QUARANTINE};
 use crate::store::record::pack_name::PackName;
 
-/// Files that belong to a conversation but are neither records nor documents.
+/// Files of a conversation that are neither records nor documents.
 const SIDECARS: [&[u8]; 5] = [b"vault", b"head", b"lock", b"artifacts", b"snapshots"];
 
 impl Folder {
-    /// The names in the folder, and then those in the folder of packs: a record moves only that way, so that it is
-    /// seen in one of them at least.
+    /// Lists the folder and then the folder of packs. Records only move from the first to the second, so that each is
+    /// seen at least once.
     pub(crate) fn list(&self) -> Result<Listing> {
         let mut listing = self.list_loose()?;
         self.list_packs(&mut listing)?;
@@ -22,8 +22,8 @@ impl Folder {
         Ok(listing)
     }
 
-    /// Lists the packs until two listings are the same. While packs are merged, one listing may show neither the old
-    /// ones nor the new one; for two of them to overlook the same records, these would have to be merged in each.
+    /// Lists the packs until two listings are equal. During a merge one listing may miss both the old packs and the
+    /// new one. Both listings miss the same records only if these are merged twice.
     fn list_packs(&self, listing: &mut Listing) -> Result<()> {
         let mut seen = None;
         for _ in 0..ATTEMPTS {
@@ -40,7 +40,7 @@ impl Folder {
         Err(unstable_folder(self))
     }
 
-    /// The packs that one listing shows, in no order.
+    /// The packs of a single listing, in no order.
     pub(crate) fn packs_at_once(&self) -> Result<Packs> {
         let Packs { mut names, mut foreign, mut leftovers } = Packs::default();
         let listed = self.packs.list(&mut |name, kind| {
@@ -58,7 +58,7 @@ impl Folder {
             }
         });
         match listed {
-            // What stands in the place of the folder says nothing of the loose records.
+            // A link or file instead of the folder of packs does not affect loose records.
             Err(Error::NotPlain { path, found }) if path == self.packs.path() => {
                 foreign.push(FindingKind::NotPlain(found).in_file(PACKS));
             }
@@ -80,7 +80,7 @@ impl Folder {
                 _ if SIDECARS.contains(&name) || Document::is_name(name) => {}
                 _ if at_root && SCOPE_FOLDERS.iter().any(|other| other.as_bytes() == name) => {}
                 (_, EntryKind::Folder) if at_root && name == CATALOG.as_bytes() => {}
-                // Sealed files of their own, which an import examines.
+                // Sealed backups of their own. The import examines them.
                 (_, EntryKind::Folder) if at_root && name == BACKUPS.as_bytes() => {}
                 _ if name.starts_with(TEMPORARY.as_bytes()) => {
                     listing.leftovers.push(FindingKind::Leftover.in_file(name));

@@ -1,11 +1,11 @@
-//! Where repair puts what is no part of the conversation, instead of deleting it.
+//! The quarantine folder: repair moves foreign and damaged files here instead of deleting them.
 
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, unreadable};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::layout::{ARTIFACTS, PACKS, QUARANTINE, SNAPSHOTS};
 
-/// How much lies there.
+/// Findings about how many files are quarantined.
 pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let [packs, snapshots, artifacts] =
@@ -21,7 +21,7 @@ pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
         match blobs.folder(QUARANTINE).list(&mut |_, _| files += 1) {
             Ok(()) if files == 0 => {}
             Ok(()) => findings.push(FindingKind::Quarantined { files }.in_file(place)),
-            // What stands in the place of the folder around it is reported for itself.
+            // If the surrounding folder cannot be read, that is reported separately.
             Err(Error::NotPlain { path, .. }) if !path.ends_with(QUARANTINE) => {}
             Err(error) => findings.push(unreadable(error)?.in_file(place)),
         }

@@ -1,4 +1,4 @@
-//! Every conversation that a root holds.
+//! Lists the conversations below a root.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::layout::{CATALOG, HEAD, PACKS, REMOVED};
 use crate::store::record::name::RecordName;
 
-/// Whose conversations a storage root holds, in the order of their folders: those that were ever written to. A root that
-/// does not exist holds none.
+/// The scopes of all conversations below a root that were ever written to, in folder order. A root that does not
+/// exist has none.
 ///
 /// # Errors
-/// What keeps a folder from being listed.
+/// What prevents listing a folder.
 pub fn scopes(root: &Path) -> Result<Vec<Scope>> {
     let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root, &[])?);
     let mut scopes = Vec::new();
@@ -26,13 +26,12 @@ pub fn scopes(root: &Path) -> Result<Vec<Scope>> {
     Ok(scopes)
 }
 
-/// The same, each with the bytes of its head. They are others after each change of what it holds; `None` where there are
-/// none to be had.
+/// The same scopes with the bytes of their heads, which change with each write; `None` if a head cannot be read.
 pub(crate) fn heads(root: &Path) -> Result<Vec<(Scope, Option<Vec<u8>>)>> {
     let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root, &[])?);
     let mut heads = Vec::new();
     for place in places(&root, &mut Vec::new())? {
-        // Who opens the conversation is told what is wrong with it.
+        // Opening the conversation reports what is wrong with it.
         let head = place.blobs.read(HEAD).unwrap_or_default();
         if place.scope != Scope::Catalog && (head.is_some() || is_written(&*place.blobs)?) {
             heads.push((place.scope, head));
@@ -41,12 +40,12 @@ pub(crate) fn heads(root: &Path) -> Result<Vec<(Scope, Option<Vec<u8>>)>> {
     Ok(heads)
 }
 
-/// Whether a conversation in that folder was ever written to.
+/// Whether a conversation in this folder was ever written to.
 pub(crate) fn is_written(blobs: &dyn Blobs) -> Result<bool> {
     Ok(blobs.links(HEAD)? > 0 || holds_records_itself(blobs)?)
 }
 
-/// Whether a folder's own records have lost their head.
+/// Whether the folder has records of its own but no head.
 fn holds_records_itself(blobs: &dyn Blobs) -> Result<bool> {
     let mut holds = false;
     blobs.list(&mut |name, _| {
@@ -61,18 +60,18 @@ fn holds_records_itself(blobs: &dyn Blobs) -> Result<bool> {
 pub(crate) struct Place {
     pub(crate) scope: Scope,
     pub(crate) blobs: Arc<dyn Blobs>,
-    /// Its path below the root with a slash at its end, for findings; empty for the root itself.
+    /// Its path below the root with a slash at the end, for findings. Empty for the root itself.
     pub(crate) below: String,
 }
 
-/// The folders that are conversations' by their names, whatever is in them. What is in the way of looking is added to
-/// the findings.
+/// The folders whose names are those of conversations, whatever they contain. Adds to the findings what cannot be
+/// listed.
 pub(crate) fn places(root: &Arc<dyn Blobs>, findings: &mut Vec<Finding>) -> Result<Vec<Place>> {
     let mut places =
         vec![Place { scope: Scope::Default, blobs: Arc::clone(root), below: String::new() }];
     let mut foreign = Vec::new();
     let tops = folders(&**root, "", &mut foreign)?;
-    // A link in the place of conversations is in the way; one beside them is nobody's.
+    // A link instead of a folder of conversations is a finding. Links beside those folders are not.
     let is_top =
         |name: &str| name == CATALOG || ScopeKind::ALL.iter().any(|kind| kind.folder() == name);
     findings.extend(foreign.into_iter().filter(|found| found.file.as_deref().is_some_and(is_top)));
@@ -105,11 +104,11 @@ pub(crate) fn places(root: &Arc<dyn Blobs>, findings: &mut Vec<Finding>) -> Resu
     Ok(places)
 }
 
-/// The folders in a folder, in the order of their names.
+/// The folders in a folder, sorted by name.
 fn folders(blobs: &dyn Blobs, path: &str, findings: &mut Vec<Finding>) -> Result<Vec<String>> {
     let mut folders = Vec::new();
     blobs.list(&mut |name, kind| match (str::from_utf8(name), kind) {
-        // What is being deleted is nobody's any more.
+        // This folder is being deleted and belongs to no conversation.
         (Ok(REMOVED), _) => {}
         (Ok(name), EntryKind::Folder) => folders.push(name.to_owned()),
         (_, EntryKind::File) => {}

@@ -1,4 +1,4 @@
-//! The vault as a running program knows it, looked at again when a change of keys may have gone over it.
+//! Caches the keyring in a running program and refreshes it after a change of keys.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 use crate::store::keyring::Keyring;
 use crate::store::record::layout::VAULT;
 
-/// Each vault that was seen. Those before the newest stay, for who is still using their keys; there are as many as
-/// changes of keys since the program started.
+/// Each keyring that was read. Earlier ones stay because callers may hold references to their keys. There are as many
+/// as changes of keys since the program started.
 #[derive(Debug)]
 pub(crate) struct KeyringCache {
     keys: Vec<Arc<EncryptionKey>>,
-    /// Key files that are read anew once the store's key is none of these.
+    /// Key files to read again when none of the keys is the store's.
     files: Vec<PathBuf>,
     first: OnceLock<CachedKeyring>,
 }
@@ -36,12 +36,12 @@ impl KeyringCache {
         Self { keys, files: Vec::new(), first: OnceLock::new() }
     }
 
-    /// The same, which looks for new keys in these files.
+    /// Sets key files in which to look for new keys.
     pub(crate) fn finding_keys_in(&self, files: Vec<PathBuf>) -> Self {
         Self { files, ..Self::new(self.keys.clone()) }
     }
 
-    /// Opens a vault with the keys at hand, or else with those that the key files hold by now.
+    /// Opens a vault with the keys at hand, or else with what the key files contain now.
     fn open<T>(&self, open: impl Fn(&[Arc<EncryptionKey>]) -> Result<T>) -> Result<T> {
         let refused = match open(&self.keys) {
             Err(error @ Error::WrongKey { .. }) => error,
@@ -49,7 +49,7 @@ impl KeyringCache {
         };
         let mut keys = self.keys.clone();
         for file in &self.files {
-            // One that is gone or is being replaced gives no key, and the first error says enough.
+            // A missing file gives no key. The first error explains enough.
             if let Ok(Some(key)) = EncryptionKey::read_file(file) {
                 keys.push(Arc::new(key));
             }
@@ -69,7 +69,7 @@ impl KeyringCache {
         Some(newest)
     }
 
-    /// The vault as it was last seen, read where it never was; `None` while there is none.
+    /// The keyring as it was last read; reads it the first time. `None` if there is no vault.
     pub(crate) fn get(&self, root: &dyn Blobs) -> Result<Option<&Keyring>> {
         if self.newest().is_none()
             && let Some(vault) = self.open(|keys| Keyring::read(root, keys))?
@@ -79,10 +79,10 @@ impl KeyringCache {
         Ok(self.newest().map(|seen| &seen.vault))
     }
 
-    /// The vault as it is now. One small read where it has not changed.
+    /// The current keyring. Costs one small read if nothing has changed.
     ///
     /// # Errors
-    /// [`Error::KeyChanged`] where another key writes now, which is not at hand.
+    /// [`Error::KeyChanged`] if the store now seals under a key that the caller does not hold.
     pub(crate) fn refresh(&self, root: &dyn Blobs) -> Result<Option<&Keyring>> {
         let Some(seen) = self.newest() else {
             return self.get(root);
@@ -93,7 +93,7 @@ impl KeyringCache {
                 Error::WrongKey { place, .. } => Error::KeyChanged { place },
                 error => error,
             })?;
-            // Nothing may be sealed under a key that a power cut could still take out of the vault.
+            // Seal nothing under a key before the vault that names it is durable.
             root.sync()?;
             self.put(vault);
         }
@@ -102,7 +102,7 @@ impl KeyringCache {
 
     pub(crate) fn put(&self, vault: Keyring) {
         let end = self.newest().map(|seen| &seen.next);
-        // Should another thread have put one there meanwhile, it has seen no less.
+        // If another thread has added one in the meantime, it is at least as new.
         let _ = match end {
             None => self.first.set(CachedKeyring::new(vault)).is_ok(),
             Some(end) => end.set(Box::new(CachedKeyring::new(vault))).is_ok(),

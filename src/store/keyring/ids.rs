@@ -1,4 +1,4 @@
-//! Which keys a store is written under.
+//! Lists which keys a store uses.
 
 use std::fmt;
 use std::path::Path;
@@ -19,15 +19,15 @@ pub struct StoreKey {
     held: Option<KeyBytes>,
 }
 
-/// The keys of the store below a folder, the one that writes first and those of an unfinished change after it; none
-/// where there is no store. Tries which of them are among those given, a passphrase for some tenths of a second each.
+/// The keys of the store in a folder: the writing key first, then those of an unfinished change of keys. Empty if
+/// there is no store. Tries the given keys; each passphrase takes some tenths of a second.
 ///
 /// # Errors
-/// What keeps the vault from being read.
+/// What prevents reading the vault.
 pub fn store_keys(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreKey>> {
     let root = FsBlobs::new(root, &[])?;
     let vault = match Keyring::read(&root, keys) {
-        // What is bound to the store, only the key that writes can tell.
+        // Only the writing key can tell which keys are bound to the store.
         Err(Error::WrongKey { .. }) => None,
         vault => vault?,
     };
@@ -43,51 +43,52 @@ pub fn store_keys(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreK
     entries.into_iter().map(with).collect()
 }
 
-/// Keeps copies of the salts of a store's passphrases in another folder, durably. Each is a vault of its own,
-/// `vault.{id}`, to be put in place of one that is lost.
+/// Copies the salts of a store's passphrases to another folder, durably. Each copy is a vault of its own,
+/// `vault.{id}`, which can replace a lost one.
 ///
 /// # Errors
-/// What keeps the vault from being read or the copies from being written.
+/// What prevents reading the vault or writing the copies.
 pub fn copy_salt(root: &Path, folder: &Path) -> Result<()> {
     let list = line::read(&FsBlobs::new(root, &[])?)?;
     salt_copy::keep(&list.map(|list| list.entries).unwrap_or_default(), folder)
 }
 
 impl StoreKey {
-    /// Its id: 32 hexadecimal digits that name both the key and the store.
+    /// The id: 32 hexadecimal digits that identify both the key and the store.
     pub fn id(&self) -> &str {
         &self.entry.kid
     }
 
-    /// How it is made, as the vault says it: `file`, `sha256` or `argon2id`.
+    /// How the key is derived, in the vault's terms: `file`, `sha256` or `argon2id`.
     pub fn derivation(&self) -> &'static str {
         self.entry.derivation.as_str()
     }
 
-    /// Whether it is made of a passphrase.
+    /// Whether the key is derived from a passphrase.
     pub fn is_of_passphrase(&self) -> bool {
         self.entry.is_of_passphrase()
     }
 
-    /// Whether it is among the keys given.
+    /// Whether the caller provided this key.
     pub fn is_held(&self) -> bool {
         self.held.is_some()
     }
 
-    /// The text of a key file that opens the store as the key given does, a passphrase's too; `None` where none does.
+    /// The text of a key file that opens the store like this key, even if this one is a passphrase. `None` if no key
+    /// file can.
     pub fn export(&self) -> Option<Zeroizing<String>> {
         self.held.as_ref().map(hex_line)
     }
 
-    /// Whether a folder holds the [copy](copy_salt) of its salt.
+    /// Whether a folder has the [copy](copy_salt) of the key's salt.
     ///
     /// # Errors
-    /// What keeps it from being read.
+    /// What prevents reading it.
     pub fn has_copy_in(&self, folder: &Path) -> Result<bool> {
         self.entry.is_copied_in(folder)
     }
 
-    /// The name of that copy.
+    /// The file name of that copy.
     pub fn copy_name(&self) -> String {
         self.entry.copy_name()
     }

@@ -1,4 +1,4 @@
-//! What a vault's line says.
+//! The vault's contents: parsing, sealing and writing its line.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use crate::error::{Error, Result};
 use crate::store::record::encoding::object;
 use crate::store::record::layout::VAULT;
 
-/// More than any change of keys leaves.
+/// The most keys in a vault. A change of keys never leaves that many.
 pub(crate) const MOST: usize = 8;
 
-/// How many of them may be made of passphrases: each may cost seconds to try, and up to 1 GiB.
+/// The most passphrases in a vault. Trying one may take seconds and up to 1 GiB of memory.
 pub(crate) const MOST_PASSPHRASES: usize = 3;
 
-/// One key that a store is written under, held or not.
+/// One key of a store, whether or not the caller holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) kid: String,
     pub(crate) derivation: Derivation,
     salt: Salt,
-    /// Where the salt that gave the id is lost: what shows instead that key and id belong together.
+    /// Proof that key and id belong together, if the salt that gave the id is lost.
     proof: Option<String>,
 }
 
-/// The keys that a vault names, and what binds them to the store.
+/// The keys that a vault names, and the seal that binds them to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyList {
     pub(crate) entries: Vec<Entry>,
@@ -37,7 +37,7 @@ pub(crate) struct KeyList {
 }
 
 impl KeyList {
-    /// Whether the key that writes has sealed exactly these entries. `None` where there is no seal at all.
+    /// Whether the writing key has sealed exactly these entries; `None` if there is no seal.
     pub(crate) fn is_sealed_by(&self, writer: &KeyBytes) -> Option<bool> {
         let seal = self.seal.as_ref()?;
         Some(seal_of(&self.entries, writer).is_ok_and(|expected| expected == *seal))
@@ -74,7 +74,7 @@ struct Version {
 }
 
 impl Entry {
-    /// An entry for a key that is new to the store, with a salt of its own.
+    /// An entry for a new key, with a salt of its own.
     pub(crate) fn new(key: &EncryptionKey) -> Result<Self> {
         let (derivation, mut salt) = (key.derivation(), Salt::default());
         random(&mut salt)?;
@@ -83,17 +83,17 @@ impl Entry {
         Ok(Self { kid, derivation, salt, proof: None })
     }
 
-    /// An entry for the id that records bear which open under the key, where the salt that gave it is lost.
+    /// An entry that maps a key to the id in existing records, for a store whose salt is lost.
     pub(crate) fn adopted(key: &EncryptionKey, kid: String) -> Result<Self> {
         let mut salt = Salt::default();
         random(&mut salt)?;
-        // A passphrase opens without a salt only what was sealed under the same words as a secret.
+        // Without its salt a passphrase opens only what was sealed with the same words as a secret string.
         let derivation = if key.needs_salt() { Derivation::Sha256 } else { key.derivation() };
         let proof = Some(SealingKey::bound_proof(&key.unsalted(), &salt, &kid));
         Ok(Self { kid, derivation, salt, proof })
     }
 
-    /// The bytes of the key, if it is among those.
+    /// The key's bytes, if one of the given keys matches.
     ///
     /// # Errors
     /// [`Error::NoMemory`].
@@ -101,12 +101,12 @@ impl Entry {
         Ok(self.find_with(keys)?.map(|(_, bytes)| bytes))
     }
 
-    /// The same, and which of those it is.
+    /// The same, with the position of the matching key.
     pub(crate) fn find_with(
         &self,
         keys: &[Arc<EncryptionKey>],
     ) -> Result<Option<(usize, KeyBytes)>> {
-        // Passphrases last: each costs some tenths of a second.
+        // Try passphrases last: each takes some tenths of a second.
         let (slow, fast): (Vec<_>, Vec<_>) =
             keys.iter().enumerate().partition(|(_, key)| key.needs_salt());
         for (position, key) in fast.into_iter().chain(slow) {
@@ -119,12 +119,12 @@ impl Entry {
         Ok(None)
     }
 
-    /// The bytes that the key has in this entry, if it can be this one's at all.
+    /// The key's bytes for this entry, if the key can match it at all.
     pub(crate) fn bytes_of(&self, key: &EncryptionKey) -> Result<Option<KeyBytes>> {
         key.made_as(self.derivation, &self.salt)
     }
 
-    /// Whether its id says that it stands in vaults with a seal, and in no others beside further keys.
+    /// Whether the id is of the kind that requires a sealed vault when there is more than one key.
     pub(crate) fn is_bound_kind(&self, bytes: &KeyBytes) -> bool {
         match &self.proof {
             None => SealingKey::bound_id(bytes, &self.salt) == self.kid,
@@ -132,7 +132,7 @@ impl Entry {
         }
     }
 
-    /// Whether it is of a store that was made before vaults had seals.
+    /// Whether the entry is from before vaults had seals.
     fn is_older_kind(&self, bytes: &KeyBytes) -> bool {
         match &self.proof {
             None => SealingKey::new(bytes, &self.salt).id() == self.kid,
@@ -189,7 +189,7 @@ impl Entry {
     }
 }
 
-/// What binds the entries to the store: only who has the key that writes can tell it.
+/// The seal that binds the entries to the store. Only the writing key can compute it.
 fn seal_of(entries: &[Entry], writer: &KeyBytes) -> Result<String> {
     let lines: Vec<_> = entries.iter().map(Entry::line).collect();
     let keys = serde_json::to_vec(&lines).map_err(|_| unwritable())?;
@@ -201,13 +201,14 @@ fn unwritable() -> Error {
     Error::InvalidMessage { reason: "the vault could not be written as JSON" }
 }
 
-/// The vault's bytes; none that could not be [parsed](parse) again. `writer` are those of the first entry's key.
+/// The vault's bytes. Fails if they could not be [parsed](parse) again. `writer` are the bytes of the first entry's
+/// key.
 pub(crate) fn sealed_bytes(entries: &[Entry], writer: &KeyBytes) -> Result<Vec<u8>> {
     let seal = seal_of(entries, writer)?;
     line(entries, Some(seal))
 }
 
-/// A vault that names one key alone, as a copy of it does: that one needs no seal.
+/// The bytes of a vault that names a single key and needs no seal, for copies.
 pub(crate) fn copy_bytes(entry: &Entry) -> Result<Vec<u8>> {
     line(std::slice::from_ref(entry), None)
 }
@@ -224,12 +225,12 @@ fn line(entries: &[Entry], seal: Option<String>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// How many of the entries are made of passphrases.
+/// How many of the entries are passphrases.
 pub(crate) fn passphrases(entries: &[Entry]) -> usize {
     entries.iter().filter(|entry| entry.is_of_passphrase()).count()
 }
 
-/// What a vault's bytes say. Nothing is derived before all of it has been checked.
+/// Parses a vault. Checks everything before any key is derived.
 pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<KeyList> {
     let place = || path.display().to_string();
     let damaged = |reason| Error::VaultDamaged { path: path.to_owned(), reason };
@@ -257,7 +258,7 @@ pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<KeyList> {
     Ok(KeyList { entries, seal })
 }
 
-/// The keys of a root's vault; `None` where there is none.
+/// Reads the keys of a root's vault; `None` if there is none.
 pub(crate) fn read(root: &dyn Blobs) -> Result<Option<KeyList>> {
     let bytes = root.read(VAULT)?;
     bytes.map(|bytes| parse(&bytes, &root.path().join(VAULT))).transpose()

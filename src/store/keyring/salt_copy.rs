@@ -1,4 +1,4 @@
-//! The salt of a passphrase, kept away from the store too: whoever loses the vault loses no key then.
+//! Copies of passphrase salts outside the store, so that losing the vault does not lose the key.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::store::keyring::line::{Entry, copy_bytes};
 use crate::store::record::layout::VAULT;
 
 impl Entry {
-    /// The name of its copy.
+    /// The copy's file name.
     pub(crate) fn copy_name(&self) -> String {
         format!("{VAULT}.{}", self.kid)
     }
@@ -18,14 +18,14 @@ impl Entry {
         matches!(self.derivation, Derivation::Argon2id(_))
     }
 
-    /// Whether a folder holds its copy.
+    /// Whether a folder has the copy.
     pub(crate) fn is_copied_in(&self, folder: &Path) -> Result<bool> {
         let expected = copy_bytes(self)?;
         Ok(open(folder)?.read(&self.copy_name())?.is_some_and(|bytes| bytes == expected))
     }
 }
 
-/// Copies the entries of passphrases, durably: each a vault of its own, to be put in place of one that is lost.
+/// Copies the entries of passphrases, durably. Each copy is a vault of its own, which can replace a lost one.
 pub(crate) fn keep(entries: &[Entry], folder: &Path) -> Result<()> {
     for entry in entries.iter().filter(|entry| entry.is_of_passphrase()) {
         let is_copied = entry.is_copied_in(folder)?;
@@ -33,13 +33,13 @@ pub(crate) fn keep(entries: &[Entry], folder: &Path) -> Result<()> {
         if !is_copied {
             folder.replace(&entry.copy_name(), &copy_bytes(entry)?)?;
         }
-        // A copy that was found may not be durable yet.
+        // An existing copy may not be durable yet.
         folder.anchor()?;
     }
     Ok(())
 }
 
 fn open(folder: &Path) -> Result<FsBlobs> {
-    // People link their configuration folders.
+    // The configuration folder may be a link.
     FsBlobs::new(&folder.canonicalize().unwrap_or_else(|_| folder.to_owned()), &[])
 }

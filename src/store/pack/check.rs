@@ -1,4 +1,4 @@
-//! Reading a pack while holding it to what its name says.
+//! Checks a pack against its name while reading it.
 
 use crate::error::Result;
 use crate::store::pack::lines::Lines;
@@ -6,17 +6,17 @@ use crate::store::pack::{INCOMPLETE, Line, Pack};
 use crate::store::record::name::RecordName;
 use crate::store::record::pack_name::PackName;
 
-/// What a pack's lines amount to, of a part of it or of the whole.
+/// A summary of a pack's lines, or of a part of them, to compare with its name.
 #[derive(Debug, Default)]
 pub(crate) struct PackCheck {
-    /// What the name should have been.
+    /// The name that these lines should have.
     seen: Option<PackName>,
     first: Option<RecordName>,
     last: Option<RecordName>,
 }
 
 impl PackCheck {
-    /// Takes in the next line; what is wrong with it, if anything is.
+    /// Adds the next line. Returns what is wrong with it, if anything.
     pub(crate) fn add(&mut self, line: &Line) -> Option<&'static str> {
         let Some(name) = line.name else {
             return Some("a line of it is not a record's");
@@ -27,7 +27,7 @@ impl PackCheck {
         before.is_some_and(|before| before >= name).then_some(DISORDERED)
     }
 
-    /// Takes in the part after this one.
+    /// Adds the summary of the following part.
     pub(crate) fn join(&mut self, next: Self) -> Option<&'static str> {
         let is_disordered = self.last.zip(next.first).is_some_and(|(last, first)| last >= first);
         self.seen = match (self.seen, next.seen) {
@@ -39,7 +39,7 @@ impl PackCheck {
         is_disordered.then_some(DISORDERED)
     }
 
-    /// What is wrong with the whole, if it is not what its name says.
+    /// Compares the complete summary with the name. Returns what is wrong, if anything.
     pub(crate) fn end(&self, claimed: PackName) -> Option<&'static str> {
         (self.seen != Some(claimed)).then_some(INCOMPLETE)
     }
@@ -47,7 +47,7 @@ impl PackCheck {
 
 const DISORDERED: &str = "its records are out of order";
 
-/// A pack's lines from the front, and whatever is wrong with them.
+/// Reads a pack's lines from the front and checks each.
 pub(crate) struct PackAudit<'a> {
     lines: Lines<'a>,
     claimed: PackName,
@@ -55,7 +55,7 @@ pub(crate) struct PackAudit<'a> {
     ended: bool,
 }
 
-/// A line, or the end, and what is wrong there.
+/// A line, or the end, and what is wrong with it.
 #[derive(Debug, Default)]
 pub(crate) struct CheckedLine {
     pub(crate) line: Option<Line>,
@@ -68,7 +68,7 @@ impl<'a> PackAudit<'a> {
         Self { lines, claimed, check: PackCheck::default(), ended: false }
     }
 
-    /// `None` after the end.
+    /// The next line; `None` after the end.
     pub(crate) fn next(&mut self) -> Result<Option<CheckedLine>> {
         if self.ended {
             return Ok(None);
@@ -82,7 +82,7 @@ impl<'a> PackAudit<'a> {
         Ok(Some(CheckedLine { line: Some(line), wrong }))
     }
 
-    /// The next line as long as all is well; [`Err`] in the inner place once it is not.
+    /// The next line; the inner result is [`Err`] once anything is wrong.
     pub(crate) fn next_valid(&mut self) -> Result<Result<Option<Line>, Mismatch>> {
         Ok(match self.next()? {
             None => Ok(None),
@@ -91,7 +91,7 @@ impl<'a> PackAudit<'a> {
         })
     }
 
-    /// Reads all the rest; whether all is well.
+    /// Reads the rest. Returns whether all of it is valid.
     pub(crate) fn finish_valid(mut self) -> Result<bool> {
         loop {
             match self.next_valid()? {
@@ -103,6 +103,6 @@ impl<'a> PackAudit<'a> {
     }
 }
 
-/// A pack does not hold what its name says.
+/// A pack's contents do not match its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mismatch;

@@ -1,4 +1,4 @@
-//! Packs in chunks, so that several threads can read one, and nobody has to hold one in memory.
+//! Splits packs into chunks, so that several threads can read one and none holds a whole pack in memory.
 
 use std::ops::Range;
 
@@ -8,28 +8,28 @@ use crate::store::pack::lines::Lines;
 use crate::store::pack::{Line, OpenedPack, Pack};
 use crate::store::record::pack_name::PackName;
 
-/// Bytes of a chunk: some thousand records, so that taking turns costs nothing.
+/// Length of a chunk in bytes: about a thousand records, so that handing over chunks costs little.
 const CHUNK: u64 = 1 << 20;
 
-/// The lines of a pack that begin in a part of it.
+/// The lines of a pack that start in a range of its bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct PackChunk {
     pub(crate) pack: PackName,
     span: Range<u64>,
-    /// Whether it is the last one of what was cut.
+    /// Whether this is the last chunk of the range that was split.
     pub(crate) is_last: bool,
 }
 
-/// What came of reading a chunk.
+/// The outcome of reading a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChunkRead {
     Done,
-    /// The pack has gone, or is no longer what it was.
+    /// The pack has vanished.
     Gone,
 }
 
 impl PackChunk {
-    /// Cuts a part of a pack into chunks, at least one.
+    /// Splits a range of a pack into chunks, at least one.
     pub(crate) fn cut(pack: PackName, span: Range<u64>) -> impl Iterator<Item = Self> {
         let Range { start: first, end } = span;
         (0..(end - first).div_ceil(CHUNK).max(1)).map(move |number| {
@@ -39,13 +39,13 @@ impl PackChunk {
         })
     }
 
-    /// How many threads are worth their while for so many chunks.
+    /// How many threads pay off for these chunks.
     pub(crate) fn threads_for(chunks: &[Self], most: usize) -> usize {
         let bytes: u64 = chunks.iter().map(|chunk| chunk.span.end - chunk.span.start).sum();
         usize::try_from(bytes / (CHUNK / 4)).unwrap_or(most).clamp(1, most)
     }
 
-    /// Hands over its lines, one after the other, until `visit` has had enough.
+    /// Passes its lines to `visit`, in order, until `visit` returns `false`.
     pub(crate) fn read(
         &self,
         folder: &Folder,

@@ -1,4 +1,4 @@
-//! The lines of a pack, from the front and from the back, with one line in memory at a time.
+//! Iterates over the lines of a pack, forwards or backwards, with one line in memory.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
@@ -7,19 +7,19 @@ use crate::error::{Error, Result};
 use crate::store::pack::{LONGEST, Line, Pack};
 use crate::store::record::name::{NameTime, RecordName};
 
-/// How many bytes are read at once.
+/// Bytes per read.
 const CHUNK: usize = if cfg!(fuzzing) { 64 } else { 1 << 16 };
-/// Halving a pack ends with so many bytes, which are then read through.
+/// The binary search stops at a range of this many bytes, which is then scanned.
 const STEP: u64 = if cfg!(fuzzing) { 64 } else { 1 << 13 };
 
-/// The lines from the front.
+/// The lines, forwards.
 pub(crate) struct Lines<'a> {
     pack: &'a Pack,
     reader: BufReader<From<'a>>,
     at: u64,
 }
 
-/// A pack's bytes from some place on.
+/// A pack's bytes from an offset.
 struct From<'a> {
     pack: &'a Pack,
     at: u64,
@@ -46,32 +46,32 @@ impl<'a> Lines<'a> {
         Self { pack, reader: BufReader::with_capacity(chunk, From { pack, at }), at }
     }
 
-    /// The lines that begin in a part of the pack, and those after it.
+    /// The lines that start in a range of the pack, and those after it.
     pub(crate) fn from_within(pack: &'a Pack, part: Range<u64>) -> Result<Self> {
-        // Where a line ends right before it, one begins with it.
+        // Start one byte earlier: if that byte ends a line, the next line starts at the range.
         let mut lines = Self::starting_at(pack, part.start.saturating_sub(1));
         if part.start > 0 {
-            // No further than the part, since a hostile line may be longer than many of them.
+            // Search no further than the range: a hostile line may be longer than many ranges.
             lines.skip_line_within(part.end - lines.at)?;
         }
         Ok(lines)
     }
 
-    /// Where the next line begins.
+    /// The offset of the next line.
     pub(crate) fn at(&self) -> u64 {
         self.at
     }
 
-    /// Where the first line lies whose record is not `before` something that the lines are sorted by, found by halving.
-    /// In a pack that is sorted in another way, it may be any.
+    /// The offset of the first line whose record is not `before` something, found by binary search. Lines must be
+    /// sorted by that property; otherwise the result may be any line.
     pub(crate) fn first_after(pack: &'a Pack, before: impl Fn(RecordName) -> bool) -> Result<u64> {
-        // Everything that starts before `low` is before it, and what starts at `high` or after is not.
+        // Lines that start before `low` are before it. Lines that start at `high` or later are not.
         let (mut low, mut high) = (0, pack.size());
         let mut line = Line::default();
         while high - low > STEP {
             let middle = low + (high - low) / 2;
             let mut lines = Self::with_chunk(pack, middle, 1 << 12);
-            // The rest of the line that the middle falls into; a hostile line may have no end.
+            // Skip the rest of the line at the middle. A hostile line may have no end.
             let is_over = !lines.skip_line_within(high - middle)?;
             if is_over || lines.at() >= high {
                 high = middle;
@@ -91,7 +91,7 @@ impl<'a> Lines<'a> {
         Ok(pack.size())
     }
 
-    /// The lines from the first one on that is not before a moment: lines are sorted by time.
+    /// The lines from a time on. Lines are sorted by time.
     pub(crate) fn since(pack: &'a Pack, time: NameTime) -> Result<Self> {
         Ok(Self::starting_at(pack, Self::first_after(pack, |name| name.time < time)?))
     }
@@ -104,7 +104,7 @@ impl<'a> Lines<'a> {
         self.skip_line_within(u64::MAX).map(drop)
     }
 
-    /// Skips the rest of a line; no more than so many bytes. Whether its end was among them.
+    /// Skips the rest of a line, at most `limit` bytes. Returns whether the line ended within them.
     fn skip_line_within(&mut self, limit: u64) -> Result<bool> {
         let skipped =
             (&mut self.reader).take(limit).skip_until(b'\n').map_err(|error| self.failed(error))?
@@ -118,7 +118,7 @@ impl<'a> Lines<'a> {
         Ok(self.next_into(&mut line)?.then_some(line))
     }
 
-    /// [`next`](Self::next) in the place of another line, whose memory it takes; `false` at the end.
+    /// Reads the next line into `line` and reuses its buffer. `false` at the end.
     pub(crate) fn next_into(&mut self, line: &mut Line) -> Result<bool> {
         let (start, mut bytes) = (self.at, std::mem::take(&mut line.bytes));
         bytes.clear();
@@ -139,11 +139,11 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The lines from the back.
+/// The lines, backwards.
 #[derive(Debug)]
 pub(crate) struct Backwards {
     pack: Pack,
-    /// What has been read and not been given, from `start` on.
+    /// Bytes from `start` on that were read but not yet returned.
     buffer: Vec<u8>,
     start: u64,
 }
@@ -153,7 +153,7 @@ impl Backwards {
         Self::ending_at(pack, None)
     }
 
-    /// Those before the place where a line begins.
+    /// The lines before an offset at which a line starts.
     pub(crate) fn ending_at(pack: Pack, end: Option<u64>) -> Self {
         let start = end.unwrap_or(u64::MAX).min(pack.size());
         Self { pack, buffer: Vec::new(), start }
@@ -161,7 +161,7 @@ impl Backwards {
 
     pub(crate) fn next(&mut self) -> Result<Option<Line>> {
         let end = self.start + self.buffer.len() as u64;
-        // Its own end is no line's beginning.
+        // The last byte ends this line and starts none.
         let mut unsearched = self.buffer.len().saturating_sub(1);
         loop {
             let searched = self.buffer.get(..unsearched).unwrap_or_default();
@@ -174,23 +174,23 @@ impl Backwards {
                 return Ok((end > 0).then(|| self.line(end, bytes)));
             }
             if self.buffer.len() as u64 > LONGEST {
-                // No record's line: only where it begins is of interest.
+                // Too long for a record: only its start matters.
                 self.buffer.clear();
             }
             unsearched = self.read_more(end)?;
         }
     }
 
-    /// Reads what lies before; how many bytes of it may hold a line's end.
+    /// Reads the bytes before the buffer. Returns how many of them may contain a line end.
     fn read_more(&mut self, end: u64) -> Result<usize> {
-        // Ever more, so that a long line is not moved about too often.
+        // Double the size each time, so that long lines are rarely moved in memory.
         let wanted = (self.buffer.len().max(CHUNK) as u64).min(self.start);
         self.start -= wanted;
         let mut chunk = vec![0; usize::try_from(wanted).unwrap_or(CHUNK)];
         let read = self.pack.read_at(self.start, &mut chunk)?;
         let is_last = self.start + wanted == end;
         if read < chunk.len() {
-            // It was cut while it was read: there is nothing more to be had of it.
+            // The pack was truncated while it was read.
             self.start = 0;
             self.buffer.clear();
             return Ok(0);
@@ -202,7 +202,7 @@ impl Backwards {
 
     fn line(&self, end: u64, bytes: Vec<u8>) -> Line {
         let start = self.start + self.buffer.len() as u64;
-        // What was thrown away was too long.
+        // Bytes that were discarded belonged to a line that is too long.
         let whole = end - start == bytes.len() as u64 && bytes.len() as u64 <= LONGEST;
         Line::new(start, end - start, if whole { bytes } else { Vec::new() })
     }

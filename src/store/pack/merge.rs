@@ -1,4 +1,4 @@
-//! Making one pack of several, a line at a time.
+//! Merges packs, one line at a time.
 
 use crate::crypto::Envelope;
 use crate::error::Result;
@@ -9,8 +9,8 @@ use crate::store::pack::{Line, OpenedPack, Pack, publish};
 use crate::store::record::name::RecordName;
 use crate::store::record::pack_name::PackName;
 
-/// Publishes one pack with the records of all, durably. `None`, and nothing is changed, where one of them is not what
-/// its name says, or two hold different bytes for one record: no record may get lost by tidying up.
+/// Merges packs into one and publishes it durably. Returns `None` and changes nothing if a pack does not match its
+/// name or if two packs have different bytes for one record: merging must not lose a record.
 pub(crate) fn merge(folder: &Folder, names: &[PackName]) -> Result<Option<PackName>> {
     let Some(packs) = open_all(folder, names)? else {
         return Ok(None);
@@ -49,13 +49,13 @@ pub(crate) fn merge(folder: &Folder, names: &[PackName]) -> Result<Option<PackNa
     })
 }
 
-/// How many bytes packs take together.
+/// The total size of packs in bytes.
 pub(crate) fn size(folder: &Folder, names: &[PackName]) -> Result<u64> {
     let packs = open_all(folder, names)?.unwrap_or_default();
     Ok(packs.iter().fold(0, |size, pack| size.saturating_add(pack.size())))
 }
 
-/// Whether every line of one pack is in the other as well, and both are what their names say.
+/// Whether each line of `inner` is in `outer` and both packs match their names.
 pub(crate) fn holds_all_of(folder: &Folder, outer: PackName, inner: PackName) -> Result<bool> {
     let Some(packs) = open_all(folder, &[outer, inner])? else {
         return Ok(false);
@@ -68,7 +68,7 @@ pub(crate) fn holds_all_of(folder: &Folder, outer: PackName, inner: PackName) ->
     loop {
         match (&wanted, outer.next_valid()?) {
             (Err(Mismatch), _) | (_, Err(Mismatch)) => return Ok(false),
-            // The outer one is read to its end, which proves it.
+            // `outer` must be read to its end to check it against its name.
             (Ok(Some(_)), Ok(None)) => return Ok(false),
             (Ok(None), Ok(None)) => return Ok(true),
             (Ok(None), Ok(Some(_))) => {}
@@ -83,7 +83,7 @@ pub(crate) fn holds_all_of(folder: &Folder, outer: PackName, inner: PackName) ->
     }
 }
 
-/// A record's line in a pack; `None` where it is not there.
+/// Finds a record's line in a pack; `None` if there is none.
 pub(crate) fn find(pack: &Pack, name: RecordName) -> Result<Option<Line>> {
     let mut lines = Lines::since(pack, name.time)?;
     while let Some(line) = lines.next()? {

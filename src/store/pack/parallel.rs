@@ -1,4 +1,4 @@
-//! Several threads at one list of work, whose outcomes come in the list's order.
+//! A parallel map over a list that returns its results in order.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -7,24 +7,24 @@ use std::thread;
 
 use crate::error::Result;
 
-/// How many outcomes may wait to be taken, so that memory stays bounded.
+/// How many results may wait, which bounds the memory.
 const AHEAD: usize = 16;
 
-struct RecordDecoder<T> {
+struct WorkQueue<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
 }
 
 struct State<T> {
-    /// The first item that nobody has begun.
+    /// The first item that no thread has taken.
     next: usize,
-    /// The first item whose outcome was not taken.
+    /// The first item whose result was not consumed.
     taken: usize,
     done: BTreeMap<usize, thread::Result<Result<T>>>,
 }
 
-/// Does `work` for each item, on so many threads with this one, and hands the outcomes to `take` on this thread, in
-/// order. The first error ends it.
+/// Runs `work` for each item on up to `threads` threads, this one included, and passes the results to `take` on this
+/// thread, in order. Stops at the first error.
 pub(crate) fn parallel_map_ordered<I: Sync, T: Send>(
     items: &[I],
     threads: usize,
@@ -35,22 +35,22 @@ pub(crate) fn parallel_map_ordered<I: Sync, T: Send>(
     if threads <= 1 {
         return items.iter().try_for_each(|item| take(item, work(item)?));
     }
-    let decoder = RecordDecoder {
+    let queue = WorkQueue {
         state: Mutex::new(State { next: 0, taken: 0, done: BTreeMap::new() }),
         changed: Condvar::new(),
     };
     thread::scope(|scope| {
         for _ in 1..threads {
-            // Where there is no thread to be had, this one does it all.
-            let _ = thread::Builder::new().spawn_scoped(scope, || decoder.help(items, &work));
+            // If no thread can be started, this one does all the work.
+            let _ = thread::Builder::new().spawn_scoped(scope, || queue.help(items, &work));
         }
-        let _end = End(&decoder);
-        decoder.run_leader(items, &work, &mut take)
+        let _end = End(&queue);
+        queue.run_leader(items, &work, &mut take)
     })
 }
 
-/// Lets the helpers go, even in a panic.
-struct End<'a, T: Send>(&'a RecordDecoder<T>);
+/// Releases the helper threads, even after a panic.
+struct End<'a, T: Send>(&'a WorkQueue<T>);
 
 impl<T: Send> Drop for End<'_, T> {
     fn drop(&mut self) {
@@ -59,7 +59,7 @@ impl<T: Send> Drop for End<'_, T> {
     }
 }
 
-impl<T: Send> RecordDecoder<T> {
+impl<T: Send> WorkQueue<T> {
     fn hold(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,7 +68,7 @@ impl<T: Send> RecordDecoder<T> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does the next item, if there is one and outcomes do not pile up; whether it did.
+    /// Runs the next item, unless none is left or too many results wait. Returns whether it ran one.
     fn work<I>(
         &self,
         mut state: MutexGuard<'_, State<T>>,
@@ -81,7 +81,7 @@ impl<T: Send> RecordDecoder<T> {
         };
         state.next += 1;
         drop(state);
-        // A panic is for the thread that asked.
+        // A panic is passed on to the calling thread.
         let outcome = catch_unwind(AssertUnwindSafe(|| work(item)));
         self.hold().done.insert(at, outcome);
         self.changed.notify_all();

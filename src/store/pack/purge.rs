@@ -1,4 +1,4 @@
-//! Taking forgotten records out of packs.
+//! Removes forgotten records from packs.
 
 use std::collections::HashSet;
 
@@ -10,17 +10,17 @@ use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::pack_name::PackName;
 use crate::store::record::seq_set::SeqSet;
 
-/// What came of weeding packs.
+/// The outcome of removing records from packs.
 #[derive(Debug, Default)]
 pub(crate) struct PurgeOutcome {
-    /// Numbers of the messages whose lines are gone, some perhaps more than once.
+    /// Numbers of the messages whose lines were removed. A number may occur twice.
     pub(crate) removed: Vec<u64>,
-    /// Lines and packs that had to stay.
+    /// Lines and packs that could not be removed.
     pub(crate) left: Vec<Finding>,
 }
 
-/// Puts packs without the forgotten records in place of those with them; the new one is durable before the old one
-/// goes. Everything else in them stays as it is, to the byte, in the order it has.
+/// Rewrites packs without the forgotten records. The new pack is durable before the old one is removed. All other
+/// lines keep their bytes and order.
 pub(crate) fn purge(folder: &Folder, packs: &[PackName], erased: &SeqSet) -> Result<PurgeOutcome> {
     let mut purged = PurgeOutcome::default();
     for &name in packs {
@@ -66,12 +66,12 @@ fn purge_one(
     match rest {
         None if !foreign => {}
         None => {
-            // Bytes that are no record's have no name to go by, so they keep the old pack.
+            // A line without a record name cannot be checked, so the old pack has to stay.
             let kind = FindingKind::Damaged("beside forgotten records it holds what is no record");
             purged.left.push(kind.in_file(pack.name.place()));
             return Ok(());
         }
-        // A pack whose name was wrong all along, and would now be right.
+        // The pack's old name was wrong and is right without these records.
         Some(new) if new == pack.name => {
             let kind = FindingKind::Damaged(INCOMPLETE);
             purged.left.push(kind.in_file(pack.name.place()));
@@ -88,7 +88,7 @@ fn purge_one(
                 Ok(Some(new.to_string()))
             });
             match published {
-                // Something else has the name; other packs can be weeded all the same.
+                // Another file has the new name. The other packs can still be rewritten.
                 Err(Error::Damaged { reason, .. }) => {
                     purged.left.push(FindingKind::Damaged(reason).in_file(new.place()));
                     return Ok(());

@@ -1,5 +1,5 @@
-//! Large data beside a conversation's messages, each sealed in a file of its own. Messages refer to one as
-//! `artifact://id`. The settings list which there are, so that one that was deleted does not come back with a backup.
+//! Artifacts: large data beside a conversation's messages, each sealed in a file of its own. Messages refer to one as
+//! `artifact://id`. The settings list the artifacts, so that a deleted one does not come back with a backup.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,29 +8,30 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
-/// What stands before an artifact's id where a message refers to it.
+/// The prefix of an artifact reference in a message's text.
 pub(crate) const SCHEME: &str = "artifact://";
-/// The note that says what an artifact was called in Mimir, as messages from there call it still.
+/// The metadata key under which an artifact imported from Mimir keeps its old id. Messages imported from there still
+/// use that id.
 pub const MIMIR_ID: &str = "mimirId";
-/// Hexadecimal digits of an id.
+/// Length of an id in hexadecimal digits.
 pub(crate) const ID_LENGTH: usize = 32;
 
-/// What an artifact holds.
+/// The kind of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 #[non_exhaustive]
 pub enum ArtifactKind {
     /// A file's bytes.
     File,
-    /// A folder: its tree, and where the contents of its files are.
+    /// A folder: its tree, and the places of its files' contents.
     Folder,
-    /// What a search found.
+    /// Results of a search.
     SearchResult,
-    /// What a command printed.
+    /// Output of a command.
     CommandOutput,
-    /// What a tool gave that was too long for its message.
+    /// A tool result that was too long for its message.
     ToolResult,
-    /// Anything else, as its host calls it.
+    /// Any other kind, named by the host.
     Other(String),
 }
 
@@ -38,7 +39,7 @@ impl ArtifactKind {
     const NAMED: [Self; 5] =
         [Self::File, Self::Folder, Self::SearchResult, Self::CommandOutput, Self::ToolResult];
 
-    /// Its name, as it is kept: `file`, `folder`, `search_result`, `command_output`, `tool_result`.
+    /// The stored name: `file`, `folder`, `search_result`, `command_output`, `tool_result`, or the host's own.
     pub fn as_str(&self) -> &str {
         match self {
             Self::File => "file",
@@ -64,53 +65,53 @@ impl From<ArtifactKind> for String {
     }
 }
 
-/// Its name in words.
+/// The name in words.
 impl fmt::Display for ArtifactKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.as_str().replace('_', " "))
     }
 }
 
-/// What is known of an artifact without its contents. `Debug` shows no words, and dropping it wipes them.
+/// An artifact's metadata, without its contents. `Debug` shows no words, and dropping it wipes them.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Artifact {
-    /// Its id: 32 lower-case hexadecimal digits.
+    /// The id: 32 lower-case hexadecimal digits.
     pub id: String,
-    /// What it holds.
+    /// The kind of contents.
     #[serde(rename = "type")]
     pub kind: ArtifactKind,
-    /// What it is called, such as a file's path. Never a path to be followed.
+    /// The name, such as a file's path. It is never used as a path.
     pub name: String,
-    /// The type of its contents.
+    /// The contents' media type.
     pub mime_type: String,
-    /// How many bytes it has.
+    /// The contents' size in bytes.
     pub size: u64,
-    /// The SHA-256 of these bytes, in lower-case hexadecimal digits.
+    /// The contents' SHA-256, in lower-case hexadecimal digits.
     pub sha256: String,
-    /// How many lines it has, if it is text.
+    /// The number of lines, if the contents are text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<u64>,
-    /// When it was added.
+    /// When the artifact was added.
     pub created_at: Timestamp,
-    /// The host's own notes.
+    /// The host's own key-value pairs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
 }
 
 impl Artifact {
-    /// How a message refers to it: `artifact://` and its id.
+    /// The reference to use in a message: `artifact://` and the id.
     pub fn reference(&self) -> String {
         format!("{SCHEME}{}", self.id)
     }
 
-    /// Whether it is text.
+    /// Whether the contents are text.
     pub fn is_text(&self) -> bool {
         self.lines.is_some()
     }
 
-    /// What it is in a few words, such as `src/main.rs (file, 250 lines)`.
+    /// A short description, such as `src/main.rs (file, 250 lines)`.
     pub fn description(&self) -> String {
         let size = match self.lines {
             Some(1) => "1 line".to_owned(),
@@ -138,7 +139,7 @@ impl Drop for Artifact {
     }
 }
 
-/// An artifact that is to be added. `Debug` shows no words.
+/// An artifact to be added. `Debug` shows no words.
 #[derive(Clone)]
 pub struct NewArtifact {
     pub(crate) id: Option<String>,
@@ -150,40 +151,40 @@ pub struct NewArtifact {
 }
 
 impl NewArtifact {
-    /// What it holds, and what it is called.
+    /// An artifact of this kind with this name.
     pub fn new(kind: ArtifactKind, name: impl Into<String>) -> Self {
         let (name, metadata) = (name.into(), BTreeMap::new());
         Self { id: None, kind, name, mime_type: None, created_at: None, metadata }
     }
 
-    /// The type of its contents; `text/plain` or `application/octet-stream` unless told otherwise, as the bytes are.
+    /// Sets the media type. The default depends on the contents: `text/plain` or `application/octet-stream`.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
-    /// When it was made, where that is not now.
+    /// Sets the creation time. The default is now.
     #[must_use]
     pub fn created_at(mut self, at: Timestamp) -> Self {
         self.created_at = Some(at);
         self
     }
 
-    /// Adds or replaces one of the host's own notes.
+    /// Sets one of the host's own key-value pairs.
     #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
     }
 
-    /// The same under an id that it has already.
+    /// Uses an existing id instead of a new one.
     pub(crate) fn with_id(mut self, id: String) -> Self {
         self.id = Some(id);
         self
     }
 
-    /// An artifact that is to be added as it was elsewhere.
+    /// A copy of an existing artifact, with its id and creation time.
     pub(crate) fn copy_of(artifact: &Artifact) -> Self {
         Self {
             id: Some(artifact.id.clone()),
@@ -204,23 +205,23 @@ impl fmt::Debug for NewArtifact {
     }
 }
 
-/// What came of adding an artifact.
+/// The outcome of adding an artifact.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct AddedArtifact {
-    /// The artifact as it is kept.
+    /// The stored artifact.
     pub artifact: Artifact,
-    /// Whether the conversation had the same bytes already, as this artifact; nothing was added then.
+    /// Whether the conversation already had this artifact with the same bytes. Nothing was added then.
     pub was_there: bool,
 }
 
-/// Whether a text is an artifact's id.
+/// Whether a text is an artifact id.
 pub(crate) fn is_id(text: &str) -> bool {
     text.len() == ID_LENGTH
         && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// The ids that a text refers to.
+/// The artifact ids that a text refers to.
 pub fn artifact_references(text: &str) -> impl Iterator<Item = &str> {
     text.split(SCHEME).skip(1).filter_map(|rest| {
         let (id, behind) = rest.split_at_checked(ID_LENGTH)?;

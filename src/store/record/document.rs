@@ -2,17 +2,17 @@
 
 use crate::crypto::{Kind, Place};
 
-/// What a conversation keeps beside its messages, at most one of each.
+/// A sealed document of a conversation. Each conversation has at most one of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Document {
-    /// What a model's token counts have taught about the length of texts.
+    /// The token calibration: what a model's token counts have taught about the length of texts.
     Calibration,
-    /// Which imported messages were forgotten since.
+    /// The digests of imported messages that were forgotten afterwards.
     Imports,
-    /// The presets of a store, in the default conversation; they are read and changed with its settings.
+    /// The store's presets. They belong to the default conversation and are read and changed with its settings.
     Presets,
-    /// The conversation's own settings; [`Profile`](crate::Profile) reads and changes them.
+    /// The conversation's settings. [`Profile`](crate::Profile) reads and changes them.
     Profile,
 }
 
@@ -20,7 +20,7 @@ impl Document {
     pub(crate) const ALL: [Self; 4] =
         [Self::Calibration, Self::Imports, Self::Presets, Self::Profile];
 
-    /// The document's file within the conversation's folder.
+    /// The document's file name in the conversation's folder.
     pub(crate) fn file_name(self) -> &'static str {
         match self {
             Self::Calibration => "calibration",

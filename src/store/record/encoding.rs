@@ -1,4 +1,4 @@
-//! A message with its identity, and the bytes that are sealed for it.
+//! Stored messages and their encoding as records.
 
 use std::fmt;
 use std::io;
@@ -12,21 +12,21 @@ use crate::message::ChatMessage;
 use crate::scope::Scope;
 use crate::store::record::name::{RecordKind, RecordName};
 
-/// The most bytes of a record: sealed, they still fit a file that is read.
+/// The most bytes of a record's plaintext. A sealed record of this length still fits the limit for reading a file.
 pub(crate) const LONGEST_RECORD: usize = 11 << 20;
 
-/// The deepest nesting of a tool call's arguments; JSON readers commonly stop at 128 for the whole record.
+/// The deepest nesting of a tool call's arguments. JSON readers commonly stop at 128 levels for the whole record.
 const DEEPEST: usize = 64;
 
-/// A message that a store keeps. Its identity is (scope, number), never given twice.
+/// A stored message. Its scope and number identify it; a number is never used twice.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StoredMessage {
-    /// Whose conversation it belongs to.
+    /// The conversation's scope.
     pub scope: Arc<Scope>,
-    /// Its number in that conversation, from 1.
+    /// The number in that conversation, from 1.
     pub seq: u64,
-    /// What was said.
+    /// The message.
     pub message: ChatMessage,
     pub(crate) name: RecordName,
 }
@@ -36,12 +36,12 @@ impl StoredMessage {
         Self { scope: Arc::clone(scope), seq: name.seq, message, name }
     }
 
-    /// The name of its file.
+    /// The record's file name.
     pub fn file_name(&self) -> String {
         self.name.to_string()
     }
 
-    /// Its place in time within the conversation: its own time, or that of the message before if that is later.
+    /// The time that orders the message in its conversation: its own, or the previous message's if that is later.
     pub fn ordered_at(&self) -> Timestamp {
         self.name.time.timestamp().unwrap_or(self.message.timestamp)
     }
@@ -56,10 +56,11 @@ impl fmt::Debug for StoredMessage {
     }
 }
 
-/// How many bytes the record's JSON takes.
+/// The length of the record's JSON in bytes.
 ///
 /// # Errors
-/// [`Error::TooLarge`] where that is over the limit, [`Error::InvalidMessage`] for what could not be read again.
+/// [`Error::TooLarge`] if the record is longer than the limit; [`Error::InvalidMessage`] if it could not be read
+/// back.
 pub(crate) fn measure(message: &ChatMessage, limit: usize) -> Result<usize> {
     if message.tool_calls.iter().any(|call| deeper_than(&call.arguments, DEEPEST)) {
         return Err(Error::InvalidMessage {
@@ -72,8 +73,8 @@ pub(crate) fn measure(message: &ChatMessage, limit: usize) -> Result<usize> {
     if size > limit { Err(Error::TooLarge { size, limit }) } else { Ok(size) }
 }
 
-/// The record's JSON, in a buffer of its [measured](measure) size that never moves, so that wiping it leaves no copy
-/// behind.
+/// Encodes the record as JSON. The buffer has the [measured](measure) size and never reallocates, so wiping it leaves
+/// no copy behind.
 pub(crate) fn encode(message: &ChatMessage, size: usize) -> Result<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(size));
     serde_json::to_writer(&mut *bytes, message).map_err(unwritable)?;
@@ -84,14 +85,14 @@ fn unwritable(_: serde_json::Error) -> Error {
     Error::InvalidMessage { reason: "it cannot be written as JSON" }
 }
 
-/// The message in a record's JSON; `None` where it is not one, or not of the role that its name says.
+/// Decodes a record's JSON. `None` if it is no message, or if its role differs from the one in the name.
 pub(crate) fn decode(name: RecordName, plaintext: &[u8]) -> Option<ChatMessage> {
     object(plaintext).filter(|message: &ChatMessage| RecordKind::from(message.role) == name.kind)
 }
 
-/// Parses a JSON object; serde would also take an array for a struct.
+/// Parses a JSON object. serde would also accept an array for a struct.
 pub(crate) fn object<'a, T: serde::Deserialize<'a>>(json: &'a [u8]) -> Option<T> {
-    // Checked at once, it need not be checked string by string.
+    // Checking UTF-8 once is faster than letting serde check each string.
     let json = str::from_utf8(json).ok().filter(|json| json.starts_with('{'))?;
     serde_json::from_str(json).ok()
 }

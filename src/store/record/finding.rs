@@ -1,4 +1,4 @@
-//! Something about a store that is not as it should be.
+//! Findings: what a read or a check found wrong with a store.
 
 use std::fmt;
 use std::io;
@@ -11,61 +11,62 @@ use crate::store::record::layout::PACKS;
 use crate::store::record::name::RecordName;
 use crate::store::record::pack_name::PackName;
 
-/// One thing that a read or a check found, and where.
+/// One problem or note about a store, and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Finding {
-    /// What it is.
+    /// The kind of finding.
     pub kind: FindingKind,
-    /// The file's name within the conversation's folder, with anything unprintable escaped.
+    /// The file's name in the conversation's folder. Unprintable characters are escaped.
     pub file: Option<String>,
-    /// The first and last number concerned; of a file, as far as its name says.
+    /// The first and last number concerned. For a file they come from its name.
     pub seqs: Option<(u64, u64)>,
 }
 
-/// Kinds of findings. `Display` gives the meaning in one sentence.
+/// Kinds of findings. `Display` explains each in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FindingKind {
-    /// Sealed under a key that was not given.
+    /// Sealed under a key that the caller did not provide.
     WrongKey {
         /// The key's id.
         found: String,
     },
-    /// Sealed under a key that the vault names, but that nothing binds to this store; or that key itself.
+    /// Sealed under a key that the vault names but that is not bound to this store; or that key itself.
     UnboundKey {
         /// The key's id.
         found: String,
     },
-    /// In the right form, but its seal does not fit: changed, renamed, or brought from another conversation.
+    /// Well formed, but its seal does not verify: it was changed, renamed, or copied from another conversation.
     Unopenable,
-    /// An exact copy of another record under a name that is not its own.
+    /// An exact copy of another record under a wrong name.
     Misplaced {
-        /// The name it was sealed under.
+        /// The name that it was sealed under.
         belongs: String,
     },
-    /// Not in the form of an envelope.
+    /// Not a valid envelope.
     Damaged(&'static str),
-    /// Sealed correctly, but what is inside is not a record.
+    /// The seal verifies, but the contents are no record.
     BadRecord,
-    /// Two files that both open carry the same number.
+    /// Two files that both open have the same number.
     Duplicate,
-    /// A pack with records that are elsewhere as well, as an interruption may leave it. Each counts once.
+    /// A pack holds records that are stored elsewhere as well. An interrupted writer leaves this behind. Each record
+    /// counts once.
     Doubled,
-    /// A file that this store did not name.
+    /// A file that is not part of this store.
     Foreign,
-    /// A record as the system that this format grew from wrote it.
+    /// A record in the format of the system that this format replaced.
     LegacyFormat,
     /// Written by a newer version of the format.
     NewerFormat(u64),
-    /// A link, folder, pipe or device where a file should be, or a file too large to be a record.
+    /// A link, folder, pipe or device instead of a file, or a file too large to be a record.
     NotPlain(&'static str),
     /// The operating system could not read it.
     Unreadable(io::ErrorKind),
-    /// Numbers that are neither there nor recorded as forgotten.
+    /// Numbers that are neither stored nor recorded as forgotten.
     Missing,
-    /// The head says that the conversation once went further.
+    /// The head or the settings record a higher number than the store has.
     TailTruncated,
-    /// The head tells of a record of what was forgotten, and it is gone.
+    /// The head names a forget record that is missing.
     ForgetMissing,
     /// There are records but no head.
     HeadMissing,
@@ -73,48 +74,49 @@ pub enum FindingKind {
     HeadDamaged,
     /// There are records but no vault, so nothing can be written.
     VaultMissing,
-    /// Forgotten, yet there: put back by a backup or a sync. It is never returned, and removed at the next append.
+    /// A forgotten record is there again, put back by a backup or a sync. Reads never return it. The next append
+    /// removes it.
     Resurrected,
-    /// A second name for the same file exists somewhere, which forgetting would not reach.
+    /// The file has a second name (a hard link) somewhere. Forgetting would not reach that name.
     HardLinked,
-    /// What an interrupted write left behind. It is removed at the next append.
+    /// An interrupted write left this file behind. The next append removes it.
     Leftover,
-    /// A conversation that was on the list of all and is not, though it was not removed since.
+    /// The catalog does not list a conversation that was listed before and that nobody removed since.
     Unlisted,
-    /// The conversation's settings, a snapshot or an artifact, or a whole conversation: said to be there, and gone.
+    /// The settings, a snapshot, an artifact or a whole conversation is recorded but missing.
     Absent,
-    /// An older state of the conversation's settings or of a snapshot was put back.
+    /// An older version of the settings or of a snapshot was put back.
     Outdated,
-    /// A message refers to an artifact that is not there: it was deleted, or never was.
+    /// A message refers to an artifact that does not exist: it was deleted, or never existed.
     Dangling {
         /// The artifact's id.
         id: String,
     },
-    /// Files that a repair set aside. They are never read.
+    /// A repair moved files to the quarantine folder. They are never read.
     Quarantined {
-        /// How many entries lie there.
+        /// How many entries the folder has.
         files: usize,
     },
-    /// The highest number was higher when the inventory was taken: an older copy of the folder was put back.
+    /// The highest number is lower than in the inventory: an older copy of the folder was put back.
     RolledBack,
-    /// There when the inventory was taken, and now neither there nor recorded as forgotten.
+    /// Listed in the inventory, but now neither stored nor recorded as forgotten.
     Vanished,
-    /// Recorded as forgotten when the inventory was taken, and no longer so.
+    /// Recorded as forgotten in the inventory, but no longer.
     TombstoneLost,
-    /// Among these numbers are other records than when the inventory was taken.
+    /// These numbers now belong to other records than in the inventory.
     Replaced,
-    /// The inventory was taken under another key, so that only numbers could be compared.
+    /// The inventory was taken under another key, so only numbers could be compared.
     NotCompared,
 }
 
 impl Finding {
-    /// The record that it is about, as its name says.
+    /// The record that the finding's file name stands for.
     pub(crate) fn record(&self) -> Option<RecordName> {
         let file = self.file.as_deref()?;
         file.rsplit_once(':').map_or(file, |(_, record)| record).parse().ok()
     }
 
-    /// The same as an error, if another key, a newer program or another time may give what this one could not read.
+    /// This finding as an error, if another key, a newer program or a later attempt may read the file.
     pub(crate) fn refusal(&self) -> Option<Error> {
         let place = || self.file.clone().unwrap_or_default();
         match &self.kind {
@@ -133,7 +135,7 @@ impl Finding {
 }
 
 impl FindingKind {
-    /// A short name for machines.
+    /// A stable short name for machines.
     pub fn code(&self) -> &'static str {
         match self {
             Self::WrongKey { .. } => "wrong-key",
@@ -171,7 +173,7 @@ impl FindingKind {
         }
     }
 
-    /// Whether something may be lost or tampered with, as opposed to something the store mends by itself or to a note.
+    /// Whether something may be lost or tampered with. Notes, and what the store fixes by itself, are no problems.
     pub fn is_problem(&self) -> bool {
         !matches!(
             self,
@@ -185,7 +187,7 @@ impl FindingKind {
         )
     }
 
-    /// Whether someone else may be able to read what this is said of, or this program another time.
+    /// Whether another key, a newer program or a later attempt may read the file.
     pub(crate) fn may_open_later(&self) -> bool {
         matches!(
             self,
@@ -210,12 +212,12 @@ impl FindingKind {
     }
 }
 
-/// A file's name as findings show it.
+/// A file name as findings show it.
 pub(crate) fn shown(name: &[u8]) -> String {
     String::from_utf8_lossy(name).escape_debug().collect()
 }
 
-/// The numbers that the name of a record, a pack or a pack's line claims.
+/// The numbers that the name of a record, a pack or a line of a pack stands for.
 fn claimed(place: &str) -> Option<(u64, u64)> {
     let packed = place.strip_prefix(PACKS).and_then(|rest| rest.strip_prefix('/'));
     let record = match packed {

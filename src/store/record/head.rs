@@ -1,4 +1,4 @@
-//! The head: how far a conversation goes, which records are its newest, and the cheap sign that it has changed.
+//! The head: a conversation's highest number, the names of its newest records, and a cheap sign of change.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -6,8 +6,8 @@ use zeroize::Zeroizing;
 use crate::store::record::encoding::object;
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
 
-/// Bytes of a head's plaintext, so that every head file has the same length and can be overwritten in place. With its
-/// envelope it fits into a disk's sector of 512 bytes, which is written whole or not at all.
+/// Length of a head's plaintext in bytes. All head files have the same length and are overwritten in place. A sealed
+/// head fits in one disk sector of 512 bytes, which a disk writes completely or not at all.
 const LENGTH: usize = 256;
 
 /// The most records that a head names.
@@ -15,20 +15,21 @@ pub(crate) const NAMED: usize = 8;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// The highest number ever given.
+    /// The highest number that was ever assigned.
     pub(crate) seq: u64,
-    /// The profile's revision.
+    /// The revision of the settings.
     profile: u64,
-    /// The mark that the folder had when this was written. While it has it still, no name in it has changed since.
+    /// The folder's change stamp when the head was written. While the stamp is the same, no name in the folder has
+    /// changed.
     pub(crate) mark: Option<u64>,
-    /// The mark of the folder of packs, where there was one: what is published or put back there is seen by it.
+    /// The change stamp of the folder of packs, if there was one. It shows what was published or put back there.
     pub(crate) packs: Option<u64>,
-    /// Tells heads apart between which somebody else has changed names: what was remembered before is no longer all
-    /// there is.
+    /// Separates runs of heads between which another program changed names. A reader that remembers an earlier run
+    /// cannot rely on its memory.
     since: u32,
-    /// The number of the newest record of what was forgotten, 0 where nothing was.
+    /// The number of the newest forget record; 0 if there is none.
     forget: u64,
-    /// The number under which the list of conversations has this one, 0 where it has not.
+    /// The conversation's number in the catalog; 0 if the catalog does not list it.
     listed: u64,
     newest: [Option<(NameTime, RecordKind)>; NAMED],
 }
@@ -42,7 +43,7 @@ fn is_nothing(run: &(u32, u64, u64)) -> bool {
     *run == (0, 0, 0)
 }
 
-/// As it is written.
+/// The head as JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text<'a> {
@@ -52,18 +53,18 @@ struct Text<'a> {
     mark: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     packs: Option<u64>,
-    /// Only in heads of earlier versions.
+    /// Only heads of earlier versions have this field.
     #[serde(default, skip_serializing_if = "is_zero")]
     since: u32,
-    /// `since`, `forget` and `listed`, without their names: the room is needed for the newest.
+    /// `since`, `forget` and `listed` without field names, to save room for the newest records.
     #[serde(default, skip_serializing_if = "is_nothing")]
     run: (u32, u64, u64),
     newest: &'a str,
 }
 
 impl Head {
-    /// The head of a conversation whose newest records, the newest first, are these. As many as there is room for are
-    /// named, and only messages whose numbers are the highest, without a gap.
+    /// The head after `newest` records were written, given newest first. It names as many as fit, and only messages
+    /// whose numbers are the highest without a gap.
     pub(crate) fn after(
         self,
         seq: u64,
@@ -80,49 +81,48 @@ impl Head {
         head
     }
 
-    /// The revision of the conversation's settings; 0 where it has none of its own.
+    /// The revision of the settings; 0 if the conversation has none of its own.
     pub(crate) fn profile(&self) -> u64 {
         self.profile
     }
 
-    /// The same with other settings.
+    /// The same head with another revision of the settings.
     pub(crate) fn with_profile(self, rev: u64) -> Self {
         Self { profile: rev, ..self }
     }
 
-    /// The number under which the catalog has the conversation; 0 where it has not.
+    /// The conversation's number in the catalog; 0 if the catalog does not list it.
     pub(crate) fn listed(&self) -> u64 {
         self.listed
     }
 
-    /// The same of a conversation that the catalog has under that number.
+    /// The same head with this number in the catalog.
     pub(crate) fn with_listed(self, number: u64) -> Self {
         Self { listed: number, ..self }
     }
 
-    /// The number of the newest record of what was forgotten that there has been.
+    /// The number of the newest forget record that there ever was.
     pub(crate) fn forget(&self) -> u64 {
         self.forget
     }
 
-    /// The same after that record of what was forgotten, unless there has been a later one.
+    /// The same head with this forget record, unless it already names a later one.
     pub(crate) fn with_forget(self, seq: u64) -> Self {
         Self { forget: self.forget.max(seq), ..self }
     }
 
-    /// The same of another run of heads, which a mark that was not there before tells apart. It says less of its newest
-    /// then: its place is taken before theirs.
+    /// The same head in a new run, told apart by a change stamp that did not exist before. The run takes room from
+    /// the newest records.
     pub(crate) fn since(self, mark: u64) -> Self {
         Self { since: mark as u32, newest: [None; NAMED], ..self }
     }
 
-    /// Whether both are of one run, in which nobody but those who wrote the heads has changed names.
+    /// Whether both heads belong to one run: only the heads' own writers have changed names between them.
     pub(crate) fn is_of_one_run_with(&self, other: &Self) -> bool {
         self.since == other.since
     }
 
-    /// The newest records in the conversation's order, the newest first, which have the highest numbers too. All are
-    /// messages.
+    /// The newest records, newest first. They have the highest numbers, and all are messages.
     pub(crate) fn newest(&self) -> impl Iterator<Item = RecordName> + '_ {
         let named = self.newest.iter().map_while(|named| *named);
         named.zip((1..=self.seq).rev()).map(|((time, kind), seq)| RecordName { time, seq, kind })
@@ -162,7 +162,7 @@ impl Head {
     }
 }
 
-/// The length of one of the newest: the 17 digits of its time and the first letter of its role.
+/// Length of one entry: the 17 digits of its time and its role's letter.
 const ITEM: usize = 18;
 
 #[cfg(test)]
@@ -194,7 +194,7 @@ mod tests {
                 assert_eq!((parsed.seq, parsed.mark, parsed.packs), (seq, mark, mark));
                 assert!(parsed.is_of_one_run_with(&head));
                 let names: Vec<_> = parsed.newest().collect();
-                // A prompt wants the six newest.
+                // A prompt needs the six newest messages.
                 let least = if seq == usual { 6 } else { 5 };
                 assert!(names.len() >= seq.min(least) as usize, "{}", names.len());
                 assert_eq!((parsed.forget(), parsed.listed()), (usual, usual.min(10_000)));

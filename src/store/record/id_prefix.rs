@@ -1,9 +1,9 @@
-//! Finding what is meant by the beginning of an id.
+//! Finding an id by its prefix.
 
-/// How many ids are suggested for one that is not there.
+/// How many ids to suggest for an unknown one.
 const SUGGESTED: usize = 3;
 
-/// The only id that begins so.
+/// The only id with this prefix, if there is exactly one.
 pub(crate) fn only<'a>(id: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let mut beginning = known.filter(|known| known.starts_with(id));
     match (beginning.next(), beginning.next()) {
@@ -12,7 +12,7 @@ pub(crate) fn only<'a>(id: &str, known: impl Iterator<Item = &'a str>) -> Option
     }
 }
 
-/// The ids that begin most like this one, then those that differ in the fewest places.
+/// The most similar ids: first those with the longest common prefix, then those with the fewest differences.
 pub(crate) fn nearest<'a>(id: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     let likeness = |known: &str| {
         let common = known.bytes().zip(id.bytes()).take_while(|(a, b)| a == b).count();

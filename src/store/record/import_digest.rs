@@ -1,29 +1,29 @@
-//! Which record of another system a message was.
+//! Identity of imported messages.
 
 use crate::crypto::fingerprint;
 use crate::message::{ChatMessage, IMPORTED_FROM};
 
-/// Identifies an imported message: a digest of its system, its name and what it says. Moving the source, changing the
-/// store's key or masking does not change it.
+/// Identifies an imported message: a digest of its system, its name and its text. It does not change when the source
+/// moves, the store's key changes or redaction changes the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(u128);
 
 impl Origin {
-    /// The origin of a message as its system has it.
+    /// The identity of a message as the other system stores it.
     pub(crate) fn new(system: &str, name: &str, message: &ChatMessage) -> serde_json::Result<Self> {
         let record = zeroize::Zeroizing::new(serde_json::to_vec(message)?);
         let items = ["sottovoce/v1 import".as_bytes(), system.as_bytes(), name.as_bytes(), &record];
         Ok(Self(u128::from_be_bytes(fingerprint(&items))))
     }
 
-    /// What an imported message says of itself; `None` for any other.
+    /// The identity that an imported message carries; `None` for any other message.
     pub(crate) fn of(message: &ChatMessage) -> Option<Self> {
         let (_, digits) = message.metadata.get(IMPORTED_FROM)?.rsplit_once(':')?;
         let exact = digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit());
         exact.then(|| u128::from_str_radix(digits, 16).ok()).flatten().map(Self)
     }
 
-    /// Has the message say where it comes from.
+    /// Stores the identity in the message.
     pub(crate) fn mark(self, message: &mut ChatMessage, system: &str) {
         message.metadata.insert(IMPORTED_FROM.to_owned(), format!("{system}:{:032x}", self.0));
     }
@@ -71,7 +71,7 @@ mod tests {
         assert_ne!(origin("elara", "a.json", &message("x").with_metadata("a", "b")), plain);
     }
 
-    /// Every import there ever was would be doubled by the next, were this to change.
+    /// If this digest changed, the next import would duplicate every message that was ever imported.
     #[test]
     fn an_origin_is_what_the_format_says() {
         let origin =

@@ -1,4 +1,4 @@
-//! The name of a record's file: when, which and whose.
+//! Record file names: time, number and kind.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,8 +10,8 @@ use jiff::tz::{Offset, TimeZone};
 use crate::error::{Error, Result};
 use crate::message::ChatRole;
 
-/// A moment as file names show it: `yyyyMMddTHHmmssfffZ`, to the millisecond, years 0 to 9999. Kept as the number
-/// that its 17 digits make, which sorts as time does.
+/// A time as file names show it: `yyyyMMddTHHmmssfffZ`, in milliseconds, years 0 to 9999. It is kept as the number of
+/// its 17 digits, which sorts like the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NameTime(u64);
 
@@ -36,7 +36,7 @@ impl NameTime {
         Offset::UTC.to_timestamp(civil).ok()
     }
 
-    /// One millisecond later; at the end of the year 9999, the same.
+    /// One millisecond later. The last millisecond of the year 9999 stays the same.
     pub(crate) fn next(self) -> Self {
         self.timestamp()
             .and_then(|time| time.checked_add(jiff::SignedDuration::from_millis(1)).ok())
@@ -44,7 +44,7 @@ impl NameTime {
             .unwrap_or(self)
     }
 
-    /// The 17 digits without the letters between.
+    /// The 17 digits without the letters.
     pub(crate) fn digits(self) -> String {
         format!("{:017}", self.0)
     }
@@ -53,7 +53,7 @@ impl NameTime {
         number(digits).filter(|_| digits.len() == 17).and_then(Self::possible)
     }
 
-    /// Whether there is such a moment, told without a calendar: names are parsed by the hundred at every listing.
+    /// Checks that the digits are a valid time. It needs no calendar, because each listing parses hundreds of names.
     fn possible(digits: u64) -> Option<Self> {
         let time = Self(digits);
         let [hour_and_up, minute, second, _] = time.split();
@@ -121,7 +121,7 @@ fn number(digits: &[u8]) -> Option<u64> {
     all.then(|| digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
 }
 
-/// What a record is: a message of some role, or the note that others were forgotten. In the order of the names.
+/// The kind of a record: a message of some role, or a forget record. Kinds sort like their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum RecordKind {
     Assistant,
@@ -144,12 +144,12 @@ impl RecordKind {
         KINDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, text)| text)
     }
 
-    /// The first letter of its name.
+    /// The first letter of the name.
     pub(crate) fn letter(self) -> char {
         self.as_str().chars().next().unwrap_or(' ')
     }
 
-    /// The message's role with that letter; there is none for a forget record.
+    /// The message role with this letter. A forget record has none.
     pub(crate) fn of_letter(letter: u8) -> Option<Self> {
         let starts = |(_, text): &&(Self, &str)| text.as_bytes().first() == Some(&letter);
         KINDS.iter().find(starts).map(|(kind, _)| *kind).filter(|kind| *kind != Self::Forget)
@@ -173,7 +173,7 @@ impl From<ChatRole> for RecordKind {
     }
 }
 
-/// A record's file name, ordered as conversations are: by time, then number, then the text itself.
+/// A record's file name. Names sort in conversation order: by time, then number, then text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct RecordName {
     pub(crate) time: NameTime,
@@ -182,7 +182,7 @@ pub(crate) struct RecordName {
 }
 
 impl RecordName {
-    /// The same time and number under each other kind.
+    /// The same time and number with each other kind.
     pub(crate) fn under_other_kinds(self) -> Vec<Self> {
         KINDS
             .iter()
@@ -191,12 +191,12 @@ impl RecordName {
             .collect()
     }
 
-    /// The name without its ending, as packs' names show it.
+    /// The name without its extension, as pack names use it.
     pub(crate) fn stem(self) -> String {
         format!("{}_{:04}_{}", self.time, self.seq, self.kind)
     }
 
-    /// The name that [`stem`](Self::stem) was made of.
+    /// The reverse of [`stem`](Self::stem).
     pub(crate) fn from_stem(stem: &str) -> Option<Self> {
         let (time, rest) = stem.split_at_checked(19)?;
         let (seq, kind) = rest.strip_prefix('_')?.split_once('_')?;
@@ -217,7 +217,7 @@ impl fmt::Display for RecordName {
     }
 }
 
-/// Accepts only what `Display` writes, so that no two names mean the same record.
+/// Accepts only what `Display` writes, so that each record has exactly one name.
 impl FromStr for RecordName {
     type Err = ();
 

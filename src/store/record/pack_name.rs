@@ -1,4 +1,4 @@
-//! The name of a pack's file: what it holds.
+//! Pack file names: a summary of the pack's records.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -7,8 +7,8 @@ use std::str::FromStr;
 use crate::store::record::layout::PACKS;
 use crate::store::record::name::RecordName;
 
-/// The name of a pack: its first and last record in the order of conversations, their lowest and highest number, and
-/// how many there are. In the order of their first records.
+/// A pack's name: its first and last record in conversation order, the lowest and highest number, and the count.
+/// Names sort by their first records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct PackName {
     pub(crate) first: RecordName,
@@ -19,12 +19,12 @@ pub(crate) struct PackName {
 }
 
 impl PackName {
-    /// The name of a pack of one record, to which others are [added](Self::add).
+    /// The name of a pack with one record. [`add`](Self::add) adds more.
     fn of_one(name: RecordName) -> Self {
         Self { first: name, last: name, lowest: name.seq, highest: name.seq, count: 1 }
     }
 
-    /// The name with one more record.
+    /// Adds a record to the name.
     pub(crate) fn add(name: &mut Option<Self>, record: RecordName) {
         match name {
             None => *name = Some(Self::of_one(record)),
@@ -38,7 +38,7 @@ impl PackName {
         }
     }
 
-    /// The name of both packs' records.
+    /// The name of a pack with both packs' records.
     pub(crate) fn joined(self, other: Self) -> Self {
         Self {
             first: self.first.min(other.first),
@@ -53,12 +53,12 @@ impl PackName {
         self.lowest..=self.highest
     }
 
-    /// Whether a record may lie in it, as far as its name says.
+    /// Whether the pack may hold this record, judging by its name.
     pub(crate) fn covers(&self, record: RecordName) -> bool {
         (self.first..=self.last).contains(&record) && self.seqs().contains(&record.seq)
     }
 
-    /// Whether all of another pack's records may lie in it.
+    /// Whether the pack may hold all of another pack's records.
     pub(crate) fn surrounds(&self, other: &Self) -> bool {
         self != other && self.count >= other.count && self.covers_range(other)
     }
@@ -70,12 +70,12 @@ impl PackName {
             && other.highest <= self.highest
     }
 
-    /// The pack's file within the conversation's folder, for messages.
+    /// The pack's path in the conversation's folder, for findings.
     pub(crate) fn place(&self) -> String {
         format!("{PACKS}/{self}")
     }
 
-    /// One of its records, for messages.
+    /// The place of one of its records, for findings.
     pub(crate) fn place_of(&self, record: RecordName) -> String {
         format!("{PACKS}/{self}:{record}")
     }

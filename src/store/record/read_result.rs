@@ -1,4 +1,4 @@
-//! What a read gives.
+//! The result of a read.
 
 use std::sync::Arc;
 
@@ -7,19 +7,20 @@ use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::Finding;
 use crate::store::record::seq_set::SeqSet;
 
-/// What a read found, and what it had to leave out.
+/// What a read returned, and what it had to leave out.
 #[derive(Debug, Clone, Default)]
 pub struct ReadResult {
-    /// Messages, oldest first.
+    /// The messages, oldest first.
     pub messages: Vec<Arc<StoredMessage>>,
-    /// The highest number given so far, to whatever record.
+    /// The highest number assigned so far, to a message or a forget record.
     pub last_seq: u64,
-    /// Files that were passed over on the way, and anything else that looked wrong; each stays as it is on disk.
+    /// Findings: files that the read skipped, and anything else that looked wrong. Nothing on disk was changed.
     pub skipped: Vec<Finding>,
 }
 
 impl ReadResult {
-    /// Refuses where one of these numbers was left out that another key, a newer program or another time may give.
+    /// Fails if the read skipped one of these numbers and another key, a newer program or a later attempt may read
+    /// it.
     pub(crate) fn check_readable(&self, seqs: &SeqSet) -> Result<()> {
         let concerns = |finding: &&Finding| {
             finding.seqs.is_some_and(|(first, last)| seqs.intersects(&(first..=last)))

@@ -1,4 +1,4 @@
-//! How much is kept and for how long, and what that hides until it is removed.
+//! Retention limits, and what they hide until it is deleted.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 use crate::message::ChatMessage;
 use crate::store::record::name::RecordName;
 
-/// How much of a conversation is kept and for how long. The default keeps everything for ever.
+/// Limits on how many messages are kept and for how long. The default keeps everything forever.
 ///
-/// What is over the limits is never read again from that moment on, whether or not its files are removed yet.
+/// Messages beyond the limits are hidden at once, even before their files are deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Retention {
-    /// The most messages; as many of the newest as are whole exchanges. No limit where `None`.
+    /// The most messages. The window keeps whole exchanges, so it may hold fewer. `None` means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_messages: Option<NonZeroU32>,
-    /// The conversation expires so many seconds after its last message, whole. Never where `None`.
+    /// The whole conversation expires this many seconds after its last message. `None` means never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_seconds: Option<NonZeroU64>,
 }
 
 impl Retention {
-    /// Everything is kept for ever.
+    /// Keeps everything forever.
     pub const FOREVER: Self = Self { max_messages: None, ttl_seconds: None };
 
-    /// The same with at most so many messages; 0 is no limit.
+    /// Limits the number of messages; 0 means no limit.
     #[must_use]
     pub fn max_messages(self, messages: u32) -> Self {
         Self { max_messages: NonZeroU32::new(messages), ..self }
     }
 
-    /// The same, expiring so many seconds after the last message; 0 is never.
+    /// Limits the time after the last message, in seconds; 0 means forever.
     #[must_use]
     pub fn ttl_seconds(self, seconds: u64) -> Self {
         Self { ttl_seconds: NonZeroU64::new(seconds), ..self }
@@ -43,24 +43,24 @@ impl Retention {
         self == Self::FOREVER
     }
 
-    /// When a conversation with that last message expires; `None` where it never does.
+    /// When a conversation expires whose last message has this time; `None` if never.
     pub(crate) fn expiry(self, last: Timestamp) -> Option<Timestamp> {
         let seconds = i64::try_from(self.ttl_seconds?.get()).unwrap_or(i64::MAX);
         last.checked_add(SignedDuration::from_secs(seconds)).ok()
     }
 
-    /// How many of the newest messages must be known to tell what is hidden.
+    /// How many of the newest messages must be known to decide what is hidden.
     pub(crate) fn needed(self) -> usize {
         self.max_messages.map_or(0, |most| (most.get() as usize).saturating_add(1))
     }
 }
 
-/// From where on a conversation is shown.
+/// Which part of a conversation is visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Horizon {
     All,
     From(RecordName),
-    /// No message that could begin what is shown is among those that would be.
+    /// No message: none of the newest ones can start a visible exchange.
     Nothing,
     /// The conversation has expired.
     Expired,
@@ -75,7 +75,7 @@ impl Horizon {
         }
     }
 
-    /// Whether messages may be shown here that the other hides.
+    /// Whether this horizon may show messages that the other one hides.
     pub(crate) fn hides_less_than(self, other: Self) -> bool {
         match (self, other) {
             (Self::Nothing | Self::Expired, _) | (_, Self::All) => false,
@@ -85,8 +85,8 @@ impl Horizon {
     }
 }
 
-/// The index at which the newest `most` messages begin, if they are to be whole exchanges. An exchange that is longer is
-/// shown as far as it goes, without results whose calls are over the limit.
+/// The index of the first visible message if at most `most` are visible, starting at a whole exchange. If one
+/// exchange is longer than that, its end is visible, without tool results whose calls are hidden.
 pub(crate) fn start<'a>(
     messages: impl ExactSizeIterator<Item = &'a ChatMessage> + Clone,
     most: usize,

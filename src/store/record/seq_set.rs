@@ -1,4 +1,4 @@
-//! Which numbers were forgotten.
+//! Sets of message numbers.
 
 use std::ops::RangeInclusive;
 
@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 use crate::store::record::encoding::object;
 use crate::store::record::name::RecordName;
 
-/// Numbers of forgotten records: inclusive ranges from 1, sorted, none touching another. The text of a forget record.
+/// A set of numbers: inclusive ranges from 1, sorted, neither overlapping nor adjacent. A forget record consists of
+/// one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub(crate) struct SeqSet {
     erased: Vec<(u64, u64)>,
 }
 
-/// The same as anybody may have written it.
+/// The ranges before they are checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unchecked {
@@ -35,7 +36,7 @@ impl TryFrom<Unchecked> for SeqSet {
 }
 
 impl SeqSet {
-    /// The ranges, if they are as this type keeps them.
+    /// Parses the set. `None` unless the ranges are in their canonical form.
     pub(crate) fn parse(json: &[u8]) -> Option<Self> {
         object(json)
     }
@@ -56,24 +57,24 @@ impl SeqSet {
             .is_some_and(|&(_, last)| seq <= last)
     }
 
-    /// The last number of the unbroken run from 1; 0 if there is none.
+    /// The end of the range that starts at 1; 0 if there is none.
     pub(crate) fn unbroken(&self) -> u64 {
         self.ranges().next().filter(|run| *run.start() == 1).map_or(0, |run| *run.end())
     }
 
-    /// The highest of them; 0 if there is none.
+    /// The highest number; 0 if the set is empty.
     pub(crate) fn highest(&self) -> u64 {
         self.erased.last().map_or(0, |&(_, last)| last)
     }
 
-    /// How many numbers these are.
+    /// How many numbers the set has.
     pub(crate) fn count(&self) -> u64 {
         self.ranges().fold(0, |count, range| {
             count.saturating_add(range.end() - range.start()).saturating_add(1)
         })
     }
 
-    /// The lowest of them, as many as there are or so many.
+    /// The lowest `most` numbers.
     pub(crate) fn lowest(&self, most: u64) -> Self {
         let mut left = most;
         let ranges = self.ranges().map_while(|range| {
@@ -85,7 +86,7 @@ impl SeqSet {
         ranges.collect()
     }
 
-    /// The numbers below the highest that are in no range.
+    /// The ranges of missing numbers below the highest one.
     pub(crate) fn holes(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
         self.ranges()
             .scan(0, |before, range| {
@@ -96,13 +97,13 @@ impl SeqSet {
             .filter(|hole| !hole.is_empty())
     }
 
-    /// Whether a range holds any of these numbers.
+    /// Whether the set has any of these numbers.
     pub(crate) fn intersects(&self, seqs: &RangeInclusive<u64>) -> bool {
         let before = self.erased.partition_point(|&(_, last)| last < *seqs.start());
         self.erased.get(before).is_some_and(|(first, _)| first <= seqs.end())
     }
 
-    /// The numbers that are not in another set.
+    /// The numbers that `other` does not have.
     pub(crate) fn without(&self, other: &Self) -> Self {
         let mut rest = Vec::new();
         for range in self.ranges() {
@@ -110,7 +111,7 @@ impl SeqSet {
             let before = other.erased.partition_point(|&(_, end)| end < next);
             let others = other.erased.get(before..).unwrap_or_default().iter();
             for (start, end) in others.take_while(|(start, _)| *start <= last) {
-                // Empty where the one before ends right here.
+                // Empty if the previous range ends right before this one.
                 rest.push(next..=start - 1);
                 next = end.saturating_add(1);
             }
@@ -121,14 +122,14 @@ impl SeqSet {
         rest.into_iter().collect()
     }
 
-    /// These and the numbers of records.
+    /// This set plus the numbers of these records.
     pub(crate) fn with(&self, records: &[RecordName]) -> Self {
         let mut all = self.clone();
         all.extend(records.iter().map(|name| name.seq..=name.seq));
         all
     }
 
-    /// Adds ranges in any order, overlapping or not; empty ones and 0 are left out.
+    /// Adds ranges in any order, overlapping or not. Ignores empty ranges and 0.
     pub(crate) fn extend(&mut self, ranges: impl Iterator<Item = RangeInclusive<u64>>) {
         let added = ranges.map(|range| ((*range.start()).max(1), *range.end()));
         self.erased.extend(added.filter(|(first, last)| first <= last));
@@ -143,7 +144,7 @@ impl SeqSet {
     }
 }
 
-/// As [`extend`](Erased::extend) takes them.
+/// See [`SeqSet::extend`].
 impl FromIterator<RangeInclusive<u64>> for SeqSet {
     fn from_iter<I: IntoIterator<Item = RangeInclusive<u64>>>(ranges: I) -> Self {
         let mut erased = Self::default();

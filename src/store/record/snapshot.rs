@@ -1,5 +1,6 @@
-//! Saved windows of a conversation, each sealed in a file of its own. The settings say which there are and the newest
-//! revision of each, so that one that was deleted, or that a message was taken out of, does not come back with a backup.
+//! Snapshots: saved windows of a conversation, each sealed in a file of its own. The settings list them with their
+//! newest revisions, so that a backup cannot bring back a deleted snapshot or an older revision with forgotten
+//! messages.
 
 use std::fmt;
 
@@ -13,9 +14,9 @@ use crate::message::ChatMessage;
 use crate::store::record::encoding::LONGEST_RECORD;
 use crate::store::record::seq_set::SeqSet;
 
-/// The summary of a snapshot for which the model gave none.
+/// The summary of a snapshot if the model wrote none.
 const NO_SUMMARY: &str = "(summary generation failed)";
-/// The summary of a snapshot that a message was taken out of.
+/// The summary of a snapshot after a message was removed from it.
 const REMOVED_SUMMARY: &str = "(summary removed with the forgotten messages)";
 
 /// A saved window of a conversation. `Debug` shows no words, and dropping it wipes them.
@@ -23,54 +24,54 @@ const REMOVED_SUMMARY: &str = "(summary removed with the forgotten messages)";
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// Its id, in the form of a UUID.
+    /// The id, a UUID.
     pub id: String,
     pub(crate) rev: u64,
     /// When it was saved.
     pub saved_at: Timestamp,
-    /// What the user called it.
+    /// The user's description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it is about, in a few sentences of the model's.
+    /// The model's summary, a few sentences.
     pub summary: String,
-    /// The beginning of the window.
+    /// The start of the window.
     pub window_start: Timestamp,
-    /// Its end.
+    /// The end of the window.
     pub window_end: Timestamp,
-    /// Its messages, in the conversation's order.
+    /// The messages, in conversation order.
     pub messages: Vec<SavedMessage>,
 }
 
-/// The number under which a message was first kept.
+/// The number under which a message was first stored. A restored copy has another number.
 pub(crate) fn root(seq: u64, message: &ChatMessage) -> u64 {
     message.restored_from().map_or(seq, |(_, seq)| seq)
 }
 
-/// A message of a snapshot.
+/// A message in a snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SavedMessage {
-    /// The number that it has in the conversation.
+    /// The message's number in the conversation.
     pub seq: u64,
-    /// What was said.
+    /// The message.
     pub message: ChatMessage,
 }
 
 impl SavedMessage {
-    /// A message with the number that it has in the conversation.
+    /// A message with its number in the conversation.
     pub fn new(seq: u64, message: ChatMessage) -> Self {
         Self { seq, message }
     }
 
-    /// Whether it is one of these messages, or a copy of one.
+    /// Whether it is one of these messages or a restored copy of one.
     fn is_any_of(&self, seqs: &SeqSet) -> bool {
         seqs.contains(self.seq) || seqs.contains(root(self.seq, &self.message))
     }
 }
 
 impl Snapshot {
-    /// A window from a moment to another, with a new id.
+    /// A snapshot of this window, with a new id.
     ///
     /// # Errors
     /// [`Error::NoRandomness`].
@@ -93,10 +94,10 @@ impl Snapshot {
         })
     }
 
-    /// The same with an id that it has from elsewhere.
+    /// Sets an id that the snapshot already has elsewhere.
     ///
     /// # Errors
-    /// [`Error::InvalidMessage`] for one that is not a UUID in lower case.
+    /// [`Error::InvalidMessage`] unless the id is a UUID in lower case.
     pub fn with_id(mut self, id: impl Into<String>) -> Result<Self> {
         self.id = id.into();
         if !is_id(&self.id) {
@@ -105,17 +106,17 @@ impl Snapshot {
         Ok(self)
     }
 
-    /// Whether another system saved it.
+    /// Whether it was imported from another system.
     pub(crate) fn is_imported(&self) -> bool {
         self.messages.iter().any(|saved| saved.message.is_imported())
     }
 
-    /// How many of its messages are these, or copies of them.
+    /// How many of its messages are among these, restored copies included.
     pub(crate) fn count_of(&self, seqs: &SeqSet) -> usize {
         self.messages.iter().filter(|saved| saved.is_any_of(seqs)).count()
     }
 
-    /// Takes messages out, and the summary that was made of them. Whether there were any.
+    /// Removes messages and the summary that describes them. Returns whether there were any.
     pub(crate) fn remove_messages(&mut self, seqs: &SeqSet) -> bool {
         let before = self.messages.len();
         self.messages.retain(|saved| !saved.is_any_of(seqs));
@@ -153,8 +154,7 @@ impl Drop for Snapshot {
     }
 }
 
-/// The UUID of RFC 9562 that these bytes make, but for the bits that say its version: 4 where they are random, 8 where
-/// they are told by something else.
+/// Formats bytes as a UUID (RFC 9562) and sets its version: 4 for random bytes, 8 for bytes that were derived.
 pub(crate) fn uuid(bytes: [u8; 16], version: u8) -> String {
     let mut bits = u128::from_be_bytes(bytes);
     bits = bits & !(0xf << 76) | u128::from(version & 0xf) << 76;
@@ -164,7 +164,7 @@ pub(crate) fn uuid(bytes: [u8; 16], version: u8) -> String {
     id.join("-")
 }
 
-/// Whether a text is a UUID in lower case: the name of a snapshot's file.
+/// Whether a text is a UUID in lower case, and so a snapshot's file name.
 pub(crate) fn is_id(text: &str) -> bool {
     text.len() == 36
         && text.bytes().enumerate().all(|(at, byte)| match at {

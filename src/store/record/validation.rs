@@ -1,4 +1,4 @@
-//! A message on its way into a store, before it has a number.
+//! Validation of a message before it gets a number.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::redact::{Redactor, redact_message};
 use crate::store::record::encoding::{encode, measure};
 use crate::store::record::name::NameTime;
 
-/// How far ahead of the clock a message's time may lie.
+/// How far a message's time may be ahead of the clock.
 const AHEAD: SignedDuration = SignedDuration::from_hours(24);
 
-/// What a writer accepts, and how long it waits.
+/// Limits for what a writer accepts, and how long it waits for the lock.
 #[derive(Clone)]
 pub(crate) struct Limits {
     pub(crate) clock: Arc<dyn Clock>,
@@ -25,12 +25,12 @@ pub(crate) struct Limits {
     pub(crate) redactor: Option<Arc<dyn Redactor>>,
 }
 
-/// Which time a record's name shows.
+/// Which time goes into a record's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimestampPolicy {
-    /// That of the newest record before it where the message's own is earlier: it is said now.
+    /// The later of the message's own time and the newest record's time: for messages that are said now.
     Newest,
-    /// The message's own: it was said then.
+    /// The message's own time: for imported messages.
     Own,
 }
 
@@ -48,11 +48,11 @@ pub(crate) fn latest(now: Timestamp) -> Timestamp {
     now.checked_add(AHEAD).unwrap_or(Timestamp::MAX)
 }
 
-/// A message of another system.
+/// A message from another system.
 #[derive(Clone)]
 pub(crate) struct IncomingMessage {
     pub(crate) message: ChatMessage,
-    /// Where it stands in time, if that is later than when it was said.
+    /// The time that orders it, if that is later than the message's own.
     pub(crate) place: Option<Timestamp>,
 }
 
@@ -62,11 +62,11 @@ impl From<ChatMessage> for IncomingMessage {
     }
 }
 
-/// A message that may be stored.
+/// A message that passed validation.
 pub(crate) struct ValidMessage {
     pub(crate) message: ChatMessage,
     pub(crate) time: NameTime,
-    /// How many bytes its record takes.
+    /// The length of its record in bytes.
     pub(crate) size: usize,
 }
 
@@ -83,7 +83,7 @@ impl ValidMessage {
         Ok(Self { message, time, size })
     }
 
-    /// A message as it was stored before.
+    /// A message that was stored before. It is not redacted again.
     pub(crate) fn stored_before(
         message: ChatMessage,
         time: NameTime,
@@ -93,7 +93,7 @@ impl ValidMessage {
         Ok(Self { message, time, size })
     }
 
-    /// What another system's message becomes.
+    /// Validates a message from another system.
     pub(crate) fn imported(
         IncomingMessage { message, place }: IncomingMessage,
         limits: &Limits,
@@ -105,12 +105,12 @@ impl ValidMessage {
         Ok(draft)
     }
 
-    /// The same of several; none where one may not be stored.
+    /// Validates several messages. Fails if one of them is invalid.
     pub(crate) fn all(messages: Vec<ChatMessage>, limits: &Limits) -> Result<Vec<Self>> {
         messages.into_iter().map(|message| Self::new(message, limits)).collect()
     }
 
-    /// Its record's bytes.
+    /// Encodes its record.
     pub(crate) fn encode(&self) -> Result<Zeroizing<Vec<u8>>> {
         encode(&self.message, self.size)
     }

@@ -1,40 +1,39 @@
-//! What the settings say about a conversation, and what of that goes when everything in it is forgotten.
+//! The descriptive part of the settings: title, tags, notes and costs, and which of them forgetting removes.
 
 use zeroize::Zeroize;
 
 use crate::store::settings::profile::{Cost, Profile};
 
 impl Profile {
-    /// Whether it holds words or figures about the conversation: a title, tags, notes, when it began, what it had cost,
-    /// the part that the model plays in it.
+    /// Whether the settings describe the conversation: title, tags, notes, creation time, imported cost or character.
     pub fn has_metadata(&self) -> bool {
         self.title.is_some()
             || !self.tags.is_empty()
             || !self.metadata.is_empty()
             || self.created_at.is_some()
-            || !self.brought.is_nothing()
+            || !self.imported_cost.is_nothing()
             || self.character.is_some()
     }
 
-    /// Takes all of those away, as when the whole conversation is forgotten.
+    /// Removes all of these, as when the whole conversation is forgotten.
     pub fn clear_metadata(&mut self) {
         self.rename(None);
         self.tags.clear();
         self.metadata.clear();
         self.created_at = None;
-        self.brought = Cost::default();
+        self.imported_cost = Cost::default();
         self.character = None;
     }
 
-    /// Whether it holds words about what was said, or what that had cost.
+    /// Whether the settings have words about the conversation's content, or its imported cost.
     pub(crate) fn has_words(&self) -> bool {
         let mut without = self.clone();
         without.forget_words();
         without != *self
     }
 
-    /// Takes away words about what was said, as when the whole conversation is forgotten: title, tags, notes and costs.
-    /// A context keeps its name, its personality, and when it was made.
+    /// Removes words about the conversation's content, as when the whole conversation is forgotten: title, tags,
+    /// notes and costs. A persona conversation keeps its name, its character and its creation time.
     pub(crate) fn forget_words(&mut self) {
         let Some(character) = self.character.take() else { return self.clear_metadata() };
         let (name, created) = (self.title.take(), self.created_at);
@@ -43,20 +42,20 @@ impl Profile {
         (self.title, self.created_at, self.character) = (name, created, Some(character));
     }
 
-    /// Calls the conversation by a title that a model made of what was said.
+    /// Sets a title that a model derived from the messages.
     pub(crate) fn propose(&mut self, title: String) {
         self.title = Some(title);
         self.title_is_proposed = true;
     }
 
-    /// Calls the conversation by a name that the user chose, which stays whatever is forgotten; `None` takes it away.
+    /// Sets a title that the user chose. Forgetting does not remove it. `None` removes the title.
     pub fn rename(&mut self, title: Option<String>) {
         self.title.zeroize();
         self.title = title;
         self.title_is_proposed = false;
     }
 
-    /// The same without what a model wrote about the conversation: that may be about any of its messages.
+    /// A copy without what a model wrote about the conversation, which may be about any of its messages.
     pub(crate) fn without_model_words(&self) -> Self {
         let mut profile = self.clone();
         profile.compacted.clear();

@@ -1,5 +1,5 @@
-//! The presets that people have made, sealed in a document of their own beside the default conversation's settings, so that
-//! they leave these their room. In memory they are part of the settings, which tell the document's revision.
+//! The store's presets, sealed in a document of their own beside the default conversation's settings so that these
+//! stay small. In memory they are part of the settings, which record the document's revision.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use crate::store::record::encoding::object;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::settings::profile::Profile;
 
-/// How many bytes the document may have before no more is added to it: 1 MiB.
+/// The most bytes of the document: 1 MiB. A larger one accepts no more presets.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
-/// What the document says.
+/// The document's contents.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Presets {
@@ -40,7 +40,7 @@ impl Presets {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// What lies there, or what is wrong with it.
+    /// Reads the document. The inner error says what is wrong with it.
     pub(crate) fn open(folder: &Folder) -> Result<Result<Self, FindingKind>> {
         Ok(match document::open(folder, Document::Presets)? {
             None => Err(FindingKind::Absent),
@@ -49,16 +49,16 @@ impl Presets {
     }
 }
 
-/// Whether a preset may be kept beside the others, or in place of the one that has its id.
+/// Whether the document has room for a preset, which may replace one with the same id.
 pub(crate) fn has_room_for(profile: &Profile, preset: &Preset) -> bool {
     let mut after = Presets::of(profile);
     let before = after.bytes().len();
     after.presets.insert(preset.id.clone(), preset.clone());
-    // What was too much before there was a limit may become less.
+    // A document from before there was a limit may still shrink.
     after.bytes().len() <= MOST_BYTES.max(before)
 }
 
-/// Refuses to go by presets of which nobody knows what they say.
+/// Fails if the presets could not be read.
 pub(crate) fn check(profile: &Profile) -> Result<()> {
     if !profile.presets_are_unknown {
         return Ok(());
@@ -68,8 +68,8 @@ pub(crate) fn check(profile: &Profile) -> Result<()> {
     Err(Error::Damaged { place, reason })
 }
 
-/// Adds to the settings what the document says; what is wrong with it. Where the settings themselves are lost, it counts
-/// as it is.
+/// Adds the document's presets to the settings. Returns a finding if it cannot be read. If the settings themselves
+/// are lost, the document is used whatever its revision.
 pub(crate) fn read_into(folder: &Folder, profile: &mut Profile) -> Result<Option<Finding>> {
     if profile.presets_rev == 0 && !profile.is_unknown {
         return Ok(None);

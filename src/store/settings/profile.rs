@@ -1,5 +1,5 @@
-//! A conversation's own settings, sealed beside its messages. The head says which revision of them is the newest, so that
-//! an older one that is put back is noticed.
+//! A conversation's settings, sealed beside its messages. The head records the newest revision, which detects older
+//! settings that were put back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -27,90 +27,91 @@ use crate::store::settings::forgotten::ForgottenConversation;
 use crate::store::settings::presets;
 use crate::store::settings::summary::Summary;
 
-/// A conversation's own settings, and what is known of it beside its messages. `Debug` shows no words.
+/// A conversation's settings and metadata. `Debug` shows no words.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Profile {
     pub(crate) rev: u64,
-    /// The highest number given when they were written: a head that tells of a lower one was put back.
+    /// The highest number when they were written. A head with a lower number was put back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) seq: u64,
-    /// Whether nobody knows what the settings say, so that no stored message is context.
+    /// Whether the settings could not be read. No stored message is in the context then.
     #[serde(skip)]
     pub(crate) is_unknown: bool,
-    /// What the conversation is called.
+    /// The title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Whether a model made the title of what was said, so that it goes when any of that is forgotten.
+    /// Whether a model derived the title from the messages. If so, forgetting any message removes it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) title_is_proposed: bool,
-    /// Words to find the conversation by.
+    /// Tags to find the conversation by.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<String>,
-    /// The host's own notes.
+    /// The host's own key-value pairs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
-    /// When the conversation was made, where that is not when its first message was said.
+    /// The creation time, if it is not the first message's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
-    /// What the conversation had cost before its messages said it themselves.
-    #[serde(default, skip_serializing_if = "Cost::is_nothing")]
-    pub brought: Cost,
-    /// How much is kept and for how long, where it is not as for all conversations.
+    /// The cost before messages recorded their own, as an import brought it.
+    #[serde(rename = "brought", default, skip_serializing_if = "Cost::is_nothing")]
+    pub imported_cost: Cost,
+    /// The retention limits, if they differ from the store's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Retention>,
-    /// Whether the history of prompts is what was said within a rolling window, where it is not as for all conversations.
+    /// Whether the history in prompts is a rolling window, if it differs from the store's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling_window: Option<bool>,
-    /// How many seconds a rolling window and a snapshot reach back, where it is not as for all conversations.
+    /// The length of a rolling window and of a snapshot in seconds, if it differs from the store's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_seconds: Option<NonZeroU64>,
-    /// Up to where the context was cleared. What lies before it stays stored.
+    /// The point up to which the context was cleared. Messages before it stay stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleared: Option<Cleared>,
-    /// Up to where it was cleared before that, for taking the last clear back.
+    /// The previous clear, for undoing the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cleared_before: Option<Cleared>,
-    /// The saved snapshots, and the newest revision of each; 0 for one of another system that was deleted, so that no
-    /// other import brings it back.
+    /// The snapshots and their newest revisions. Revision 0 marks a deleted imported snapshot, so that no other
+    /// import brings it back.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) snapshots: BTreeMap<String, u64>,
-    /// Numbers among which are messages that were restored from snapshots.
+    /// Numbers of messages that may be copies restored from snapshots.
     #[serde(default, skip_serializing_if = "SeqSet::is_empty")]
     pub(crate) restored: SeqSet,
-    /// The artifacts, and the digest of each; an empty one for those that were deleted, so that nothing brings them back.
+    /// The artifacts and their digests. An empty digest marks a deleted artifact, so that nothing brings it back.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) artifacts: BTreeMap<String, String>,
-    /// Numbers of messages that were taken out of the context.
+    /// Numbers of messages that were pruned from the context.
     #[serde(default, skip_serializing_if = "SeqSet::is_empty")]
     pub(crate) pruned: SeqSet,
-    /// Summaries that stand in the place of messages; of each thread the last one counts.
+    /// Summaries that replace messages in prompts. The last one of each thread applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) compacted: Vec<Summary>,
-    /// The part that the model plays in it, where the conversation is a context.
+    /// The persona, if the conversation has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub character: Option<Character>,
-    /// The revision of the document that holds the presets; 0 where there is none.
+    /// The revision of the presets document; 0 if there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) presets_rev: u64,
-    /// Whether nobody knows what that says.
+    /// Whether the presets could not be read.
     #[serde(skip)]
     pub(crate) presets_are_unknown: bool,
-    /// In the default conversation's settings, the presets that people have made or changed, by their ids. Sealed in a
-    /// document of their own.
+    /// The store's own and changed presets by id, in the default conversation only. Sealed in a document of their
+    /// own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) presets: BTreeMap<String, Preset>,
-    /// Likewise the ids of those that imports have brought, so that none that was deleted since comes back.
+    /// Ids of presets that imports have added, so that deleted ones do not come back. In the default conversation
+    /// only.
     #[serde(rename = "broughtPresets", default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) imported_presets: BTreeSet<String>,
-    /// Likewise the conversations that were forgotten whole and have no folder any more.
+    /// Conversations that were forgotten completely and have no folder any more. In the default conversation only.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) forgotten_scopes: BTreeMap<String, ForgottenConversation>,
-    /// The revision of the list of imported messages that were forgotten.
+    /// The revision of the list of forgotten imported messages.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) imports: u64,
-    /// Whether a repair went on without the settings that were there, so that a backup may bring the persona back.
+    /// Whether a repair replaced settings that could not be read. A backup may then restore the persona.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) were_lost: bool,
 }
@@ -120,53 +121,54 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What a conversation has cost.
+/// The cost of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Cost {
     /// Tokens of prompts and answers.
     pub tokens: u64,
-    /// Millionths of the currency that the prices are in.
+    /// Millionths of the currency that the prices use.
     pub micros: u64,
 }
 
 impl Cost {
-    /// So many tokens, at so many millionths of the currency.
+    /// A cost of so many tokens and millionths of the currency.
     pub fn new(tokens: u64, micros: u64) -> Self {
         Self { tokens, micros }
     }
 
-    /// Whether it has cost nothing.
+    /// Whether both are zero.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The most summaries that are kept, of all threads together.
+/// The most summaries, over all threads.
 const MOST_SUMMARIES: usize = 32;
 
 /// A change of a conversation's settings.
 pub type ProfileChange = Box<dyn FnOnce(&mut Profile) + Send>;
 
-/// A clear marker.
+/// The point up to which the context was cleared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Cleared {
-    /// When. Messages of other systems are out of the context if they were said then or before.
+    /// The time of the clear. It applies to imported messages up to this time.
     pub at: Timestamp,
-    /// The highest number at that time. By number and not by time, so that a clock that was wrong hides nothing.
+    /// The highest number at the time of the clear. Numbers are compared instead of times, so that a wrong clock
+    /// hides nothing.
     pub seq: u64,
 }
 
 impl Cleared {
-    /// Everything that was said at a moment or before, and everything up to a number.
+    /// Clears everything up to a time, and everything up to a number.
     pub fn new(at: Timestamp, seq: u64) -> Self {
         Self { at, seq }
     }
 
-    /// Whether a message is out of the context.
+    /// Whether the clear hides a message from the context.
     pub fn hides(&self, stored: &StoredMessage) -> bool {
         let message = &stored.message;
         stored.seq <= self.seq || (message.is_imported() && message.timestamp <= self.at)
@@ -174,8 +176,7 @@ impl Cleared {
 }
 
 impl Profile {
-    /// Clears the context up to a moment and a number. Of several times the latest counts. Summaries of what was said
-    /// until then go.
+    /// Clears the context up to a time and a number. The latest clear applies. Removes the summaries.
     pub fn clear(&mut self, at: Timestamp, seq: u64) {
         self.compacted.clear();
         self.cleared_before = self.cleared;
@@ -183,46 +184,46 @@ impl Profile {
         self.cleared = Some(Cleared { at: before.at.max(at), seq: before.seq.max(seq) });
     }
 
-    /// Takes the last clear back: what it put out of the context is context again, up to the clear before it. A second
-    /// time takes every clear back. Returns whether there was one. Summaries that stood then do not come back.
+    /// Undoes the last clear: messages up to the previous clear are context again. A second call undoes all clears.
+    /// Returns whether there was a clear. Summaries that it removed do not come back.
     pub fn undo_clear(&mut self) -> bool {
         let was_cleared = self.cleared.is_some();
         self.cleared = self.cleared_before.take();
         was_cleared
     }
 
-    /// Whether a message is out of the context. All are where nobody knows what the settings say: the context may have
-    /// been cleared.
+    /// Whether a message is hidden from the context. If the settings could not be read, all messages are: the context
+    /// may have been cleared.
     pub fn hides(&self, stored: &StoredMessage) -> bool {
         self.is_unknown || self.cleared.is_some_and(|cleared| cleared.hides(stored))
     }
 
-    /// How far a rolling window reaches back, where the settings may leave it as for all conversations.
+    /// The length of the rolling window: the conversation's own, or `of_all`.
     pub(crate) fn window(&self, of_all: Duration) -> Duration {
         self.window_seconds.map_or(of_all, |own| Duration::from_secs(own.get()))
     }
 
-    /// Takes messages out of the context, by their numbers. They stay stored.
+    /// Hides messages from the context, by number. They stay stored.
     pub fn prune(&mut self, seqs: impl IntoIterator<Item = u64>) {
         self.pruned.extend(seqs.into_iter().map(|seq| seq..=seq));
     }
 
-    /// Takes messages back into the context.
+    /// Returns pruned messages to the context.
     pub fn unprune(&mut self, seqs: impl IntoIterator<Item = RangeInclusive<u64>>) {
         self.pruned = self.pruned.without(&seqs.into_iter().collect());
     }
 
-    /// Whether a message was taken out of the context.
+    /// Whether a message was pruned from the context.
     pub fn is_pruned(&self, seq: u64) -> bool {
         self.pruned.contains(seq)
     }
 
-    /// How many numbers were taken out of the context.
+    /// How many numbers were pruned from the context.
     pub fn pruned(&self) -> u64 {
         self.pruned.count()
     }
 
-    /// The summary that stands for the older messages of a thread, if there is one.
+    /// The summary that replaces the older messages of a thread, if there is one.
     pub fn compaction(&self, thread: Option<&str>) -> Option<&Summary> {
         self.compacted.iter().rev().find(|compaction| compaction.thread() == thread)
     }
@@ -236,30 +237,31 @@ impl Profile {
         self
     }
 
-    /// Takes a thread's last summary back, so that the messages themselves are context again. Whether there was one.
+    /// Removes a thread's last summary, so that the messages themselves are context again. Returns whether there was
+    /// one.
     pub(crate) fn uncompact(&mut self, thread: Option<&str>) -> bool {
         let last = self.compacted.iter().rposition(|compaction| compaction.thread() == thread);
         last.map(|last| self.compacted.remove(last)).is_some()
     }
 
-    /// Whether a summary or the title was made of these messages, as far as that is known.
+    /// Whether a summary covers any of these messages, or a model proposed the title.
     pub(crate) fn has_any_made_of(&self, seqs: &SeqSet) -> bool {
         self.title_is_proposed || self.compacted.iter().any(|made| made.covers_any(seqs))
     }
 
-    /// How many summaries were made of any of these messages.
+    /// How many summaries cover any of these messages.
     pub(crate) fn made_of(&self, seqs: &SeqSet) -> usize {
         self.compacted.iter().filter(|made| made.covers_any(seqs)).count()
     }
 
-    /// Has a summary stand for messages. Those that it goes on from stay, to be taken back to.
+    /// Adds a summary. Earlier summaries stay, so that removing it returns to them.
     pub(crate) fn add_summary(&mut self, compaction: Summary) {
         self.compacted.push(compaction);
         let surplus = self.compacted.len().saturating_sub(MOST_SUMMARIES);
         self.compacted.drain(..surplus);
     }
 
-    /// Takes out what was made of messages: summaries, and a title that a model proposed.
+    /// Removes what was derived from messages: summaries, and a title that a model proposed.
     pub(crate) fn drop_derived(&mut self, seqs: &SeqSet) {
         self.compacted.retain(|compaction| !compaction.covers_any(seqs));
         if self.title_is_proposed {
@@ -269,9 +271,9 @@ impl Profile {
         }
     }
 
-    /// Takes over what a later state of the same conversation says, but for what was done here: nothing that was cleared,
-    /// taken out or forgotten here is context again, nothing that was added here is given up, and no limit changes. What
-    /// the other lists is listed once it is there.
+    /// Merges the settings of a later state of the same conversation. What was cleared, pruned or forgotten here
+    /// stays so, what was added here stays, and no limit changes. Snapshots and artifacts of the other state are
+    /// listed once they are restored.
     pub(crate) fn merge_newer(&mut self, mut later: Self, erased: &SeqSet) {
         let here = std::mem::take(self);
         let cleared = match (here.cleared, later.cleared) {
@@ -282,7 +284,7 @@ impl Profile {
             later.compacted.clear();
         }
         later.compacted.retain(|compaction| !compaction.covers_any(erased));
-        // Nobody knows what it was made of.
+        // It is unknown from which messages the title was derived.
         if later.title_is_proposed && !erased.is_empty() {
             (later.title, later.title_is_proposed) = (here.title.clone(), here.title_is_proposed);
         }
@@ -314,7 +316,7 @@ impl Profile {
         };
     }
 
-    /// The same without what would hide messages that come after the number `last`, or after the moment `newest`.
+    /// A copy that hides no message after the number `last` or the time `newest`.
     pub(crate) fn clamped_to(&self, last: u64, newest: Timestamp, now: Timestamp) -> Self {
         let mut profile = self.clone();
         if let Some(cleared) = &mut profile.cleared {
@@ -329,20 +331,20 @@ impl Profile {
         profile
     }
 
-    /// The same as it is sealed, beside the presets.
+    /// A copy without the presets, as it is sealed.
     pub(crate) fn without_presets(&self) -> Self {
         Self { presets: BTreeMap::new(), imported_presets: BTreeSet::new(), ..self.clone() }
     }
 
-    /// Whether it is known what it says, its presets too.
+    /// Whether settings and presets could both be read.
     fn is_known(&self) -> bool {
         !self.is_unknown && !self.presets_are_unknown
     }
 
-    /// The artifact of that id, of the only one that begins so, or of a whole reference to it.
+    /// Finds an artifact by its id, a unique prefix of it, or a reference.
     ///
     /// # Errors
-    /// [`Error::NoSuchArtifact`] names those that are most like it.
+    /// [`Error::NoSuchArtifact`] names the most similar ids.
     pub fn find_artifact(&self, id: &str) -> Result<&str> {
         let id = id.strip_prefix(artifact::SCHEME).unwrap_or(id);
         let none = || Error::NoSuchArtifact { nearest: id_prefix::nearest(id, self.artifacts()) };
@@ -354,49 +356,49 @@ impl Profile {
         self.listed_artifacts().map(|(id, _)| id)
     }
 
-    /// The same with their digests.
+    /// The artifacts' ids and digests.
     pub(crate) fn listed_artifacts(&self) -> impl Iterator<Item = (&str, &str)> {
         let listed = self.artifacts.iter().filter(|(_, sha256)| !sha256.is_empty());
         listed.map(|(id, sha256)| (id.as_str(), sha256.as_str()))
     }
 
-    /// The digest of an artifact that is there.
+    /// The digest of an artifact that was not deleted.
     pub(crate) fn artifact(&self, id: &str) -> Option<&str> {
         self.artifacts.get(id).map(String::as_str).filter(|sha256| !sha256.is_empty())
     }
 
-    /// Whether an artifact of that id is there, or was deleted and is not to come back.
+    /// Whether this artifact exists or was deleted.
     pub(crate) fn has_had_artifact(&self, id: &str) -> bool {
         self.artifacts.contains_key(id)
     }
 
-    /// The artifact that has that digest.
+    /// The artifact with this digest.
     pub(crate) fn artifact_with(&self, sha256: &str) -> Option<&str> {
         self.listed_artifacts().find(|(_, known)| *known == sha256).map(|(id, _)| id)
     }
 
-    /// The ids of the saved snapshots.
+    /// The ids of the snapshots.
     pub fn snapshots(&self) -> impl Iterator<Item = &str> {
         self.listed().map(|(id, _)| id)
     }
 
-    /// The same with their revisions.
+    /// The snapshots' ids and revisions.
     pub(crate) fn listed(&self) -> impl Iterator<Item = (&str, u64)> {
         let listed = self.snapshots.iter().filter(|(_, rev)| **rev > 0);
         listed.map(|(id, rev)| (id.as_str(), *rev))
     }
 
-    /// Whether a snapshot of that id is there, or was deleted and is not to come back.
+    /// Whether this snapshot exists or was deleted.
     pub(crate) fn has_had_snapshot(&self, id: &str) -> bool {
         self.snapshots.contains_key(id)
     }
 
-    /// The newest revision of a snapshot that is there.
+    /// The newest revision of a snapshot that was not deleted.
     pub(crate) fn revision(&self, id: &str) -> Option<u64> {
         self.snapshots.get(id).copied().filter(|rev| *rev > 0)
     }
 
-    /// Takes a snapshot out of the list, for good if another system's would come again.
+    /// Removes a snapshot from the list. An imported one stays marked as deleted.
     pub(crate) fn unlist(&mut self, id: &str, is_imported: bool) {
         self.snapshots.remove(id);
         if is_imported {
@@ -423,8 +425,8 @@ impl fmt::Debug for Profile {
     }
 }
 
-/// The settings in force beside that head, and what is wrong with them. A conversation that never had any has the
-/// defaults, without a file.
+/// Reads the settings that belong to a head. Returns a finding if they are missing, damaged or outdated. A
+/// conversation without settings has the defaults and no file.
 pub(crate) fn read(
     folder: &Folder,
     head: HeadState,
@@ -433,7 +435,8 @@ pub(crate) fn read(
     let found = |kind: FindingKind| Some(kind.in_file(Document::Profile.file_name()));
     let rev = match head {
         HeadState::Known(head) if head.profile() == 0 => {
-            // Whoever made them was interrupted, or the head was put back: what does not open is nobody's.
+            // Their writer was interrupted, or the head was put back. Settings that do not open then belong to
+            // nobody.
             let first =
                 document::open(folder, Document::Profile)?.and_then(std::result::Result::ok);
             let first = first.and_then(|plaintext| object::<Profile>(&plaintext));
@@ -461,7 +464,7 @@ pub(crate) fn read(
     Ok((Arc::new(profile), finding))
 }
 
-/// Whether a finding is about the settings, so that nobody knows what they say.
+/// Whether a finding is about the settings themselves.
 pub(crate) fn is_about(finding: &Finding) -> bool {
     finding.file.as_deref() == Some(Document::Profile.file_name())
 }

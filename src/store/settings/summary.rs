@@ -1,4 +1,4 @@
-//! A summary that stands in the place of a conversation's older messages.
+//! Summaries, which replace a conversation's older messages in prompts.
 
 use std::fmt;
 
@@ -9,22 +9,22 @@ use zeroize::Zeroize;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::seq_set::SeqSet;
 
-/// A summary of a thread's older messages, which are no context while it stands for them. They stay stored. What was
-/// said before the last of them and is not among them, such as what was imported since, is no context either. `Debug`
-/// shows no words, and dropping it wipes them.
+/// A summary of a thread's older messages. Prompts contain it instead of them, and instead of any other message
+/// before the last of them, such as one that was imported later. The messages stay stored. `Debug` shows no words,
+/// and dropping it wipes them.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     thread: Option<String>,
-    /// When it was made.
+    /// When the summary was made.
     pub at: Timestamp,
-    /// The last of the messages' place in time.
+    /// The ordering time of the last message that it covers.
     pub until: Timestamp,
-    /// The messages' numbers.
+    /// The numbers of the messages.
     of: SeqSet,
-    /// What they say, in short.
+    /// The summary's text.
     pub text: String,
 }
 
@@ -38,27 +38,27 @@ impl Summary {
         Self { thread, at, until, of, text }
     }
 
-    /// The thread that it is of; `None` for what was said in none.
+    /// The thread; `None` for messages without one.
     pub fn thread(&self) -> Option<&str> {
         self.thread.as_deref()
     }
 
-    /// How many messages it stands for.
+    /// How many messages it covers.
     pub fn messages(&self) -> u64 {
         self.of.count()
     }
 
-    /// Whether it stands for the message of that number.
+    /// Whether it covers the message with this number.
     pub fn covers(&self, seq: u64) -> bool {
         self.of.contains(seq)
     }
 
-    /// Whether a message of its thread is no context because of it.
+    /// Whether prompts leave out a message of its thread because of the summary.
     pub fn replaces(&self, stored: &StoredMessage) -> bool {
         stored.ordered_at() < self.until || self.covers(stored.seq)
     }
 
-    /// The numbers of the messages that it stands for.
+    /// The numbers of the messages that it covers.
     pub(crate) fn of(&self) -> &SeqSet {
         &self.of
     }

@@ -267,7 +267,7 @@ async fn what_mimir_knows_of_a_conversation_becomes_its_settings() {
         }
     }
     let morning = store(root.path(), MORNING).await.profile().await.unwrap();
-    assert_eq!(morning.brought, Cost::new(812, 3100));
+    assert_eq!(morning.imported_cost, Cost::new(812, 3100));
     let list = store(root.path(), LIST).await.profile().await.unwrap();
     assert_eq!(list.metadata["nested"], r#"{"n":1,"list":[1,"zwei",null]}"#);
 }
@@ -279,14 +279,17 @@ async fn settings_that_say_something_already_stay_as_they_are() {
     own.change_profile(Box::new(|profile| {
         profile.title = Some("mine".into());
         profile.metadata.insert("device".into(), "study".into());
-        profile.brought = Cost::new(1, 2);
+        profile.imported_cost = Cost::new(1, 2);
     }))
     .await
     .unwrap();
     import(&fixtures(), root.path()).await;
     let profile = own.profile().await.unwrap();
     assert_eq!(profile.title.as_deref(), Some("mine"));
-    assert_eq!((profile.metadata["device"].as_str(), profile.brought), ("study", Cost::new(1, 2)));
+    assert_eq!(
+        (profile.metadata["device"].as_str(), profile.imported_cost),
+        ("study", Cost::new(1, 2))
+    );
     assert_eq!(profile.metadata["locale"], "de-CH");
 
     // What was changed since the first import is the user's own too, and another import writes nothing.
