@@ -35,11 +35,11 @@ impl Cell {
 
     /// A figure, at the right end of its column.
     pub(crate) fn number(number: u64) -> Self {
-        Self::new(&number.to_string()).to_the_right()
+        Self::new(&number.to_string()).at_right()
     }
 
     /// At the right end of its column.
-    pub(crate) fn to_the_right(self) -> Self {
+    pub(crate) fn at_right(self) -> Self {
         Self { is_number: true, ..self }
     }
 
@@ -58,8 +58,8 @@ impl Cell {
             return self;
         }
         if self.keeps_end {
-            let end = self.text.char_indices().map(|(at, _)| self.text.get(at..).unwrap_or(""));
-            let end = end.skip_while(|end| end.width() >= columns).next().unwrap_or("");
+            let mut end = self.text.char_indices().map(|(at, _)| self.text.get(at..).unwrap_or(""));
+            let end = end.find(|end| end.width() < columns).unwrap_or("");
             self.text = format!("…{}", end.trim_start());
             return self;
         }

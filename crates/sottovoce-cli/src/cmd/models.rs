@@ -99,11 +99,11 @@ fn cells(row: &Row) -> [Cell; 7] {
         Cell::new(if row.configured { "*" } else { "" }).style(GOOD),
         // What tells paths apart stands at their ends.
         Cell::new(&row.name).keep_end(),
-        Cell::new(&size).to_the_right(),
-        text(&row.parameters).to_the_right(),
+        Cell::new(&size).at_right(),
+        text(&row.parameters).at_right(),
         text(&row.quantization),
         Cell::new(&row.context_length.map_or_else(String::new, |length| length.to_string()))
-            .to_the_right(),
+            .at_right(),
         Cell::new(&state.join(", ")).style(DIM),
     ]
 }
