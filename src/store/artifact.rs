@@ -1,4 +1,4 @@
-//! Large data beside the messages.
+//! Artifacts: large data beside the messages.
 
 pub(crate) mod artifact_files;
 pub(crate) mod contents;

@@ -1,4 +1,4 @@
-//! Writing records under the conversation's lock.
+//! Commits records: assigns numbers, publishes files and updates the head. Requires the lock.
 
 pub(crate) mod batch;
 pub(crate) mod committer;

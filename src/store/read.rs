@@ -1,4 +1,4 @@
-//! Reading a conversation without its lock.
+//! Reads a conversation, without its lock.
 
 pub(crate) mod dump;
 pub(crate) mod head_path;

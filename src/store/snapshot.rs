@@ -1,4 +1,4 @@
-//! Saved windows of a conversation.
+//! Snapshots: saved windows of a conversation.
 
 pub(crate) mod restore;
 pub(crate) mod snapshot_files;

@@ -1,4 +1,4 @@
-//! Where a conversation's artifacts lie: the contents as `{id}`, what is known of them as `{id}.meta`.
+//! The files of a conversation's artifacts: the contents in `{id}`, the metadata in `{id}.meta`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::layout::{ARTIFACTS, QUARANTINE};
 use crate::store::settings::profile::Profile;
 
-/// How the names end of what is known of them.
+/// The extension of the metadata files.
 const META: &str = ".meta";
 
-/// An artifact by its id; `None` where there is none.
+/// Reads an artifact's metadata; `None` if there is no such artifact.
 pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Option<Artifact>> {
     if profile.artifact(id).is_none() {
         return Ok(None);
@@ -33,7 +33,7 @@ pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Optio
     Err(refusal(folder, &finding))
 }
 
-/// An artifact's contents; `None` where there is no such artifact.
+/// Opens an artifact's contents; `None` if there is no such artifact.
 pub(crate) fn read_contents(
     folder: &Folder,
     profile: &Profile,
@@ -46,8 +46,8 @@ pub(crate) fn read_contents(
     }
 }
 
-/// The artifact that has these bytes already, if there is one. A tool's result is its message's own and goes with it, so
-/// nothing else may stand on it, nor it on anything else.
+/// The existing artifact with these bytes, if there is one. A tool result is never shared: it belongs to one message
+/// and is deleted with it.
 pub(crate) fn same(
     folder: &Folder,
     profile: &Profile,
@@ -66,7 +66,7 @@ pub(crate) fn same(
     Ok(None)
 }
 
-/// All of them, the oldest first, and what is wrong with the others.
+/// All artifacts, oldest first, and findings about those that cannot be read.
 pub(crate) fn list(folder: &Folder, profile: &Profile) -> Result<(Vec<Artifact>, Vec<Finding>)> {
     let (mut artifacts, mut findings) = (Vec::new(), Vec::new());
     for (id, _) in profile.listed_artifacts() {
@@ -79,9 +79,9 @@ pub(crate) fn list(folder: &Folder, profile: &Profile) -> Result<(Vec<Artifact>,
     Ok((artifacts, findings))
 }
 
-/// Lists an artifact whose contents have been published under that key: first what is known of it, then in the
-/// settings that it is there. Where the same bytes have been added meanwhile, or under another key than the one that
-/// writes now, the contents go again; the artifact that is there, if there is one.
+/// Lists an artifact whose contents were published under this key: writes the metadata and then the settings. Removes
+/// the contents again if the same bytes were added in the meantime or if another key writes now. Returns the existing
+/// artifact if there is one.
 pub(crate) fn file(
     committer: &Committer<'_>,
     tail: &mut Tail,
@@ -102,10 +102,10 @@ pub(crate) fn file(
     Ok(None)
 }
 
-/// The artifact that has the same bytes, if one is listed.
+/// The listed artifact with the same bytes, if there is one.
 ///
 /// # Errors
-/// Where the new one cannot be listed.
+/// What prevents listing the new artifact.
 fn check_new(
     committer: &Committer<'_>,
     tail: &Tail,
@@ -126,7 +126,7 @@ fn check_new(
     Ok(None)
 }
 
-/// Deletes artifacts: first in the settings, so that none of them ever comes back.
+/// Deletes artifacts. Marks them in the settings first, so that nothing brings them back.
 pub(crate) fn delete<'a>(
     committer: &Committer<'_>,
     tail: &mut Tail,
@@ -143,7 +143,7 @@ pub(crate) fn delete<'a>(
     }
     let mut any = false;
     for id in ids.filter(|id| is_id(id)) {
-        // What is known of it goes last: it names what is left to be removed.
+        // Remove the metadata last: its name shows what is left to remove.
         committer.folder.artifacts.remove(id)?;
         committer.folder.artifacts.remove(&meta_name(id))?;
         any = true;
@@ -151,7 +151,7 @@ pub(crate) fn delete<'a>(
     if any { committer.folder.artifacts.sync() } else { Ok(()) }
 }
 
-/// Removes what interrupted additions left behind, unless one goes on.
+/// Removes files of interrupted additions, unless an addition is running.
 pub(crate) fn sweep_leftovers(folder: &Folder) -> Result<()> {
     if folder.artifacts.links(LOCK)? == 0 {
         return Ok(());
@@ -167,8 +167,8 @@ pub(crate) fn sweep_leftovers(folder: &Folder) -> Result<()> {
     }
 }
 
-/// Removes what an adding under that id left behind when it was killed before the artifact was listed. Only while nobody
-/// else adds anything.
+/// Removes the files of one interrupted addition whose artifact was never listed. Call it only while nobody else adds
+/// artifacts.
 pub(crate) fn remove_leftover(folder: &Folder, profile: &Profile, id: &str) -> Result<()> {
     let is_leftover = is_id(id)
         && !profile.is_unknown
@@ -178,8 +178,8 @@ pub(crate) fn remove_leftover(folder: &Folder, profile: &Profile, id: &str) -> R
     if is_leftover { folder.artifacts.remove(id).map(drop) } else { Ok(()) }
 }
 
-/// Removes what is in no list, because that is asked for: an adding or a deletion that was interrupted, or what a backup
-/// has brought back. Only what is surely one of this conversation's.
+/// Removes unlisted files on request: those of an interrupted addition or deletion, and those that a backup has
+/// brought back. Removes only what is certainly this conversation's.
 pub(crate) fn sweep(committer: &Committer<'_>, tail: &Tail) -> Result<()> {
     if !tail.knows_settings() {
         return Ok(());
@@ -195,7 +195,7 @@ pub(crate) fn sweep(committer: &Committer<'_>, tail: &Tail) -> Result<()> {
     if removed { committer.folder.artifacts.sync() } else { Ok(()) }
 }
 
-/// The listing to go on with: what was listed and is there, or, where nobody knows what was listed, all that opens.
+/// The list to continue with: the listed artifacts that exist. If the settings are lost, all artifacts that open.
 pub(crate) fn there(folder: &Folder, tail: &Tail) -> Result<BTreeMap<String, String>> {
     let mut there = BTreeMap::new();
     if !tail.knows_settings() {
@@ -214,14 +214,14 @@ pub(crate) fn there(folder: &Folder, tail: &Tail) -> Result<BTreeMap<String, Str
         for file in &files {
             missing |= folder.artifacts.links(file)? == 0;
         }
-        // What is there and does not open may yet be mended.
+        // A file that does not open may still be restored.
         let sha256 = if missing { String::new() } else { sha256.clone() };
         there.insert(id.clone(), sha256);
     }
     Ok(there)
 }
 
-/// What is wrong with a conversation's artifacts. Reads them from end to end.
+/// Findings about a conversation's artifacts. Reads all contents.
 pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>> {
     let (artifacts, mut findings) = list(folder, profile)?;
     for artifact in artifacts {
@@ -243,7 +243,7 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>>
     Ok(findings)
 }
 
-/// Whether a file is nothing that anybody could read.
+/// Whether no key and no program can read this file.
 pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
     let Ok(name) = str::from_utf8(name) else { return Ok(true) };
     let id = name.strip_suffix(META).unwrap_or(name);
@@ -263,7 +263,7 @@ pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
     Ok(!kind.may_open_later() && kind != FindingKind::Absent)
 }
 
-/// Whether what lies under an id was sealed for this conversation.
+/// Whether the files of an id were sealed for this conversation.
 fn is_ours(folder: &Folder, id: &str) -> Result<bool> {
     if open_meta(folder, id)?.is_ok() {
         return Ok(true);
@@ -275,7 +275,7 @@ fn is_ours(folder: &Folder, id: &str) -> Result<bool> {
     }
 }
 
-/// The ids that there are files of.
+/// The ids that have files.
 pub(crate) fn ids(folder: &Folder) -> Result<Vec<String>> {
     Ok(names(folder, &Profile::default())?.unlisted)
 }
@@ -310,7 +310,7 @@ fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
     Ok(names)
 }
 
-/// Where an artifact's contents lie within the conversation's folder.
+/// The path of an artifact's contents in the conversation's folder.
 pub(crate) fn place(id: &str) -> String {
     format!("{ARTIFACTS}/{id}")
 }
@@ -323,12 +323,12 @@ pub(crate) fn meta_name(id: &str) -> String {
     format!("{id}{META}")
 }
 
-/// The place that what is known of an artifact is sealed for, given its file's name.
+/// The place for which an artifact's metadata is sealed, by file name.
 pub(crate) fn meta_seal<'a>(scope: &'a [&'a str], name: &'a str) -> Place<'a> {
     Place::of(Kind::ArtifactMeta, scope, name)
 }
 
-/// Keeps what is known of an artifact.
+/// Writes an artifact's metadata.
 pub(crate) fn put_meta(committer: &Committer<'_>, artifact: &Artifact) -> Result<()> {
     let unwritable = |_| Error::InvalidMessage { reason: "the artifact cannot be written as JSON" };
     let plaintext = Zeroizing::new(serde_json::to_vec(artifact).map_err(unwritable)?);

@@ -1,4 +1,4 @@
-//! An artifact's contents, opened a segment at a time.
+//! Reads an artifact's contents, one segment at a time.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
@@ -13,17 +13,17 @@ use crate::store::folder::{Folder, unreadable};
 use crate::store::record::artifact::Artifact;
 use crate::store::record::finding::FindingKind;
 
-/// What reading an artifact says where its bytes are not those that were sealed.
+/// The error text for contents whose seal does not verify.
 const CHANGED: &str = "an artifact's seal does not fit: it was changed or cut off";
 
-/// An artifact's bytes, read from the beginning or at any place; at most 64 KiB of them are in memory.
+/// An artifact's contents, readable from any position. At most 64 KiB of them are in memory.
 pub struct ArtifactContents {
     artifact: Artifact,
     text: Text,
 }
 
 impl ArtifactContents {
-    /// What is wrong with them, read from end to end.
+    /// Reads all contents. Returns what is wrong with them, if anything.
     pub(crate) fn check(mut self) -> Result<Option<FindingKind>> {
         let digest = match digest(&mut self.text, |_| Ok(()))? {
             Ok(digest) => digest,
@@ -32,12 +32,12 @@ impl ArtifactContents {
         Ok((hex(&digest) != self.artifact.sha256).then_some(FindingKind::BadRecord))
     }
 
-    /// What is known of the artifact.
+    /// The artifact's metadata.
     pub fn artifact(&self) -> &Artifact {
         &self.artifact
     }
 
-    /// Reads on from this byte.
+    /// Continues reading at this byte.
     pub fn seek_to(&mut self, position: u64) {
         self.text.position = position;
     }
@@ -58,13 +58,13 @@ impl fmt::Debug for ArtifactContents {
     }
 }
 
-/// What is sealed in a file, segment by segment.
+/// The contents of a sealed file, segment by segment.
 pub(crate) struct Text {
     source: Box<dyn Source>,
     cache: StreamOpener,
     size: u64,
     position: u64,
-    /// The segment that is open, and its text.
+    /// The open segment: its number and its plaintext.
     open: Option<(u64, Zeroizing<Vec<u8>>)>,
 }
 
@@ -74,7 +74,7 @@ impl Text {
         Self { source, cache, size, position: 0, open: None }
     }
 
-    /// The text of the segment that holds the next byte, from that byte on; empty at the end.
+    /// The rest of the segment that has the next byte; empty at the end.
     fn rest(&mut self) -> io::Result<&[u8]> {
         if self.position >= self.size {
             return Ok(&[]);
@@ -93,7 +93,7 @@ impl Text {
         segment: u64,
         buffer: Option<Zeroizing<Vec<u8>>>,
     ) -> io::Result<Zeroizing<Vec<u8>>> {
-        // It never grows: its bytes would stay behind unwiped.
+        // The buffer never grows: growing would leave unwiped copies.
         let mut text = buffer.unwrap_or_else(|| Zeroizing::new(Vec::with_capacity(SEGMENT)));
         let (start, length) = self.cache.bounds(segment);
         text.resize(length, 0);
@@ -118,12 +118,12 @@ impl Read for Text {
     }
 }
 
-/// The place that an artifact's contents are sealed for.
+/// The place for which an artifact's contents are sealed.
 pub(crate) fn place<'a>(scope: &'a [&'a str], id: &'a str) -> Place<'a> {
     Place::of(Kind::Artifact, scope, id)
 }
 
-/// What opens a file's segments, under whichever key at hand it is sealed, and that key's id.
+/// The opener for a file's segments and the id of the key that sealed it.
 pub(crate) fn opener(
     folder: &Folder,
     id: &str,
@@ -143,7 +143,7 @@ pub(crate) fn opener(
         let Some(cache) = StreamOpener::new(key, &place(&scope, id), &header, sealed) else {
             continue;
         };
-        // Only a segment shows whether it is the key.
+        // Opening a segment is the only way to test the key.
         let (start, length) = cache.bounds(0);
         let mut first = Zeroizing::new(vec![0; length]);
         if let Err(error) = source.read_at(start, &mut first) {
@@ -156,7 +156,7 @@ pub(crate) fn opener(
     Ok(Err(FindingKind::Unopenable))
 }
 
-/// The contents of an artifact; what is wrong with the file otherwise.
+/// Opens an artifact's contents. The inner error says what is wrong with the file.
 pub(crate) fn open(
     folder: &Folder,
     artifact: Artifact,
@@ -173,7 +173,7 @@ pub(crate) fn open(
     Ok(cache.map(|(cache, _)| ArtifactContents { text: Text::new(source, cache), artifact }))
 }
 
-/// The digest of a text, handed over piece by piece; what is wrong with it otherwise.
+/// The digest of the contents, read piece by piece. The inner error says what is wrong with them.
 pub(crate) fn digest(
     text: &mut Text,
     mut visit: impl FnMut(&[u8]) -> Result<()>,
@@ -197,7 +197,7 @@ pub(crate) fn digest(
     }
 }
 
-/// Bytes as lower-case hexadecimal digits.
+/// Formats bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

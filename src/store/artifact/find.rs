@@ -1,14 +1,13 @@
-//! The artifact that an id, or the beginning of one, means.
+//! Finds an artifact by its id or a prefix of it.
 
 use crate::error::{Error, Result};
 use crate::store::ConversationStore;
 use crate::store::record::artifact::{MIMIR_ID, SCHEME};
 
-/// The id of the artifact that is meant: by its id, by the beginning of it, by a whole reference, or by the id that it had
-/// in Mimir.
+/// Finds an artifact by its id, a unique prefix of it, a reference, or its id in Mimir.
 ///
 /// # Errors
-/// [`Error::NoSuchArtifact`] names those that are most like it; what keeps them from being listed.
+/// [`Error::NoSuchArtifact`] names the most similar ids. Also what prevents listing the artifacts.
 pub async fn find_artifact(store: &dyn ConversationStore, id: &str) -> Result<String> {
     let none = match store.profile().await?.find_artifact(id) {
         Ok(id) => return Ok(id.to_owned()),

@@ -1,4 +1,4 @@
-//! Sealing what comes in, while it is read: nothing is ever held whole.
+//! Seals an artifact's contents while reading them, without holding all of them in memory.
 
 use std::io::{ErrorKind, Read};
 
@@ -13,10 +13,10 @@ use crate::store::artifact::contents;
 use crate::store::folder::Folder;
 use crate::store::record::artifact::{Artifact, NewArtifact, is_id};
 use crate::store::record::encoding::LONGEST_RECORD;
-/// How many bytes are read at once.
+/// Bytes per read.
 const PIECE: usize = 1 << 16;
 
-/// What was read, as far as it is told without keeping it.
+/// Size, digest and line count of the bytes read so far.
 struct Measure {
     size: u64,
     digest: Sha256,
@@ -25,11 +25,11 @@ struct Measure {
     utf8: Utf8,
 }
 
-/// Whether bytes that come piece by piece are UTF-8.
+/// Checks whether bytes that arrive in pieces are UTF-8.
 #[derive(Default)]
 struct Utf8 {
     broken: bool,
-    /// The beginning of a character whose rest is in the next piece.
+    /// The start of a character that continues in the next piece.
     begun: Vec<u8>,
 }
 
@@ -66,7 +66,7 @@ impl Measure {
         self.digest.update(bytes);
         self.breaks += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         self.last = bytes.last().copied().or(self.last);
-        // A zero byte is in no text.
+        // Text contains no zero byte.
         self.utf8.broken |= bytes.contains(&0);
         if !self.utf8.broken {
             self.utf8.take(bytes);
@@ -92,17 +92,17 @@ impl Measure {
     }
 }
 
-/// What came of sealing contents.
+/// The outcome of sealing contents.
 pub(crate) struct Sealed {
     pub(crate) artifact: Artifact,
-    /// The id of the key.
+    /// The key's id.
     pub(crate) kid: String,
-    /// The id of what has the same bytes; nothing was published then.
+    /// The id of the artifact that already has the same bytes. Nothing was published then.
     pub(crate) same: Option<String>,
 }
 
-/// Seals contents into a file under an id of their own, durable once the folder is synced. It is nothing before it is
-/// listed. Nothing is published where `known` knows an artifact with the same digest.
+/// Seals contents into a file with an id of their own. The file is durable once the folder is synced, and is no
+/// artifact before the settings list it. Publishes nothing if `known` finds an artifact with the same digest.
 pub(crate) fn seal(
     folder: &Folder,
     new: &NewArtifact,

@@ -1,4 +1,4 @@
-//! Some lines of an artifact that is text.
+//! Reads lines of an artifact that is text.
 
 use std::io::{self, Read};
 
@@ -6,22 +6,22 @@ use zeroize::Zeroizing;
 
 use crate::store::artifact::contents::ArtifactContents;
 
-/// How much is read at once.
+/// Bytes per read.
 const PIECE: usize = 1 << 16;
 
-/// Some lines of an artifact. `Debug` shows no words.
+/// Lines of an artifact. `Debug` shows no words.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ArtifactLines {
     /// The lines.
     pub text: Zeroizing<String>,
-    /// The number of the first, from 1.
+    /// The number of the first line, from 1.
     pub first: u64,
-    /// The number of the last; less than that of the first where there are none.
+    /// The number of the last line; less than `first` if there are none.
     pub last: u64,
-    /// Whether the last one is only the beginning of a line that is longer than all that was asked for.
+    /// Whether the last line was cut because it exceeds the byte limit by itself.
     pub is_cut: bool,
-    /// Whether there are more behind them.
+    /// Whether more lines follow.
     pub has_more: bool,
 }
 
@@ -35,16 +35,17 @@ impl std::fmt::Debug for ArtifactLines {
 }
 
 impl ArtifactContents {
-    /// Whole lines from this one on, the first being 1: at most so many, and at most so many bytes of them. Only a line that
-    /// does not fit by itself is cut. Reads from the beginning to the last of them.
+    /// Reads whole lines from this one on, the first being 1: at most `lines` of them with at most `most_bytes`
+    /// bytes. Cuts a line only if it exceeds the byte limit by itself. Reads the contents from the beginning to the
+    /// last of these lines.
     ///
     /// # Errors
-    /// What keeps them from being read.
+    /// What prevents reading them.
     pub fn lines(mut self, from: u64, lines: u64, most_bytes: usize) -> io::Result<ArtifactLines> {
         self.seek_to(0);
         let first = from.max(1);
         let end = first.saturating_add(lines);
-        // It never grows: its bytes would stay behind unwiped.
+        // The buffer never grows: growing would leave unwiped copies.
         let mut text = Zeroizing::new(Vec::with_capacity(most_bytes));
         let mut piece = Zeroizing::new(vec![0; PIECE]);
         let (mut line, mut has_more, mut is_full) = (1, false, false);

@@ -1,4 +1,4 @@
-//! Many messages at once: sealed straight into a pack, which is made durable once for all of them.
+//! Writes many messages at once: seals them into a pack that is made durable once.
 
 use std::sync::Arc;
 use std::thread;
@@ -16,20 +16,20 @@ use crate::store::record::name::RecordName;
 use crate::store::record::pack_name::PackName;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
 
-/// The most bytes of records in one pack, one record more or less.
+/// The most bytes of records in one pack; the last record may exceed it.
 const BYTES: usize = 32 << 20;
-/// How many records two threads seal between them before they are written.
+/// How many records two threads seal before they are written.
 const STRETCH: usize = 4_096;
 
-/// As many messages as go into one pack, with their records: all that can be done without the lock, so that others
-/// find it free now and then.
+/// The messages of one pack and their encoded records. Encoding them needs no lock, so other writers can work in the
+/// meantime.
 pub(crate) struct Batch {
     drafts: Vec<ValidMessage>,
     records: Vec<Zeroizing<Vec<u8>>>,
 }
 
 impl Batch {
-    /// Takes the first of the drafts, at most so many; `None` where there are no more.
+    /// Takes the next messages, at most `most`; `None` if there are no more.
     pub(crate) fn next(rest: &mut IntoIter<ValidMessage>, most: usize) -> Result<Option<Self>> {
         let mut bytes = 0;
         let fits = |draft: &&ValidMessage| {
@@ -42,14 +42,15 @@ impl Batch {
         if count == 0 { Ok(None) } else { Self::of(drafts).map(Some) }
     }
 
-    /// These messages, few enough for one pack.
+    /// A batch of these messages, which must fit in one pack.
     pub(crate) fn of(drafts: Vec<ValidMessage>) -> Result<Self> {
         let records = drafts.iter().map(ValidMessage::encode).collect::<Result<_>>()?;
         Ok(Self { drafts, records })
     }
 
-    /// Publishes the messages under the next numbers, in their order. They are durable, and others know of them, when
-    /// this returns: pack before head, as with single records, so that no head tells of what a power cut took.
+    /// Publishes the messages under the next numbers, in their order. On return they are durable and the head records
+    /// them. As with single records, the pack becomes durable before the head, so no head records what a power
+    /// failure took.
     pub(crate) fn publish(
         self,
         committer: &Committer<'_>,
@@ -60,7 +61,7 @@ impl Batch {
         self.publish_as(committer, tail, names)
     }
 
-    /// [`publish`](Self::publish) under names that the messages have already.
+    /// [`publish`](Self::publish) under existing names.
     pub(crate) fn publish_as(
         self,
         committer: &Committer<'_>,
@@ -107,7 +108,7 @@ impl Batch {
 
 type Lines<'a> = &'a [(RecordName, &'a Zeroizing<Vec<u8>>)];
 
-/// The first and the second half of a pack's next lines.
+/// Seals the first and the second half of the lines in two threads.
 fn sealed_by_two(
     committer: &Committer<'_>,
     lines: Lines<'_>,
@@ -118,7 +119,7 @@ fn sealed_by_two(
         let front = sealed(committer, front);
         let back = match helper {
             Ok(helper) => helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            // There is no thread to be had.
+            // No thread can be started.
             Err(_) => sealed(committer, back),
         };
         (front, back)

@@ -1,4 +1,4 @@
-//! What only the holder of the lock does to a folder: number records, publish them, keep the head.
+//! The committer: assigns numbers, publishes files and updates the head. Requires the lock.
 
 use crate::store::commit::presets::put;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct Committer<'a> {
 }
 
 impl Committer<'_> {
-    /// Publishes a record under the next number. Durable once [`acknowledge`](Self::acknowledge) returns.
+    /// Publishes a record under the next number. It is durable once [`acknowledge`](Self::acknowledge) returns.
     pub(crate) fn write(
         &self,
         tail: &Tail,
@@ -37,23 +37,24 @@ impl Committer<'_> {
         self.folder.publish(self.key, RecordName { time, seq, kind }, plaintext)
     }
 
-    /// Makes what was published durable and tells other processes.
+    /// Makes published records durable and records them in the head.
     pub(crate) fn acknowledge(&self, tail: &mut Tail) -> Result<()> {
         self.folder.blobs.sync()?;
         self.write_head(tail)
     }
 
-    /// Tells other processes of a pack that is durable. The head is made durable too, so that even after a power cut it
-    /// acknowledges all that a pack holds.
+    /// Records a durable pack in the head and makes the head durable too, so that even after a power failure the head
+    /// covers everything in packs.
     pub(crate) fn acknowledge_packed(&self, tail: &mut Tail) -> Result<()> {
         self.write_head(tail)?;
         self.folder.blobs.flush(HEAD)
     }
 
-    /// Overwrites the head. A lost one stays lost until it is rebuilt on request, so that its loss is reported until
-    /// someone has seen it.
+    /// Overwrites the head. A missing head stays missing until a repair makes one, so that findings report the loss
+    /// until then.
     fn write_head(&self, tail: &mut Tail) -> Result<()> {
-        // What is wrong with the folder is for every reader to find, so that none may trust the head alone.
+        // If the folder has findings, leave out the change stamps: every reader then lists the folder and finds them
+        // too.
         let stamps = if tail.is_sound() { self.stamps(tail)? } else { (None, None) };
         if std::mem::take(&mut tail.is_disturbed)
             && let HeadState::Known(head) = &mut tail.head
@@ -69,8 +70,8 @@ impl Committer<'_> {
         Ok(())
     }
 
-    /// Marks the folder anew, and that of the packs where it has changed. None where the packs cannot be looked at:
-    /// then nobody is to go by the head alone.
+    /// Renews the folder's change stamp, and the packs' if that has changed. Returns none if the packs cannot be
+    /// read: readers then have to list the folder.
     fn stamps(&self, tail: &Tail) -> Result<(Option<u64>, Option<u64>)> {
         let HeadState::Known(head) = tail.head else {
             return Ok((None, None));
@@ -83,7 +84,7 @@ impl Committer<'_> {
         Ok((self.folder.blobs.renew_mark()?, packs))
     }
 
-    /// Marks the folders anew after changes that leave all that the head says true.
+    /// Renews the change stamps after changes that do not affect what the head records.
     pub(crate) fn refresh_stamps(&self, tail: &mut Tail) -> Result<()> {
         let HeadState::Known(head) = tail.head else {
             return Ok(());
@@ -97,15 +98,14 @@ impl Committer<'_> {
         Ok(())
     }
 
-    /// Puts a document in place of the one before, durably. The head stays as it is: what is remembered of the
-    /// messages is still true.
+    /// Replaces a document, durably. The head does not change, because cached messages stay valid.
     pub(crate) fn replace(&self, document: Document, plaintext: &[u8]) -> Result<()> {
         let line = self.key.seal(&document.place(&self.folder.scope.parts()), plaintext)?;
         self.folder.blobs.replace(document.file_name(), &line)?;
         self.folder.blobs.sync()
     }
 
-    /// Changes the conversation's settings, durably; the head tells of it, durably too.
+    /// Changes the settings and records their revision in the head, both durably.
     pub(crate) fn change_profile(
         &self,
         tail: &mut Tail,
@@ -120,7 +120,7 @@ impl Committer<'_> {
         self.put_profile(tail, profile)
     }
 
-    /// Takes out of the settings what was made of messages.
+    /// Removes summaries of these messages, and a proposed title, from the settings.
     pub(crate) fn drop_summaries(&self, tail: &mut Tail, seqs: &SeqSet) -> Result<()> {
         match tail.profile.has_any_made_of(seqs) {
             true => self.change_profile(tail, |profile| profile.drop_derived(seqs)),
@@ -128,7 +128,7 @@ impl Committer<'_> {
         }
     }
 
-    /// Refuses to go by settings of which nobody knows what they say.
+    /// Fails if the settings could not be read.
     pub(crate) fn check_settings(&self, tail: &Tail) -> Result<()> {
         if tail.knows_settings() {
             return Ok(());
@@ -140,7 +140,7 @@ impl Committer<'_> {
         })
     }
 
-    /// Puts settings in place of those that were lost. What is there and does not open is set aside.
+    /// Replaces settings that were lost. Moves a file that does not open to the quarantine folder.
     pub(crate) fn renew_profile(
         &self,
         tail: &mut Tail,
@@ -157,7 +157,7 @@ impl Committer<'_> {
         self.put_profile(tail, profile)
     }
 
-    /// Has the head tell of settings that whoever wrote them was too late to tell of.
+    /// Records in the head a settings revision whose writer was interrupted before it could.
     pub(crate) fn acknowledge_profile(&self, tail: &mut Tail) -> Result<()> {
         match tail.head {
             HeadState::Known(head)
@@ -178,7 +178,7 @@ impl Committer<'_> {
         self.restore_profile(tail, profile)
     }
 
-    /// Puts settings in place of those before, with the revision that they have. They bear witness to the highest number.
+    /// Replaces the settings and keeps their revision. They also record the conversation's highest number.
     pub(crate) fn restore_profile(&self, tail: &mut Tail, mut profile: Profile) -> Result<()> {
         put(self, &tail.profile, &mut profile)?;
         profile.seq = tail.last_seq;
@@ -194,7 +194,7 @@ impl Committer<'_> {
         }
     }
 
-    /// Makes a head where there is none, durably.
+    /// Makes a head if there is none, durably.
     pub(crate) fn make_head(&self, tail: &mut Tail) -> Result<()> {
         let mut run = [0; 8];
         random(&mut run)?;
@@ -205,7 +205,8 @@ impl Committer<'_> {
         self.folder.blobs.replace(HEAD, &line)?;
         self.folder.blobs.sync()?;
         tail.set_head(head, line);
-        // What was found while there was none is looked for anew.
+        // Forget the head's bytes, so that the folder is scanned again: findings from before there was a head may no
+        // longer hold.
         tail.head_bytes = None;
         Ok(())
     }

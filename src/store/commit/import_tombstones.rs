@@ -1,5 +1,5 @@
-//! Which imported messages were forgotten, so that no later import brings them back. The list has a revision that the
-//! conversation's settings tell of, so that an older one that is put back is noticed.
+//! Tombstones of imported messages: digests of those that were forgotten, so that no later import brings them back.
+//! The settings record the list's revision, which detects an older list that was put back.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,13 @@ use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::import_digest::Origin;
 use crate::store::settings::profile::Profile;
 
-/// The most that are noted, so that the file stays readable. Whatever is forgotten beyond them is forgotten all the
-/// same.
+/// The most digests in the list, so that the file stays readable. Messages beyond it are forgotten but not listed.
 const MOST: usize = 700_000;
 
-/// The bytes of a revision.
+/// Length of a revision in bytes.
 const REVISION: usize = 8;
 
-/// The list of one revision.
+/// The list at one revision.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ImportTombstones {
     pub(crate) rev: u64,
@@ -28,7 +27,7 @@ pub(crate) struct ImportTombstones {
 }
 
 impl ImportTombstones {
-    /// The document's text: the revision, left out where it is 0, and the origins' bytes, sorted, each once.
+    /// Parses the document: the revision, left out if it is 0, then the digests, sorted and unique.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let (rev, rest) = match bytes.split_first_chunk::<REVISION>() {
             Some((rev, rest)) if bytes.len() % 16 == REVISION => (u64::from_be_bytes(*rev), rest),
@@ -47,7 +46,7 @@ impl ImportTombstones {
     }
 }
 
-/// Makes the empty list before the first import, as the sign that there are messages to be noted.
+/// Writes an empty list before the first import. Its presence shows that forgetting must record digests.
 pub(crate) fn begin(committer: &Committer<'_>, profile: &Profile) -> Result<()> {
     match document::read(committer.folder, Document::Imports)? {
         Some(_) => Ok(()),
@@ -56,10 +55,10 @@ pub(crate) fn begin(committer: &Committer<'_>, profile: &Profile) -> Result<()> 
     }
 }
 
-/// The list, if it is as new as the settings say.
+/// Reads the list if it has the revision that the settings record.
 ///
 /// # Errors
-/// [`Error::Damaged`] for one that is older, gone or no list, and where nobody knows the settings.
+/// [`Error::Damaged`] if the list is older, missing or invalid, or if the settings could not be read.
 pub(crate) fn current(
     folder: &Folder,
     profile: &Profile,
@@ -90,7 +89,7 @@ fn place(folder: &Folder) -> String {
     folder.blobs.path().join(Document::Imports.file_name()).display().to_string()
 }
 
-/// The revision of the list that is there; 0 where there is none that opens.
+/// The revision of the stored list; 0 if none opens.
 pub(crate) fn revision(folder: &Folder) -> Result<u64> {
     let list = match document::open(folder, Document::Imports)? {
         Some(Ok(bytes)) => ImportTombstones::parse(&bytes),
@@ -99,11 +98,11 @@ pub(crate) fn revision(folder: &Folder) -> Result<u64> {
     Ok(list.map_or(0, |list| list.rev))
 }
 
-/// What is wrong with a list that opens, or is not there.
+/// A finding about a list that opens, or that is missing.
 pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Option<Finding>> {
     let kind = match document::open(folder, Document::Imports)? {
         None => (profile.imports > 0).then_some(FindingKind::Absent),
-        // Told with the other documents.
+        // Reported with the other documents.
         Some(Err(_)) => None,
         Some(Ok(bytes)) => match ImportTombstones::parse(&bytes) {
             None => Some(FindingKind::BadRecord),
@@ -113,9 +112,9 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Option<Findin
     Ok(kind.map(|kind| kind.in_file(Document::Imports.file_name())))
 }
 
-/// Notes imported messages that are about to be forgotten; before they are, so that an interruption leaves at most one
-/// noted that is still there, which does no harm. Does nothing where nothing was ever imported. A list that does not
-/// open keeps nothing from being forgotten. One that is not the newest stays so until a repair.
+/// Records imported messages that are about to be forgotten. Doing this first means that an interruption leaves at
+/// most a recorded message that still exists, which is harmless. Does nothing if nothing was ever imported. A list
+/// that does not open does not prevent forgetting. An outdated list stays outdated until a repair.
 pub(crate) fn note(
     committer: &Committer<'_>,
     tail: &mut Tail,

@@ -1,4 +1,4 @@
-//! Writing the document of presets.
+//! Writes the presets document.
 
 use crate::error::{Error, Result};
 use crate::store::commit::committer::Committer;
@@ -10,8 +10,8 @@ use crate::store::record::layout::QUARANTINE;
 use crate::store::settings::presets::Presets;
 use crate::store::settings::profile::Profile;
 
-/// Writes the document, durably, where the presets are not as they were. Before the settings: one with a higher revision
-/// than they tell of counts.
+/// Writes the document durably if the presets changed. It is written before the settings: a document with a higher
+/// revision than theirs is valid.
 pub(crate) fn put(
     committer: &Committer<'_>,
     before: &Profile,
@@ -19,7 +19,7 @@ pub(crate) fn put(
 ) -> Result<()> {
     let is_same = (&profile.presets, &profile.imported_presets)
         == (&before.presets, &before.imported_presets);
-    // Stores that were made before there was the document have them in the settings.
+    // In stores from before there was this document, the settings contain the presets.
     let is_moved = profile.presets_rev > 0
         || (profile.presets.is_empty() && profile.imported_presets.is_empty());
     let is_known = profile.presets_are_unknown == before.presets_are_unknown;
@@ -40,14 +40,14 @@ pub(crate) fn put(
     committer.replace(Document::Presets, &text)
 }
 
-/// Goes on with the presets that are there, whatever the newest may have been.
+/// Continues with the stored presets, even if a newer revision is missing.
 pub(crate) fn accept(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     if !tail.profile.presets_are_unknown {
         return Ok(());
     }
     let there = match Presets::open(committer.folder)? {
         Ok(there) => there,
-        // Somebody else can read it still.
+        // Another key or a newer program may still read it.
         Err(kind) if kind.may_open_later() => return Ok(()),
         Err(_) => Presets::default(),
     };

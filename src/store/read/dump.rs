@@ -1,4 +1,4 @@
-//! Everything that a conversation holds, as it is taken out of a store and put back into another.
+//! Reads everything in a conversation, to export it or copy it to another store.
 
 use jiff::Timestamp;
 
@@ -10,22 +10,22 @@ use crate::store::read::tail::Tail;
 use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
 
-/// How many numbers are read at a time.
+/// How many numbers to read at a time.
 const STRETCH: u64 = 4096;
 
-/// A record as it was named.
+/// A record with its name.
 pub(crate) struct Record {
     pub(crate) name: RecordName,
     pub(crate) body: Body,
 }
 
-/// What a record says.
+/// The contents of a record.
 pub(crate) enum Body {
     Message(ChatMessage),
     Forget(SeqSet),
 }
 
-/// Which messages are taken out.
+/// Which messages to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) first: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// All of them.
+    /// All messages.
     pub(crate) const ALL: Self =
         Self { first: 1, last: u64::MAX, since: Timestamp::MIN, until: Timestamp::MAX };
 
@@ -44,8 +44,8 @@ impl Part {
     }
 }
 
-/// Hands over the records of a conversation by their numbers; of a part of it, messages alone. What does not open is
-/// returned.
+/// Passes a conversation's records to a callback in the order of their numbers. A partial dump has only messages.
+/// Returns findings about what does not open.
 pub(crate) fn read(
     reader: &Reader,
     tail: &Tail,

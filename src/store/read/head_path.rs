@@ -1,4 +1,4 @@
-//! The newest end as the head tells of it, without a look at the folder.
+//! The fast path: reads the tail from what the head names, without listing the folder.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile;
 
 impl Tail {
-    /// The newest end as far as the head names it, if that is enough and nothing has changed in the folder since the
-    /// head was written. Reads a few small files, however long the conversation is.
+    /// Reads the tail from the head, if the head names enough and nothing in the folder has changed since the head
+    /// was written. Reads a few small files, however long the conversation is.
     pub(crate) fn read_from_head(folder: &Folder, n: usize) -> Result<Option<Self>> {
         let (head_bytes, HeadState::Known(head)) = folder.head()? else {
             return Ok(None);
         };
         let (profile, None) = (match head.profile() {
-            // Had there been any since, the folder would have another mark.
+            // If there were any records, the change stamp would differ.
             0 => Default::default(),
             _ => profile::read(folder, HeadState::Known(head), None)?,
         }) else {
@@ -34,7 +34,7 @@ impl Tail {
         let wanted = n.max(1).max(retention.needed());
         let names: Vec<_> = head.newest().take(wanted).collect();
         let whole = names.len() as u64 == head.seq;
-        // Of an end of which it names nothing, the head cannot tell whether it opens.
+        // A head that names no records cannot show whether they open.
         if (names.len() < wanted && !whole) || !folder.matches_stamps(&head)? {
             return Ok(None);
         }
@@ -62,8 +62,8 @@ impl Tail {
         }))
     }
 
-    /// Takes in what others have appended since, if the head names all of it and nothing else has happened. `false`,
-    /// and nothing is changed, where the folder itself must be looked at.
+    /// Adds what others have appended since, if the head names all of it and nothing else has changed. Returns
+    /// `false` and changes nothing if the folder must be scanned.
     pub(crate) fn advance_from_head(&mut self, folder: &Folder) -> Result<bool> {
         let (head_bytes, HeadState::Known(head)) = folder.head()? else {
             return Ok(false);
@@ -93,12 +93,12 @@ impl Tail {
     }
 }
 
-/// Opens messages, given the newest first; `None` where one of them is not where it is looked for, or does not open.
+/// Opens messages, given newest first; `None` if one of them is not found or does not open.
 fn open_all(folder: &Folder, names: &[RecordName]) -> Result<Option<Vec<Arc<StoredMessage>>>> {
     let (mut messages, mut decoder) = (Vec::with_capacity(names.len()), RecordDecoder::new(folder));
     let mut pack = None;
     for &name in names {
-        // Those in packs are older than those in files of their own, as a rule.
+        // Messages in packs are usually older than those in files of their own.
         let opened = match &mut pack {
             None => match decoder.read(name)? {
                 Opened::Gone => {
@@ -119,7 +119,7 @@ fn open_all(folder: &Folder, names: &[RecordName]) -> Result<Option<Vec<Arc<Stor
 }
 
 fn pack_that_ends_with(folder: &Folder, last: RecordName) -> Result<Option<Backwards>> {
-    // One listing is enough: no name has changed since the head was written, or the pack is looked for in vain.
+    // One listing is enough: either no name has changed since the head was written, or the pack is not found.
     let packs = folder.packs_at_once()?.names;
     Ok(match packs.into_iter().find(|pack| pack.last == last) {
         Some(name) => match Pack::open(folder, name)? {

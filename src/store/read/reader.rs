@@ -1,4 +1,4 @@
-//! Reading: from memory while that is current, else from the folder.
+//! The reader: answers from memory while that is current, and otherwise from the folder.
 
 use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};
@@ -24,7 +24,7 @@ use crate::store::record::retention::Horizon;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile::Profile;
 
-/// Which messages a reading asks for.
+/// Selects the messages to read.
 #[derive(Debug, Clone)]
 pub(crate) enum ReadQuery {
     Seqs(RangeInclusive<u64>),
@@ -39,7 +39,7 @@ impl ReadQuery {
         }
     }
 
-    /// Whether a pack may hold any of them.
+    /// Whether a pack may have any of them.
     fn may_be_in(&self, pack: &PackName) -> bool {
         match self {
             Self::Seqs(seqs) => *seqs.start() <= pack.highest && pack.lowest <= *seqs.end(),
@@ -50,7 +50,7 @@ impl ReadQuery {
         }
     }
 
-    /// Whether all of a pack may be wanted.
+    /// Whether a pack may have nothing else.
     fn surrounds(&self, pack: &PackName) -> bool {
         match self {
             Self::Seqs(seqs) => *seqs.start() <= pack.lowest && pack.highest <= *seqs.end(),
@@ -58,8 +58,8 @@ impl ReadQuery {
         }
     }
 
-    /// The part of a pack that holds them if it is sorted as packs are, by time, and for numbers, by these as well, as
-    /// in all but imported conversations. Found by halving.
+    /// The part of a pack that has them, found by binary search. Packs are sorted by time; by number too, except in
+    /// imported conversations.
     fn part_of(&self, pack: &Pack) -> Result<Range<u64>> {
         let (first, end) = match self {
             Self::Times(times) => {
@@ -77,7 +77,7 @@ impl ReadQuery {
         Ok(first..end.max(first))
     }
 
-    /// Whether all of them have been found, so that none can lie anywhere else.
+    /// Whether everything was found, so that no message can be elsewhere.
     fn are_all(&self, found: &PartialRead<'_>) -> bool {
         match self {
             Self::Times(_) => true,
@@ -95,7 +95,7 @@ impl ReadQuery {
     }
 }
 
-/// A folder and what is remembered of its newest end.
+/// A conversation's folder and its cached tail.
 pub(crate) struct Reader {
     pub(crate) folder: Folder,
     clock: Arc<dyn Clock>,
@@ -105,7 +105,7 @@ pub(crate) struct Reader {
 #[derive(Default)]
 struct Cache {
     tail: Option<Tail>,
-    /// Counts installations, so that a slow reader does not put back what it read before someone else's.
+    /// Counts updates, so that a slow reader does not replace a newer tail.
     version: u64,
 }
 
@@ -114,7 +114,7 @@ impl Reader {
         Self { folder, clock, cache: Mutex::default() }
     }
 
-    /// What reads the default conversation of the same store.
+    /// A reader of the same store's default conversation.
     pub(crate) fn of_root(&self) -> Self {
         Self::new(self.folder.of_root(), Arc::clone(&self.clock))
     }
@@ -123,12 +123,12 @@ impl Reader {
         self.clock.now().timestamp()
     }
 
-    /// Whether the folder can be read with the keys at hand.
+    /// Checks that the folder can be read with the keys at hand.
     pub(crate) fn check(&self) -> Result<()> {
         self.folder.check()
     }
 
-    /// What is remembered, current or not.
+    /// The cached tail, current or not.
     pub(crate) fn known(&self) -> Option<Tail> {
         self.cache().tail.clone()
     }
@@ -143,7 +143,7 @@ impl Reader {
         cache.tail = tail;
     }
 
-    /// The newest `n` from memory if that is current, or can be made so by what the head names.
+    /// The newest `n` messages from memory, if the cached tail is current or the head names what is missing.
     pub(crate) fn remembered(&self, n: usize) -> Result<Option<ReadResult>> {
         let mut cache = self.cache();
         let cache = &mut *cache;
@@ -173,7 +173,7 @@ impl Reader {
         Ok(reading)
     }
 
-    /// The conversation's settings as they are now.
+    /// The current settings.
     pub(crate) fn settings(&self) -> Result<Arc<Profile>> {
         if self.remembered(1)?.is_some()
             && let Some(tail) = &self.cache().tail
@@ -183,7 +183,7 @@ impl Reader {
         Ok(self.load(0)?.profile)
     }
 
-    /// The same without the summaries of a conversation that has expired.
+    /// The current settings, without summaries if the conversation has expired.
     pub(crate) fn shown_settings(&self) -> Result<Arc<Profile>> {
         let settings = self.settings()?;
         if !settings.has_summaries() || !self.has_expired()? {
@@ -192,12 +192,12 @@ impl Reader {
         Ok(Arc::new(Profile::clone(&settings).without_summaries()))
     }
 
-    /// Whether nothing of the conversation is shown any more, since nobody has said anything for too long.
+    /// Whether the conversation has expired: its last message is too old.
     pub(crate) fn has_expired(&self) -> Result<bool> {
         Ok(self.horizon(&self.newest()?)? == Horizon::Expired)
     }
 
-    /// From where on the conversation is shown, as far as its newest end tells, or else as it is on disk.
+    /// Which part of the conversation is visible. Reads the folder if the tail does not suffice.
     pub(crate) fn horizon(&self, tail: &Tail) -> Result<Horizon> {
         Ok(match tail.horizon(|| self.now()) {
             Some(horizon) => horizon,
@@ -205,7 +205,7 @@ impl Reader {
         })
     }
 
-    /// The newest end as it is now.
+    /// The current tail.
     pub(crate) fn newest(&self) -> Result<Tail> {
         match self.known() {
             Some(tail) if tail.is_current(&self.folder)? => Ok(tail),
@@ -213,7 +213,7 @@ impl Reader {
         }
     }
 
-    /// The newest end as it is on disk, which is remembered.
+    /// Reads the tail from disk and caches it.
     pub(crate) fn load(&self, n: usize) -> Result<Tail> {
         let (known, version) = {
             let cache = self.cache();
@@ -221,8 +221,8 @@ impl Reader {
         };
         let tail = Tail::load(&self.folder, n, known.as_ref())?;
         let mut cache = self.cache();
-        // Of two readers at once, one may have seen a message that the head does not tell of yet: what the other
-        // remembers must not hide it again.
+        // Of two concurrent readers, one may have seen a message that the head does not record yet. The other one
+        // must not replace that tail.
         let is_newer = cache.tail.as_ref().is_some_and(|known| known.last_seq < tail.last_seq);
         if cache.version == version || is_newer {
             cache.version += 1;
@@ -231,7 +231,7 @@ impl Reader {
         Ok(tail)
     }
 
-    /// Every message that is wanted and not hidden, in conversation order.
+    /// Reads every selected message that is not hidden, in conversation order.
     pub(crate) fn read_if(&self, wanted: &ReadQuery) -> Result<ReadResult> {
         let (mut reading, tail) = self.read_kept(wanted)?;
         let horizon = self.horizon(&tail)?;
@@ -239,7 +239,7 @@ impl Reader {
         Ok(reading)
     }
 
-    /// The same with what is hidden and not removed yet, and the newest end as it was then.
+    /// Like [`read_if`](Self::read_if), with messages that are hidden but not removed yet. Returns the tail as well.
     pub(crate) fn read_kept(&self, wanted: &ReadQuery) -> Result<(ReadResult, Tail)> {
         let mut known = self.known();
         for _ in 0..ATTEMPTS {
@@ -260,12 +260,12 @@ impl Reader {
         self.folder.settled(alone)?.flatten().ok_or_else(|| unstable_folder(&self.folder))
     }
 
-    /// The same for the lock's holder, beside whom no file vanishes.
+    /// The same for the lock holder: no file can vanish meanwhile.
     pub(crate) fn read_alone(&self, tail: &Tail, wanted: &ReadQuery) -> Result<ReadResult> {
         self.read_once(tail, wanted)?.ok_or_else(|| unstable_folder(&self.folder))
     }
 
-    /// `None` where a file vanished between being listed and being read.
+    /// One attempt; `None` if a file vanished after it was listed.
     pub(crate) fn read_once(&self, tail: &Tail, wanted: &ReadQuery) -> Result<Option<ReadResult>> {
         let listing = self.folder.list()?;
         let mut loose = PartialRead::of(tail);
@@ -280,7 +280,7 @@ impl Reader {
         loose.settle();
         let mut packs = listing.packs;
         packs.retain(|pack| wanted.may_be_in(pack));
-        // Where numbers do not go with time, they are looked for everywhere.
+        // First assume that packs are sorted by number. If messages are missing, read all of each pack.
         for thorough in [false, true] {
             let mut found = loose.clone();
             found.is_thorough = thorough;
@@ -325,7 +325,7 @@ impl Reader {
             let read = chunk.read(&self.folder, |line| {
                 match line.name {
                     None => has_foreign = true,
-                    // Of several copies, one that opens is enough.
+                    // One readable copy is enough.
                     Some(name)
                         if wanted.has(name)
                             && !tail.erased.contains(name.seq)
@@ -362,13 +362,13 @@ impl Reader {
     }
 }
 
-/// What a reading has found so far.
+/// What a read has found so far.
 #[derive(Clone)]
 struct PartialRead<'a> {
     tail: &'a Tail,
     reading: ReadResult,
     messages: Vec<Arc<StoredMessage>>,
-    /// Whether packs that may hold what is wanted are read from end to end.
+    /// Whether packs are read completely.
     is_thorough: bool,
 }
 
@@ -380,7 +380,7 @@ impl<'a> PartialRead<'a> {
 
     fn take(&mut self, name: RecordName, opened: Opened, place: impl FnOnce() -> String) {
         match opened {
-            // What is beyond was appended since the tail was read.
+            // Higher numbers were appended after the tail was read.
             Opened::Message(message) if name.seq <= self.tail.last_seq => {
                 self.messages.push(message);
             }
@@ -393,7 +393,7 @@ impl<'a> PartialRead<'a> {
         self.reading.skipped.push(finding);
     }
 
-    /// Puts the messages in order, each once.
+    /// Sorts the messages and removes duplicates.
     fn settle(&mut self) {
         if !self.messages.is_sorted_by(|a, b| a.name < b.name) {
             self.messages.sort_by_key(|message| message.name);
@@ -403,14 +403,14 @@ impl<'a> PartialRead<'a> {
 
     fn reading(self) -> ReadResult {
         let mut reading = ReadResult { messages: self.messages, ..self.reading };
-        // The newest end may have come upon the same.
+        // The tail may have the same findings.
         let mut seen = HashSet::new();
         reading.skipped.retain(|finding| seen.insert(finding.clone()));
         reading
     }
 }
 
-/// The unbroken runs of sorted numbers.
+/// Groups sorted numbers into ranges without gaps.
 fn runs(numbers: &[u64]) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
     let chunks = numbers.chunk_by(|a, b| b - a <= 1);
     chunks.filter_map(|run| Some(*run.first()?..=*run.last()?))

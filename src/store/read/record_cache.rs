@@ -1,4 +1,4 @@
-//! Opening records while a folder is looked at.
+//! Caches opened records during a scan of the folder.
 
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::store::record::finding::FindingKind;
 use crate::store::record::name::RecordName;
 use crate::store::record::pack_name::PackName;
 
-/// How far a head may lag behind what was published: more than any pack or batch holds.
+/// How far a head may lag behind published records. More than any pack or batch has.
 const NEAR: u64 = 1 << 16;
 
-/// Opens each record at most once in a reading, and not at all what an earlier one has opened.
+/// Opens each record at most once per scan, and reuses those that an earlier scan opened.
 pub(crate) struct RecordCache<'a> {
     folder: &'a Folder,
     known: HashMap<RecordName, Opened>,
@@ -32,8 +32,8 @@ impl<'a> RecordCache<'a> {
         }
     }
 
-    /// Takes out the names beyond a number that open, or are gone; those that do not open stay, to be reported.
-    /// Whether there were any.
+    /// Removes from `names` those beyond `last` that open or have vanished. The others stay, to be reported. Returns
+    /// whether it removed any.
     pub(crate) fn take_readable_beyond(
         &mut self,
         names: &mut Vec<RecordName>,
@@ -51,22 +51,22 @@ impl<'a> RecordCache<'a> {
         Ok(any)
     }
 
-    /// Whether a pack holds a record beyond a number.
+    /// Whether a pack has a readable record beyond `last`.
     pub(crate) fn any_packed_beyond(&mut self, packs: &[PackName], last: u64) -> Result<bool> {
         for &pack in packs.iter().filter(|pack| pack.highest > last) {
             match self.highest_packed(pack, last, u64::MAX, 0)? {
                 Some(highest) if highest == last => {}
-                // Whatever it held is somewhere else now.
+                // Its records have moved elsewhere.
                 _ => return Ok(true),
             }
         }
         Ok(false)
     }
 
-    /// The highest number up to `last` of a record that opens, and at least `floor`: what does not open is not there,
-    /// whatever number its name or its pack's name claims. Only what the system cannot read just now, and is near the
-    /// `acknowledged` number, may be there: that its number was given again could not be mended, and a number that is
-    /// left out does no harm. `None` where a file has gone.
+    /// The highest number of a readable record, at most `last` and at least `floor`. A record that does not open does
+    /// not count, whatever its name says. One exception: a file that the system cannot read at the moment counts if
+    /// its number is near `acknowledged`, because assigning its number again could not be repaired, whereas a skipped
+    /// number does no harm. `None` if a file has vanished.
     pub(crate) fn highest(
         &mut self,
         names: impl Iterator<Item = RecordName>,
@@ -102,7 +102,7 @@ impl<'a> RecordCache<'a> {
         Ok(Some(floor))
     }
 
-    /// [`highest`](Self::highest) of one pack alone.
+    /// [`highest`](Self::highest) for one pack.
     fn highest_packed(
         &mut self,
         pack: PackName,
@@ -110,7 +110,7 @@ impl<'a> RecordCache<'a> {
         last: u64,
         near: u64,
     ) -> Result<Option<u64>> {
-        // No line above what the name says is looked for: a pack holds many, and its newest is mostly its highest.
+        // Stop at the number in the pack's name: its newest record usually has its highest number.
         let claimed = pack.highest.min(last);
         let pack = match Pack::open(self.folder, pack)? {
             OpenedPack::Pack(pack) => pack,
@@ -135,7 +135,7 @@ impl<'a> RecordCache<'a> {
         Ok(Some(highest))
     }
 
-    /// Opens a line of a pack, unless the record it names has been opened already.
+    /// Opens a line of a pack, unless its record is cached.
     pub(crate) fn open_line(&mut self, name: RecordName, line: &Line) -> Result<Opened> {
         match self.known.get(&name) {
             Some(known @ Opened::Message(_)) => Ok(known.clone()),
@@ -153,11 +153,11 @@ impl<'a> RecordCache<'a> {
     }
 }
 
-/// What says that a number was given.
+/// Evidence that a number was assigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Evidence {
     Pack(PackName),
     Loose(RecordName),
-    /// A record of a pack that opened.
+    /// A record in a pack that opened.
     Verified,
 }

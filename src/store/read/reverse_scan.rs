@@ -1,4 +1,4 @@
-//! Records from the newest to the oldest, from files of their own and from packs alike.
+//! Iterates over records from the newest to the oldest, loose or packed.
 
 use std::collections::BinaryHeap;
 
@@ -10,45 +10,45 @@ use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
 use crate::store::record::pack_name::PackName;
 
-/// How many packs are open at once; a folder may be full of packs that all claim the newest record.
+/// The most packs that are open at once. A folder may have many packs that all claim the newest record.
 const OPEN: usize = 16;
 
-/// The next record, not yet opened.
+/// The next record, unopened.
 pub(crate) enum NextRecord {
     Loose(RecordName),
     Packed(PackName, RecordName, Line),
-    /// A pack vanished after it was listed.
+    /// A pack was listed but has vanished since.
     Vanished,
     End,
 }
 
-/// Where a record is. Of two copies the loose one comes first.
+/// Where a record is. If there are two copies, the loose one comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
-    /// The position of its pack. The name beside it may only say that nothing newer is left there.
+    /// The index of its pack. The name beside it may only be an upper bound for what is left in the pack.
     Pack(usize),
     Loose,
 }
 
 pub(crate) struct ReverseScan {
-    /// The newest on top.
+    /// A heap with the newest record on top.
     heap: BinaryHeap<(RecordName, Place)>,
     packs: Vec<PackCursor>,
-    /// The positions of those that are open.
+    /// The indexes of the open packs.
     open: Vec<usize>,
-    /// What is wrong with the packs, as far as they have been read.
+    /// What is wrong with the packs, as far as they were read.
     pub(crate) findings: Vec<Finding>,
 }
 
-/// A pack as far as it has been read. It is opened when its turn comes, so that few are open at a time.
+/// A cursor in a pack. It opens the pack when it is needed, so that few are open at a time.
 struct PackCursor {
     name: PackName,
     lines: Option<Backwards>,
-    /// Its newest line that was not given yet.
+    /// The next line to return.
     line: Option<Line>,
-    /// Where the lines end that were not given.
+    /// The end of the lines that were not returned yet.
     end: Option<u64>,
-    /// The name of the last line that was given.
+    /// The name of the last line that was returned.
     above: Option<RecordName>,
     count: u64,
     is_reported: bool,
@@ -66,7 +66,7 @@ impl ReverseScan {
         }
     }
 
-    /// Whether the next record is in a file of its own.
+    /// Whether the next record is loose.
     pub(crate) fn is_loose_next(&self) -> bool {
         self.heap.peek().is_some_and(|(_, place)| *place == Place::Loose)
     }
@@ -97,7 +97,7 @@ impl ReverseScan {
         Ok(NextRecord::End)
     }
 
-    /// Closes the pack that has been open longest, where there are too many.
+    /// If too many packs are open, closes the one that has been open longest.
     fn close_one(&mut self) {
         if self.open.len() > OPEN
             && let Some(cursor) = self.packs.get_mut(self.open.remove(0))
@@ -118,7 +118,7 @@ impl PackCursor {
         Self { name, lines: None, line: None, end: None, above: None, count: 0, is_reported: false }
     }
 
-    /// The line that it has advanced to.
+    /// Takes the line at the cursor.
     fn take_line(&mut self, name: RecordName) -> Option<Line> {
         let line = self.line.take()?;
         self.count += 1;
@@ -127,14 +127,14 @@ impl PackCursor {
         Some(line)
     }
 
-    /// Gives back its file and its bytes; it is opened again when its turn comes.
+    /// Closes the file and frees the buffers. The pack is opened again when it is needed.
     fn close(&mut self) {
         self.lines = None;
         self.line = None;
     }
 
-    /// Takes its next line that is where it belongs. What is not is left to a check: were it returned, the order of
-    /// messages would depend on how far one reads.
+    /// Moves to the next valid line. Skips invalid lines and leaves them to a check: returning them would make the
+    /// order of messages depend on how far one reads.
     fn advance(&mut self, folder: &Folder, findings: &mut Vec<Finding>) -> Result<Advance> {
         let mut lines = match self.lines.take() {
             Some(lines) => lines,
@@ -172,7 +172,7 @@ impl PackCursor {
         Ok(Advance::End)
     }
 
-    /// Once is enough: a check tells the rest.
+    /// Reports the pack once. A check reports the rest.
     fn report_once(&mut self, reason: &'static str, findings: &mut Vec<Finding>) {
         if !std::mem::replace(&mut self.is_reported, true) {
             findings.push(FindingKind::Damaged(reason).in_file(self.name.place()));

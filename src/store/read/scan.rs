@@ -1,4 +1,4 @@
-//! The newest end as the folder shows it: its names are listed, and its newest records opened.
+//! Scans the folder for the tail: lists its names and opens the newest records.
 
 use std::collections::VecDeque;
 
@@ -15,28 +15,28 @@ use crate::store::record::pack_name::PackName;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile;
 
-/// What a listing may show. It is no snapshot: while a batch is being published, it may show a later record of it
-/// without an earlier one.
+/// Whether others may be writing during a scan. A listing is no snapshot: while a batch is published, it may show a
+/// later record without an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriterPresence {
-    /// Others may be writing; a gap beyond the head is to be looked into.
+    /// Others may be writing. A gap beyond the head needs another look.
     Possible,
-    /// Others are writing and do not stop; beyond the head only an unbroken run counts.
+    /// Others keep writing. Beyond the head, only records without a gap count.
     Constant,
-    /// Nobody else is writing; everything counts.
+    /// Nobody else is writing, because this process holds the lock. Everything counts.
     Excluded,
 }
 
-/// What came of looking at a folder.
+/// The outcome of a scan.
 enum ScanOutcome {
     Tail(Box<Tail>),
-    /// Files vanished between being listed and being read.
+    /// A file vanished after it was listed.
     Changed,
-    /// Beyond the head there is a record after a gap.
+    /// Beyond the head there is a gap before a record.
     GapBeyondHead,
 }
 
-/// What has been forgotten, as the forget records tell it.
+/// The forget records and the numbers that they cover.
 #[derive(Default)]
 struct ForgetRecords {
     erased: SeqSet,
@@ -45,7 +45,7 @@ struct ForgetRecords {
 }
 
 impl ForgetRecords {
-    /// `None` where one of them has gone.
+    /// Opens forget records; `None` if one has vanished.
     fn open(
         cache: &mut RecordCache<'_>,
         names: impl Iterator<Item = RecordName>,
@@ -65,8 +65,8 @@ impl ForgetRecords {
         Ok(Some(forgets))
     }
 
-    /// Those in force, and those whose place another one has taken: one that erases its number, and all that it tells
-    /// of.
+    /// Separates forget records that are in force from those that another one replaces. A replaced record's own
+    /// number is forgotten, and other records cover all of its numbers.
     fn settle(
         opened: Vec<(RecordName, SeqSet)>,
         erased: &SeqSet,
@@ -83,7 +83,7 @@ impl ForgetRecords {
 }
 
 impl Tail {
-    /// Reads the folder's newest end, at least `n` messages of it, taking over what `known` has opened already.
+    /// Scans the folder for at least `n` of the newest messages. Reuses records that `known` has opened.
     pub(crate) fn load(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
         for _ in 0..ATTEMPTS {
             match Self::scan(folder, n, known, WriterPresence::Possible)? {
@@ -95,7 +95,7 @@ impl Tail {
         Self::load_settled(folder, n, known)
     }
 
-    /// [`load`](Self::load) for the holder of the lock, beside whom nothing is being published.
+    /// [`load`](Self::load) for the lock holder.
     pub(crate) fn load_alone(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
         match Self::scan(folder, n, known, WriterPresence::Excluded)? {
             ScanOutcome::Tail(tail) => Ok(*tail),
@@ -103,8 +103,8 @@ impl Tail {
         }
     }
 
-    /// Tells a batch that is being published from records that a crash or a thief has left beyond an old head: under
-    /// the lock there is no such batch.
+    /// Distinguishes a batch that is being published from records that a crash or tampering has left beyond an old
+    /// head: under the lock nothing is being published.
     fn load_settled(folder: &Folder, n: usize, known: Option<&Self>) -> Result<Self> {
         if let Some(tail) = folder.settled(|| Self::load_alone(folder, n, known))? {
             return Ok(tail);
@@ -118,7 +118,7 @@ impl Tail {
         Err(unstable_folder(folder))
     }
 
-    /// Takes in how far an earlier look has shown that the conversation went.
+    /// Keeps the highest number that an earlier scan has seen.
     pub(crate) fn recall(&mut self, known: &Self) {
         let recorded = remembered(Some(known), self.head);
         if recorded > self.last_seq {
@@ -133,7 +133,7 @@ impl Tail {
         known: Option<&Self>,
         writers: WriterPresence,
     ) -> Result<ScanOutcome> {
-        // The head comes first: whatever it acknowledges is then sure to be listed.
+        // Read the head first, so that the listing has everything that the head records.
         let (head_bytes, head) = folder.head()?;
         let acknowledged = head.seq();
         let listing = folder.list()?;
@@ -183,12 +183,12 @@ impl Tail {
         else {
             return Ok(ScanOutcome::Changed);
         };
-        // The head may have been put back. The settings say how far it went when they were written, and so does whoever
-        // has read a head of the same run.
+        // The head may have been put back. The settings and earlier heads of the same run record how far the
+        // conversation had come.
         let recorded = acknowledged.max(profile.seq).max(remembered(known, head));
         let forget_gone = lost_forget(head, highest_forget, &skipped);
         if recorded > present || forget_gone.is_some() {
-            // A listing is no snapshot: it may show neither of two forget records of which one replaces the other.
+            // A listing is no snapshot: if one forget record replaces another, it may show neither.
             if writers != WriterPresence::Excluded && folder.head_bytes()? != head_bytes {
                 return Ok(ScanOutcome::Changed);
             }
@@ -220,10 +220,10 @@ impl Tail {
             erased,
             forgets: in_force,
         };
-        // One is needed even for n = 0: the newest record's time; and by a writer, those that the head will name.
+        // Even for n = 0 the newest record's time is needed. A writer also needs the records that the head will name.
         let wanted = if writers == WriterPresence::Excluded { n.max(NAMED) } else { n.max(1) };
         let wanted = wanted.max(retention.needed());
-        // What was in memory stays there, as far as it takes no reading of packs.
+        // Keep cached messages, unless that requires reading packs.
         let in_memory = known.map_or(0, |tail| tail.messages.len().min(KEPT));
         let mut newest = ReverseScan::new(names, &listing.packs);
         if !tail.fill(folder, &mut cache, &mut newest, wanted, in_memory, last_shown)? {
@@ -236,7 +236,7 @@ impl Tail {
         Ok(ScanOutcome::Tail(Box::new(tail)))
     }
 
-    /// Takes in the newest messages; `false` where a file has gone.
+    /// Adds the newest messages; `false` if a file has vanished.
     fn fill(
         &mut self,
         folder: &Folder,
@@ -256,7 +256,7 @@ impl Tail {
                     self.whole = true;
                     break;
                 }
-                // Of several copies, one that opens is enough.
+                // One readable copy is enough.
                 NextRecord::Loose(name) | NextRecord::Packed(_, name, _)
                     if newest_known == Some(name) =>
                 {
@@ -291,10 +291,10 @@ impl Tail {
     }
 }
 
-/// The highest number that an earlier look at this conversation has shown, if what it knows of heads still counts.
+/// The highest number that an earlier scan has seen, if its head is of the same run.
 fn remembered(known: Option<&Tail>, now: HeadState) -> u64 {
     match (known, now) {
-        // What could not be read then may have been nothing.
+        // A file that could not be read then may not have been a record.
         (Some(known), HeadState::Known(now)) if known.unreadable().next().is_none() => {
             match known.head {
                 HeadState::Known(then) if then.is_of_one_run_with(&now) => known.last_seq,
@@ -305,16 +305,16 @@ fn remembered(known: Option<&Tail>, now: HeadState) -> u64 {
     }
 }
 
-/// The number of the newest record of what was forgotten, if the head tells of it and it is not there.
+/// The number of the newest forget record, if the head names it and it is missing.
 fn lost_forget(head: HeadState, highest: u64, skipped: &[Finding]) -> Option<u64> {
     let HeadState::Known(head) = head else { return None };
     let recorded = head.forget();
-    // What does not open is reported for itself.
+    // A record that does not open has a finding of its own.
     let is_reported = || skipped.iter().any(|found| found.seqs == Some((recorded, recorded)));
     (recorded > highest && !is_reported()).then_some(recorded)
 }
 
-/// The packs that may hold forgotten records: their count is not that of the numbers that should be in them.
+/// Packs that may have forgotten records: their count differs from that of the numbers that should be in them.
 fn unpurged(packs: &[PackName], erased: &SeqSet, forgets: &[RecordName]) -> Vec<PackName> {
     let unpacked = erased.with(forgets);
     let is_overgrown = |pack: &&PackName| {
@@ -323,7 +323,7 @@ fn unpurged(packs: &[PackName], erased: &SeqSet, forgets: &[RecordName]) -> Vec<
     packs.iter().filter(is_overgrown).copied().collect()
 }
 
-/// How many numbers between a pack's lowest and highest are not among these.
+/// How many numbers in a pack's range are not in this set.
 fn numbers_beside(others: &SeqSet, pack: &PackName) -> u64 {
     std::iter::once(pack.seqs()).collect::<SeqSet>().without(others).count()
 }

@@ -1,4 +1,4 @@
-//! Where a conversation stands: its settings, and how far it goes.
+//! The state of a conversation: its settings and its highest number.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use crate::store::read::reader::Reader;
 use crate::store::record::document::Document;
 use crate::store::settings::profile::Profile;
 
-/// Where a conversation stands at some moment.
+/// A conversation's state at some moment.
 #[derive(Debug, Clone)]
 pub(crate) struct ConversationState {
     pub(crate) profile: Arc<Profile>,
-    /// When the newest message was said, if there is one.
+    /// The time of the newest message, if there is one.
     pub(crate) last: Option<Timestamp>,
-    /// The highest number given so far, to whatever record.
+    /// The highest number assigned so far, to a message or a forget record.
     pub(crate) last_seq: u64,
-    /// How many messages there are.
+    /// The number of messages.
     pub(crate) messages: u64,
 }
 
 impl ConversationState {
-    /// Looks, without listing anything as long as what is remembered is current.
+    /// Reads the state. Does not list the folder while the cached tail is current.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where the settings cannot be read, and what keeps the conversation from being read.
+    /// [`Error::Damaged`] if the settings could not be read. Also what prevents reading the conversation.
     pub(crate) fn of(reader: &Reader) -> Result<Self> {
         let tail = reader.newest()?;
         if !tail.knows_settings() {

@@ -1,4 +1,4 @@
-//! How much a conversation holds.
+//! Statistics of a conversation.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -10,37 +10,37 @@ use crate::store::read::reader::Reader;
 use crate::store::record::name::RecordName;
 use crate::store::record::retention::{Horizon, Retention};
 
-/// How much a conversation holds, as far as names of files tell: only its newest messages are opened.
+/// Statistics of a conversation, taken from file names. Only the newest messages are opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Stats {
-    /// Whether there is any message to be read.
+    /// Whether any message is visible.
     pub exists: bool,
-    /// How many messages can be read.
+    /// The number of visible messages.
     pub message_count: u64,
-    /// How many are over the limits of the retention and not removed yet.
+    /// The number of messages that retention hides but that are not removed yet.
     pub hidden: u64,
-    /// How many bytes the conversation's files take.
+    /// The size of the conversation's files in bytes.
     pub bytes: u64,
-    /// The first message's place in time, if there is one.
+    /// The first visible message's time, if there is one.
     #[serde(rename = "firstAt")]
     pub first: Option<Timestamp>,
-    /// The last one's.
+    /// The last visible message's time.
     #[serde(rename = "lastAt")]
     pub last: Option<Timestamp>,
-    /// When the conversation expires, if it does: by its limits, or as a context.
+    /// When the conversation expires: by its limits or as a persona conversation.
     pub expires_at: Option<Timestamp>,
-    /// In how many milliseconds; 0 where it has expired.
+    /// The milliseconds until then; 0 if it has expired.
     pub expires_in: Option<i64>,
-    /// Up to when the context was cleared, if it was.
+    /// The time up to which the context was cleared, if it was.
     #[serde(rename = "clearedAt")]
     pub cleared: Option<Timestamp>,
-    /// How many snapshots there are.
+    /// The number of snapshots.
     pub snapshots: usize,
-    /// How many artifacts there are.
+    /// The number of artifacts.
     pub artifacts: usize,
-    /// How much is kept and for how long.
+    /// The retention limits in force.
     pub retention: Retention,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn stats(reader: &Reader) -> Result<Stats> {
     })
 }
 
-/// What the names of a conversation's files tell.
+/// Statistics from the names of a conversation's files.
 struct Names {
     count: u64,
     first: Option<RecordName>,

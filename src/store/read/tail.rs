@@ -1,4 +1,4 @@
-//! What is known of a conversation's newest end, kept in memory between reads.
+//! The tail: a conversation's newest messages and state, cached between reads.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -21,47 +21,48 @@ use crate::store::settings::presets;
 use crate::store::settings::profile;
 use crate::store::settings::profile::Profile;
 
-/// How many of the newest messages stay in memory as more are appended.
+/// How many of the newest messages stay in memory.
 pub(super) const KEPT: usize = 256;
-/// How many bytes of words stay in memory as more are appended.
+/// How many bytes of message text stay in memory.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// The newest end of a conversation as of one state of its head.
+/// A conversation's newest messages and state, as of one version of its head.
 #[derive(Debug, Clone)]
 pub(crate) struct Tail {
-    /// The head file's bytes; it is rewritten, with another nonce, at every change.
+    /// The head file's bytes. Each change rewrites it with another nonce.
     pub(crate) head_bytes: Option<Vec<u8>>,
     pub(crate) head: HeadState,
-    /// The highest number given so far.
+    /// The highest number assigned so far.
     pub(crate) last_seq: u64,
-    /// The newest live record's time.
+    /// The time of the newest record that was not forgotten.
     pub(crate) newest: NameTime,
     pub(crate) erased: SeqSet,
     /// The forget records in force.
     pub(crate) forgets: Vec<RecordName>,
-    /// Files that were forgotten and are there again.
+    /// Forgotten files that are there again.
     pub(crate) resurrected: Vec<RecordName>,
-    /// Packs that may hold forgotten records: their count is not that of the numbers that are not forgotten.
+    /// Packs that may have forgotten records: their count differs from that of the numbers that should be in them.
     pub(crate) unpurged: Vec<PackName>,
-    /// Packs that go beyond the head: their writer was interrupted before it could say that they are durable.
+    /// Packs beyond the head: their writer was interrupted before it could record them.
     pub(crate) ahead: Vec<PackName>,
-    /// How many messages lie in files of their own; known only where the folder itself was looked at.
+    /// The number of loose messages. Known only after a scan of the folder.
     pub(crate) loose: usize,
-    /// Whether the folder itself was looked at, and not only what its head names.
+    /// Whether the folder was scanned, and not only what its head names was read.
     pub(crate) is_survey: bool,
-    /// Whether somebody else may have changed names in it since the head was written.
+    /// Whether another program may have changed names in the folder since the head was written.
     pub(crate) is_disturbed: bool,
     pub(crate) profile: Arc<Profile>,
-    /// How much is kept, of this conversation or of all.
+    /// The retention limits, of this conversation or of the store.
     pub(crate) retention: Retention,
     pub(super) messages: VecDeque<Arc<StoredMessage>>,
-    /// Whether `messages` are all there are.
+    /// Whether `messages` has all messages.
     pub(super) whole: bool,
     pub(super) skipped: Vec<Finding>,
 }
 
 impl Tail {
-    /// Whether nothing has changed on disk since this was read. What could not be read then may be readable now.
+    /// Whether nothing has changed on disk since this tail was read. Files that could not be read then make it
+    /// outdated.
     pub(crate) fn is_current(&self, folder: &Folder) -> Result<bool> {
         Ok(self.head_bytes.is_some()
             && matches!(self.head, HeadState::Known(_))
@@ -69,7 +70,8 @@ impl Tail {
             && self.head_bytes == folder.head_bytes()?)
     }
 
-    /// Whether a writer may go by this: it is of the whole folder, and nobody has changed names in it without telling.
+    /// Whether a writer may rely on this tail: it is of a scanned folder, and nobody has changed names without
+    /// updating the head.
     pub(crate) fn is_intact(&self, folder: &Folder) -> Result<bool> {
         Ok(self.is_survey
             && match self.head {
@@ -78,12 +80,12 @@ impl Tail {
             })
     }
 
-    /// Whether nothing was found that readers should hear of.
+    /// Whether there are no findings.
     pub(crate) fn is_sound(&self) -> bool {
         self.skipped.is_empty()
     }
 
-    /// The newest `n`, if that many are in memory or there are no more.
+    /// The newest `n` messages, if that many are in memory or no more exist.
     pub(crate) fn newest(&self, n: usize) -> Option<ReadResult> {
         let enough = self.whole || n <= self.messages.len();
         enough.then(|| ReadResult {
@@ -97,7 +99,7 @@ impl Tail {
         })
     }
 
-    /// The newest `n` of those that are not hidden, if that many are in memory or there are no more.
+    /// The newest `n` visible messages, if that many are in memory or no more exist.
     pub(crate) fn shown(&self, n: usize, now: impl FnOnce() -> Timestamp) -> Option<ReadResult> {
         if self.retention.is_forever() {
             return self.newest(n);
@@ -112,7 +114,7 @@ impl Tail {
         }
     }
 
-    /// From where on messages are shown; `None` where too few are in memory to tell.
+    /// Which part of the conversation is visible; `None` if too few messages are in memory to decide.
     pub(crate) fn horizon(&self, now: impl FnOnce() -> Timestamp) -> Option<Horizon> {
         if self.retention.is_forever() {
             return Some(Horizon::All);
@@ -130,7 +132,8 @@ impl Tail {
         if !self.whole && self.messages.len() < self.retention.needed() {
             return None;
         }
-        // What cannot be read just now has its place too, or the window would reach back over what was hidden.
+        // A file that cannot be read at the moment counts as a message. Otherwise the window would extend to hidden
+        // messages.
         let unread = self.unreadable().filter(|finding| finding.record().is_some()).count();
         let most = (most.get() as usize).saturating_sub(unread);
         if self.messages.len() <= most {
@@ -140,30 +143,30 @@ impl Tail {
         Some(self.messages.get(start).map_or(Horizon::Nothing, |first| Horizon::From(first.name)))
     }
 
-    /// When the newest message was said, be it one that does not open: of that one, its name tells.
+    /// The time of the newest message. If that message does not open, the time comes from its name.
     pub(crate) fn last_said(&self) -> Option<Timestamp> {
         let unopened = self.skipped.iter().filter_map(Finding::record);
         let unopened = unopened.filter_map(|name| name.time.timestamp()).max();
         self.messages.back().map(|last| last.ordered_at()).max(unopened)
     }
 
-    /// What the system could not read just now.
+    /// Findings about files that the system could not read at the moment.
     pub(crate) fn unreadable(&self) -> impl Iterator<Item = &Finding> {
         self.skipped.iter().filter(|finding| matches!(finding.kind, FindingKind::Unreadable(_)))
     }
 
-    /// The numbers that something is the matter with.
+    /// The numbers that findings concern.
     pub(crate) fn damaged_seqs(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
         let numbers = self.skipped.iter().filter_map(|finding| finding.seqs);
         numbers.map(|(first, last)| first..=last)
     }
 
-    /// Whether it is known what the settings say.
+    /// Whether the settings could be read.
     pub(crate) fn knows_settings(&self) -> bool {
         !self.skipped.iter().any(profile::is_about)
     }
 
-    /// Notes settings that have been published; the head has to tell of them yet.
+    /// Stores published settings. The head still has to record them.
     pub(crate) fn set_profile(&mut self, profile: Arc<Profile>, default: Retention) {
         self.retention = profile.retention.unwrap_or(default);
         if let HeadState::Known(head) = &mut self.head {
@@ -181,17 +184,17 @@ impl Tail {
         self.messages.iter()
     }
 
-    /// Those of them that are shown from there on, oldest first.
+    /// The visible messages in memory, oldest first.
     pub(crate) fn shown_from(&self, horizon: Horizon) -> impl Iterator<Item = &Arc<StoredMessage>> {
         self.messages().filter(move |stored| horizon.shows(stored.name))
     }
 
-    /// The numbers that hold no message: those forgotten, and those of the records that say so.
+    /// The numbers without a message: those forgotten and those of the forget records.
     pub(crate) fn without_message(&self) -> SeqSet {
         self.erased.with(&self.forgets)
     }
 
-    /// Notes messages that have been published, in any order.
+    /// Adds published messages, in any order.
     pub(crate) fn add(&mut self, messages: &[Arc<StoredMessage>]) {
         let reaches_back = self.messages.front().map(|oldest| oldest.name).filter(|_| !self.whole);
         let mut is_sorted = true;
@@ -220,7 +223,7 @@ impl Tail {
         self.messages.shrink_to(KEPT.max(least) * 2);
     }
 
-    /// Whether this store has never written to the folder; another system may have.
+    /// Whether this store has never written to the folder. Another system may have.
     pub(crate) fn is_fresh(&self) -> bool {
         use FindingKind::{Damaged, Foreign, LegacyFormat, NotPlain};
         let not_ours = |finding: &Finding| {
@@ -232,7 +235,7 @@ impl Tail {
             && self.skipped.iter().all(not_ours)
     }
 
-    /// Notes the head that has been written.
+    /// Stores the head that was written.
     pub(crate) fn set_head(&mut self, head: Head, line: Vec<u8>) {
         self.head = HeadState::Known(head);
         self.head_bytes = Some(line);
@@ -240,17 +243,17 @@ impl Tail {
         self.skipped.retain(|finding| !of_head.contains(&finding.kind));
     }
 
-    /// The names of the messages in memory, the newest first.
+    /// The names of the messages in memory, newest first.
     pub(crate) fn names(&self) -> impl Iterator<Item = RecordName> + '_ {
         self.messages.iter().rev().map(|message| message.name)
     }
 
-    /// The number of the newest record of what was forgotten, as far as it is there.
+    /// The number of the newest forget record in force; 0 if there is none.
     pub(crate) fn last_forget(&self) -> u64 {
         self.forgets.iter().map(|name| name.seq).max().unwrap_or(0)
     }
 
-    /// The head that tells of this, in a folder with that mark.
+    /// The head that records this tail, with these change stamps.
     pub(crate) fn head_after(&self, stamps: (Option<u64>, Option<u64>)) -> Option<Head> {
         match self.head {
             HeadState::Known(head) => {

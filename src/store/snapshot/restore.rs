@@ -1,4 +1,4 @@
-//! Messages that came back from snapshots, and what they are copies of.
+//! Restores messages from snapshots and tracks which messages are copies.
 
 use crate::store::record::snapshot::root;
 use std::collections::BTreeSet;
@@ -13,17 +13,18 @@ use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::Snapshot;
 use crate::store::snapshot::snapshot_files;
 
-/// A restoring that is asked for.
+/// A request to restore a snapshot.
 pub(crate) struct RestoreJob {
-    /// The snapshot.
+    /// The snapshot's id.
     pub(crate) id: String,
-    /// Where the context begins.
+    /// The start of the context.
     pub(crate) since: Timestamp,
     pub(crate) now: Zoned,
     pub(crate) threads: RestoreThreads,
 }
 
-/// Which of a snapshot's messages are restored, and into which threads. The default is all of them, each into its own.
+/// Which messages of a snapshot to restore, and into which threads. The default restores all, each into its own
+/// thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RestoreThreads {
     only: Option<String>,
@@ -38,19 +39,19 @@ enum Target {
 }
 
 impl RestoreThreads {
-    /// Only what was said in a thread.
+    /// Restores only messages of this thread.
     #[must_use]
     pub fn only(self, thread: impl Into<String>) -> Self {
         Self { only: Some(thread.into()), ..self }
     }
 
-    /// Everything into one thread; `None` is what is said outside all threads.
+    /// Restores everything into one thread; `None` stands for messages without a thread.
     #[must_use]
     pub fn all_into(self, thread: Option<String>) -> Self {
         Self { into: Target::Thread(thread), ..self }
     }
 
-    /// The thread that a message is restored into, if it is restored.
+    /// The thread into which a message is restored, if it is restored.
     fn target<'a>(&'a self, message: &'a ChatMessage) -> Option<Option<&'a str>> {
         let own = message.thread_id.as_deref();
         if self.only.is_some() && self.only.as_deref() != own {
@@ -64,8 +65,8 @@ impl RestoreThreads {
 }
 
 impl RestoreJob {
-    /// The messages that their threads do not see now, as they will be kept. For the lock's holder, so that nothing is
-    /// forgotten or restored meanwhile.
+    /// The messages that are not visible in their threads now, as they will be stored. Requires the lock, so that
+    /// nothing is forgotten or restored in the meantime.
     pub(crate) fn missing(&self, reader: &Reader, tail: &Tail) -> Result<Vec<ChatMessage>> {
         let Some(snapshot) = snapshot_files::read(&reader.folder, &tail.profile, &self.id)? else {
             return Err(Error::NoSuchSnapshot { nearest: Vec::new() });
@@ -111,10 +112,10 @@ impl RestoreJob {
     }
 }
 
-/// The numbers, with those of restored copies and of what they are copies of.
+/// Adds to these numbers their restored copies and the originals that they are copies of.
 ///
 /// # Errors
-/// Where what may be a copy can only be read under another key, by a newer program or another time.
+/// If a possible copy can only be read under another key, by a newer program or at another time.
 pub(crate) fn with_copies(
     reader: &Reader,
     tail: &Tail,
@@ -128,7 +129,7 @@ pub(crate) fn with_copies(
         .collect();
     let restored = match tail.knows_settings() {
         true => tail.profile.restored.clone(),
-        // Anything may be one.
+        // Any message may be a copy.
         false => std::iter::once(1..=tail.last_seq).collect(),
     };
     for range in restored.without(&tail.erased).ranges() {

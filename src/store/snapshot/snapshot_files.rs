@@ -1,4 +1,4 @@
-//! Where a conversation's snapshots lie.
+//! The files of a conversation's snapshots.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::{Snapshot, is_id};
 use crate::store::settings::profile::Profile;
 
-/// A snapshot by its id; `None` where there is none.
+/// Reads a snapshot by its id; `None` if there is none.
 pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Option<Snapshot>> {
     let Some(rev) = profile.revision(id) else { return Ok(None) };
     match open(folder, id, rev)? {
@@ -26,15 +26,14 @@ pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Optio
     }
 }
 
-/// All of them, the newest first, and what is wrong with the others.
+/// All snapshots, newest first, and findings about those that cannot be read.
 pub(crate) fn list(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
     let (mut snapshots, findings) = open_each(folder, profile.listed())?;
     snapshots.sort_by(|a, b| (b.saved_at, &b.id).cmp(&(a.saved_at, &a.id)));
     Ok((snapshots, findings))
 }
 
-/// Keeps a snapshot: first itself, then in the settings that it is there. Messages that were forgotten since it was made
-/// are taken out of it.
+/// Writes a snapshot and then lists it in the settings. Leaves out messages that were forgotten since it was made.
 pub(crate) fn save(
     committer: &Committer<'_>,
     tail: &mut Tail,
@@ -45,7 +44,7 @@ pub(crate) fn save(
     let (held_any, is_imported) = (!snapshot.messages.is_empty(), snapshot.is_imported());
     let mut forgotten = tail.erased.clone();
     if !is_imported {
-        // The whole conversation may have gone meanwhile, and another begun in its place.
+        // The conversation may have been forgotten in the meantime and a new one started.
         forgotten.extend(std::iter::once(tail.last_seq.saturating_add(1)..=u64::MAX));
     }
     snapshot.remove_messages(&forgotten);
@@ -64,7 +63,7 @@ pub(crate) fn save(
     })
 }
 
-/// Deletes one: first in the settings, so that it never comes back.
+/// Deletes a snapshot. Removes it from the settings first, so that nothing brings it back.
 pub(crate) fn delete(committer: &Committer<'_>, tail: &mut Tail, id: &str) -> Result<()> {
     check_id(id)?;
     let is_imported = open(committer.folder, id, 0)?.is_ok_and(|snapshot| snapshot.is_imported());
@@ -73,10 +72,10 @@ pub(crate) fn delete(committer: &Committer<'_>, tail: &mut Tail, id: &str) -> Re
     committer.folder.snapshots.sync()
 }
 
-/// Everything that lies there and opens, listed or not, and what is wrong with the rest.
+/// All snapshots that open, listed or not, and findings about the others.
 ///
 /// # Errors
-/// Where one can only be read under another key, by a newer program or another time.
+/// If one can only be read under another key, by a newer program or at another time.
 pub(crate) fn all(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
     let (mut snapshots, mut findings) = list(folder, profile)?;
     let unlisted = names(folder, profile)?.unlisted;
@@ -89,8 +88,9 @@ pub(crate) fn all(folder: &Folder, profile: &Profile) -> Result<(Vec<Snapshot>, 
     }
 }
 
-/// Takes messages out of snapshots, with summaries that were made of them; one that nothing is left of goes. No revision
-/// that held them, or that nobody can look into, is read again: not one that a backup brings back either. How many held any.
+/// Removes messages, and summaries of them, from snapshots. Deletes snapshots that become empty. No earlier revision
+/// with these messages, and none that cannot be opened, is read again, even if a backup brings it back. Returns how
+/// many snapshots had any of them.
 pub(crate) fn remove_messages(
     committer: &Committer<'_>,
     tail: &mut Tail,
@@ -111,7 +111,7 @@ pub(crate) fn remove_messages(
             snapshot.rev += 1;
             put(committer, &snapshot)?;
         }
-        // A forgetting that was broken off may have left one that is newer than its listing.
+        // An interrupted run may have left a newer revision than the settings list.
         if listed.is_some_and(|listed| listed < snapshot.rev) {
             changed.push((snapshot.id.clone(), snapshot.rev));
         }
@@ -136,8 +136,8 @@ pub(crate) fn remove_messages(
     Ok(withdrawn)
 }
 
-/// Removes what is in no list, because that is asked for: a deletion or a saving that was interrupted, or what a backup
-/// has brought back. Only what is surely one of this conversation's.
+/// Removes unlisted files on request: those of an interrupted deletion or save, and those that a backup has brought
+/// back. Removes only what is certainly this conversation's.
 pub(crate) fn sweep(committer: &Committer<'_>, tail: &Tail) -> Result<()> {
     if !tail.knows_settings() {
         return Ok(());
@@ -152,8 +152,8 @@ pub(crate) fn sweep(committer: &Committer<'_>, tail: &Tail) -> Result<()> {
     if removed { committer.folder.snapshots.sync() } else { Ok(()) }
 }
 
-/// Goes on with the settings, snapshots and artifacts that are there, whatever the newest may have been. Where nobody knows which
-/// snapshots there were, all that open are, and any message may have been restored.
+/// Continues with the stored settings, snapshots and artifacts, even if newer ones are missing. If the settings are
+/// lost, all snapshots that open are listed, and any message may be a restored copy.
 pub(crate) fn accept(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let is_known = tail.knows_settings();
     let listed = is_known.then(|| tail.profile.snapshots.clone());
@@ -164,7 +164,7 @@ pub(crate) fn accept(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
             there.insert(id, snapshot.rev);
         }
     }
-    // What is there and does not open may yet be mended.
+    // A file that does not open may still be restored.
     for (id, rev) in listed.into_iter().flatten() {
         if rev == 0 || committer.folder.snapshots.links(&id)? > 0 {
             there.entry(id).or_insert(rev);
@@ -186,7 +186,7 @@ pub(crate) fn accept(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     })
 }
 
-/// Whether a file is no snapshot that anybody could read.
+/// Whether no key and no program can read this file.
 pub(crate) fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
     let Some(id) = str::from_utf8(name).ok().filter(|id| is_id(id)) else {
         return Ok(name != QUARANTINE.as_bytes());
@@ -206,7 +206,7 @@ pub(crate) fn check_id(id: &str) -> Result<()> {
     }
 }
 
-/// What is wrong with a conversation's snapshots.
+/// Findings about a conversation's snapshots.
 pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>> {
     let (_, mut findings) = list(folder, profile)?;
     let names = names(folder, profile)?;
@@ -220,7 +220,7 @@ pub(crate) fn verify(folder: &Folder, profile: &Profile) -> Result<Vec<Finding>>
     Ok(findings)
 }
 
-/// The ids of the files that are there.
+/// The ids that have files.
 pub(crate) fn ids(folder: &Folder) -> Result<Vec<String>> {
     Ok(names(folder, &Profile::default())?.unlisted)
 }
@@ -249,7 +249,7 @@ fn names(folder: &Folder, profile: &Profile) -> Result<Names> {
     Ok(names)
 }
 
-/// Where a snapshot lies within the conversation's folder.
+/// The path of a snapshot in the conversation's folder.
 pub(crate) fn place(id: &str) -> String {
     format!("{SNAPSHOTS}/{id}")
 }
@@ -262,7 +262,7 @@ pub(crate) fn seal<'a>(scope: &'a [&'a str], id: &'a str) -> Place<'a> {
     Place::of(Kind::Snapshot, scope, id)
 }
 
-/// Keeps a snapshot with the revision that it has; the settings are to list it.
+/// Writes a snapshot with its revision. The settings must list it.
 pub(crate) fn put(committer: &Committer<'_>, snapshot: &Snapshot) -> Result<()> {
     let plaintext = snapshot.to_plaintext()?;
     let line =
@@ -289,7 +289,7 @@ fn open(folder: &Folder, id: &str, rev: u64) -> Result<Result<Snapshot, Finding>
     }
 }
 
-/// Those that open, and what is wrong with the others, of ids with the least revision of each.
+/// Reads the snapshots with these ids and minimum revisions. Returns those that open, and findings about the others.
 fn open_each<'a>(
     folder: &Folder,
     ids: impl Iterator<Item = (&'a str, u64)>,
