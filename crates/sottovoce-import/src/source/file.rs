@@ -2,14 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
 
 use jiff::Timestamp;
 use sottovoce::Result;
 use sottovoce::import::RefusalReason;
 use zeroize::Zeroizing;
-
-#[cfg(feature = "sqlite")]
 
 /// The bytes of a file, wiped when they are dropped.
 pub(crate) type Bytes = Zeroizing<Vec<u8>>;
@@ -50,6 +47,7 @@ impl SourceFile {
     /// Reads as many bytes as there are from that place on, at most as many as fit.
     #[cfg(feature = "sqlite")]
     pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        use std::os::unix::fs::FileExt;
         let mut read = 0;
         while let Some(rest) = into.get_mut(read..).filter(|rest| !rest.is_empty()) {
             match self.file.read_at(rest, offset + read as u64) {
