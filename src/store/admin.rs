@@ -1,4 +1,4 @@
-//! Work on a whole store: changing keys, moving it, and its list of conversations.
+//! Administration of a whole store: changing keys, moving it, and checking its catalog.
 
 pub(crate) mod catalog_baseline;
 pub(crate) mod catalog_check;

@@ -1,4 +1,4 @@
-//! Checking a conversation without changing it.
+//! Checks a conversation without changing it.
 
 pub(crate) mod baseline;
 pub(crate) mod record_index;

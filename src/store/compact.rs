@@ -1,5 +1,5 @@
-//! When records move into packs, and packs into larger ones. Nothing here fails an append: what cannot be tidied up
-//! now is tidied up later.
+//! Moves loose records into packs, and packs into larger ones. A failure here never fails an append: the work is done
+//! later.
 
 pub(crate) mod recover;
 
@@ -15,45 +15,45 @@ use crate::store::record::layout::HEAD;
 use crate::store::record::name::RecordName;
 use crate::store::record::pack_name::PackName;
 
-/// The most records that move at once: others wait for the lock meanwhile.
+/// The most records that move at once, because other writers wait for the lock.
 const BATCH: usize = 4096;
-/// The most records that are published at once.
+/// The most records in a pack that is published at once.
 const LARGEST: usize = 32_768;
-/// The most bytes that move at once, one record more or less.
+/// The most bytes that move at once; the last record may exceed it.
 const BATCH_BYTES: usize = 8 << 20;
-/// How many packs of one size become one of the next.
+/// How many packs of one size class are merged into one of the next.
 const FANOUT: usize = 8;
-/// How many sizes there are; the largest packs stay as they are, since rewriting them would take too long.
+/// The number of size classes. The largest packs stay as they are, because rewriting them would take too long.
 const SIZES: u32 = 4;
 /// The most bytes that are merged at once.
 const MERGED_BYTES: u64 = 64 << 20;
 
-/// What packing some records came to.
+/// The outcome of packing some records.
 #[derive(Debug, Default)]
 pub(crate) struct CompactionStep {
     pub(crate) moved: usize,
-    /// How many more there are to move.
+    /// How many records are left to move.
     pub(crate) left: usize,
     pub(crate) packs_before: Vec<PackName>,
     pub(crate) packs_after: Vec<PackName>,
 }
 
-/// What a writer remembers of its packing.
+/// A writer's compactor. It remembers which files it cannot pack.
 #[derive(Debug)]
 pub(crate) struct Compactor {
-    /// How many of the newest records stay in files of their own.
+    /// How many of the newest records stay loose.
     keep: usize,
-    /// Nothing is tried while there are no more loose files than this.
+    /// After a failure: try again only with more loose files than this.
     patience: usize,
-    /// Bytes could not be made durable: what the system shows may not be on the disk.
+    /// Set when data could not be made durable: files that are visible may not be on disk.
     is_off: bool,
-    /// Records that are not to be packed: they do not open, or have a second name.
+    /// Records that cannot be packed: they do not open, or have a second name (a hard link).
     unpackable: HashSet<RecordName>,
-    /// Packs that do not hold what their names say.
+    /// Packs whose contents do not match their names.
     mismatched: HashSet<PackName>,
     /// Packs that cannot be merged.
     unmergeable: HashSet<PackName>,
-    /// Packs that were looked through for what is forgotten, and how many numbers that was then.
+    /// Packs that were searched for forgotten records, with the count of forgotten numbers at that time.
     purged: HashSet<(PackName, u64)>,
 }
 
@@ -70,7 +70,7 @@ impl Compactor {
         }
     }
 
-    /// Packs the oldest of too many loose records. Everything is acknowledged already.
+    /// Packs the oldest records if too many are loose. All of them are recorded in the head already.
     pub(crate) fn pack(&mut self, committer: &Committer<'_>, tail: &mut Tail) {
         let enough = (self.keep * 2).max(self.patience);
         if self.is_off || tail.loose <= enough || !matches!(tail.head, HeadState::Known(_)) {
@@ -83,18 +83,18 @@ impl Compactor {
         }
     }
 
-    /// Whether so many messages at once go straight into a pack: as many as would be packed right afterwards.
+    /// Whether to write so many messages directly into a pack: if they would be packed right afterwards anyway.
     pub(crate) fn is_bulk(&self, messages: usize) -> bool {
         messages > self.keep * 2 && !self.is_off
     }
 
-    /// The most records of a pack that is published at once: as many as merging stops at, unless others would wait too
-    /// long for the lock.
+    /// The most records in a pack that is published at once. Limited to the largest size class and to what other
+    /// writers can wait for.
     pub(crate) fn largest(&self) -> usize {
         self.keep.saturating_mul(FANOUT.pow(SIZES - 1)).min(LARGEST)
     }
 
-    /// Merges packs after one more was published.
+    /// Merges packs after another one was published.
     pub(crate) fn merge_packs(&mut self, committer: &Committer<'_>) {
         let merged = committer
             .folder
@@ -110,7 +110,7 @@ impl Compactor {
         tracing::warn!(%error, "{what} failed; it is tried again later");
     }
 
-    /// Packs some of the oldest records beyond those that stay loose, if there are any, and merges packs.
+    /// Packs some of the oldest records beyond those that stay loose, and merges packs.
     pub(crate) fn pack_now(
         &mut self,
         committer: &Committer<'_>,
@@ -127,7 +127,7 @@ impl Compactor {
         }
     }
 
-    /// Packs some of the oldest loose records if there are more than enough of them, and merges packs.
+    /// Packs some of the oldest loose records if there are more than `enough`, and merges packs.
     fn try_to_pack(
         &mut self,
         folder: &Folder,
@@ -143,19 +143,20 @@ impl Compactor {
         let mut step = CompactionStep { packs_before: listing.packs, ..CompactionStep::default() };
         step.packs_after.clone_from(&step.packs_before);
         if names.len() > enough {
-            // A backup may have brought some back.
+            // A backup may have brought back loose records that are packed already.
             self.remove_duplicates(folder, tail, &mut names, &step.packs_before)?;
             names.sort_unstable();
             names.truncate(names.len().saturating_sub(self.keep));
             step.left = names.len();
             names.truncate(BATCH);
-            // Packs never hold more than the head acknowledges, even after a power cut.
+            // Packs must never have records that the head does not cover, even after a power failure.
             folder.blobs.flush(HEAD)?;
             let (pack, moved) = self.publish(folder, &names)?;
             for name in &moved {
                 folder.blobs.remove(&name.to_string())?;
             }
-            // Without a journal, a name that comes back after a power cut may lead to what was written since.
+            // On a file system without a journal, a name that reappears after a power failure may point to reused
+            // blocks.
             folder.blobs.sync()?;
             tail.loose = tail.loose.saturating_sub(moved.len());
             tracing::debug!(records = moved.len(), "packed");
@@ -168,7 +169,7 @@ impl Compactor {
         Ok(step)
     }
 
-    /// Publishes a pack of those records that open; which these are.
+    /// Publishes a pack of those records that open, and returns them.
     fn publish(
         &mut self,
         folder: &Folder,
@@ -198,7 +199,7 @@ impl Compactor {
         Ok((pack, moved))
     }
 
-    /// Merges packs as long as there are enough of one size.
+    /// Merges packs while there are enough of one size class.
     fn merge(&mut self, folder: &Folder, packs: &mut Vec<PackName>) -> Result<()> {
         loop {
             packs.sort_unstable();
@@ -223,7 +224,7 @@ impl Compactor {
         }
     }
 
-    /// The oldest packs of one size, if they are enough.
+    /// The oldest packs of one size class, if there are enough of them.
     fn choose(&self, packs: &[PackName]) -> Option<Vec<PackName>> {
         let keep = self.keep as u64;
         let size = |pack: &PackName| (pack.count / keep).max(1).ilog(FANOUT as u64);
@@ -239,7 +240,7 @@ impl Compactor {
     }
 }
 
-/// A record's bytes, if it may be packed: it opens, and removing its name removes all of it.
+/// A record's bytes, if it may be packed: it opens and has no second name.
 fn packable(folder: &Folder, name: RecordName) -> Result<Option<Vec<u8>>> {
     let text = name.to_string();
     let bytes = match folder.blobs.read(&text) {

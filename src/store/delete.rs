@@ -1,4 +1,4 @@
-//! Deleting messages on record: on request, and by the retention rule.
+//! Deletes messages and records their numbers as forgotten: on request, or by retention.
 
 pub(crate) mod cleanup;
 pub(crate) mod forget;

@@ -1,4 +1,4 @@
-//! The encrypted store: one sealed file a message.
+//! The encrypted file store, the public facade of this module.
 
 pub(crate) mod artifact_references;
 pub(crate) mod options;
@@ -50,41 +50,41 @@ use crate::store::snapshot::snapshot_files;
 use crate::store::write::Writer;
 use crate::store::write::add_artifact;
 
-/// What packing came to.
+/// The outcome of packing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PackReport {
-    /// How many messages moved from files of their own into packs.
+    /// How many messages were moved into packs.
     pub moved: usize,
-    /// How many packs there were.
+    /// The number of packs before.
     pub packs_before: usize,
-    /// How many there are now.
+    /// The number of packs now.
     pub packs_after: usize,
-    /// How many bytes these take.
+    /// The size of these packs in bytes.
     pub bytes: u64,
 }
 
-/// A conversation in a folder of sealed files. Several processes may read and append at once; cloning shares the
-/// open store. [`StoreOptions`](crate::StoreOptions) opens one.
+/// A conversation in a folder of sealed files. Several processes may read and append at the same time. Clones share
+/// the open store. [`StoreOptions`](crate::StoreOptions) opens one.
 #[derive(Clone)]
 pub struct FileConversationStore {
     reader: Arc<Reader>,
     writer: Arc<tokio::sync::Mutex<Writer>>,
 }
 
-/// Runs file work to its end on a blocking thread, whether or not the caller still waits.
+/// Runs blocking file work to its end, even if the caller stops waiting.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     joined(tokio::task::spawn_blocking(work).await)
 }
 
-/// Has long work stop when nobody waits for it any more.
+/// Asks long work to stop when the caller stops waiting.
 #[derive(Default)]
 pub(crate) struct CancelOnDrop(Arc<AtomicBool>);
 
 impl CancelOnDrop {
-    /// What the work is to look at: whether it is to stop.
+    /// The flag that the work has to check.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
@@ -101,22 +101,22 @@ impl FileConversationStore {
         Self { reader, writer: Arc::new(tokio::sync::Mutex::new(writer)) }
     }
 
-    /// Checks every file, calling `progress` as it goes, and reports all that is not as it should be. Changes no
-    /// record; where something seems to be lost, it makes writers wait for a moment to look again.
+    /// Checks every file and reports all findings. Calls `progress` on the way. Changes no record. If something seems
+    /// lost, it takes the lock briefly to check again.
     ///
     /// # Errors
-    /// Only what keeps the whole folder from being read.
+    /// Only what prevents reading the whole folder.
     pub async fn verify(&self, progress: impl Fn(Progress) + Send + 'static) -> Result<Report> {
         let reader = Arc::clone(&self.reader);
         blocking(move || verify(&reader.folder, &progress)).await
     }
 
-    /// Moves all but the newest messages into packs now and merges packs, some thousand messages at a time, calling
-    /// `progress` in between. Appending does the same by itself, later. Dropping the future stops after those that are
-    /// being moved; what was moved stays moved, and nothing is ever lost by it.
+    /// Moves all but the newest messages into packs and merges packs, some thousand messages at a time. Calls
+    /// `progress` in between. Appending does the same later by itself. Dropping the future stops after the current
+    /// step; nothing is lost.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where the head was lost: see [`repair`](Self::repair). Those of appending.
+    /// [`Error::Damaged`] if the head was lost: see [`repair`](Self::repair). Those of appending.
     pub async fn pack(&self, progress: impl Fn(Progress) + Send + Sync) -> Result<PackReport> {
         let mut packed = PackReport::default();
         for step in 0.. {
@@ -137,11 +137,12 @@ impl FileConversationStore {
         Ok(packed)
     }
 
-    /// What the conversation holds now: numbers, and digests of sealed files. Kept where nobody who may put back an
-    /// old copy of the folder can write, it shows such a copy to [`compare`](Self::compare). Reads every record.
+    /// Takes an inventory of the conversation: numbers, and digests of sealed files. Keep it where nobody who can
+    /// replace the store can write; [`compare`](Self::compare) then shows an older copy that was put back. Reads
+    /// every record.
     ///
     /// # Errors
-    /// Only what keeps the whole folder from being read.
+    /// Only what prevents reading the whole folder.
     pub async fn inventory(
         &self,
         progress: impl Fn(Progress) + Send + 'static,
@@ -150,12 +151,12 @@ impl FileConversationStore {
         blocking(move || baseline::take(&reader.folder, &progress)).await
     }
 
-    /// How the conversation falls short of what it held when the inventory was taken: everything that was there then
-    /// is to be there still, but for what was forgotten since. Reads every record.
+    /// Compares the conversation with an earlier inventory. Returns findings about everything that is missing now and
+    /// was not forgotten since. Reads every record.
     ///
     /// # Errors
-    /// [`Error::OtherScope`] for the inventory of another conversation, and what keeps the whole folder from being
-    /// read.
+    /// [`Error::OtherScope`] if the inventory is of another conversation. Also what prevents reading the whole
+    /// folder.
     pub async fn compare(
         &self,
         earlier: Inventory,
@@ -165,16 +166,16 @@ impl FileConversationStore {
         blocking(move || baseline::compare(&reader.folder, &earlier, &progress)).await
     }
 
-    /// Mends what can be mended, calling `progress` through the checks before and after: a head is written where it
-    /// was lost, records are put back to their names, packs that are not what they say are made anew, copies and
-    /// leftovers are removed, and a vault is made where there is none beside records. Nothing is deleted but what is
-    /// durable elsewhere to the byte, was forgotten, or was never finished. Killed at any point, it is run again.
+    /// Repairs what can be repaired. Calls `progress` during the checks before and after. It writes a lost head,
+    /// moves records back to their names, rebuilds damaged packs, removes copies and leftovers, and makes a missing
+    /// vault. It deletes nothing but what is durable elsewhere with the same bytes, was forgotten, or was never
+    /// finished. If it is interrupted, run it again.
     ///
-    /// What a lost head told of is gone then: newest records that were taken away are no longer missed.
+    /// A new head cannot know what the lost one recorded: missing newest records are no longer noticed.
     ///
     /// # Errors
-    /// [`Error::WrongKey`] where a vault is missing and no record opens; whatever else keeps the folder from being
-    /// read or written. What cannot be mended is no error: it stands in the report.
+    /// [`Error::WrongKey`] if the vault is missing and no record opens. Also what prevents reading or writing the
+    /// folder. What cannot be repaired is no error; the report has it.
     pub async fn repair(
         &self,
         options: RepairOptions,
@@ -193,18 +194,17 @@ impl FileConversationStore {
         Ok(RepairReport { mended, report })
     }
 
-    /// Keeps messages of another system, each at its own place in time, even if that is before messages that are here
-    /// already. They get the next numbers in the order in which they are handed over, which is best that of their
-    /// times. Otherwise as [`append_all`](ConversationStore::append_all).
+    /// Imports messages of another system. Each is ordered by its own time, even if that is before existing messages.
+    /// They get the next numbers in the given order, which should be that of their times. Otherwise like
+    /// [`append_all`](ConversationStore::append_all).
     ///
     /// # Errors
-    /// Those of `append_all`; [`Error::Partial`] says how many of the first were kept.
+    /// Those of `append_all`; [`Error::Partial`] says how many were stored.
     pub async fn import(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
         self.write(|writer| writer.append(messages, TimestampPolicy::Own)).await
     }
 
-    /// The same for one pack of an import; `None`, and nothing is kept, where something was stored after the number
-    /// `seen`.
+    /// The same for one pack. Returns `None` and stores nothing if something was stored after the number `seen`.
     pub(crate) async fn import_after(
         &self,
         seen: u64,
@@ -219,28 +219,28 @@ impl FileConversationStore {
         latest(self.reader.now())
     }
 
-    /// [`read_seqs`](ConversationStore::read_seqs) with what is hidden and not removed yet.
+    /// Like [`read_seqs`](ConversationStore::read_seqs), with hidden messages that are not removed yet.
     pub(crate) async fn read_kept(&self, seqs: RangeInclusive<u64>) -> Result<ReadResult> {
         let reader = Arc::clone(&self.reader);
         blocking(move || Ok(reader.read_kept(&ReadQuery::Seqs(seqs))?.0)).await
     }
 
-    /// How much there is, without opening more than the newest messages.
+    /// Statistics. Opens only the newest messages.
     ///
     /// # Errors
-    /// What keeps the whole folder from being read.
+    /// What prevents reading the whole folder.
     pub async fn stats(&self) -> Result<Stats> {
         let reader = Arc::clone(&self.reader);
         blocking(move || stats::stats(&reader)).await
     }
 
-    /// Where the conversation stands.
+    /// The conversation's state.
     pub(crate) async fn conversation_state(&self) -> Result<ConversationState> {
         let reader = Arc::clone(&self.reader);
         blocking(move || ConversationState::of(&reader)).await
     }
 
-    /// Which of these messages may not be stored and why, by their places in the list.
+    /// Which of these messages cannot be stored, and why, by their index.
     pub(crate) async fn refused(
         &self,
         arrivals: Vec<IncomingMessage>,
@@ -248,29 +248,30 @@ impl FileConversationStore {
         self.write(move |writer| Ok(writer.refused(arrivals))).await
     }
 
-    /// Takes the conversation away, files and all, unless something was stored after the number `seen`, or its settings
-    /// were changed after the revision `rev`. Whether it did.
+    /// Removes the conversation and its files, unless something was stored after the number `seen` or the settings
+    /// have another revision than `rev`. Returns whether it did.
     pub(crate) async fn remove(&self, seen: u64, rev: u64) -> Result<bool> {
         self.write(move |writer| writer.remove(seen, rev)).await
     }
 
-    /// Takes away the folder of a conversation of which everything was forgotten, with its settings; never that of the
-    /// default conversation, of a context, or one that holds anything else, such as a record of which imported messages
-    /// were forgotten. That it was forgotten stays recorded in the default conversation's settings, so that no backup brings
-    /// it back into this store. Whether it did. Whoever else has it open has to open it anew.
+    /// Removes the folder of a conversation that was forgotten completely, settings included. Keeps the default
+    /// conversation's folder, a persona conversation's, and one with anything else, such as tombstones of imported
+    /// messages. The default conversation's settings record that it was forgotten, so that no backup brings it back
+    /// into this store. Returns whether it removed the folder. Others who have the conversation open must open it
+    /// again.
     ///
     /// # Errors
-    /// What keeps the store from being read or written.
+    /// What prevents reading or writing the store.
     pub async fn remove_forgotten(self) -> Result<bool> {
         self.write(Writer::remove_forgotten).await
     }
 
-    /// What reads it, for work on a thread that may block.
+    /// The reader, for blocking work.
     pub(crate) fn reader(&self) -> &Arc<Reader> {
         &self.reader
     }
 
-    /// What writes it, likewise.
+    /// The writer, for blocking work.
     pub(crate) fn writer(&self) -> &Arc<tokio::sync::Mutex<Writer>> {
         &self.writer
     }
@@ -317,7 +318,8 @@ impl ConversationStore for FileConversationStore {
     }
 
     async fn read_tail(&self, n: usize) -> Result<ReadResult> {
-        // Memory is asked on the caller's thread: it takes two system calls, a crossing to another thread far more.
+        // Check memory on the caller's thread: that takes two system calls, much less than handing over to another
+        // thread.
         if let Some(reading) = self.reader.remembered(n)? {
             return Ok(reading);
         }
@@ -367,7 +369,7 @@ impl ConversationStore for FileConversationStore {
     }
 
     async fn profile(&self) -> Result<Arc<Profile>> {
-        // From memory on the caller's thread, as the newest messages.
+        // From memory on the caller's thread, like the newest messages.
         self.reader.shown_settings()
     }
 

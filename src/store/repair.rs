@@ -1,5 +1,5 @@
-//! Repairing a conversation. Nothing is deleted but what is durable elsewhere to the byte, was forgotten, or was never
-//! finished; so a repair that is killed at any point leaves nothing worse than two copies, and is run again.
+//! Repairs a conversation. Deletes nothing but what is durable elsewhere with the same bytes, was forgotten, or was
+//! never finished. A repair that is interrupted leaves at most duplicates, and can be run again.
 
 pub(crate) mod keyring;
 pub(crate) mod rebuild;
@@ -24,26 +24,26 @@ use crate::store::record::finding::FindingKind;
 use crate::store::record::layout::{HEAD, QUARANTINE};
 use crate::store::snapshot::snapshot_files;
 
-/// How far a repair goes.
+/// What a repair may do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RepairOptions {
-    /// Changes nothing, and tells what would be done.
+    /// Changes nothing and returns what would be done.
     pub dry_run: bool,
-    /// Moves what cannot be read, and what is not the store's, to a folder `quarantine` beside it.
+    /// Moves unreadable and foreign files to the folder `quarantine` beside them.
     pub quarantine: bool,
 }
 
-/// What a repair came to.
+/// The outcome of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// What was mended; in a dry run, what would be tried.
+    /// The repairs that were done; in a dry run, those that would be tried.
     pub mended: Vec<RepairAction>,
-    /// The conversation as it is now.
+    /// The report of a check after the repair.
     pub report: Report,
 }
 
-/// What can be done about the findings of a report. A pack is made anew once, whatever is wrong with it.
+/// Plans repairs for the findings of a report. A pack is rebuilt once, however many findings it has.
 pub(crate) fn plan(report: &Report, options: RepairOptions) -> Vec<RepairAction> {
     let mut packs = BTreeSet::new();
     let remedies = report.findings.iter().filter_map(|finding| {
@@ -57,8 +57,8 @@ pub(crate) fn plan(report: &Report, options: RepairOptions) -> Vec<RepairAction>
     remedies.collect()
 }
 
-/// Does what was planned, as the lock's holder. What was swept and tidied up for being the first to write is done
-/// already. Each step looks for itself whether the finding still holds.
+/// Carries out a plan. Requires the lock. Taking the lock has already removed leftovers. Each step checks that its
+/// finding still holds.
 pub(crate) fn apply(
     committer: &Committer<'_>,
     tail: &mut Tail,
@@ -75,7 +75,7 @@ pub(crate) fn apply(
             action.remedy = RepairKind::SetAside;
         }
     }
-    // Only now: where a misplaced record belongs is guessed from the names that are there.
+    // Remove them only now: the names of existing files are needed to guess where misplaced records belong.
     for file in left {
         folder.blobs.remove(&file)?;
     }
@@ -104,7 +104,7 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// Tells readers that something has changed, and makes a head where it was lost and that is asked for.
+/// Updates the head so that readers notice the changes. Makes a missing head if the plan asks for it.
 fn renew_head(committer: &Committer<'_>, tail: &mut Tail, asked: bool) -> Result<()> {
     match tail.head {
         HeadState::Known(_) => {
@@ -120,7 +120,7 @@ fn renew_head(committer: &Committer<'_>, tail: &mut Tail, asked: bool) -> Result
     }
 }
 
-/// Whether a newer program, or who has another key, can read the head.
+/// Whether a newer program or another key may read the head.
 fn may_open_later(folder: &Folder) -> Result<bool> {
     let Some(bytes) = folder.head_bytes()? else {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! Writing: under the folder's lock, one writer at a time.
+//! The writer: changes a conversation under its lock, one writer at a time.
 
 pub(crate) mod add_artifact;
 pub(crate) mod answers;
@@ -35,7 +35,7 @@ use recovery::{newest_end, prepare};
 pub(crate) struct Writer {
     reader: Arc<Reader>,
     limits: Limits,
-    /// Set when bytes could not be made durable: what the system still shows may not be on the disk.
+    /// Set when data could not be made durable: files that are visible may not be on disk.
     poisoned: bool,
     swept: bool,
     compactor: Compactor,
@@ -46,7 +46,7 @@ impl Writer {
         Self { reader, limits, poisoned: false, swept: false, compactor }
     }
 
-    /// Keeps messages in order; refuses all if one may not be stored.
+    /// Stores messages in order. Refuses all if one is invalid.
     pub(crate) fn append(
         &mut self,
         messages: Vec<ChatMessage>,
@@ -78,7 +78,7 @@ impl Writer {
         Ok(stored)
     }
 
-    /// Keeps messages in packs, each under the lock anew, so that others get their turn in between.
+    /// Stores messages in packs. Takes the lock anew for each pack, so that others can write in between.
     fn append_packed(
         &mut self,
         drafts: Vec<ValidMessage>,
@@ -109,8 +109,8 @@ impl Writer {
         }
     }
 
-    /// Keeps the first messages of an import, as many as one pack holds, each at its place in time. `None`, and
-    /// nothing is kept, where something was stored after the number `seen`.
+    /// Stores the first messages of an import, as many as one pack holds, each ordered by its own time. Returns
+    /// `None` and stores nothing if something was stored after the number `seen`.
     pub(crate) fn import(
         &mut self,
         arrivals: Vec<IncomingMessage>,
@@ -135,7 +135,7 @@ impl Writer {
         })
     }
 
-    /// Which of these messages may not be stored and why, by their places in the list.
+    /// Which of these messages cannot be stored, and why, by their index.
     pub(crate) fn refused(&self, arrivals: Vec<IncomingMessage>) -> Vec<(usize, Error)> {
         let drafts =
             arrivals.into_iter().map(|arrival| ValidMessage::imported(arrival, &self.limits));
@@ -145,14 +145,14 @@ impl Writer {
     /// What forgetting would delete now. Changes nothing.
     pub(crate) fn plan_forget(&mut self, asked: &ForgetRequest) -> Result<ForgetPlan> {
         let reader = Arc::clone(&self.reader);
-        // A conversation that was never written to is not made by this.
+        // Planning must not create a conversation that was never written to.
         if Tail::load(&reader.folder, 0, None)?.is_fresh() {
             return Ok(ForgetPlan::default());
         }
         self.locked(|committer, tail, _| Ok(Prepared::new(&reader, committer, tail, asked)?.plan()))
     }
 
-    /// Forgets messages with what goes with them: where that was announced, nothing else.
+    /// Forgets messages and what was derived from them. With an announced plan, deletes nothing else.
     pub(crate) fn forget(
         &mut self,
         asked: &ForgetRequest,
@@ -168,17 +168,17 @@ impl Writer {
         })
     }
 
-    /// Removes what the retention hides.
+    /// Removes messages that retention hides.
     pub(crate) fn cleanup(&mut self) -> Result<CleanupReport> {
         let reader = Arc::clone(&self.reader);
-        // A conversation that was never written to is not made by this.
+        // A clean-up must not create a conversation that was never written to.
         if Tail::load(&reader.folder, 0, None)?.is_fresh() {
             return Ok(CleanupReport::default());
         }
         self.locked(|committer, tail, _| cleanup::cleanup(&reader, committer, tail))
     }
 
-    /// Packs some of the oldest records beyond those that stay loose.
+    /// Packs some of the oldest loose records.
     pub(crate) fn pack(&mut self) -> Result<CompactionStep> {
         if Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
             return Ok(CompactionStep::default());
@@ -186,7 +186,7 @@ impl Writer {
         self.locked(|committer, tail, compactor| compactor.pack_now(committer, tail))
     }
 
-    /// Does what was planned about findings; what came of the plan.
+    /// Carries out repairs. Returns what was done.
     pub(crate) fn repair(
         &mut self,
         mut plan: Vec<RepairAction>,
@@ -200,13 +200,13 @@ impl Writer {
             let bound = self.reader.folder.remove_unbound_keys(self.limits.lock_timeout);
             self.poison_on_error(bound)?;
         }
-        // As whoever writes first: that one sweeps and tidies up.
+        // Repeat what the first writer does: recovery and removing leftovers.
         self.swept = false;
         self.locked(|committer, tail, _| repair::apply(committer, tail, &mut plan, options))?;
         Ok(plan)
     }
 
-    /// Runs `work` as the folder's only writer, with the tail as it is now.
+    /// Runs `work` as the folder's only writer, with the current tail.
     pub(crate) fn locked<T>(
         &mut self,
         work: impl FnOnce(&Committer<'_>, &mut Tail, &mut Compactor) -> Result<T>,
@@ -223,7 +223,7 @@ impl Writer {
         }
     }
 
-    /// Writes no more after what may not be durable.
+    /// After data could not be made durable, stops writing for good.
     fn poison_on_error<T>(&mut self, outcome: Result<T>) -> Result<T> {
         self.poisoned |= outcome.as_ref().is_err_and(is_not_durable);
         outcome
@@ -235,13 +235,13 @@ impl Writer {
     ) -> Result<T> {
         let reader = Arc::clone(&self.reader);
         let folder = &reader.folder;
-        // The vault comes before anything else, so that whatever stands without one has lost it.
+        // Create the vault first, so that records without a vault always mean that it was lost.
         folder.create_vault(self.limits.lock_timeout)?;
         let lock = folder.blobs.lock(self.limits.lock_timeout)?;
         let key = match folder.writing_key() {
             Ok(key) => key,
             Err(error) => {
-                // Nothing was begun.
+                // Nothing was started, so nothing needs recovery.
                 lock.pass_on();
                 return Err(error);
             }
@@ -256,7 +256,7 @@ impl Writer {
         };
         let known = if before == PreviousWriter::Finished { None } else { reader.known() };
         if before != PreviousWriter::Finished {
-            // Up to the root and beyond, before anything is acknowledged beside or below what others have left.
+            // Sync the parent folders before acknowledging anything beside or below what others have left.
             folder.packs.anchor()?;
             folder.blobs.sweep()?;
             folder.snapshots.sweep()?;
@@ -275,13 +275,13 @@ impl Writer {
             catalog::enter(&committer, &mut tail, &self.limits, is_new);
             work(&committer, &mut tail, compactor)
         });
-        // What is acknowledged stays so: a folder without its mark is only looked at more often.
+        // What was acknowledged stays so. A folder without a change stamp is only scanned more often.
         let is_marked = outcome.is_ok()
             && committer
                 .refresh_stamps(&mut tail)
                 .inspect_err(|error| tracing::warn!(%error, "left the folder unmarked"))
                 .is_ok();
-        // After a failure memory may be behind the disk: the next one looks at the folder itself.
+        // After a failure the cached tail may be outdated, so the next operation scans the folder.
         reader.install(is_marked.then_some(tail));
         if outcome.is_ok() {
             lock.finish();
@@ -290,7 +290,7 @@ impl Writer {
     }
 }
 
-/// Publishes messages one by one, and acknowledges them together.
+/// Publishes messages one by one and acknowledges them together.
 fn publish_all(
     committer: &Committer<'_>,
     tail: &mut Tail,
@@ -313,8 +313,8 @@ fn publish_all(
     Ok(stored)
 }
 
-/// Removes what is over the limit. What was acknowledged stays so if that fails; whether bytes could not be made durable,
-/// so that nothing more may be written.
+/// Removes messages beyond the limit. A failure does not undo what was acknowledged. Returns whether data could not
+/// be made durable, so that writing must stop.
 fn trim(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) -> bool {
     let Err(error) = cleanup::trim(reader, committer, tail) else { return false };
     tracing::warn!(%error, "could not remove what is over the limit");

@@ -1,4 +1,4 @@
-//! What all conversations of a root held at some time.
+//! Inventories of whole stores.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,8 +16,7 @@ use crate::store::folder::scopes::{is_written, places};
 use crate::store::record::encoding::object;
 use crate::store::record::finding::{Finding, FindingKind};
 
-/// What all conversations of a store held, and which there were: an [`Inventory`] of each. What is said there of keeping
-/// it holds here too.
+/// What all conversations of a store held at some time: an [`Inventory`] of each. Keep it in the same way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoreInventory {
@@ -25,7 +24,7 @@ pub struct StoreInventory {
     conversations: Vec<ListedInventory>,
 }
 
-/// A conversation, and the number under which it was on the list of conversations, 0 where it was not.
+/// A conversation's inventory and its number in the catalog; 0 if it was not listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ListedInventory {
@@ -34,7 +33,7 @@ struct ListedInventory {
 }
 
 impl StoreInventory {
-    /// Reads one as it was [written](Self::to_json); `place` names it in errors.
+    /// Parses an inventory from [`to_json`](Self::to_json). `place` names it in errors.
     ///
     /// # Errors
     /// [`Error::Damaged`].
@@ -44,10 +43,10 @@ impl StoreInventory {
         object::<Self>(json).filter(|inventory| inventory.v == 1).ok_or_else(damaged)
     }
 
-    /// One line of JSON, the same for the same inventory.
+    /// Formats the inventory as one line of JSON. Equal inventories give equal lines.
     ///
     /// # Errors
-    /// None that is known of; JSON has a text for every inventory.
+    /// None is expected: every inventory has a JSON form.
     pub fn to_json(&self) -> Result<String> {
         let unwritable =
             |_| Error::InvalidMessage { reason: "the inventory cannot be written as JSON" };
@@ -56,20 +55,20 @@ impl StoreInventory {
 }
 
 impl StoreOptions {
-    /// What all conversations below a folder hold now, and which there are. Reads every record.
+    /// Takes an inventory of all conversations in a folder. Reads every record.
     ///
     /// # Errors
-    /// Only what keeps the folder from being read.
+    /// Only what prevents reading the folder.
     pub async fn inventory(self, root: impl AsRef<Path>) -> Result<StoreInventory> {
         let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
         blocking(move || self.take_all(&root)).await
     }
 
-    /// How the conversations fall short of what they held when the inventory was taken; the findings' files begin with
-    /// the conversations' folders. Reads every record.
+    /// Compares all conversations with an earlier inventory and returns findings about what they have lost. The
+    /// findings' file names start with the conversations' folders. Reads every record.
     ///
     /// # Errors
-    /// Only what keeps the folder from being read.
+    /// Only what prevents reading the folder.
     pub async fn compare(
         self,
         root: impl AsRef<Path>,
@@ -108,7 +107,7 @@ impl StoreOptions {
         for ListedInventory { listed, inventory } in &earlier.conversations {
             let of = |scope: &Scope| scope.parts().iter().eq(inventory.scope.iter());
             let Some(place) = there.iter().find(|place| of(&place.scope)) else {
-                // One that was removed since is on record.
+                // A conversation that was removed since is recorded as such in the catalog.
                 if *listed == 0 || !off_the_list.contains(*listed) {
                     findings.push(FindingKind::Vanished.in_file(inventory.scope.join("/")));
                 }

@@ -1,4 +1,4 @@
-//! Checking what lies between the conversations of a root, and that none is gone.
+//! Checks the catalog and the folders between conversations.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,26 +17,26 @@ use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::layout::{CATALOG, REMOVED};
 use crate::store::write::catalog::Catalog;
 
-/// How often it is looked again where something seems to be wrong, since others may be at work.
+/// How often to check again if something seems wrong, because others may be writing.
 const LOOKS: usize = 3;
 
 impl StoreOptions {
-    /// Checks the list of the conversations below a folder: that all of them are there, that nothing lies between them
-    /// that is not the store's, and that the list itself is whole. The findings' files are paths below the folder; the
-    /// conversations themselves are checked one by one.
+    /// Checks the catalog of a store: that all listed conversations exist, that the folders between them have no
+    /// foreign files, and that the catalog itself is valid. The findings' file names are paths below the folder. It
+    /// does not check the conversations themselves.
     ///
     /// # Errors
-    /// Only what keeps the folder from being read.
+    /// Only what prevents reading the folder.
     pub async fn verify_catalog(self, root: impl AsRef<Path>) -> Result<Report> {
         let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
         blocking(move || self.check_catalog(&root)).await
     }
 
-    /// Goes on with the conversations that are there: those that are gone are taken off the list, and those that are not
-    /// on it are entered. What was wrong.
+    /// Updates the catalog to the conversations that exist: removes missing ones and adds unlisted ones. Returns what
+    /// was wrong.
     ///
     /// # Errors
-    /// As [`verify_catalog`](Self::verify_catalog), and what keeps the list from being written.
+    /// As [`verify_catalog`](Self::verify_catalog), and what prevents writing the catalog.
     pub async fn repair_catalog(self, root: impl AsRef<Path>) -> Result<Vec<Finding>> {
         let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
         blocking(move || self.accept_catalog(&root)).await
@@ -49,7 +49,7 @@ impl StoreOptions {
             report = verify(&catalog.reader.folder, &|_| {})?;
         }
         for finding in &mut report.findings {
-            // The vault is the root's.
+            // The vault is in the root, not in the catalog's folder.
             let is_own = finding.file.as_deref().is_none_or(|file| file != "vault");
             let file = finding.file.take();
             finding.file = match (is_own, file) {
@@ -88,7 +88,8 @@ impl StoreOptions {
         Catalog { reader, writer }
     }
 
-    /// The conversations that are on the list and gone, or not on it though they were entered, as text.
+    /// Conversations that are listed but missing, or that were listed once but no longer are. The scope is given as
+    /// text.
     fn compare_catalog(
         &self,
         root: &Arc<dyn Blobs>,
@@ -115,7 +116,7 @@ impl StoreOptions {
         Ok(wrong)
     }
 
-    /// The number under which a conversation's head says that it is on the list.
+    /// A conversation's number in the catalog, according to its head.
     pub(super) fn listed_as(&self, root: &Arc<dyn Blobs>, place: &Place) -> Result<u64> {
         Ok(match self.reader_of(root, place).folder.head()?.1 {
             HeadState::Known(head) => head.listed(),
@@ -129,7 +130,7 @@ impl StoreOptions {
     }
 }
 
-/// What lies between conversations and is not the store's.
+/// Foreign files between conversations.
 fn strays(root: &Arc<dyn Blobs>) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut written = false;
@@ -147,7 +148,7 @@ fn strays(root: &Arc<dyn Blobs>) -> Result<Vec<Finding>> {
         }
     }
     if !written {
-        // Whose check would name them otherwise.
+        // The default conversation's own check would report them otherwise.
         let own = Folder::new(Arc::clone(root), Arc::clone(root), Scope::Default, Vec::new());
         findings.append(&mut own.list()?.foreign);
     }
@@ -157,7 +158,7 @@ fn strays(root: &Arc<dyn Blobs>) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// The files in folders that hold only folders, so many levels of them.
+/// Foreign files in folders that should have only folders, `levels` deep.
 fn between(
     blobs: &dyn Blobs,
     path: &str,
@@ -173,18 +174,18 @@ fn between(
         (EntryKind::File, _) => findings.push(FindingKind::Foreign.in_file(place(name))),
         (EntryKind::Folder, Ok(REMOVED)) => {}
         (EntryKind::Folder, Ok(name)) if levels > 1 => folders.push(name.to_owned()),
-        // The conversations' own, and what is named with the conversations.
+        // These belong to conversations, or are reported with them.
         (EntryKind::Folder | EntryKind::Other, _) => {}
     });
     match listed {
-        // What stands in the place of the folder is named with the conversations.
+        // Something else has the folder's name. That is reported with the conversations.
         Err(Error::NotPlain { .. }) => return Ok(()),
         listed => listed?,
     }
     for name in folders {
         between(&*blobs.folder(&name), &format!("{path}/{name}"), levels - 1, findings)?;
     }
-    // What is being deleted: its own, if it was taken off the list.
+    // A removed conversation that is being deleted.
     let mut gone = Vec::new();
     blobs
         .folder(REMOVED)

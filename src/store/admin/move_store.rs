@@ -1,7 +1,7 @@
-//! A store goes to another folder, so that whatever ends the program, one whole store is where the settings say.
+//! Moves a store to another folder. Whenever the program ends, the settings point to one complete store.
 //!
-//! All conversations are locked. Everything gets a second name at the new place, or a copy on another file system; then
-//! the caller switches the settings, which is one rename; only then does the old place go.
+//! All conversations are locked. Each file gets a hard link at the new place, or a copy on another file system. Then
+//! the caller changes the settings with one rename. Only then is the old place removed.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -14,41 +14,41 @@ use crate::blob::{Blobs, Lock};
 use crate::error::{Error, Result};
 use crate::store::folder::scopes::places;
 
-/// How long others may hold a conversation's lock.
+/// How long to wait for a conversation's lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the new place is called until everything is there.
+/// The extension of the new folder until it is complete.
 const ARRIVING: &str = ".moving";
 
-/// What the old place is called once the settings name the new one.
+/// The extension of the old folder once the settings name the new one.
 const LEAVING: &str = ".moved";
 
-/// What moving a store took.
+/// The outcome of moving a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MovedStore {
-    /// How many files it has.
+    /// The number of files.
     pub files: usize,
-    /// How many bytes had to be copied; none within a file system.
+    /// The number of bytes copied; 0 within a file system.
     pub copied: u64,
-    /// What could not be removed of the old place, or was written there meanwhile.
+    /// The old folder, if it could not be removed or was written to in the meantime.
     pub left: Option<PathBuf>,
 }
 
-/// The folder's name with an ending.
+/// The folder's name with an extension.
 fn named(folder: &Path, ending: &str) -> PathBuf {
     let mut name = folder.as_os_str().to_owned();
     name.push(ending);
     name.into()
 }
 
-/// Moves the store in `from` to the new folder `to`. Calls `switch` once everything is there, to have the settings name
-/// the new place durably; until it returns well, the old place stays as it is.
+/// Moves the store in `from` to the new folder `to`. Calls `switch` once everything is there, which must change the
+/// settings durably. Until `switch` succeeds, the old folder stays as it is.
 ///
-/// Killed at any moment, it can be run again. Programs that have the store open must be started anew.
+/// If the move is interrupted, run it again. Programs that have the store open must be restarted.
 ///
 /// # Errors
-/// [`Error::LockTimeout`] while somebody writes, [`Error::Io`] if there is something in `to` already, and what `switch`
+/// [`Error::LockTimeout`] while another program writes, [`Error::Io`] if `to` is not empty, and what `switch`
 /// returns.
 pub fn move_store<E: From<Error>>(
     from: &Path,
@@ -72,12 +72,12 @@ pub fn move_store<E: From<Error>>(
         }
     };
     let switched = switch();
-    // Nothing that was written meanwhile, by a program that heeds no lock, may go.
+    // Keep what a program that ignores locks has written in the meantime.
     let is_same = Tree::of(&from).is_ok_and(|now| now == tree);
     let gone = named(&from, LEAVING);
     let mut left = Some(from.clone()).filter(|_| !is_same);
     if switched.is_ok() && is_same {
-        // A leftover of that name was copied whole before.
+        // An earlier move left a folder of that name. Its files were copied completely.
         let moved = remove(&gone).and_then(|()| rename(&from, &gone));
         left =
             moved.and_then(|()| remove(&gone)).is_err().then_some(gone).filter(|gone| exists(gone));
@@ -96,10 +96,10 @@ fn lock_all(root: &Path) -> Result<Vec<Box<dyn Lock>>> {
     places.iter().map(|place| place.blobs.lock(PATIENCE)).collect()
 }
 
-/// Has everything at the new place too.
+/// Links or copies everything to the new place.
 fn bring(from: &Path, to: &Path) -> Result<(Tree, u64)> {
     let arriving = named(to, ARRIVING);
-    // Somebody was killed over it.
+    // An earlier move was interrupted.
     remove(&arriving)?;
     let tree = Tree::of(from)?;
     let copied = tree.mirror(from, &arriving)?;
@@ -110,7 +110,7 @@ fn bring(from: &Path, to: &Path) -> Result<(Tree, u64)> {
             ErrorKind::ResourceBusy.into(),
         ));
     }
-    // Locks that nobody has given back make the next writer take stock of the folder.
+    // Dropping locks without releasing them makes the next writer run its recovery.
     drop(lock_all(&arriving)?);
     rename(&arriving, to)?;
     Ok((tree, copied))

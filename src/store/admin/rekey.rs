@@ -1,8 +1,8 @@
-//! Changing a store's key, while it goes on being used.
+//! Changes a store's key while the store is in use.
 //!
-//! The vault first names both keys, the new one as the one that writes; whoever writes looks at it under the lock of
-//! the conversation. Then every file is sealed anew, a few at a time under that lock. When nothing under the old key
-//! is left, the vault names the new one alone. Broken off anywhere, it goes on from there.
+//! First the vault names both keys, the new one as the writing key; every writer reads the vault under its
+//! conversation's lock. Then each file is resealed, a few at a time under that lock. When nothing is sealed under the
+//! old key, the vault names only the new one. An interrupted change can be continued from any point.
 
 pub(crate) mod artifact;
 pub(crate) mod conversation;
@@ -30,17 +30,17 @@ use crate::store::record::finding::Finding;
 use crate::store::record::layout::VAULT;
 use conversation::Conversation;
 
-/// How often all conversations are gone through before it is given up that nothing more is found in one.
+/// How many rounds through all conversations to try before giving up.
 const ROUNDS: usize = 20;
 
-/// How long others have for taking a conversation's lock between two slices: a little longer than they sleep.
+/// How long to release a conversation's lock between two slices: slightly longer than waiting writers sleep.
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// A change of a store's key, in all its conversations.
 ///
-/// While it goes on, whoever has both keys reads and writes as ever ([`StoreOptions::also_with`]); a program that has
-/// the old key alone gets [`Error::WrongKey`] when it writes, and keeps nothing. Broken off at any moment, by whatever,
-/// nothing is lost, and the next run with the same keys goes on from there.
+/// During the change, programs with both keys read and write as usual ([`StoreOptions::also_with`]). A program that
+/// has only the old key gets [`Error::WrongKey`] when it writes, and stores nothing. An interruption loses nothing,
+/// and the next run with the same keys continues.
 #[derive(Debug)]
 pub struct Rekey {
     to: Arc<EncryptionKey>,
@@ -50,26 +50,27 @@ pub struct Rekey {
     leave_unreadable: bool,
 }
 
-/// What came of a change of keys.
+/// The outcome of a change of keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RekeyReport {
-    /// Id of the key that writes now.
+    /// The id of the writing key.
     pub id: String,
-    /// Files that were sealed anew, each pack counting as one.
+    /// The number of files that were resealed. A pack counts as one.
     pub files: usize,
-    /// Records looked at.
+    /// The number of records examined.
     pub records: usize,
-    /// Ids of the keys that are refused from now on.
+    /// The ids of the keys that the store no longer accepts.
     pub retired: Vec<String>,
-    /// Ids of the keys that are valid still: it was stopped, or what opens under no key would be hidden for ever.
+    /// The ids of other keys that the store still accepts: the run was stopped, or files that open under no key would
+    /// be lost without them.
     pub kept: Vec<String>,
-    /// What does not open and was left as it is, by its path below the root.
+    /// Files that do not open and were left unchanged, with their paths below the root.
     pub left: Vec<Finding>,
 }
 
 impl Rekey {
-    /// From one key to another.
+    /// A change from one key to another.
     pub fn new(from: impl Into<Arc<EncryptionKey>>, to: impl Into<Arc<EncryptionKey>>) -> Self {
         Self {
             to: to.into(),
@@ -80,41 +81,41 @@ impl Rekey {
         }
     }
 
-    /// Another key that the store was written under.
+    /// Adds another key under which the store may be sealed.
     #[must_use]
     pub fn also_from(mut self, key: impl Into<Arc<EncryptionKey>>) -> Self {
         self.from.push(key.into());
         self
     }
 
-    /// How long it waits for a conversation's writer; 5 seconds unless told otherwise.
+    /// How long to wait for a conversation's lock. The default is 5 seconds.
     #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
         self.lock_timeout = timeout;
         self
     }
 
-    /// Keeps a copy of a passphrase's salt in that folder too, before anything is sealed under it.
+    /// Copies a passphrase's salt to this folder before anything is sealed under the passphrase.
     #[must_use]
     pub fn copy_salt_to(mut self, folder: impl Into<PathBuf>) -> Self {
         self.copies = Some(folder.into());
         self
     }
 
-    /// Retires the old key even where something was left as it is, which then opens with the old key only, and only
-    /// once the vault as it was before is put back.
+    /// Retires the old key even if some files could not be resealed. They then open only under the old key, and only
+    /// if the old vault is put back.
     #[must_use]
     pub fn leave_unreadable(mut self, leave: bool) -> Self {
         self.leave_unreadable = leave;
         self
     }
 
-    /// Changes the key of the store below a folder, calling `progress` after each slice of files; it stops early where
-    /// that says so. A folder without a store is left alone.
+    /// Changes the key of the store in a folder. Calls `progress` after each slice of files, and stops if it returns
+    /// `false`. Does nothing if the folder has no store.
     ///
     /// # Errors
-    /// [`Error::WrongKey`] where none of the old keys is the store's, before anything is touched.
-    /// [`Error::LockTimeout`] and whatever else keeps a conversation from being written; nothing is lost then either.
+    /// [`Error::WrongKey`] if none of the old keys is the store's; nothing is changed then. [`Error::LockTimeout`]
+    /// and whatever else prevents writing a conversation; nothing is lost then either.
     pub async fn run(
         self,
         root: impl AsRef<Path>,
@@ -140,7 +141,7 @@ impl Rekey {
             let Some(changed) = self.reseal_all(root, &mut rekeyed, &mut progress)? else {
                 return Ok(rekeyed);
             };
-            // A round in which nothing was found under an old key is the proof that nothing is.
+            // A round without any file under an old key proves that none is left.
             if changed == 0 {
                 if rekeyed.left.is_empty() || self.leave_unreadable {
                     self.retire(&**root)?;
@@ -159,9 +160,9 @@ impl Rekey {
         std::iter::once(&self.to).chain(&self.from)
     }
 
-    /// Names the new key in the vault as the one that writes, durably. `None` where there is no store.
+    /// Makes the new key the writing key in the vault, durably. `None` if there is no store.
     fn begin(&self, root: &dyn Blobs) -> Result<Option<Vec<Entry>>> {
-        // Deriving takes its time, so not under the lock.
+        // Deriving keys takes long, so do it before taking the lock.
         let keys: Vec<_> = self.keys().cloned().collect();
         let Some(vault) = Keyring::read(root, &keys)? else {
             return match holds_records(root)? {
@@ -169,8 +170,8 @@ impl Rekey {
                 false => Ok(None),
             };
         };
-        // Whoever put it there may have been killed before it was durable, and nothing may be sealed under its keys
-        // then.
+        // An interrupted run may have left a vault that is not durable. Nothing may be sealed under its keys before
+        // it is.
         root.anchor()?;
         vault.check_bound(root)?;
         let entries = vault.entries();
@@ -203,8 +204,7 @@ impl Rekey {
         Ok(Some(begun))
     }
 
-    /// Seals everything anew once, conversation by conversation; how many files that were. `None` where it was
-    /// stopped.
+    /// Reseals all files once, one conversation at a time. Returns how many; `None` if the run was stopped.
     fn reseal_all(
         &self,
         root: &Arc<dyn Blobs>,
@@ -263,7 +263,7 @@ impl Rekey {
         options.scope(scope).lock_timeout(self.lock_timeout)
     }
 
-    /// Names the new key alone.
+    /// Removes the old keys from the vault.
     fn retire(&self, root: &dyn Blobs) -> Result<()> {
         let keys: Vec<_> = self.keys().cloned().collect();
         let Some(vault) = Keyring::read(root, &keys)? else { return Ok(()) };
@@ -273,7 +273,7 @@ impl Rekey {
         }
     }
 
-    /// Puts a vault in place of the one that was read, durably.
+    /// Replaces the vault that was read, durably.
     fn replace(&self, root: &dyn Blobs, before: &Keyring, after: &[Entry]) -> Result<()> {
         let to = std::slice::from_ref(&self.to);
         let writer = after.first().map(|entry| entry.find(to)).transpose()?.flatten();

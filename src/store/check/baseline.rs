@@ -1,5 +1,5 @@
-//! What a conversation held at some time, to be kept elsewhere: the outside anchor against which an older copy of the
-//! whole folder shows.
+//! Inventories: what a conversation held at some time. Kept outside the store, an inventory shows if an older copy of
+//! the whole folder was put back.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,20 @@ use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
 
-/// How many numbers share a digest. Where one of them is forgotten later, their contents can no longer be compared.
+/// How many numbers share a digest. Once one of them is forgotten, the contents of the others can no longer be
+/// compared.
 const BLOCK: u64 = 1024;
 
-/// What a conversation held: numbers, and digests of sealed files. It tells nobody a word, and proves nothing to who
-/// could have changed it: keep it where whoever may put back an old copy of the store cannot write.
+/// What a conversation held: numbers, and digests of sealed files. It contains no words. It proves nothing to anyone
+/// who could have changed it, so keep it where nobody who can replace the store can write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inventory {
     v: u64,
-    /// The key that wrote then; empty where the vault was missing.
+    /// The id of the key that sealed at that time; empty if the vault was missing.
     kid: String,
     pub(crate) scope: Vec<String>,
-    /// The highest number given.
+    /// The highest number assigned.
     last: u64,
     forgotten: Vec<(u64, u64)>,
     missing: Vec<(u64, u64)>,
@@ -40,11 +41,11 @@ pub struct Inventory {
 #[serde(deny_unknown_fields)]
 struct Block {
     first: u64,
-    /// SHA-256 of what would be their lines in a pack, newest first, as lower-case hexadecimal.
+    /// SHA-256 of the records' lines as a pack would have them, newest first, in lower-case hexadecimal digits.
     sha256: String,
 }
 
-/// What a folder holds now, as far as an inventory is concerned with it.
+/// What a folder holds now, as far as an inventory covers it.
 struct Count {
     last: u64,
     erased: SeqSet,
@@ -69,7 +70,7 @@ fn first_of_block(seq: u64) -> u64 {
 }
 
 impl Inventory {
-    /// Reads an inventory as it was [written](Self::to_json); `place` names it in errors.
+    /// Parses an inventory from [`to_json`](Self::to_json). `place` names it in errors.
     ///
     /// # Errors
     /// [`Error::Damaged`] or [`Error::NewerFormat`].
@@ -89,28 +90,28 @@ impl Inventory {
         object(json).ok_or_else(damaged)
     }
 
-    /// One line of JSON, the same for the same inventory.
+    /// Formats the inventory as one line of JSON. Equal inventories give equal lines.
     ///
     /// # Errors
-    /// None that is known of; JSON has a text for every inventory.
+    /// None is expected: every inventory has a JSON form.
     pub fn to_json(&self) -> Result<String> {
         let unwritable =
             |_| Error::InvalidMessage { reason: "the inventory cannot be written as JSON" };
         Ok(serde_json::to_string(self).map_err(unwritable)? + "\n")
     }
 
-    /// The highest number that had been given.
+    /// The highest number assigned at that time.
     pub fn last_seq(&self) -> u64 {
         self.last
     }
 
-    /// The numbers that were there.
+    /// The numbers that were stored.
     fn present(&self) -> SeqSet {
         up_to(self.last).without(&set(&self.forgotten)).without(&set(&self.missing))
     }
 }
 
-/// What the folder holds now.
+/// Takes an inventory of the folder.
 pub(crate) fn take(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Inventory> {
     let count = count(folder, None, progress)?;
     let missing = up_to(count.last).without(&count.erased).without(&count.present);
@@ -125,7 +126,7 @@ pub(crate) fn take(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Inven
     })
 }
 
-/// How the folder falls short of what it held.
+/// Findings about what the folder has lost since the earlier inventory.
 pub(crate) fn compare(
     folder: &Folder,
     earlier: &Inventory,
@@ -150,7 +151,7 @@ pub(crate) fn compare(
         findings.push(Finding { kind: FindingKind::NotCompared, file: None, seqs: None });
         return Ok(findings);
     }
-    // What is forgotten or gone by now is in no digest any more.
+    // Numbers that were forgotten or lost are in no digest any more.
     let gone = earlier.present().without(&now.present);
     for block in &earlier.blocks {
         let last = block.first.saturating_add(BLOCK - 1).min(earlier.last);
@@ -171,7 +172,7 @@ fn scope(folder: &Folder) -> Vec<String> {
     folder.scope.parts().into_iter().map(str::to_owned).collect()
 }
 
-/// Counts, again where files are moved meanwhile.
+/// Reads the folder. Starts again if files are moved meanwhile.
 fn count(
     folder: &Folder,
     earlier: Option<&Inventory>,
@@ -190,20 +191,20 @@ fn count(
     folder.settled(alone)?.flatten().ok_or_else(|| unstable_folder(folder))
 }
 
-/// `None` where a file vanished between being listed and being read.
+/// One attempt; `None` if a file vanished after it was listed.
 fn count_once(
     folder: &Folder,
     tail: &Tail,
     earlier: Option<&Inventory>,
     progress: &dyn Fn(Progress),
 ) -> Result<Option<Count>> {
-    // Of an earlier inventory, only what it could know of counts.
+    // With an earlier inventory, only its numbers matter.
     let until = earlier.map_or(tail.last_seq, |earlier| earlier.last);
     let unknown = earlier.map(|earlier| set(&earlier.missing)).unwrap_or_default();
     let mut present = Vec::new();
     let mut digests: BTreeMap<u64, Sha256> = BTreeMap::new();
     let listing = folder.list()?;
-    // Whoever forgets says so in the head before anything is removed.
+    // A writer that forgets messages changes the head before it removes files.
     if folder.head_bytes()? != tail.head_bytes {
         return Ok(None);
     }
@@ -221,7 +222,7 @@ fn count_once(
         };
         progress(Progress { done, total: total.max(done) });
         done += 1;
-        // Of several copies, one that opens is enough.
+        // One readable copy is enough.
         if name.seq > until || tail.erased.contains(name.seq) || counted == Some(name) {
             continue;
         }
@@ -234,7 +235,7 @@ fn count_once(
                     &read
                 }
                 Ok(None) => return Ok(None),
-                // What cannot be read is missing.
+                // A file that cannot be read counts as missing.
                 Err(Error::NotPlain { .. } | Error::Io { .. }) => continue,
                 Err(error) => return Err(error),
             },

@@ -1,4 +1,4 @@
-//! Which records there are, by number: some tens of bytes for each, in one piece of memory.
+//! An index of records by number. It takes some tens of bytes for each, in one allocation.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +6,7 @@ use crate::store::record::name::RecordName;
 
 #[derive(Debug, Default)]
 pub(crate) struct RecordIndex {
-    /// Sorted by number and then as names are, each once.
+    /// Sorted by number and then by name, without duplicates.
     names: Vec<RecordName>,
 }
 
@@ -15,12 +15,12 @@ fn key(name: &RecordName) -> (u64, RecordName) {
 }
 
 impl RecordIndex {
-    /// Takes in more; whether some were there already, or twice among them.
+    /// Adds records. Returns whether some were known already or occurred twice.
     pub(crate) fn add(&mut self, mut more: Vec<RecordName>) -> bool {
         let given = more.len();
         more.sort_by_key(key);
         more.dedup();
-        // What is there already moves nothing, however often it comes.
+        // Known records move nothing, however often they are added.
         more.retain(|name| !self.contains(*name));
         let is_doubled = more.len() < given;
         let (Some(first), Some(last)) = (more.first(), more.last()) else {
@@ -54,12 +54,12 @@ impl RecordIndex {
         self.names.chunk_by(|a, b| a.seq == b.seq)
     }
 
-    /// The highest number; 0 where there is none.
+    /// The highest number; 0 if there is none.
     pub(crate) fn highest(&self) -> u64 {
         self.names.last().map_or(0, |name| name.seq)
     }
 
-    /// The numbers, in unbroken runs.
+    /// The numbers as ranges without gaps.
     pub(crate) fn runs(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
         let runs = self.names.chunk_by(|a, b| b.seq - a.seq <= 1);
         runs.filter_map(|run| Some(run.first()?.seq..=run.last()?.seq))

@@ -1,4 +1,4 @@
-//! What a repair can do about a finding.
+//! Kinds of repairs.
 
 use std::fmt;
 
@@ -11,34 +11,34 @@ use crate::store::record::pack_name::PackName;
 use crate::store::settings::presets;
 use crate::store::settings::profile;
 
-/// What a repair does about a finding. `Display` says it in a few words.
+/// How a repair handles a finding. `Display` describes it in a few words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RepairKind {
-    /// Make a vault that names the key id of the records that are there.
+    /// Make a vault that names the key id in the existing records.
     AdoptVault,
-    /// Take keys out of the vault that nothing binds to the store, and keep a copy of it in the quarantine folder.
+    /// Remove unbound keys from the vault and keep a copy of it in the quarantine folder.
     BindVault,
-    /// Write a new head from the records that are there, and set a damaged one aside.
+    /// Write a new head from the existing records and quarantine a damaged one.
     RenewHead,
-    /// Put a record back to the name it was sealed under.
+    /// Move a record back to the name that it was sealed under.
     PutBack,
-    /// Make a sound pack of what opens; what does not is kept in the quarantine folder.
+    /// Make a valid pack of the records that open and quarantine the rest.
     RebuildPack,
-    /// Remove copies of records that are durable elsewhere, to the byte.
+    /// Remove copies of records that are durable elsewhere with the same bytes.
     RemoveCopies,
-    /// Remove again what was forgotten.
+    /// Remove forgotten records again.
     ForgetAgain,
     /// Remove what an interrupted write left behind.
     Sweep,
-    /// Go on with the settings and snapshots that are there.
+    /// Continue with the settings and snapshots that exist.
     Accept,
-    /// Move it, as it is, to the quarantine folder.
+    /// Move the file, unchanged, to the quarantine folder.
     SetAside,
 }
 
 impl RepairKind {
-    /// The remedy that there is for a finding, and for some only where moving things aside is asked for.
+    /// The repair for a finding, if there is one. Some repairs need `quarantine`.
     pub(crate) fn of(finding: &Finding, quarantine: bool) -> Option<Self> {
         use FindingKind as Kind;
         match &finding.kind {
@@ -61,7 +61,7 @@ impl RepairKind {
             {
                 Some(Self::RebuildPack)
             }
-            // What another key or a newer program reads stays where it is.
+            // What another key or a newer program may read stays where it is.
             Kind::Unopenable
             | Kind::Damaged(_)
             | Kind::BadRecord
@@ -76,7 +76,7 @@ impl RepairKind {
         }
     }
 
-    /// A short name for machines.
+    /// A stable short name for machines.
     pub fn code(&self) -> &'static str {
         match self {
             Self::AdoptVault => "adopt-vault",
@@ -112,16 +112,16 @@ impl fmt::Display for RepairKind {
     }
 }
 
-/// A remedy for a finding, done or to be done.
+/// A finding and its repair, planned or done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairAction {
-    /// What was found.
+    /// The finding.
     pub finding: Finding,
-    /// What is done about it.
+    /// The repair.
     pub remedy: RepairKind,
 }
 
-/// The finding's fields, and `remedy`, for machines.
+/// For machines: the finding's fields and `remedy`.
 impl Serialize for RepairAction {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut fields = to.serialize_struct("RepairAction", 4)?;
@@ -134,13 +134,13 @@ impl Serialize for RepairAction {
 }
 
 impl Finding {
-    /// What a repair does about it without being asked to set anything aside.
+    /// The repair for this finding that needs no quarantine, if there is one.
     pub fn remedy(&self) -> Option<RepairKind> {
         RepairKind::of(self, false)
     }
 }
 
-/// The pack that a finding is about, or whose line.
+/// The pack that a finding is about, or that has the finding's line.
 pub(crate) fn pack_of(finding: &Finding) -> Option<PackName> {
     let below = finding.file.as_deref()?.strip_prefix(PACKS)?.strip_prefix('/')?;
     below.split(':').next()?.parse().ok()
@@ -150,12 +150,12 @@ fn is_vault(finding: &Finding) -> bool {
     finding.file.as_deref() == Some(VAULT)
 }
 
-/// Whether a finding is about a pack and none of its lines.
+/// Whether a finding is about a whole pack.
 fn is_pack(finding: &Finding) -> bool {
     pack_of(finding).is_some() && !finding.file.as_deref().is_some_and(|file| file.contains(':'))
 }
 
-/// Whether the file has a place in the store that nothing else may be moved into.
+/// Whether the path is one of the store's own, so that its file must not be moved aside.
 fn is_ours(finding: &Finding) -> bool {
     finding.file.as_deref().is_none_or(|file| {
         file == HEAD || file == QUARANTINE || file == format!("{}/{}", PACKS, QUARANTINE)

@@ -1,36 +1,36 @@
-//! What a check found.
+//! The report of a check.
 
 use jiff::Timestamp;
 
 use crate::store::record::finding::Finding;
 
-/// How far a check, or packing, has come, in records.
+/// Progress of a check or of packing, in records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Records done with.
+    /// Records done.
     pub done: usize,
-    /// Records to do, as far as names tell.
+    /// Records in total, estimated from file names.
     pub total: usize,
 }
 
-/// What a check found.
+/// The report of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Messages that open.
+    /// The number of messages that open.
     pub messages: usize,
-    /// The highest number given so far.
+    /// The highest number assigned so far.
     pub last_seq: u64,
     /// How many numbers are recorded as forgotten.
     pub forgotten: u64,
-    /// The first and last message's place in time.
+    /// The times of the first and the last message.
     pub times: Option<(Timestamp, Timestamp)>,
-    /// Everything that is not as it should be.
+    /// All findings.
     pub findings: Vec<Finding>,
 }
 
 impl Report {
-    /// Whether nothing was lost, changed or unreadable.
+    /// Whether there are no problems among the findings.
     pub fn is_sound(&self) -> bool {
         !self.findings.iter().any(|finding| finding.kind.is_problem())
     }

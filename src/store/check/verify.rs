@@ -1,4 +1,4 @@
-//! Checking a whole conversation, record by record.
+//! Verifies a whole conversation, record by record.
 
 use crate::store::check::report::Progress;
 use crate::store::check::report::Report;
@@ -18,7 +18,7 @@ use crate::store::settings::profile;
 use crate::store::snapshot::snapshot_files;
 
 pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Report> {
-    // The head before the listing, so that records appended meanwhile are no contradiction.
+    // Read the head before listing, so that records appended meanwhile do not contradict it.
     let (_, head) = folder.head()?;
     let (settings, _) = profile::read(folder, head, None)?;
     let told = head.seq().max(settings.seq);
@@ -36,7 +36,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     scan.findings.append(&mut quarantine::verify(folder)?);
     let mut done = 0;
     let mut count = |more: usize| {
-        // Each record is announced, as if they were read one by one.
+        // Report progress for each record of the chunk.
         for _ in 0..more {
             progress(Progress { done, total: total.max(done) });
             done += 1;
@@ -52,7 +52,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
         scan.findings.push(FindingKind::VaultMissing.in_file("vault"));
     }
     scan.findings.append(&mut folder.unbound_keys()?);
-    // What was packed or merged under this check is somewhere else now.
+    // Records that were packed or merged during the check are elsewhere now.
     for _ in 0..LOOKS {
         if scan.is_doubtful(told) {
             scan.look_again(folder, told)?;
@@ -62,7 +62,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
         && folder.settled(|| scan.look_again(folder, told))?.is_none()
         && let HeadState::Known(head) = head
     {
-        // Writers do not stop: what is beyond the head as it was may only be half published.
+        // Writers keep writing: beyond the head that was read, records may be incomplete.
         scan.opened.retain(|name| name.seq <= head.seq);
     }
     place(&mut scan, folder, listing.names)?;
@@ -70,8 +70,8 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     Ok(scan.report(head, told))
 }
 
-/// What is wrong with settings, snapshots and artifacts. Where something seems to be, it is looked at again while nobody writes: a
-/// snapshot that is being saved or deleted is no loss.
+/// Findings about settings, snapshots and artifacts. If there are any, checks again under the lock: a snapshot that
+/// is being saved or deleted is no loss.
 fn beside(folder: &Folder) -> Result<Vec<Finding>> {
     let look = || {
         let (_, head) = folder.head()?;
@@ -89,10 +89,10 @@ fn beside(folder: &Folder) -> Result<Vec<Finding>> {
     Ok(folder.settled(look)?.unwrap_or(findings))
 }
 
-/// How often a check looks again while others write, before it makes them wait.
+/// How often to check while others write, before the check takes the lock.
 const LOOKS: usize = 3;
 
-/// How many records a pack may hold: what its name says, if it is long enough for that.
+/// How many records a pack may have: the count in its name, if the pack is long enough for it.
 fn promised(folder: &Folder, name: PackName) -> Result<usize> {
     let OpenedPack::Pack(pack) = Pack::open(folder, name)? else {
         return Ok(0);
@@ -101,13 +101,13 @@ fn promised(folder: &Folder, name: PackName) -> Result<usize> {
     Ok(usize::try_from(name.count.min(pack.size() / shortest_line + 1)).unwrap_or(usize::MAX))
 }
 
-/// How many names a whole check tries for files whose seals do not fit, each as often as the file has pages; that costs
-/// some microseconds.
+/// How many names one check tries for files whose seals do not verify, counted once for each page of a file. Each try
+/// takes some microseconds.
 const GUESSES: usize = 200_000;
 const PAGE: usize = 4096;
 
-/// The name of this folder under which a file was sealed, if it is one that can be guessed: its own under another
-/// role, or any that exists.
+/// The name in this folder under which a file was sealed, if it can be guessed: its own with another role, or any
+/// existing name.
 fn place_of(
     folder: &Folder,
     name: RecordName,
@@ -133,7 +133,7 @@ fn place_of(
     Ok(None)
 }
 
-/// Names the files whose seals do not fit, and where they belong if that can be guessed.
+/// Reports files whose seals do not verify, and where they belong if that can be guessed.
 fn place(scan: &mut VerifyScan, folder: &Folder, mut names: Vec<RecordName>) -> Result<()> {
     if scan.unopenable.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What a check has come upon, and what that amounts to.
+//! Collects what a check finds, and turns it into a report.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
@@ -20,14 +20,14 @@ use crate::store::record::pack_name::PackName;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile;
 
-/// Everything that a check has come upon.
+/// Everything that a check has found so far.
 #[derive(Default)]
 pub(crate) struct VerifyScan {
     /// Records that open.
     pub(crate) opened: RecordIndex,
     erased: SeqSet,
     pub(crate) findings: Vec<Finding>,
-    /// Files whose seals do not fit.
+    /// Files whose seals do not verify.
     pub(crate) unopenable: Vec<RecordName>,
     /// Records that open in files of their own.
     loose: Vec<RecordName>,
@@ -37,7 +37,7 @@ pub(crate) struct VerifyScan {
     referred: BTreeSet<(u64, String)>,
 }
 
-/// What was come upon in a chunk of a pack, or in all of it.
+/// What was found in a chunk of a pack, or in all of it.
 #[derive(Default)]
 struct Part {
     tally: PackCheck,
@@ -87,7 +87,7 @@ fn references(opened: &Opened) -> BTreeSet<(u64, String)> {
 }
 
 impl VerifyScan {
-    /// Takes in one file of its own.
+    /// Adds a loose file.
     pub(crate) fn count(&mut self, folder: &Folder, name: RecordName) -> Result<()> {
         let found = |kind: FindingKind| kind.in_file(name.to_string());
         let opened = folder.open(name)?;
@@ -113,7 +113,7 @@ impl VerifyScan {
         self.loose.push(name);
     }
 
-    /// Where a record that opened lies, within the conversation's folder.
+    /// The path of a record that opened, in the conversation's folder.
     fn place_of(&self, name: RecordName) -> String {
         let pack = || self.packs.iter().filter(|pack| pack.covers(name)).min();
         match self.loose.binary_search(&name) {
@@ -122,7 +122,7 @@ impl VerifyScan {
         }
     }
 
-    /// Takes in packs, telling `progress` of so many lines more.
+    /// Adds packs. Calls `progress` with the number of lines read.
     pub(crate) fn count_packs(
         &mut self,
         folder: &Folder,
@@ -149,7 +149,7 @@ impl VerifyScan {
                 whole.join(part);
                 if chunk.is_last {
                     let whole = std::mem::take(&mut whole);
-                    // What has gone half-way is somewhere else now, and is looked for there.
+                    // If a pack vanished half-way, its records are elsewhere now and the check looks for them there.
                     if !std::mem::take(&mut is_gone) {
                         return self.take_in(folder, chunk.pack, whole);
                     }
@@ -175,7 +175,7 @@ impl VerifyScan {
         Ok(())
     }
 
-    /// The numbers up to this one that should be there or forgotten, and are neither.
+    /// The numbers up to this one that are neither stored nor forgotten.
     fn lost(&self, told: u64) -> SeqSet {
         let mut accounted = self.accounted();
         accounted.extend(std::iter::once(told.saturating_add(1)..=told.saturating_add(1)));
@@ -187,22 +187,22 @@ impl VerifyScan {
         numbers.collect::<SeqSet>().without(&self.closed())
     }
 
-    /// The numbers that are there or forgotten.
+    /// The numbers that are stored or forgotten.
     fn accounted(&self) -> SeqSet {
         let mut accounted = self.erased.clone();
         accounted.extend(self.opened.runs());
         accounted
     }
 
-    /// The numbers that another key, another program or another time can read, as far as their names say: whatever is
-    /// the matter with them, they are not lost.
+    /// The numbers that another key, another program or a later attempt may read, judging by file names. They are not
+    /// lost.
     fn closed(&self) -> SeqSet {
         let closed = self.findings.iter().filter(|finding| finding.kind.may_open_later());
         let numbers = closed.filter_map(|finding| finding.seqs);
         numbers.filter(|(first, last)| first == last).map(|(first, last)| first..=last).collect()
     }
 
-    /// Whether something seems to be lost, or to have come back.
+    /// Whether something seems lost or resurrected.
     pub(crate) fn is_doubtful(&self, told: u64) -> bool {
         self.lost(told).count() > 0 || self.holds_erased()
     }
@@ -211,8 +211,8 @@ impl VerifyScan {
         !self.erased.is_empty() && self.opened.names().any(|name| self.erased.contains(name.seq))
     }
 
-    /// Looks again at what is doubtful: a listing is no snapshot, and others may have appended, forgotten and packed
-    /// during the count. Certain while nobody writes.
+    /// Checks doubtful numbers again: a listing is no snapshot, and others may have appended, forgotten or packed
+    /// during the scan. The result is certain while nobody writes.
     pub(crate) fn look_again(&mut self, folder: &Folder, told: u64) -> Result<()> {
         let lost = self.lost(told);
         let highest = self.opened.highest();
@@ -231,7 +231,7 @@ impl VerifyScan {
         let uncounted: Vec<PackName> = packs.iter().filter(uncounted).copied().collect();
         let mut findings = std::mem::take(&mut self.findings);
         self.count_packs(folder, &uncounted, &mut |_| {})?;
-        // What they hold twice was counted where it lay before.
+        // Records that these packs have twice were counted at their earlier place.
         self.findings.retain(|finding| finding.kind != FindingKind::Doubled);
         findings.append(&mut self.findings);
         self.findings = findings;
@@ -252,7 +252,7 @@ impl VerifyScan {
         Ok(())
     }
 
-    /// The number of the newest record of what was forgotten, if the head tells of it and neither it nor a later one opens.
+    /// The number of the newest forget record, if the head names it and neither it nor a later one opens.
     fn lost_forget(&self, head: HeadState) -> Option<u64> {
         let HeadState::Known(head) = head else { return None };
         let told = Some(head.forget()).filter(|seq| *seq > 0 && !self.closed().contains(*seq))?;
@@ -260,13 +260,13 @@ impl VerifyScan {
         (!is_there).then_some(told)
     }
 
-    /// Names the references to artifacts that the settings do not list.
+    /// Reports references to artifacts that the settings do not list.
     pub(crate) fn find_dangling(&mut self, folder: &Folder) -> Result<()> {
         let referred = std::mem::take(&mut self.referred);
         if referred.is_empty() {
             return Ok(());
         }
-        // Only now: an artifact is listed before anything refers to it.
+        // Read the settings last: an artifact is listed before a message refers to it.
         let (_, head) = folder.head()?;
         let (profile, _) = profile::read(folder, head, None)?;
         let is_live = |seq: u64| !self.erased.contains(seq);
@@ -280,7 +280,7 @@ impl VerifyScan {
         Ok(())
     }
 
-    /// What it amounts to, beside a head and where the numbers are said to go up to this one.
+    /// The report, compared with a head and the highest recorded number.
     pub(crate) fn report(mut self, head: HeadState, told: u64) -> Report {
         self.loose.sort_unstable();
         let duplicates = self.opened.by_number().flat_map(|names| names.iter().skip(1).copied());
@@ -315,7 +315,7 @@ impl VerifyScan {
             HeadState::Known(_) | HeadState::Absent => {}
         }
 
-        // Of several records of one number, one counts.
+        // If several records have one number, one of them counts.
         let standing = self.opened.by_number().filter_map(|names| {
             let mut messages = names.iter().rev().filter(|name| !name.is_forget());
             messages.next().filter(|name| !erased.contains(name.seq)).copied()

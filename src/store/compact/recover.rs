@@ -1,4 +1,4 @@
-//! Ending what an interrupted writer began, and keeping out of packs what was forgotten.
+//! Recovery: finishes what an interrupted writer began, and removes forgotten records from packs.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -16,27 +16,27 @@ use crate::store::read::tail::Tail;
 use crate::store::record::name::RecordName;
 use crate::store::record::pack_name::PackName;
 
-/// What is known of the writer before.
+/// What is known about the previous writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PreviousWriter {
-    /// It finished what it began.
+    /// It finished its work.
     Finished,
-    /// Nothing: this one has only begun.
+    /// Unknown: this writer has just started.
     Unknown,
-    /// It was killed half-way.
+    /// It was killed.
     Interrupted,
 }
 
 impl Compactor {
-    /// Takes forgotten records out of packs they have come back in. Where an interrupted writer may have left something
-    /// half done, ends it: what is in a pack and elsewhere, to the byte, stays in one place only.
+    /// Removes forgotten records that came back in packs. After an interrupted writer, also removes duplicates: a
+    /// record that is stored twice with the same bytes stays in one place.
     pub(crate) fn recover(
         &mut self,
         committer: &Committer<'_>,
         tail: &mut Tail,
         previous: PreviousWriter,
     ) {
-        // What could not be made durable once may seem durable now.
+        // Data that could not be made durable once may only seem durable now.
         if self.is_off {
             return;
         }
@@ -61,7 +61,8 @@ impl Compactor {
             self.remove_duplicates(folder, tail, &mut listing.names, &listing.packs)?;
         }
         if previous == PreviousWriter::Interrupted || tail.is_disturbed {
-            // Perhaps in the middle of forgetting, or a backup has put some back: their names alone do not tell.
+            // The previous writer may have been forgetting, or a backup may have put packs back. Pack names do not
+            // show that.
             let packs = folder.list()?.packs.into_iter();
             tail.unpurged = packs.filter(|pack| tail.erased.intersects(&pack.seqs())).collect();
         }
@@ -70,8 +71,7 @@ impl Compactor {
         while let Some(&pack) = tail.unpurged.last() {
             let mut purged = ForgetReport::default();
             remove_packed(folder, &[pack], &tail.erased, &mut purged)?;
-            // Another pack has taken the place of one that held something; should that one come back, it is looked at
-            // again.
+            // A pack with forgotten records was replaced. If a backup brings it back, it is searched again.
             if purged.removed.is_empty() {
                 self.purged.insert((pack, forgotten));
             }
@@ -80,7 +80,8 @@ impl Compactor {
         Ok(())
     }
 
-    /// Removes packs that lie in another one, line by line. Of very many that may, some are left for the next time.
+    /// Removes packs whose lines are all in another pack. Limits the comparisons, and leaves the rest for the next
+    /// time.
     fn remove_contained(&self, folder: &Folder, packs: &[PackName]) -> Result<()> {
         let mut packs = packs.to_vec();
         packs.sort_unstable_by_key(|pack| (pack.first, Reverse(pack.last), Reverse(pack.count)));
@@ -107,7 +108,7 @@ impl Compactor {
         Ok(())
     }
 
-    /// Removes loose records that lie in a pack to the byte. Others of which a pack has a line stay as they are.
+    /// Removes loose records that a pack has with the same bytes. Others stay.
     pub(super) fn remove_duplicates(
         &mut self,
         folder: &Folder,
@@ -131,7 +132,7 @@ impl Compactor {
             if duplicates.is_empty() {
                 continue;
             }
-            // A tail may pass over the lines of a pack that lies.
+            // A read may skip lines of a pack that does not match its name.
             if !PackAudit::new(&opened).finish_valid()? {
                 self.mismatched.insert(pack);
                 continue;
@@ -154,7 +155,7 @@ impl Compactor {
     }
 }
 
-/// Makes a pack durable that someone else may have put there.
+/// Makes a pack durable that another program may have put there.
 pub(crate) fn make_durable(folder: &Folder, pack: PackName) -> Result<()> {
     folder.packs.flush(&pack.to_string())?;
     folder.packs.sync()

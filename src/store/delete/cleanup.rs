@@ -1,5 +1,5 @@
-//! Removing what the retention hides, on record as anything that is forgotten: what cannot be opened just now stays as a
-//! file and is not read again either. It never goes by a clock or by settings that are in doubt.
+//! Deletes what retention hides, and records it as forgotten. Files that cannot be opened at the moment stay and are
+//! never read. Nothing is deleted while the clock or the settings are in doubt.
 
 use jiff::Timestamp;
 
@@ -14,26 +14,26 @@ use crate::store::record::finding::Finding;
 use crate::store::record::retention::Horizon;
 use crate::store::record::seq_set::SeqSet;
 
-/// What a clean-up came to.
+/// The outcome of a clean-up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CleanupReport {
-    /// How many messages were removed.
+    /// The number of messages removed.
     pub removed: usize,
     /// Whether the whole conversation had expired.
     pub expired: bool,
 }
 
-/// How many messages over the limit stay hidden at least before they are removed together, and at most.
+/// The least and the most hidden messages that are collected before they are removed together.
 const TOGETHER: (u64, u64) = (16, 1024);
-/// The most messages that an append removes; more are left to the next ones, and to a clean-up.
+/// The most messages that one append removes. The rest is left to later appends and to a clean-up.
 const AT_ONCE: u64 = 4096;
 
 /// Removes everything that is hidden.
 ///
 /// # Errors
-/// [`Error::ClockBehind`] where the clock shows a time before the newest message's, and what the matter is with the
-/// settings where they are not known.
+/// [`Error::ClockBehind`] if the clock is before the newest message's time. An error of the settings if they could
+/// not be read.
 pub(crate) fn cleanup(
     reader: &Reader,
     committer: &Committer<'_>,
@@ -49,7 +49,7 @@ pub(crate) fn cleanup(
     remove_hidden(reader, committer, tail, now)
 }
 
-/// The same where the limits are about to be widened and must not show again what was hidden, because that is asked for.
+/// Removes hidden messages on request before the limits are widened, which would show them again.
 pub(crate) fn before_widening(
     reader: &Reader,
     committer: &Committer<'_>,
@@ -68,7 +68,7 @@ fn remove_hidden(
     now: Timestamp,
 ) -> Result<CleanupReport> {
     let horizon = horizon(committer, tail, now)?;
-    // What cannot be read just now may be what is shown, or hide where it begins.
+    // A file that cannot be read at the moment may be visible, or decide which messages are.
     if let Some(refusal) = tail.unreadable().find_map(Finding::refusal) {
         return Err(refusal);
     }
@@ -85,7 +85,7 @@ fn remove_hidden(
     Ok(CleanupReport { removed, expired: horizon == Horizon::Expired })
 }
 
-/// Removes a conversation that has expired, before something new would make it last on.
+/// Removes an expired conversation before a new message would extend it.
 pub(crate) fn expire(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     if tail.retention.ttl_seconds.is_none() || !tail.knows_settings() {
         return Ok(());
@@ -98,20 +98,20 @@ pub(crate) fn expire(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail
     Ok(())
 }
 
-/// Takes out what was made of any message that there ever was: of those over the limit too, which went before.
+/// Removes all summaries and a proposed title. They may be about messages that were removed earlier.
 fn drop_summaries(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let all = std::iter::once(1..=tail.last_seq).collect();
     committer.drop_summaries(tail, &all)
 }
 
-/// Removes messages over the limit once there are enough of them. If that fails they stay hidden.
+/// Removes messages beyond the limit once there are enough of them. If that fails, they stay hidden.
 pub(crate) fn trim(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let Some(most) = tail.retention.max_messages.map(|most| u64::from(most.get())) else {
         return Ok(());
     };
     let (least, greatest) = TOGETHER;
     let together = (most / 8).clamp(least, greatest);
-    // As far as numbers tell.
+    // Estimated from numbers.
     let over = tail.last_seq.saturating_sub(tail.without_message().count()).saturating_sub(most);
     if over < together || !tail.knows_settings() || tail.unreadable().next().is_some() {
         return Ok(());
@@ -130,7 +130,7 @@ pub(crate) fn trim(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) 
     Ok(())
 }
 
-/// Refuses messages that are not new where they would take the place of others.
+/// Fails if messages that are not new would push others beyond the limit.
 pub(crate) fn check_room(
     reader: &Reader,
     committer: &Committer<'_>,
@@ -148,7 +148,7 @@ pub(crate) fn check_room(
     })
 }
 
-/// The numbers of what is hidden now.
+/// The numbers of the hidden messages.
 pub(crate) fn hidden_now(
     reader: &Reader,
     committer: &Committer<'_>,
@@ -168,7 +168,7 @@ fn horizon(committer: &Committer<'_>, tail: &mut Tail, now: Timestamp) -> Result
     tail.horizon(|| now).ok_or_else(|| unstable_folder(committer.folder))
 }
 
-/// The numbers of what is hidden: all but those that are shown, and but those of which nobody knows where they belong.
+/// The numbers of the hidden messages: all except the visible ones and those whose place is unknown.
 fn hidden(tail: &Tail, horizon: Horizon) -> SeqSet {
     let mut others = tail.without_message();
     match horizon {

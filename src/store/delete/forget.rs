@@ -1,4 +1,4 @@
-//! Deleting for ever, on record.
+//! Forgets messages: records their numbers as forgotten and removes their files.
 
 use crate::store::delete::plan::ForgetReport;
 use std::collections::BTreeSet;
@@ -18,11 +18,11 @@ use crate::store::record::pack_name::PackName;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile::Profile;
 
-/// What messages tell that are about to be forgotten.
+/// References in messages that are about to be forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct MessageRefs {
     imported: BTreeSet<Origin>,
-    /// The artifacts that hold their words.
+    /// The artifacts that have the messages' own words.
     moved: BTreeSet<String>,
 }
 
@@ -32,25 +32,25 @@ impl MessageRefs {
         self.moved.extend(stored.message.moved_to().map(str::to_owned));
     }
 
-    /// The artifacts that go with them.
+    /// The artifacts to delete with the messages.
     pub(crate) fn artifacts(&self, profile: &Profile) -> Vec<String> {
         self.moved.iter().filter(|id| profile.artifact(id).is_some()).cloned().collect()
     }
 }
 
-/// How many numbers are looked through at a time.
+/// How many numbers to read at a time.
 const STRETCH: u64 = 16_384;
 
-/// What becomes of the numbers of what cannot be read now, but by another program or at another time.
+/// What to do about numbers whose files only another program or a later attempt can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnreadablePolicy {
-    /// Nothing is forgotten: nobody can look at what it would be.
+    /// Forget nothing, because nobody can see what it would be.
     Refused,
-    /// They are recorded too. The files stay as long as they do not open, and are never read.
+    /// Record these numbers too. Their files are never read, and stay while they do not open.
     Recorded,
 }
 
-/// Records numbers as forgotten, then removes their files.
+/// Records numbers as forgotten and then removes their files.
 pub(crate) fn erase(
     reader: &Reader,
     committer: &Committer<'_>,
@@ -63,7 +63,7 @@ pub(crate) fn erase(
     erase_surveyed(reader, committer, tail, seqs, &refs)
 }
 
-/// The same where the messages have been looked at.
+/// The same for messages that were surveyed already.
 pub(crate) fn erase_surveyed(
     reader: &Reader,
     committer: &Committer<'_>,
@@ -75,14 +75,14 @@ pub(crate) fn erase_surveyed(
     let mut erased = tail.erased.clone();
     erased.extend(seqs.ranges());
     if erased == tail.erased {
-        // What could not be taken out of packs the last time.
+        // Packs that could not be rewritten the last time.
         let (mut forgotten, packs) = (ForgetReport::default(), std::mem::take(&mut tail.unpurged));
         remove_packed(committer.folder, &packs, &erased, &mut forgotten)?;
         return Ok(forgotten);
     }
     let numbers = erased.count() - tail.erased.count();
     let newly = erased.without(&tail.erased);
-    // The new record speaks for the earlier ones, which go with what they erased.
+    // The new forget record replaces earlier ones, which are removed with the files.
     let erased = erased.with(&tail.forgets);
     let plaintext = serde_json::to_vec(&erased).map_err(|_| Error::InvalidMessage {
         reason: "the forgotten numbers cannot be written as JSON",
@@ -93,7 +93,7 @@ pub(crate) fn erase_surveyed(
         });
     }
     import_tombstones::note(committer, tail, &refs.imported)?;
-    // Their words are the messages'.
+    // These artifacts have the messages' words.
     artifact_files::delete(committer, tail, refs.moved.iter().map(String::as_str))?;
     let name = committer.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
     tail.last_seq = name.seq;
@@ -104,18 +104,18 @@ pub(crate) fn erase_surveyed(
     names.retain(|name| erased.contains(name.seq));
     let mut forgotten =
         ForgetReport { numbers, ..remove_erased(committer.folder, &names, &erased)? };
-    // Packs hold no forget records, and what was forgotten before is no longer in them.
+    // Packs have no forget records, and earlier forgotten records were removed from them.
     packs.retain(|pack| newly.intersects(&pack.seqs()));
     remove_packed(committer.folder, &packs, &erased, &mut forgotten)?;
     *tail = Tail::load_alone(committer.folder, 0, None)?;
     Ok(forgotten)
 }
 
-/// Hands over the messages that are about to be forgotten.
+/// Passes each message that is about to be forgotten to a callback.
 ///
 /// # Errors
-/// Where one of them can only be read under another key, by a newer program or another time: what nobody can look at
-/// now is not deleted.
+/// If one of them can only be read under another key, by a newer program or at another time. What cannot be seen is
+/// not deleted.
 pub(crate) fn survey(
     reader: &Reader,
     tail: &Tail,
@@ -129,7 +129,7 @@ pub(crate) fn survey(
         next = next.max(*range.start());
         let end = next.saturating_add(STRETCH - 1);
         let mut last = next;
-        // Those close together are read in one go, with what is between them.
+        // Numbers that are close together are read at once, with those between them.
         while let Some(range) = ranges.next_if(|range| *range.end() <= end) {
             last = *range.end();
         }
@@ -148,8 +148,8 @@ pub(crate) fn survey(
     Ok(())
 }
 
-/// Removes the files of forgotten records, each only once it has proved to be what its name says; a forget record only
-/// if what it tells of is among these numbers too.
+/// Removes files of forgotten records. Each file is opened first to confirm that it matches its name. A forget record
+/// is removed only if all of its numbers are in `erased`.
 pub(crate) fn remove_erased(
     folder: &Folder,
     names: &[RecordName],
@@ -177,7 +177,7 @@ pub(crate) fn remove_erased(
     Ok(forgotten)
 }
 
-/// Removes the lines of forgotten records from packs.
+/// Removes lines of forgotten records from packs.
 pub(crate) fn remove_packed(
     folder: &Folder,
     packs: &[PackName],
@@ -187,7 +187,7 @@ pub(crate) fn remove_packed(
     let mut purged = purge(folder, packs, erased)?;
     forgotten.removed.append(&mut purged.removed);
     forgotten.removed.sort_unstable();
-    // What an interruption left in two places was one message.
+    // An interruption may have left one message in two places.
     forgotten.removed.dedup();
     forgotten.left.append(&mut purged.left);
     Ok(())

@@ -1,6 +1,6 @@
-//! Conversations that were forgotten whole and have no folder any more. The default conversation's settings keep the
-//! highest number of each, so that nothing brings back what was forgotten: whoever writes to one again first records its
-//! numbers as forgotten.
+//! Conversations that were forgotten completely and have no folder any more. The default conversation's settings keep
+//! the highest number of each. A writer that starts such a conversation again first records these numbers as
+//! forgotten, so that nothing brings the old messages back.
 
 use crate::store::settings::forgotten::ForgottenConversation;
 
@@ -17,7 +17,7 @@ use crate::store::record::name::{NameTime, RecordKind, RecordName};
 use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile;
 
-/// What stands for a conversation there: a digest, so that a list of those that are gone names nobody.
+/// The conversation's id in that list: a digest, so that the list names nobody.
 pub(crate) fn id(scope: &Scope) -> String {
     let parts = scope.parts();
     let items: Vec<&[u8]> =
@@ -25,8 +25,8 @@ pub(crate) fn id(scope: &Scope) -> String {
     format!("{:032x}", u128::from_be_bytes(fingerprint(&items)))
 }
 
-/// What is kept of this conversation, if it was forgotten whole. Nothing where the default conversation's settings cannot
-/// be read: a new message is not refused for that.
+/// The entry of this conversation, if it was forgotten completely. `None` if the default conversation's settings
+/// cannot be read: that is no reason to refuse a new message.
 pub(crate) fn find(folder: &Folder) -> Result<Option<ForgottenConversation>> {
     if matches!(*folder.scope, Scope::Default | Scope::Catalog) {
         return Ok(None);
@@ -36,7 +36,7 @@ pub(crate) fn find(folder: &Folder) -> Result<Option<ForgottenConversation>> {
     Ok(profile.forgotten_scopes.get(&id(&folder.scope)).copied())
 }
 
-/// Records the numbers of a conversation that was forgotten whole before it gives another.
+/// Records the numbers of a completely forgotten conversation before it assigns new ones.
 pub(crate) fn record(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     let Some(ForgottenConversation { last, at }) = find(committer.folder)? else { return Ok(()) };
     let Some(before) = last.checked_sub(1).filter(|before| *before > 0) else { return Ok(()) };
@@ -52,7 +52,7 @@ pub(crate) fn record(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     Ok(())
 }
 
-/// Whether the folder holds nothing but records of what was forgotten.
+/// Whether the folder has only forget records.
 pub(crate) fn is_bare(committer: &Committer<'_>, tail: &Tail) -> Result<bool> {
     let folder = committer.folder;
     let all: SeqSet = std::iter::once(1..=tail.last_seq).collect();
@@ -65,7 +65,7 @@ pub(crate) fn is_bare(committer: &Committer<'_>, tail: &Tail) -> Result<bool> {
         || !listing.packs.is_empty()
         || !listing.foreign.is_empty()
         || !listing.leftovers.is_empty()
-        // Which imported messages were forgotten.
+        // Tombstones of imported messages.
         || document::open(folder, Document::Imports)?.is_some()
     {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! What other limits would hide of a conversation, and what they would show again.
+//! Computes what new limits would hide, and what they would show again.
 
 use jiff::Timestamp;
 
@@ -11,15 +11,15 @@ use crate::store::record::encoding::StoredMessage;
 use crate::store::record::retention::{Horizon, Retention};
 use crate::store::record::seq_set::SeqSet;
 
-/// How many messages a change of limits concerns, and when they were said.
+/// How many messages a change of limits affects, and their times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AffectedMessages {
-    /// How many.
+    /// The number of messages.
     pub messages: u64,
-    /// When the first of them was said.
+    /// The first message's time.
     pub first: Option<Timestamp>,
-    /// When the last of them was said.
+    /// The last message's time.
     pub last: Option<Timestamp>,
 }
 
@@ -32,27 +32,27 @@ impl AffectedMessages {
     }
 }
 
-/// What other limits would do to a conversation.
+/// The effect of new limits on a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LimitsEffect {
-    /// Messages that are shown now and would be hidden at once. Later messages and clean-ups delete them.
+    /// Visible messages that would be hidden at once. Later appends and clean-ups delete them.
     pub hides: AffectedMessages,
-    /// Messages that the limits hide now, are still stored, and would be shown again.
+    /// Hidden messages that are still stored and would be visible again.
     pub returns: AffectedMessages,
     state: Option<State>,
 }
 
-/// What becomes of messages that the limits have hidden and the new ones do not hide.
+/// What to do with hidden messages that the new limits would show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HiddenMessages {
-    /// They are shown again.
+    /// Show them again.
     Keep,
-    /// They are deleted for ever, as is everything that the limits hide.
+    /// Delete them for good, with all other hidden messages.
     Delete,
 }
 
-/// What an effect was worked out from.
+/// The state from which an effect was computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct State {
     last_seq: u64,
@@ -75,7 +75,7 @@ impl State {
 }
 
 impl LimitsEffect {
-    /// For the lock's holder.
+    /// Requires the lock.
     pub(crate) fn of(reader: &Reader, tail: &Tail, retention: Option<Retention>) -> Result<Self> {
         let state = State::of(reader, tail, retention)?;
         let (mut hides, mut returns) = (AffectedMessages::default(), AffectedMessages::default());
@@ -96,7 +96,7 @@ impl LimitsEffect {
         Ok(Self { hides, returns, state: Some(state) })
     }
 
-    /// Refuses limits that would now do anything else than this.
+    /// Fails if the limits would now have another effect than this one.
     ///
     /// # Errors
     /// [`Error::MoreThanAnnounced`].
@@ -107,15 +107,14 @@ impl LimitsEffect {
         retention: Option<Retention>,
     ) -> Result<()> {
         let now = State::of(reader, tail, retention)?;
-        // Of a conversation that was never written to there is no state.
+        // A conversation that was never written to has no state.
         let then = self.state.as_ref();
         let is_same = then.map_or(now.last_seq == 0, |then| *then == now);
         if is_same { Ok(()) } else { Err(Error::MoreThanAnnounced) }
     }
 }
 
-/// Whether other limits would show again what those in force hide, and whether they would hide anything more. For the
-/// lock's holder.
+/// Whether new limits would show hidden messages, and whether they would hide visible ones. Requires the lock.
 pub(crate) fn compare(
     reader: &Reader,
     tail: &Tail,
@@ -125,7 +124,7 @@ pub(crate) fn compare(
     Ok((after.hides_less_than(before), before.hides_less_than(after)))
 }
 
-/// From where on the conversation would be shown within these limits.
+/// Which part of the conversation these limits would show.
 fn horizon(reader: &Reader, tail: &Tail, limits: Retention, now: Timestamp) -> Result<Horizon> {
     let mut within = tail.clone();
     within.retention = limits;

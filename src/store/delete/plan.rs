@@ -1,4 +1,4 @@
-//! What a forgetting deletes: the same account is announced before it and carried out by it.
+//! Plans for forgetting. One plan is shown first and then carried out.
 
 use std::ops::RangeInclusive;
 
@@ -7,7 +7,7 @@ use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::Snapshot;
 use crate::store::settings::profile::Profile;
 
-/// What is asked to be forgotten.
+/// What to forget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ForgetRequest {
     Numbers(Vec<RangeInclusive<u64>>),
@@ -15,44 +15,44 @@ pub(crate) enum ForgetRequest {
     All,
 }
 
-/// What forgetting would delete, worked out before anybody is asked. Numbers are sorted.
+/// What forgetting would delete, computed in advance. Numbers are sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ForgetPlan {
-    /// The messages that were asked for.
+    /// The requested messages.
     pub messages: Vec<u64>,
-    /// The messages that some of these are restored copies of.
+    /// Messages of which some of the requested ones are restored copies.
     pub originals: Vec<u64>,
-    /// Other copies of the same messages, which were restored from snapshots.
+    /// Other copies of the same messages, restored from snapshots.
     pub copies: Vec<u64>,
-    /// Messages that the conversation's limits hide already: they would be shown again in place of what goes.
+    /// Hidden messages. They go too, because they would become visible in place of the forgotten ones.
     pub hidden: Vec<u64>,
-    /// How many numbers hold no message that opens. They are recorded as forgotten.
+    /// How many numbers have no message that opens. They are recorded as forgotten.
     pub lost: u64,
-    /// The snapshots that messages are taken out of, and the summary with them.
+    /// Snapshots from which messages are removed, with their summaries.
     pub changed_snapshots: Vec<String>,
-    /// The snapshots of which nothing is left.
+    /// Snapshots that become empty and are deleted.
     pub deleted_snapshots: Vec<String>,
-    /// The snapshots that cannot be opened, and are never read again, since they may hold any of the messages.
+    /// Snapshots that cannot be opened. They are never read again, because they may have any of the messages.
     pub closed_snapshots: Vec<String>,
-    /// How many summaries are withdrawn, because they are made of some of the messages.
+    /// How many summaries are removed because they cover some of the messages.
     pub summaries: usize,
-    /// Whether the title that a model proposed is withdrawn.
+    /// Whether a title that a model proposed is removed.
     pub proposed_title: bool,
     /// The artifacts that are deleted.
     pub artifacts: Vec<String>,
-    /// Whether the title, tags, notes and costs go: only with the whole conversation.
+    /// Whether the title, tags, notes and costs are removed: only with the whole conversation.
     pub description: bool,
-    /// Whether the conversation is a context, which stays with its name, its personality and its limits.
+    /// Whether this is a persona conversation, which keeps its name, character and limits.
     pub keeps_context: bool,
-    /// What was asked for, and with it all that is related to it or hidden.
+    /// The requested numbers.
     pub(crate) asked: SeqSet,
     pub(crate) numbers: SeqSet,
     pub(crate) is_whole: bool,
 }
 
 impl ForgetPlan {
-    /// How many messages go.
+    /// How many messages are removed.
     pub fn message_count(&self) -> usize {
         self.messages.len() + self.originals.len() + self.copies.len() + self.hidden.len()
     }
@@ -70,12 +70,12 @@ impl ForgetPlan {
             && self.artifacts.is_empty()
     }
 
-    /// Whether the whole conversation goes.
+    /// Whether the whole conversation is forgotten.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// The numbers of all that goes.
+    /// The numbers of everything that is removed.
     pub fn numbers(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
         self.numbers.ranges()
     }
@@ -87,7 +87,7 @@ impl ForgetPlan {
         }
     }
 
-    /// Whether nothing goes that does not go by another plan.
+    /// Whether everything in this plan is also in the announced one.
     pub(crate) fn is_within(&self, announced: &Self) -> bool {
         let all = |now: &[String], then: [&[String]; 2]| {
             now.iter().all(|id| then.iter().any(|then| then.contains(id)))
@@ -132,20 +132,20 @@ impl ForgetPlan {
     }
 }
 
-/// What a request to forget came to.
+/// The outcome of forgetting.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ForgetReport {
-    /// How many numbers are recorded as forgotten that were not before, whether or not they had a file.
+    /// How many more numbers are recorded as forgotten than before, with or without a file.
     pub numbers: u64,
-    /// Numbers of the messages whose files were removed.
+    /// The numbers of the messages whose files were removed.
     pub removed: Vec<u64>,
-    /// How many snapshots messages were taken out of; those that nothing is left of are gone.
+    /// From how many snapshots messages were removed. Empty ones were deleted.
     pub snapshots: usize,
-    /// Files that carry a forgotten number but do not open, so that they may be something else: they stay, are
-    /// never read, and can be removed by hand.
+    /// Files with a forgotten number that do not open and may be something else. They stay, are never read, and can
+    /// be removed by hand.
     pub left: Vec<Finding>,
-    /// What it was that went.
+    /// The plan that was carried out.
     pub plan: ForgetPlan,
 }
 

@@ -1,4 +1,4 @@
-//! Carrying out what a plan announces.
+//! Carries out plans for forgetting.
 
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
@@ -20,19 +20,19 @@ use crate::store::snapshot::snapshot_files;
 
 use crate::store::delete::plan::{ForgetPlan, ForgetRequest};
 
-/// A plan with what is needed to carry it out. For the lock's holder.
+/// A plan with the data to carry it out. Requires the lock.
 pub(crate) struct Prepared {
     plan: ForgetPlan,
     snapshots: Vec<Snapshot>,
     unread: Vec<Finding>,
-    /// What was asked for, with copies and originals.
+    /// The requested numbers, with copies and originals.
     related: SeqSet,
     refs: MessageRefs,
 }
 
 impl Prepared {
     /// # Errors
-    /// Where something that may be concerned can only be read under another key, by a newer program or another time.
+    /// If something that may be affected can only be read under another key, by a newer program or at another time.
     pub(crate) fn new(
         reader: &Reader,
         committer: &Committer<'_>,
@@ -49,7 +49,7 @@ impl Prepared {
         };
         let (snapshots, unread) = snapshot_files::all(committer.folder, &tail.profile)?;
         let related = with_copies(reader, tail, &snapshots, asked.clone())?;
-        // What the limits hide is not to take the place of what goes.
+        // Hidden messages must not become visible in place of the forgotten ones.
         let hidden = cleanup::hidden_now(reader, committer, tail)?.without(&related);
         let (mut refs, mut plan) =
             (MessageRefs::default(), ForgetPlan { is_whole, ..Default::default() });
@@ -104,7 +104,7 @@ impl Prepared {
     }
 
     /// # Errors
-    /// [`Error::MoreThanAnnounced`] where something would go that was not announced.
+    /// [`Error::MoreThanAnnounced`] if something would be removed that was not announced.
     pub(crate) fn check(&self, announced: &ForgetPlan) -> Result<()> {
         match self.plan.is_within(announced) {
             true => Ok(()),
@@ -112,7 +112,7 @@ impl Prepared {
         }
     }
 
-    /// Takes messages out of snapshots and summaries, records their numbers as forgotten, and removes their files.
+    /// Removes messages from snapshots and summaries, records their numbers as forgotten, and removes their files.
     pub(crate) fn carry_out(
         self,
         reader: &Reader,
@@ -136,7 +136,7 @@ impl Prepared {
     }
 }
 
-/// Deletes what a conversation holds beside its messages.
+/// Deletes what a conversation has beside its messages.
 fn forget_rest(committer: &Committer<'_>, tail: &mut Tail, plan: &ForgetPlan) -> Result<()> {
     for id in &plan.deleted_snapshots {
         if tail.profile.revision(id).is_some() {
@@ -147,7 +147,7 @@ fn forget_rest(committer: &Committer<'_>, tail: &mut Tail, plan: &ForgetPlan) ->
     if plan.description {
         committer.change_profile(tail, Profile::forget_words)?;
     }
-    // How long its texts were tells which languages were spoken.
+    // Text lengths per token reveal which languages were spoken.
     match document::open(committer.folder, Document::Calibration)? {
         Some(_) => committer.replace(Document::Calibration, b"{}"),
         None => Ok(()),

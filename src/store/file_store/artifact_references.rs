@@ -1,4 +1,4 @@
-//! What refers to a conversation's artifacts, and what nothing refers to.
+//! Finds references to a conversation's artifacts, and artifacts without any.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -15,34 +15,34 @@ use crate::store::record::artifact::{
 };
 use crate::store::record::finding::{Finding, FindingKind};
 
-/// How many numbers are looked through at once.
+/// How many numbers to read at a time.
 const STEP: u64 = 4096;
-/// How much of a folder's tree is looked at at once.
+/// How many bytes of a folder's tree to read at a time.
 const PIECE: usize = 1 << 16;
-/// How long a reference is.
+/// Length of a reference in bytes.
 const REFERENCE: usize = SCHEME.len() + ID_LENGTH;
 
-/// What refers to a conversation's artifacts.
+/// References to a conversation's artifacts.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ArtifactReferences {
-    /// The numbers of the messages that refer to each, those that are hidden and not removed yet included.
+    /// For each artifact, the numbers of the messages that refer to it, hidden ones included.
     pub messages: BTreeMap<String, BTreeSet<u64>>,
-    /// The artifacts that neither a message, nor a snapshot, nor a summary refers to, nor a folder that one of these
-    /// refers to; the oldest first.
+    /// Artifacts without references, oldest first: no message, snapshot or summary refers to them, and no folder to
+    /// which one of these refers.
     pub unreferenced: Vec<Artifact>,
-    /// What could not be read, and may refer to any of them.
+    /// Findings about what could not be read and may refer to any artifact.
     pub unread: Vec<Finding>,
 }
 
 impl FileConversationStore {
-    /// Looks for what refers to the conversation's artifacts, in all that is stored. Reads every message, some thousand
-    /// at a time, if there are any artifacts.
+    /// Finds the references to the conversation's artifacts in everything stored. If there are any artifacts, reads
+    /// every message, some thousand at a time.
     ///
     /// # Errors
-    /// What keeps the folder from being read.
+    /// What prevents reading the folder.
     pub async fn artifact_references(&self) -> Result<ArtifactReferences> {
-        // Listed first: what is added meanwhile is none of those that nothing refers to.
+        // List artifacts first: those that are added meanwhile are not reported as unreferenced.
         let (artifacts, mut unread) = self.artifacts().await?;
         if artifacts.is_empty() {
             return Ok(ArtifactReferences { unread, ..ArtifactReferences::default() });
@@ -79,7 +79,7 @@ impl FileConversationStore {
         Ok(ArtifactReferences { messages, unreferenced, unread })
     }
 
-    /// Adds what the folders among them refer to, and the folders among these; what could not be read.
+    /// Adds references from folders, and from folders within them. Returns what could not be read.
     async fn follow_folders(
         &self,
         artifacts: &[Artifact],
@@ -103,7 +103,7 @@ impl FileConversationStore {
                             unread.push(kind.in_file(artifact_files::place(&folder.id)));
                         }
                     },
-                    // Deleted since it was listed.
+                    // It was deleted after it was listed.
                     Ok(None) => {}
                     Err(_) => {
                         unread.push(
@@ -117,7 +117,7 @@ impl FileConversationStore {
     }
 }
 
-/// What a message refers to, in its words or because they were moved there.
+/// The artifacts to which a message refers, in its text or because its text was moved to them.
 fn said_of(message: &ChatMessage) -> impl Iterator<Item = &str> {
     artifact_references(&message.content).chain(message.moved_to())
 }
@@ -126,7 +126,7 @@ fn ids(text: &str) -> impl Iterator<Item = String> {
     artifact_references(text).map(str::to_owned)
 }
 
-/// The same for what is read piece by piece, of which only the last few bytes are carried over.
+/// The same for contents that are read in pieces. Only the last few bytes are carried over.
 fn in_contents(mut contents: impl Read) -> std::io::Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     let mut text = Zeroizing::new(Vec::with_capacity(PIECE + 2 * REFERENCE));
@@ -134,7 +134,7 @@ fn in_contents(mut contents: impl Read) -> std::io::Result<BTreeSet<String>> {
     loop {
         let read = contents.read(&mut piece)?;
         text.extend_from_slice(piece.get(..read).unwrap_or_default());
-        // A reference counts only once what comes behind it is known.
+        // A reference counts only once the following byte is known.
         found.extend(ids(&Zeroizing::new(String::from_utf8_lossy(&text).into_owned())));
         if read == 0 {
             return Ok(found);
@@ -152,7 +152,7 @@ mod tests {
     use crate::store::{NewArtifact, StoreOptions, Summary};
     use jiff::Timestamp;
 
-    /// Gives so many bytes at a time.
+    /// A reader that returns this many bytes at a time.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {

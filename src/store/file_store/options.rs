@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! Options for opening a store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::store::record::retention::Retention;
 use crate::store::record::validation::Limits;
 use crate::store::write::Writer;
 
-/// How to open a store.
+/// Options for opening a store.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
     keys: Vec<Arc<EncryptionKey>>,
@@ -35,7 +35,8 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
-    /// Opens with this key: [`Scope::Default`], the system's clock, 5 seconds for the lock, 1 MiB a message.
+    /// Options with this key and the defaults: [`Scope::Default`], the system clock, 5 seconds for the lock, 1 MiB
+    /// per message.
     pub fn new(key: impl Into<Arc<EncryptionKey>>) -> Self {
         Self {
             keys: vec![key.into()],
@@ -51,100 +52,98 @@ impl StoreOptions {
         }
     }
 
-    /// Another key that the store was written under, for records that a change of keys has not reached yet.
+    /// Adds another key, for records that a change of keys has not resealed yet.
     #[must_use]
     pub fn also_with(mut self, key: impl Into<Arc<EncryptionKey>>) -> Self {
         self.keys.push(key.into());
         self
     }
 
-    /// A key file that is read anew when the store's key is another one, as after a change of keys while the store is
-    /// open. It need not exist.
+    /// Sets a key file to read again if the store's key has changed while the store is open. The file need not exist.
     #[must_use]
     pub fn key_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.key_files.push(path.into());
         self
     }
 
-    /// Whose conversation to open.
+    /// Sets the conversation's scope.
     #[must_use]
     pub fn scope(mut self, scope: Scope) -> Self {
         self.scope = scope;
         self
     }
 
-    /// Where the time comes from.
+    /// Sets the clock.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// How long an append waits for other processes.
+    /// Sets how long an append waits for other processes.
     #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
         self.lock_timeout = timeout;
         self
     }
 
-    /// The most bytes that a message's record may take, as JSON; at most 11 MiB, so that its file stays readable.
+    /// Sets the longest record of a message, as JSON in bytes. At most 11 MiB, so that its file stays readable.
     #[must_use]
     pub fn max_message_bytes(mut self, bytes: usize) -> Self {
         self.max_message_bytes = bytes.min(LONGEST_RECORD);
         self
     }
 
-    /// Masks every message's words before they are sealed.
+    /// Sets a redactor, which masks each message's words before they are sealed.
     #[must_use]
     pub fn redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
         self.redactor = Some(redactor);
         self
     }
 
-    /// How many of the newest messages stay in files of their own, at least 1; 64 unless told otherwise. When there are
-    /// more than twice as many, the older ones move into a pack. Fewer make listing the folder faster and packing more
-    /// frequent.
+    /// Sets how many of the newest messages stay loose, in files of their own. At least 1; the default is 64. If more
+    /// than twice as many are loose, the older ones move into a pack. Fewer loose files make listing faster and
+    /// packing more frequent.
     #[must_use]
     pub fn loose_files(mut self, files: usize) -> Self {
         self.loose_files = files.max(1);
         self
     }
 
-    /// How much is kept and for how long, unless the conversation's own settings say it. Everything for ever unless told
-    /// otherwise.
+    /// Sets the retention limits for conversations whose settings have none. The default keeps everything forever.
     #[must_use]
     pub fn retention(mut self, retention: Retention) -> Self {
         self.retention = retention;
         self
     }
 
-    /// How many threads a reading of many messages, or a check, may use, at least 1; as many as the machine has
-    /// processors unless told otherwise. The others are there only while it reads.
+    /// Sets how many threads a large read or a check may use, at least 1. The default is one for each processor. The
+    /// threads exist only during the read.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));
         self
     }
 
-    /// Where the time comes from.
+    /// The clock.
     pub(crate) fn time(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
     }
 
-    /// Opens the store below a folder, which need not exist yet and is not made before the first append.
+    /// Opens the store in a folder. The folder need not exist yet; the first append creates it.
     ///
     /// # Errors
-    /// [`Error::WrongKey`](crate::Error::WrongKey) where the store was written under another key, and [`Error::NotPlain`](crate::Error::NotPlain) where the folder is
-    /// a symbolic link.
+    /// [`Error::WrongKey`](crate::Error::WrongKey) if the store uses another key, and
+    /// [`Error::NotPlain`](crate::Error::NotPlain) if the folder is a symbolic link.
     pub async fn open(self, root: impl AsRef<Path>) -> Result<FileConversationStore> {
         let below = self.scope.folder()?;
         let root_blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
-        // Two views even of one folder: each remembers the file that it is asked for again and again.
+        // Two views even of one folder: each caches the file that it reads most.
         let blobs = Arc::new(FsBlobs::new(root.as_ref(), &below)?);
         self.open_blobs(root_blobs, blobs).await
     }
 
-    /// The same store over a folder in memory, gone when dropped.
+    /// Opens a store in memory, which is gone when dropped.
     ///
     /// # Errors
     /// [`Error::InvalidScope`](crate::Error::InvalidScope).
@@ -165,13 +164,13 @@ impl StoreOptions {
             let reader = Arc::clone(&reader);
             blocking(move || reader.check()).await?;
         } else {
-            // Two small files: a crossing to another thread would take several times as long.
+            // Reads two small files. Handing over to another thread would take several times as long.
             reader.check()?;
         }
         Ok(FileConversationStore::new(reader, writer))
     }
 
-    /// The parts of a store, before anything was looked at.
+    /// Makes the parts of a store without reading anything.
     pub(crate) fn assemble(
         self,
         root: Arc<dyn Blobs>,

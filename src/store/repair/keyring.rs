@@ -1,4 +1,4 @@
-//! A vault for records that have lost theirs.
+//! Makes a vault for records whose vault was lost.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,20 +15,20 @@ use crate::store::pack::lines::Lines;
 use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::layout::VAULT;
 
-/// How many sealed files of each key bear which key id, of those that open: by the key's position and the id.
+/// How many sealed files open under each key and have each key id, by the key's position and the id.
 type KeyVotes = BTreeMap<(usize, String), u64>;
 
-/// Makes the vault anew under the key ids that records bear, of whatever conversation: for each key at hand the id of
-/// most of what opens under it. What another store of the same key left behind, or a thief planted, stays outside.
+/// Makes a vault from the key ids in the records of all conversations: for each key at hand, the id that most of its
+/// files have. Files that another store of the same key left behind, or that an attacker planted, are outvoted.
 ///
 /// # Errors
-/// [`Error::WrongKey`] where nothing opens under the first key, and nothing is made.
+/// [`Error::WrongKey`] if nothing opens under the first key. No vault is made then.
 pub(crate) fn adopt(folder: &Folder, timeout: Duration) -> Result<()> {
     let (mut votes, mut stranger) = (KeyVotes::new(), None);
     for place in places(&folder.root, &mut Vec::new())? {
         let keys = folder.keys().to_vec();
         let there = Folder::new(Arc::clone(&folder.root), place.blobs, place.scope, keys);
-        // What cannot even be listed has no say.
+        // A conversation that cannot be listed does not count.
         match ask(&there, &mut votes, &mut stranger) {
             Err(Error::NotPlain { .. } | Error::Io { .. }) => {}
             asked => asked?,
@@ -43,7 +43,7 @@ pub(crate) fn adopt(folder: &Folder, timeout: Duration) -> Result<()> {
             None if position == 0 => {
                 let place = folder.root.path().join(VAULT).display().to_string();
                 let found = stranger.or_else(|| votes.into_keys().next().map(|(_, id)| id));
-                // Without anything sealed there is nothing to adopt, and the writer says what it lacks.
+                // Without sealed files there is no id to use. The writer reports what is missing.
                 return found.map_or(Ok(()), |found| Err(Error::WrongKey { place, found }));
             }
             None => {}
@@ -56,7 +56,7 @@ pub(crate) fn adopt(folder: &Folder, timeout: Duration) -> Result<()> {
     Keyring::publish(&*folder.root, &entries, &bytes, timeout)
 }
 
-/// Counts what opens in one conversation, and keeps a key id of what does not.
+/// Counts the files of one conversation that open, and notes a key id of one that does not.
 fn ask(folder: &Folder, votes: &mut KeyVotes, stranger: &mut Option<String>) -> Result<()> {
     let scope = folder.scope.parts();
     let mut hear = |place: &Place<'_>, bytes: &[u8]| {

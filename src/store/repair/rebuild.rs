@@ -1,4 +1,4 @@
-//! Making a sound pack of one that is not what its name says, or that holds what is elsewhere too.
+//! Rebuilds a pack that does not match its name or has duplicates.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,12 +15,12 @@ use crate::store::record::layout::QUARANTINE;
 use crate::store::record::name::RecordName;
 use crate::store::record::pack_name::PackName;
 
-/// Where a line lies in its pack.
+/// A line's bytes in its pack.
 type Span = Range<u64>;
 
-/// Puts a sound pack of the records that open in place of another one. What does not open goes, to the byte, to a file
-/// in the quarantine folder; records that lie elsewhere too stay there only. Everything is durable and has been
-/// read again before the old pack goes. Where nothing opens, or another key or program may open more, it stays.
+/// Replaces a pack with a valid one of the records that open. Lines that do not open go unchanged to a file in the
+/// quarantine folder. Records that are stored elsewhere too stay only there. Everything is durable and was read back
+/// before the old pack is removed. Keeps the pack if nothing opens, or if another key or program may read more of it.
 pub(crate) fn rebuild(folder: &Folder, name: PackName) -> Result<()> {
     let OpenedPack::Pack(pack) = Pack::open(folder, name)? else {
         return Ok(());
@@ -36,7 +36,7 @@ pub(crate) fn rebuild(folder: &Folder, name: PackName) -> Result<()> {
         if rest.is_empty() && is_sound(folder, name)? {
             return Ok(());
         }
-        // One record less, so that the new pack's name is not the old one's.
+        // Leave out one record, so that the new pack's name differs from the old one's.
         let Some(loose) = set_loose(folder, &pack, &good)? else {
             return Ok(());
         };
@@ -60,17 +60,17 @@ pub(crate) fn rebuild(folder: &Folder, name: PackName) -> Result<()> {
     folder.packs.sync()
 }
 
-/// A pack's lines.
+/// A pack's lines, sorted by what they are.
 struct Sorted {
-    /// Those that open, each record once.
+    /// Lines that open, each record once.
     good: BTreeMap<RecordName, Span>,
-    /// Those that do not, in their order.
+    /// Lines that do not open, in order.
     rest: Vec<Span>,
-    /// Whether any opens, be it elsewhere too.
+    /// Whether any line opens, including records that are stored elsewhere too.
     opens: bool,
 }
 
-/// `None` where someone else may be able to read more of it.
+/// Sorts a pack's lines. `None` if another key or program may read more of it.
 fn sort(folder: &Folder, pack: &Pack) -> Result<Option<Sorted>> {
     let mut sorted = Sorted { good: BTreeMap::new(), rest: Vec::new(), opens: false };
     let elsewhere = OtherPacks::of(folder, pack.name)?;
@@ -97,7 +97,7 @@ fn sort(folder: &Folder, pack: &Pack) -> Result<Option<Sorted>> {
     Ok(Some(sorted))
 }
 
-/// The other packs that are sound and durable, and may hold the same records.
+/// Other valid, durable packs that may have the same records.
 struct OtherPacks(Vec<Pack>);
 
 impl OtherPacks {
@@ -117,7 +117,7 @@ impl OtherPacks {
         Ok(Self(packs))
     }
 
-    /// Whether one of them has the very line.
+    /// Whether one of them has exactly this line.
     fn holds(&self, name: RecordName, line: &Line) -> Result<bool> {
         for pack in self.0.iter().filter(|pack| pack.name.covers(name)) {
             if find(pack, name)?.is_some_and(|there| there.bytes == line.bytes) {
@@ -128,7 +128,7 @@ impl OtherPacks {
     }
 }
 
-/// Whether the record is durable in a file of its own too.
+/// Whether the record is also durable in a file of its own.
 fn is_loose(folder: &Folder, name: RecordName, line: &Line) -> Result<bool> {
     let file = name.to_string();
     let loose = match folder.blobs.read(&file) {
@@ -156,7 +156,7 @@ pub(crate) fn is_sound(folder: &Folder, name: PackName) -> Result<bool> {
     }
 }
 
-/// Publishes one of the records as a file of its own; which.
+/// Publishes one of the records as a file of its own, and returns which.
 fn set_loose(
     folder: &Folder,
     pack: &Pack,
@@ -165,7 +165,7 @@ fn set_loose(
     for (name, span) in good {
         let bytes = bytes(pack, span)?;
         let file = name.to_string();
-        // The line without the name and the tab before it.
+        // The line without the name and the tab.
         let record = bytes.get(file.len() + 1..).unwrap_or_default();
         let there = folder.blobs.create(&file, record)?
             || folder.blobs.read(&file)?.is_some_and(|there| there == record);
@@ -187,7 +187,7 @@ fn bytes(pack: &Pack, span: &Span) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Keeps lines that do not open in a file beside the pack.
+/// Writes lines that do not open to a file in the quarantine folder.
 fn keep(folder: &Folder, pack: &Pack, rest: &[Span]) -> Result<()> {
     let aside = folder.packs.folder(QUARANTINE);
     for number in 1..1000 {

@@ -1,4 +1,4 @@
-//! Putting a record back that lies under another name than its own.
+//! Moves misplaced records back to their names.
 
 use crate::error::Result;
 use crate::store::check::repair_kind::RepairKind;
@@ -12,9 +12,9 @@ use crate::store::record::name::RecordName;
 use crate::store::record::pack_name::PackName;
 use crate::store::repair::rebuild::is_sound;
 
-/// Publishes a misplaced record under its own name, durably. Where its name is taken by what is none of it, it comes
-/// back in a pack, so that of two records that were swapped both do. What that came to, as it may be there already;
-/// `None` where it has to stay: it was forgotten, or another record that opens has its name.
+/// Publishes a misplaced record under its own name, durably. If another file that does not open has the name, the
+/// record goes into a pack, so that two swapped records both come back. Returns what was done. `None` if the record
+/// has to stay: it was forgotten, or another record that opens has its name.
 pub(crate) fn put_back(
     folder: &Folder,
     tail: &Tail,
@@ -33,7 +33,7 @@ pub(crate) fn put_back(
         Some(copy) if copy == bytes => return Ok(Some(RepairKind::RemoveCopies)),
         Some(_) => return Ok(None),
         None if folder.blobs.create(&belongs.to_string(), &bytes)? => folder.blobs.sync()?,
-        // Packs hold no such records.
+        // Packs have no forget records.
         None if belongs.is_forget() => return Ok(None),
         None => {
             publish(folder, &mut |sink| {
@@ -49,7 +49,7 @@ pub(crate) fn put_back(
     Ok(Some(RepairKind::PutBack))
 }
 
-/// Where the record lies, and where it belongs.
+/// A record's current name and its own name.
 fn names(finding: &Finding) -> Option<(RecordName, RecordName)> {
     let FindingKind::Misplaced { belongs } = &finding.kind else {
         return None;
@@ -57,7 +57,7 @@ fn names(finding: &Finding) -> Option<(RecordName, RecordName)> {
     finding.file.as_deref()?.parse().ok().zip(belongs.parse().ok())
 }
 
-/// The bytes of a record that is where it belongs and opens, made durable.
+/// The bytes of the record that is stored under its own name and opens. Makes it durable.
 fn copy_of(folder: &Folder, name: RecordName) -> Result<Option<Vec<u8>>> {
     if matches!(folder.open(name)?, Opened::Message(_) | Opened::Forget(_)) {
         folder.blobs.flush(&name.to_string())?;

@@ -1,4 +1,4 @@
-//! Moving what is no part of the conversation to the quarantine folder.
+//! Moves foreign and unreadable files to the quarantine folder.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::store::record::pack_name::PackName;
 
 use crate::store::snapshot::snapshot_files;
 
-/// Moves the files that findings are about, each if it still is not to be read.
+/// Moves the files of these findings, if they are still unreadable or foreign.
 pub(crate) fn set_aside<'a>(
     folder: &Folder,
     findings: impl Iterator<Item = &'a Finding>,
@@ -63,7 +63,8 @@ pub(crate) fn set_aside<'a>(
     Ok(())
 }
 
-/// The raw names that findings show. No name of the store's own is shown as another.
+/// The raw file names for names as findings show them. The escaping never produces the name of one of the store's own
+/// files.
 fn matching(blobs: &Arc<dyn Blobs>, prefix: &str, wanted: &BTreeSet<&str>) -> Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     blobs.list(&mut |name, _| {
@@ -83,7 +84,7 @@ fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
         }));
     }
     if name == PACKS.as_bytes() {
-        // It may be the folder of packs again.
+        // The folder of packs may be usable again.
         let found = folder.list()?.foreign;
         return Ok(found.iter().any(|finding| finding.file.as_deref() == Some(PACKS)));
     }
@@ -93,7 +94,7 @@ fn is_useless(folder: &Folder, name: &[u8]) -> Result<bool> {
     Ok(matches!(folder.open(record)?, Opened::Skipped(kind) if !kind.may_open_later()))
 }
 
-/// Whether nothing in a pack opens, for anyone.
+/// Whether no key and no program can read anything in a pack.
 fn is_useless_pack(folder: &Folder, name: &[u8]) -> Result<bool> {
     let pack: Option<PackName> = str::from_utf8(name).ok().and_then(|name| name.parse().ok());
     let Some(pack) = pack else {
@@ -117,7 +118,7 @@ fn is_useless_pack(folder: &Folder, name: &[u8]) -> Result<bool> {
     Ok(true)
 }
 
-/// Lets what concerns one file alone pass: it stays as it is, and the check that follows says so.
+/// Ignores failures of a single file: it stays unchanged, and the following check reports it.
 pub(crate) fn passing(outcome: Result<()>, what: &str) -> Result<()> {
     match outcome {
         Err(error @ (Error::NotPlain { .. } | Error::Io { .. } | Error::Damaged { .. })) => {

@@ -1,5 +1,5 @@
-//! Adding an artifact: its contents are sealed beside the conversation, and only then listed under its lock, so that
-//! others can append for however long that takes.
+//! Adds artifacts: seals the contents without the lock and lists them under it, so that others can append in the
+//! meantime.
 
 use std::io::Read;
 
@@ -10,7 +10,7 @@ use crate::store::read::reader::Reader;
 use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact};
 use crate::store::write::Writer;
 
-/// Adds what is read to its end. Runs on a thread that may block.
+/// Adds an artifact, reading it to its end. Blocks.
 pub(crate) fn add(
     reader: &Reader,
     writer: &tokio::sync::Mutex<Writer>,
@@ -19,7 +19,7 @@ pub(crate) fn add(
 ) -> Result<AddedArtifact> {
     let folder = &reader.folder;
     let timeout = writer.blocking_lock().begin_artifact()?;
-    // While it is held, nobody takes what is being written for a leftover.
+    // While this lock is held, nobody removes the unfinished file.
     let lock = folder.artifacts.lock(timeout)?;
     let added = seal(reader, writer, new, content);
     lock.finish();
@@ -55,7 +55,7 @@ fn seal(
     Ok(AddedArtifact { artifact: same.unwrap_or(artifact), was_there })
 }
 
-/// Seals the contents of an artifact that the settings list already, if they are what they were.
+/// Restores the contents of a listed artifact, if their digest matches.
 pub(crate) fn put_back(
     reader: &Reader,
     writer: &tokio::sync::Mutex<Writer>,
@@ -66,7 +66,7 @@ pub(crate) fn put_back(
     let timeout = writer.blocking_lock().begin_artifact()?;
     let lock = folder.artifacts.lock(timeout)?;
     let other = std::cell::Cell::new(false);
-    // Nothing is published where it is something else.
+    // Publish nothing if the digest differs.
     let known = |sha256: &str| {
         other.set(sha256 != artifact.sha256);
         other.get().then(String::new)

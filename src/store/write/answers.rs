@@ -1,4 +1,4 @@
-//! Answers: kept only while the message that they answer is there.
+//! Stores answers, but only while the message that they answer is stored.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::store::record::validation::{TimestampPolicy, ValidMessage};
 use crate::store::write::{Writer, publish_all, trim};
 
 impl Writer {
-    /// Keeps messages in order if the record that they answer is still there.
+    /// Stores messages in order if the record that they answer still exists.
     pub(crate) fn append_answers(
         &mut self,
         answers: Vec<ChatMessage>,
@@ -42,7 +42,7 @@ impl Writer {
     }
 }
 
-/// Whether a record is still there. One that cannot be read at the moment is.
+/// Whether a record still exists. One that cannot be read at the moment does.
 fn is_there(reader: &Reader, tail: &Tail, answered: RecordName) -> Result<bool> {
     let seq = answered.seq;
     if seq > tail.last_seq || tail.without_message().contains(seq) {
@@ -60,8 +60,8 @@ fn is_there(reader: &Reader, tail: &Tail, answered: RecordName) -> Result<bool> 
     Ok(unread.any(|(first, last)| (first..=last).contains(&seq)))
 }
 
-/// Leaves answers out of prompts, as the message that they answer is since the context was cleared. They are durable
-/// already, so a failure is only logged.
+/// Prunes answers whose question was cleared from the context meanwhile. They are durable already, so a failure is
+/// only logged.
 fn drop_refused(committer: &Committer<'_>, tail: &mut Tail, stored: &[Arc<StoredMessage>]) {
     let seqs: Vec<u64> = stored.iter().map(|stored| stored.seq).collect();
     if let Err(error) = committer.change_profile(tail, |profile| profile.prune(seqs)) {

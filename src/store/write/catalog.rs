@@ -1,5 +1,6 @@
-//! The list of a root's conversations: itself a conversation, which no host can open, with a message for each that was
-//! made and not removed. So a whole conversation that was taken away is missed, and so is the newest part of the list.
+//! The catalog of a root's conversations. It is a conversation itself, which hosts cannot open, with a message for
+//! each conversation that was created and not removed. It shows when a whole conversation is missing, or the newest
+//! part of the catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -24,7 +25,7 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// The catalog of the root that a folder is below.
+    /// The catalog of a folder's root.
     pub(crate) fn beside(folder: &Folder, limits: &Limits) -> Self {
         let root = Arc::clone(&folder.root);
         let blobs = root.folder(CATALOG);
@@ -39,7 +40,7 @@ impl Catalog {
         Ok(self.reader.folder.blobs.links(HEAD)? > 0)
     }
 
-    /// The conversations, as text, and the numbers of their messages.
+    /// The listed conversations as text, with the numbers of their messages.
     pub(crate) fn entries(&self) -> Result<BTreeMap<String, BTreeSet<u64>>> {
         let mut entries: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
         for stored in self.reader.read_if(&ReadQuery::Seqs(0..=u64::MAX))?.messages {
@@ -48,7 +49,7 @@ impl Catalog {
         Ok(entries)
     }
 
-    /// Enters a conversation, durably; under which number. `is_new` where it cannot have been entered before.
+    /// Adds a conversation, durably, and returns its number. `is_new` says that it cannot be listed yet.
     pub(crate) fn enter(&mut self, scope: &Scope, is_new: bool) -> Result<u64> {
         let scope = scope.to_string();
         if !is_new
@@ -61,7 +62,7 @@ impl Catalog {
         stored.first().map(|stored| stored.seq).ok_or(Error::ShuttingDown)
     }
 
-    /// Takes a conversation off, durably.
+    /// Removes a conversation from the list, durably.
     pub(crate) fn leave(&mut self, scope: &str) -> Result<()> {
         let numbers = self.entries()?.remove(scope).unwrap_or_default();
         let numbers: Vec<RangeInclusive<u64>> = numbers.into_iter().map(|seq| seq..=seq).collect();
@@ -72,8 +73,8 @@ impl Catalog {
     }
 }
 
-/// Enters the conversation that is about to be written to, if its head does not say that it was. That keeps nobody from
-/// writing: what fails here is tried again the next time.
+/// Adds the conversation that is about to be written to, unless its head says that it is listed. A failure does not
+/// prevent writing; the next writer tries again.
 pub(crate) fn enter(committer: &Committer<'_>, tail: &mut Tail, limits: &Limits, is_new: bool) {
     let HeadState::Known(head) = tail.head else { return };
     let scope = &*committer.folder.scope;
@@ -82,7 +83,7 @@ pub(crate) fn enter(committer: &Committer<'_>, tail: &mut Tail, limits: &Limits,
     }
     let mut catalog = Catalog::beside(committer.folder, limits);
     let entered = match (scope, catalog.exists()) {
-        // Alone it lies in the root itself, and needs no list.
+        // A default conversation alone needs no catalog: it is in the root itself.
         (Scope::Default, Ok(false)) => return,
         (_, Ok(_)) => catalog.enter(scope, is_new),
         (_, Err(error)) => Err(error),
@@ -93,8 +94,8 @@ pub(crate) fn enter(committer: &Committer<'_>, tail: &mut Tail, limits: &Limits,
     }
 }
 
-/// Takes the conversation off that is about to be removed, durably. Interrupted, it stays, and is entered by who writes
-/// to it next.
+/// Removes from the list the conversation that is about to be removed, durably. If that is interrupted, the
+/// conversation stays and its next writer adds it again.
 pub(crate) fn leave(committer: &Committer<'_>, tail: &mut Tail, limits: &Limits) -> Result<()> {
     let mut catalog = Catalog::beside(committer.folder, limits);
     if !catalog.exists()? {

@@ -1,4 +1,4 @@
-//! Writing what lies beside the messages: settings, documents, snapshots, artifacts, summaries.
+//! Writes settings, documents, snapshots, artifacts and summaries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::store::snapshot::snapshot_files;
 use crate::store::write::{Writer, publish_all};
 
 impl Writer {
-    /// Changes the conversation's settings.
+    /// Changes the settings.
     pub(crate) fn change_profile(&mut self, change: impl FnOnce(&mut Profile)) -> Result<Profile> {
         let reader = Arc::clone(&self.reader);
         self.locked(|committer, tail, _| {
@@ -36,7 +36,7 @@ impl Writer {
                 return Err(Error::HiddenMessages);
             }
             committer.change_profile(tail, |kept| {
-                // What is not for a host to say stays as it is.
+                // Fields that hosts must not change keep their values.
                 let own = std::mem::take(kept);
                 let Profile { rev, snapshots, restored, artifacts, imports, .. } = own;
                 let Profile { presets_rev, presets_are_unknown, forgotten_scopes, .. } = own;
@@ -48,10 +48,10 @@ impl Writer {
         })
     }
 
-    /// What other limits would hide and show again. Changes nothing.
+    /// What new limits would hide and show. Changes nothing.
     pub(crate) fn limits_effect(&mut self, retention: Option<Retention>) -> Result<LimitsEffect> {
         let reader = Arc::clone(&self.reader);
-        // A conversation that was never written to is not made by this.
+        // This must not create a conversation that was never written to.
         if Tail::load(&reader.folder, 0, None)?.is_fresh() {
             return Ok(LimitsEffect::default());
         }
@@ -61,7 +61,7 @@ impl Writer {
         })
     }
 
-    /// Changes the limits, if that does what was announced and nothing else.
+    /// Changes the limits if the effect is the announced one.
     pub(crate) fn change_limits(
         &mut self,
         retention: Option<Retention>,
@@ -98,7 +98,7 @@ impl Writer {
         self.locked(|committer, tail, _| snapshot_files::delete(committer, tail, id))
     }
 
-    /// Keeps messages of a snapshot anew, but for those that are in the context already.
+    /// Restores messages of a snapshot, except those that are in the context already.
     pub(crate) fn restore(&mut self, restoring: &RestoreJob) -> Result<Vec<Arc<StoredMessage>>> {
         let Self { reader, limits, .. } = self;
         let (reader, limits) = (Arc::clone(reader), limits.clone());
@@ -109,7 +109,8 @@ impl Writer {
             }
             cleanup::expire(&reader, committer, tail)?;
             cleanup::check_room(&reader, committer, tail, drafts.len())?;
-            // Where they will be is noted first; what is noted in vain costs a look when something is forgotten.
+            // Record their numbers first. A number that is recorded in vain only costs an extra read when something
+            // is forgotten.
             let next = tail.last_seq.saturating_add(1);
             let last = tail.last_seq.saturating_add(drafts.len() as u64);
             committer.change_profile(tail, |profile| {
@@ -121,7 +122,7 @@ impl Writer {
         })
     }
 
-    /// Keeps a document in place of the one before.
+    /// Replaces a document.
     pub(crate) fn write_document(&mut self, document: Document, plaintext: &[u8]) -> Result<()> {
         if matches!(document, Document::Presets | Document::Profile) {
             let reason =
@@ -136,14 +137,14 @@ impl Writer {
         self.locked(|committer, _, _| committer.replace(document, plaintext))
     }
 
-    /// Makes sure that an artifact may be sealed; how long others may be waited for.
+    /// Checks that an artifact may be sealed. Returns how long to wait for locks.
     pub(crate) fn begin_artifact(&mut self) -> Result<Duration> {
         self.check_sound()?;
         self.reader.folder.create_vault(self.limits.lock_timeout)?;
         Ok(self.limits.lock_timeout)
     }
 
-    /// Lists an artifact whose contents have been sealed; the one that has the same bytes, if there is one.
+    /// Lists an artifact whose contents were sealed. Returns the existing one with the same bytes, if there is one.
     pub(crate) fn file_artifact(
         &mut self,
         artifact: &Artifact,
@@ -159,8 +160,8 @@ impl Writer {
         })
     }
 
-    /// Has a summary stand for messages, unless it goes on from another than the last one, or something that it covers
-    /// was forgotten or cleared since; in place of that last one where it goes on with it. Whether it does.
+    /// Installs a summary if `before` is still the newest one of its thread and no message that is newly covered was
+    /// forgotten or cleared. With `goes_on` it replaces `before`. Returns whether it was installed.
     pub(crate) fn compact(
         &mut self,
         compaction: Summary,
@@ -190,7 +191,7 @@ impl Writer {
         })
     }
 
-    /// Takes a thread's last summary back. Whether there was one.
+    /// Removes a thread's last summary. Returns whether there was one.
     pub(crate) fn uncompact(&mut self, thread: Option<&str>) -> Result<bool> {
         self.locked(|committer, tail, _| {
             let is_there = tail.profile.compaction(thread).is_some();

@@ -1,4 +1,4 @@
-//! What the holder of the lock does before anything else: taking stock, and ending what others began.
+//! Recovery on taking the lock: loads the tail and finishes interrupted work.
 
 use std::mem::take;
 
@@ -12,18 +12,18 @@ use crate::store::folder::HeadState;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 
-/// The folder's newest end as it is now, for the lock's holder: what is remembered, if that is still true.
+/// The current tail for the lock holder: the cached one if it is still valid.
 pub(super) fn newest_end(reader: &Reader) -> Result<Tail> {
     let folder = &reader.folder;
     let mut tail = match reader.known() {
         Some(mut tail) if tail.is_current(folder)? => {
             if tail.is_intact(folder)? {
-                // Where there is no mark, nobody can tell.
+                // Without change stamps nobody can tell.
                 tail.is_disturbed =
                     !matches!(tail.head, HeadState::Known(head) if head.mark.is_some());
                 return Ok(tail);
             }
-            // What is the matter with packs keeps nobody from appending.
+            // Trouble with packs must not prevent appending.
             match Tail::load_alone(folder, 0, Some(&tail)) {
                 Err(Error::FolderReplaced { .. }) if tail.is_survey => tail,
                 loaded => loaded?,
@@ -38,8 +38,8 @@ pub(super) fn newest_end(reader: &Reader) -> Result<Tail> {
     Ok(tail)
 }
 
-/// Makes the head of a folder's first record, removes what was forgotten and has come back, and ends what an
-/// interrupted writer began.
+/// Makes a head for a folder's first record, removes forgotten files that came back, and finishes what an interrupted
+/// writer began.
 pub(super) fn prepare(
     committer: &Committer<'_>,
     tail: &mut Tail,
@@ -53,10 +53,10 @@ pub(super) fn prepare(
         forgotten_conversation::record(committer, tail)?;
     }
     if before != PreviousWriter::Finished {
-        // From now on they count, and the numbers after them are given.
+        // These packs count from now on, and numbers continue after them.
         for pack in take(&mut tail.ahead) {
             match make_durable(committer.folder, pack) {
-                // What is the matter with one pack keeps nobody from appending.
+                // Trouble with one pack must not prevent appending.
                 Err(error @ (Error::Io { .. } | Error::NotPlain { .. })) => {
                     tracing::warn!(%error, "could not make a pack durable");
                 }

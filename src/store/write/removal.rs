@@ -1,5 +1,5 @@
-//! Taking a whole conversation away, files and all, once it is backed up. Nothing stays that would keep a backup from
-//! bringing it back, as forgetting does.
+//! Removes a whole conversation with its files, once it is backed up. Unlike forgetting, this leaves nothing behind
+//! that would prevent restoring the backup.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::store::write::Writer;
 use crate::store::write::catalog;
 
 impl Writer {
-    /// Takes the conversation away, unless something was stored after the number `seen`, or the settings have another
-    /// revision than `rev`. Whether it did. Whoever has it open finds its folder replaced.
+    /// Removes the conversation unless something was stored after the number `seen` or the settings have another
+    /// revision than `rev`. Returns whether it did. Others who have it open find its folder replaced.
     ///
     /// # Errors
     /// [`Error::InvalidScope`] for the default conversation, whose folder is the root.
@@ -37,9 +37,9 @@ impl Writer {
             Ok(())
         });
         if removed {
-            // Whatever became of the lock: another process may have purged it along with the folder.
+            // Ignore errors of the lock: another process may have deleted it with the folder.
             purge(&*parent)?;
-            // Folders above that have become empty would still name a guild and a channel.
+            // Empty parent folders would still name a guild and a channel.
             while let Some(name) = below.pop().filter(|_| !below.is_empty()) {
                 let parent =
                     below.iter().fold(Arc::clone(&folder.root), |at, name| at.folder(name));
@@ -50,8 +50,8 @@ impl Writer {
         outcome.map(|()| false)
     }
 
-    /// Takes away the folder of a conversation that was forgotten whole, if it holds nothing else. What has to be known of
-    /// it is noted in the default conversation's settings first. Whether it did.
+    /// Removes the folder of a conversation that was forgotten completely, if it has nothing else. First records in
+    /// the default conversation's settings what must be known of it. Returns whether it did.
     pub(crate) fn remove_forgotten(&mut self) -> Result<bool> {
         let scope = Arc::clone(&self.reader.folder.scope);
         if *scope == Scope::Default || Tail::load(&self.reader.folder, 0, None)?.is_fresh() {
@@ -74,8 +74,8 @@ impl Writer {
         self.remove(last, rev)
     }
 
-    /// Records what was forgotten of a conversation that has no folder any more, for whoever is about to look whether
-    /// something was. Whether there was anything to record.
+    /// Records the forgotten numbers of a conversation that has no folder any more. Call it before checking whether a
+    /// message was forgotten. Returns whether there was anything to record.
     pub(crate) fn record_if_forgotten(&mut self) -> Result<bool> {
         let is_gone = Tail::load(&self.reader.folder, 0, None)?.last_seq == 0
             && forgotten_conversation::find(&self.reader.folder)?.is_some();
@@ -86,13 +86,13 @@ impl Writer {
     }
 }
 
-/// Deletes what was taken away, also what somebody was killed over.
+/// Deletes removed conversations, including those of interrupted runs.
 pub(crate) fn purge_all(root: &dyn Blobs) -> Result<()> {
     let below = |kind: &ScopeKind| purge_below(&*root.folder(kind.folder()), kind.levels());
     ScopeKind::ALL.iter().try_for_each(below)
 }
 
-/// Looks on that many levels of folders.
+/// Searches that many levels of folders.
 fn purge_below(folder: &dyn Blobs, levels: usize) -> Result<()> {
     purge(folder)?;
     if levels <= 1 {
@@ -126,7 +126,7 @@ fn empty(folder: &dyn Blobs) -> Result<()> {
         empty(&*folder.folder(&name))?;
         folder.remove_folder(&name)?;
     }
-    // Whoever still waits for the lock is to find the folder replaced, and no other lock.
+    // Delete the lock last: a waiting process must find the folder replaced, not another lock.
     files.sort_by_key(|name| name == LOCK);
     files.iter().try_for_each(|name| folder.remove(name))
 }

@@ -1,4 +1,4 @@
-//! Putting back what a conversation held, under the numbers that it had.
+//! Restores a conversation's contents under their original numbers.
 
 use jiff::Timestamp;
 
@@ -17,7 +17,7 @@ use crate::store::snapshot::snapshot_files;
 use crate::store::write::Writer;
 
 impl Writer {
-    /// Puts settings back with their revision, unless there are newer ones.
+    /// Restores settings with their revision, unless newer ones exist.
     pub(crate) fn restore_profile(&mut self, profile: Profile) -> Result<()> {
         self.locked(|committer, tail, _| {
             if tail.head.profile() >= profile.rev {
@@ -27,7 +27,7 @@ impl Writer {
         })
     }
 
-    /// Takes over the settings of a later state of the same conversation.
+    /// Merges the settings of a later state of the same conversation.
     pub(crate) fn merge_newer_profile(&mut self, later: &Profile) -> Result<()> {
         let now = self.limits.clock.now().timestamp();
         self.locked(|committer, tail, _| {
@@ -41,7 +41,7 @@ impl Writer {
         })
     }
 
-    /// Has the settings hide nothing that is yet to be said.
+    /// Limits the settings so that they hide no future messages.
     pub(crate) fn clamp_profile(&mut self) -> Result<()> {
         let now = self.limits.clock.now().timestamp();
         self.locked(|committer, tail, _| {
@@ -51,8 +51,9 @@ impl Writer {
         })
     }
 
-    /// Puts records back that come after all that are there, in the order of their numbers and few enough for one pack.
-    /// Durable when this returns. `false`, and nothing is put back, where something was stored after the number `seen`.
+    /// Restores records that come after all existing ones, in the order of their numbers and few enough for one pack.
+    /// They are durable on return. Returns `false` and restores nothing if something was stored after the number
+    /// `seen`.
     pub(crate) fn restore_records(&mut self, records: Vec<Record>, seen: u64) -> Result<bool> {
         let limits = self.limits.clone();
         self.locked(|committer, tail, compactor| {
@@ -78,7 +79,7 @@ impl Writer {
                         ));
                     }
                     Body::Forget(erased) => {
-                        // Nobody forgets what is yet to be said.
+                        // A forget record cannot cover later numbers.
                         if erased.highest() >= name.seq {
                             return Err(Error::InvalidMessage {
                                 reason: "it tells of numbers after its own",
@@ -102,19 +103,19 @@ impl Writer {
         })
     }
 
-    /// Puts a snapshot back as it was listed.
+    /// Restores a snapshot that the settings list.
     pub(crate) fn restore_snapshot(&mut self, snapshot: &Snapshot) -> Result<()> {
         snapshot_files::check_id(&snapshot.id)?;
         self.locked(|committer, _, _| snapshot_files::put(committer, snapshot))
     }
 
-    /// Puts back what is known of an artifact that the settings list already.
+    /// Restores the metadata of an artifact that the settings list.
     pub(crate) fn restore_artifact(&mut self, artifact: &Artifact) -> Result<()> {
         self.locked(|committer, _, _| artifact_files::put_meta(committer, artifact))
     }
 }
 
-/// Settings that hide no more than is there.
+/// Settings limited to hide nothing beyond what exists.
 fn clamped(profile: &Profile, tail: &Tail, now: Timestamp) -> Profile {
     let newest = tail.newest.timestamp().unwrap_or(Timestamp::MIN);
     profile.clamped_to(tail.last_seq, newest, now)

@@ -1,5 +1,5 @@
-//! An artifact's contents on their way from key to key. They may take long, so others write meanwhile: only for the
-//! moment in which the new file takes the old one's place is the conversation's lock held.
+//! Reseals an artifact's contents. This may take long, so it holds the conversation's lock only while the new file
+//! replaces the old one.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -11,10 +11,9 @@ use crate::store::admin::rekey::reseal::{ResealOutcome, misread};
 use crate::store::artifact::contents::{self, Text, digest};
 use crate::store::folder::{Folder, unreadable};
 
-/// Puts contents under the writing key in place of the same under another. The new file is durable, and was read back
-/// and opened, before the old one goes.
+/// Reseals contents under the writing key. The new file is durable and was read back before it replaces the old one.
 pub(crate) fn reseal(folder: &Folder, id: &str, timeout: Duration) -> Result<ResealOutcome> {
-    // While it is held, nobody takes what is being written for a leftover.
+    // While this lock is held, nobody removes the unfinished file.
     let lock = folder.artifacts.lock(timeout)?;
     let resealed = reseal_alone(folder, id, timeout);
     lock.finish();
@@ -53,7 +52,7 @@ fn reseal_alone(folder: &Folder, id: &str, timeout: Duration) -> Result<ResealOu
                 return Err(misread(path.clone()));
             }
             held = Some(folder.blobs.lock(timeout)?);
-            // It may have been deleted meanwhile.
+            // The artifact may have been deleted in the meantime.
             Ok(folder.artifacts.links(id)? > 0)
         },
     );
@@ -68,7 +67,7 @@ fn reseal_alone(folder: &Folder, id: &str, timeout: Duration) -> Result<ResealOu
     })
 }
 
-/// The digest of what was written, as the key opens it; `None` where it does not.
+/// The digest of the file that was written, read back under the key; `None` if it does not open.
 fn written_digest(
     folder: &Folder,
     key: &SealingKey,

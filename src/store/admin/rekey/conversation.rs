@@ -1,4 +1,4 @@
-//! One conversation's files on their way from key to key.
+//! Reseals the files of one conversation.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -21,27 +21,27 @@ use crate::store::record::pack_name::PackName;
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::Writer;
 
-/// The most files that are sealed anew under one lock, each with an fsync. Others wait meanwhile.
+/// The most files resealed under one lock, each with an fsync. Other writers wait for the lock.
 const SLICE: usize = 32;
-/// How many of a pack's records take about as long as a file of its own.
+/// How many records of a pack take about as long as a file.
 const PACKED: usize = 1024;
-/// The most files that are looked at under one lock.
+/// The most files examined under one lock.
 const LOOKS: usize = 4096;
 
-/// Something sealed.
+/// A sealed file or set of files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Item {
     Head,
     Document(Document),
     Snapshot(String),
-    /// What is known of an artifact.
+    /// An artifact's metadata.
     ArtifactMeta(String),
     Record(RecordName),
     Pack(PackName),
 }
 
 impl Item {
-    /// How many records it holds, as far as its name can be believed.
+    /// How many records it has, judging by its name.
     fn records(&self) -> usize {
         match self {
             Self::Head | Self::Document(_) | Self::Snapshot(_) | Self::ArtifactMeta(_) => 0,
@@ -51,23 +51,23 @@ impl Item {
     }
 }
 
-/// What came of a conversation so far.
+/// The result for a conversation so far.
 #[derive(Debug, Default)]
 pub(crate) struct PackCheck {
-    /// Records looked at.
+    /// Records examined.
     pub(crate) records: usize,
-    /// Files sealed anew.
+    /// Files resealed.
     pub(crate) files: usize,
     pub(crate) left: Vec<Finding>,
 }
 
-/// The work on one conversation.
+/// The state of resealing one conversation.
 pub(crate) struct Conversation {
     reader: Arc<Reader>,
     writer: Writer,
     todo: VecDeque<Item>,
-    /// What is under the new key, or cannot be: from a list that was made under the lock after the vault had been
-    /// replaced, so that nothing is added to it under an old key.
+    /// Items that are resealed or cannot be. They were listed under the lock after the vault had been replaced, so
+    /// nothing new is sealed under an old key.
     seen: HashSet<Item>,
     pub(crate) tally: PackCheck,
 }
@@ -78,20 +78,20 @@ impl Conversation {
         Self { reader, writer, todo, seen, tally: PackCheck::default() }
     }
 
-    /// The contents of artifacts, which take longer than others should wait. To be called when nothing else is left to
-    /// do: whatever is listed later is under the new key.
+    /// The artifacts whose contents are left to reseal, which takes longer than others should wait. Call it when
+    /// everything else is done: artifacts that are added later are under the new key.
     pub(crate) fn contents(&self) -> Result<Vec<String>> {
         artifact_files::ids(&self.reader.folder)
     }
 
-    /// Seals an artifact's contents anew.
+    /// Reseals an artifact's contents.
     pub(crate) fn reseal_contents(&mut self, id: &str, timeout: Duration) -> Result<()> {
         let resealed = artifact::reseal(&self.reader.folder, id, timeout)?;
         self.tally.note(resealed, artifact_files::place(id));
         Ok(())
     }
 
-    /// Goes on for a while under the lock. Whether there may be more to do.
+    /// Continues for a while under the lock. Returns whether there may be more to do.
     pub(crate) fn resume(&mut self) -> Result<bool> {
         let Self { writer, todo, seen, tally, .. } = self;
         writer.locked(|committer, _, _| {
@@ -111,8 +111,8 @@ impl Conversation {
                 let is_snapshot = matches!(item, Item::Snapshot(_));
                 let is_artifact = matches!(item, Item::ArtifactMeta(_));
                 if anew {
-                    // Without a journal, a name that leads to the old file after a power cut may lead to what was
-                    // written in its place since.
+                    // On a file system without a journal, after a power failure a name may point to reused blocks of
+                    // the old file.
                     let folder = match item {
                         Item::Pack(_) => &committer.folder.packs,
                         Item::Snapshot(_) => &committer.folder.snapshots,
@@ -131,7 +131,7 @@ impl Conversation {
                 looked_at += item.records() + 1;
                 seen.insert(item);
             }
-            // Those of an interrupted change may not be durable yet, so not only what was changed now.
+            // Sync always: files that an interrupted run has resealed may not be durable yet.
             committer.folder.blobs.sync()?;
             if packs {
                 committer.folder.packs.sync()?;
@@ -151,7 +151,7 @@ impl Conversation {
 }
 
 impl PackCheck {
-    /// Whether it was sealed anew.
+    /// Returns whether the item was resealed.
     fn take(&mut self, committer: &Committer<'_>, item: &Item) -> Result<bool> {
         let scope = committer.folder.scope.parts();
         let own = &*committer.folder.blobs;
@@ -173,7 +173,7 @@ impl PackCheck {
                 let seal = artifact_files::meta_seal(&scope, &name);
                 let place = artifact_files::place(&name);
                 match committer.reseal_file(&*committer.folder.artifacts, &seal)? {
-                    // Contents that were never listed have none.
+                    // Contents that were never listed have no metadata.
                     ResealOutcome::Gone => return Ok(false),
                     resealed => (resealed, place),
                 }
@@ -188,7 +188,7 @@ impl PackCheck {
         Ok(self.note(resealed, place))
     }
 
-    /// Whether it was sealed anew.
+    /// Returns whether the item was resealed.
     fn note(&mut self, resealed: ResealOutcome, place: String) -> bool {
         match resealed {
             ResealOutcome::Already | ResealOutcome::Gone => false,
@@ -204,14 +204,14 @@ impl PackCheck {
     }
 }
 
-/// How many records a folder holds, as far as names tell; `None` where nothing in it is sealed.
+/// How many records a folder has, judging by file names; `None` if it has nothing sealed.
 pub(crate) fn size(folder: &Folder) -> Result<Option<usize>> {
     let items = items(folder)?;
     let sum = items.iter().fold(0, |sum: usize, item| sum.saturating_add(item.records()));
     Ok((!items.is_empty()).then_some(sum))
 }
 
-/// Everything that is sealed in a folder: the head first, so that readers see at once that something has changed.
+/// All sealed items in a folder. The head comes first, so that readers notice the change at once.
 fn items(folder: &Folder) -> Result<Vec<Item>> {
     let listing = folder.list()?;
     let mut items = Vec::with_capacity(listing.names.len() + listing.packs.len() + 2);
@@ -230,7 +230,7 @@ fn items(folder: &Folder) -> Result<Vec<Item>> {
     Ok(items)
 }
 
-/// What a folder holds that may be sealed and is nothing that this program can seal anew.
+/// Findings about files that may be sealed but that this program cannot reseal.
 fn beyond(folder: &Folder) -> Result<Vec<Finding>> {
     let mut found = folder.list()?.foreign;
     found.retain(|finding| matches!(finding.kind, FindingKind::NotPlain(_)));

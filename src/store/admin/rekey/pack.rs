@@ -1,4 +1,4 @@
-//! Sealing a pack's records anew under the key that writes.
+//! Reseals a pack's records under the writing key.
 
 use crate::crypto::Place;
 use crate::error::Result;
@@ -9,9 +9,9 @@ use crate::store::pack::{Line, OpenedPack, Pack};
 use crate::store::record::finding::Finding;
 use crate::store::record::pack_name::PackName;
 
-/// Puts a pack under the writing key in place of the same under another, of the same name and, since the words are
-/// the same, with each line where it was. The new one is durable, was read back and opened line by line before the old
-/// one goes; its name is durable once the folder is synced. What does not open stays in it as it is, among `left`.
+/// Reseals a pack under the writing key. The new pack has the same name and, since plaintexts keep their length, the
+/// same line offsets. It is durable and was read back line by line before it replaces the old one. Its name is
+/// durable once the folder is synced. Lines that do not open stay unchanged and are added to `left`.
 pub(crate) fn reseal(
     committer: &Committer<'_>,
     name: PackName,
@@ -50,7 +50,7 @@ pub(crate) fn reseal(
     if good { Ok(ResealOutcome::Anew) } else { Err(misread(packs.path().join(text))) }
 }
 
-/// Whether any line opens under another key than the one that writes. Looks at all before it says no.
+/// Whether any line is sealed under another key than the writing key. Adds unreadable lines to `left`.
 fn has_old_lines(committer: &Committer<'_>, pack: &Pack, left: &mut Vec<Finding>) -> Result<bool> {
     let (mut lines, mut unopened) = (Lines::new(pack), Vec::new());
     while let Some(line) = lines.next()? {
@@ -74,7 +74,8 @@ fn reseal_line(committer: &Committer<'_>, line: &Line) -> Result<Sealed> {
     committer.reseal(&Place::record(&committer.folder.scope.parts(), &name), line.file())
 }
 
-/// Whether each line of the new pack says what that of the old one says, or is the same where that one does not open.
+/// Whether each line of the new pack has the same plaintext as the old one, or the same bytes if the old one does not
+/// open.
 fn is_the_same(committer: &Committer<'_>, new: &Pack, old: &Pack) -> Result<bool> {
     let (mut new_lines, mut old_lines) = (Lines::new(new), Lines::new(old));
     loop {
@@ -98,7 +99,7 @@ fn is_the_same(committer: &Committer<'_>, new: &Pack, old: &Pack) -> Result<bool
     }
 }
 
-/// Whether both packs have the same bytes where this line is, however long it is.
+/// Whether both packs have the same bytes at this line.
 fn same_bytes(new: &Pack, old: &Pack, line: &Line) -> Result<bool> {
     let (mut same, mut at) = (true, line.span.start);
     let mut expected = Vec::new();

@@ -1,4 +1,4 @@
-//! Sealing a file anew under the key that writes.
+//! Reseals a file under the writing key.
 
 use crate::blob::{Blobs, Source};
 use crate::crypto::{Envelope, Place, Scratch};
@@ -7,19 +7,19 @@ use crate::store::commit::committer::Committer;
 use crate::store::folder::unreadable;
 use crate::store::record::finding::FindingKind;
 
-/// What became of something sealed.
+/// The outcome of resealing an item.
 #[derive(Debug)]
 pub(crate) enum ResealOutcome {
     /// It was under the writing key already.
     Already,
     Anew,
-    /// It opens under no key at hand, and stays as it is.
+    /// It opens under none of the keys and stays unchanged.
     Left(FindingKind),
-    /// It was there when the folder was listed.
+    /// The file was listed but has vanished since.
     Gone,
 }
 
-/// What an envelope becomes.
+/// The outcome for an envelope.
 pub(crate) enum Line {
     Already,
     Anew(Vec<u8>),
@@ -27,7 +27,7 @@ pub(crate) enum Line {
 }
 
 impl Committer<'_> {
-    /// The same words for the same place, under the key that writes.
+    /// Seals the plaintext for the same place under the writing key.
     pub(crate) fn reseal(&self, place: &Place<'_>, bytes: &[u8]) -> Result<Line> {
         if Envelope::parse(bytes).is_ok_and(|envelope| envelope.key_id == self.key.id()) {
             return Ok(Line::Already);
@@ -38,7 +38,7 @@ impl Committer<'_> {
         })
     }
 
-    /// Whether the one envelope says under the key that writes what the other says under any.
+    /// Whether `new` opens under the writing key to the plaintext of `old`.
     pub(crate) fn says_the_same(&self, place: &Place<'_>, new: &[u8], old: &[u8]) -> Result<bool> {
         let mut scratch = Scratch::default();
         let opened = Envelope::parse(new)
@@ -51,8 +51,8 @@ impl Committer<'_> {
         Ok(self.folder.unseal(place, old)?.is_ok_and(|plaintext| plaintext == *opened))
     }
 
-    /// Puts a file under the writing key in place of the same under another. The new one is durable, was read back and
-    /// opened before the old one goes; its name is durable once the folder is synced.
+    /// Reseals a file under the writing key. The new file is durable and was read back before it replaces the old
+    /// one. Its name is durable once the folder is synced.
     pub(crate) fn reseal_file(
         &self,
         blobs: &dyn Blobs,
@@ -77,7 +77,7 @@ impl Committer<'_> {
     }
 }
 
-/// What was written does not read back.
+/// The error for a file that does not read back as written.
 pub(crate) fn misread(path: std::path::PathBuf) -> Error {
     Error::Damaged {
         place: path.display().to_string(),
