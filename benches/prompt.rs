@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::tz::{Offset, TimeZone};
-use sottovoce::{
-    ContextProvider, Conversation, ConversationStore, LastNContextProvider, ManualClock,
-    ModelOptions, OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer, Outcome, Prompt,
-    PromptBuilder, PromptRenderer, SystemPromptProvider,
+use sottovoce::context::LastNContextProvider;
+use sottovoce::model::{
+    OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer, PromptRenderer,
 };
+use sottovoce::prompt::{Outcome, Prompt};
+use sottovoce::{Conversation, ConversationBuilder, ConversationStore, ManualClock, ModelOptions};
 use support::{Samples, is_trial, message, options, print_table, shown, timed};
 
 const LAST_N: usize = 6;
@@ -30,11 +31,11 @@ async fn main() {
 
 async fn print_times(messages: usize, rounds: usize) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let store = options().open(folder.path()).await.unwrap();
+    let store = options().clock(clock_at(messages)).open(folder.path()).await.unwrap();
     store.append_all((0..messages).map(message).collect()).await.unwrap();
     let utterance = store.append_message(message(messages)).await.unwrap();
     let store: Arc<dyn ConversationStore> = Arc::new(store);
-    let builder = builder(&store, Window::Blocks, clock_at(messages), None);
+    let conversation = builder(&store, Window::Blocks, None).last_n(LAST_N).build();
     let options = ModelOptions::new("llama3.2:3b");
     let renderers: [(&str, Box<dyn PromptRenderer>); 3] = [
         ("OllamaChatRenderer", Box::new(OllamaChatRenderer::new(options.clone()))),
@@ -48,7 +49,7 @@ async fn print_times(messages: usize, rounds: usize) {
     for _ in 0..rounds {
         for (at, (_, renderer)) in renderers.iter().enumerate() {
             let started = Instant::now();
-            let (prompt, _) = builder.build(Arc::clone(&utterance), LAST_N).await.unwrap();
+            let (prompt, _) = conversation.prompt(Arc::clone(&utterance)).await.unwrap();
             let (rendering, request) = timed(|| renderer.render(&prompt));
             samples[at].0.push(started.elapsed());
             samples[at].1.push(rendering);
@@ -147,8 +148,8 @@ async fn converse(turns: usize, window: Window, form: Form, budget: Option<usize
     let clock = clock_at(0);
     let store = options().clock(clock.clone()).open_in_memory().await.unwrap();
     let store: Arc<dyn ConversationStore> = Arc::new(store);
-    let builder = builder(&store, window, clock.clone(), budget);
-    let conversation = Conversation::new(store, builder, clock.clone(), LAST_N);
+    let builder = builder(&store, window, budget);
+    let conversation = builder.last_n(LAST_N).build();
     let mut before: Option<Vec<u8>> = None;
     let mut reuse = Reuse::default();
     let mut began_at = None;
@@ -156,7 +157,8 @@ async fn converse(turns: usize, window: Window, form: Form, budget: Option<usize
         let said = message(2 * turn);
         clock.set(said.timestamp.to_zoned(zone()));
         let heard = conversation.hear_message(said).await.unwrap();
-        let dropped = |entry: &sottovoce::ReceiptEntry| entry.outcome == Outcome::OverBudget;
+        let dropped =
+            |entry: &sottovoce::prompt::ReceiptEntry| entry.outcome == Outcome::OverBudget;
         reuse.turns_that_dropped += usize::from(heard.receipt.entries.iter().any(dropped));
         let first = heard.prompt.context.first().and_then(|(_, message)| message.seq());
         reuse.turns_that_moved += usize::from(began_at.is_some() && first != began_at);
@@ -190,16 +192,13 @@ fn read_by_model(prompt: &Prompt, form: Form) -> Vec<u8> {
 fn builder(
     store: &Arc<dyn ConversationStore>,
     window: Window,
-    clock: Arc<ManualClock>,
     budget: Option<usize>,
-) -> PromptBuilder {
-    let store = Arc::clone(store);
-    let scope = Arc::clone(store.scope());
-    let history: Arc<dyn ContextProvider> = Arc::new(match window {
-        Window::Blocks => LastNContextProvider::in_blocks(store),
-        Window::Sliding => LastNContextProvider::new(store),
-    });
-    let builder = PromptBuilder::new(SystemPromptProvider::new(SYSTEM), scope, clock).with(history);
+) -> ConversationBuilder {
+    let history = match window {
+        Window::Blocks => LastNContextProvider::in_blocks(),
+        Window::Sliding => LastNContextProvider::new(),
+    };
+    let builder = Conversation::builder(store.clone()).system(SYSTEM).history(history);
     match budget {
         Some(tokens) => builder.budget(tokens),
         None => builder,

@@ -8,7 +8,8 @@ mod support;
 use std::path::Path;
 use std::time::Instant;
 
-use sottovoce::{ConversationStore, FileConversationStore, Scope, scopes};
+use sottovoce::admin::scopes;
+use sottovoce::{ConversationStore, FileConversationStore, Scope};
 use support::{Samples, is_trial, message, options, print_table, shown};
 use tempfile::TempDir;
 

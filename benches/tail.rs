@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ancestor::{LegacyFormat, durable_floor};
-use sottovoce::{ChatMessage, ConversationStore, FileConversationStore, ReadResult};
+use sottovoce::store::ReadResult;
+use sottovoce::{ChatMessage, ConversationStore, FileConversationStore};
 use support::{Samples, is_trial, message, options, print_table, shown, timed};
 use tempfile::TempDir;
 

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 
 use jiff::tz::Offset;
 use plotters::prelude::*;
-use sottovoce::{
-    Conversation, ConversationStore, LanguageModel, LastNContextProvider, ManualClock,
-    ModelOptions, ModelRequest, Ollama, OllamaChatRenderer, OllamaModel, OllamaPromptRenderer,
-    Placement, Prompt, PromptBuilder, PromptRenderer, SystemPromptProvider, TurnReport,
-};
+use sottovoce::context::{LastNContextProvider, Placement};
+use sottovoce::conversation::TurnReport;
+use sottovoce::model::{ModelRequest, OllamaChatRenderer, OllamaPromptRenderer, PromptRenderer};
+use sottovoce::prompt::Prompt;
+use sottovoce::{Conversation, ConversationStore, ManualClock, ModelOptions, Ollama, OllamaModel};
 use support::{Samples, is_trial, message, options, print_table, shown};
 
 const LAST_N: usize = 6;
@@ -137,27 +137,24 @@ async fn converse(
     let store = options().clock(clock.clone()).open_in_memory().await?;
     let store: Arc<dyn ConversationStore> = Arc::new(store);
     let history = match way {
-        Way::Default | Way::Unprepared => LastNContextProvider::in_blocks(Arc::clone(&store)),
-        Way::TimeAtHead | Way::OneText => LastNContextProvider::new(Arc::clone(&store)),
+        Way::Default | Way::Unprepared => LastNContextProvider::in_blocks(),
+        Way::TimeAtHead | Way::OneText => LastNContextProvider::new(),
     };
-    let system = SystemPromptProvider::new(SYSTEM);
-    let builder = PromptBuilder::new(system, Arc::clone(store.scope()), clock.clone())
-        .with(Arc::new(history));
+    let builder = Conversation::builder(store.clone()).system(SYSTEM).history(history);
     let mut options = ModelOptions::new(&settings.model);
     options.num_ctx = Some(4096);
     // As short as voice answers are; a small model would go on and on.
     options.num_predict = Some(32);
     options.temperature = Some(0.0);
     options.strict = true;
-    let renderer: Arc<dyn PromptRenderer> = match way {
-        Way::Default | Way::Unprepared => Arc::new(OllamaChatRenderer::new(options.clone())),
-        Way::TimeAtHead => Arc::new(TimeAtHead(options.clone())),
-        Way::OneText => Arc::new(OllamaPromptRenderer::new(options.clone())),
-    };
     let server = Ollama::new(&settings.url, Duration::from_secs(300))?;
-    let model: Arc<dyn LanguageModel> = Arc::new(OllamaModel::new(server, options));
-    let conversation =
-        Conversation::new(store, builder, clock.clone(), LAST_N).with_model(model, renderer);
+    let model = OllamaModel::new(server, options);
+    let model = match way {
+        Way::Default | Way::Unprepared => model,
+        Way::TimeAtHead => model.renderer(TimeAtHead),
+        Way::OneText => model.renderer(OllamaPromptRenderer::new),
+    };
+    let conversation = builder.last_n(LAST_N).model(model).build();
     let mut reports = Vec::new();
     for turn in 0..turns {
         let mut said = message(2 * turn);

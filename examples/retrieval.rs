@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use sottovoce::context::{ContextMessage, Embedder, Query, RetrievalContextProvider, Retriever};
+use sottovoce::model::{OllamaChatRenderer, PromptRenderer};
 use sottovoce::{
-    ChatMessage, ChatRole, Clock, ContextMessage, Embedder, ModelOptions, OllamaChatRenderer,
-    PromptBuilder, PromptRenderer, Query, Result, RetrievalContextProvider, Retriever, Scope,
-    SystemClock, SystemPromptProvider,
+    ChatMessage, ChatRole, Clock, Conversation, EncryptionKey, ModelOptions, Result, StoreOptions,
+    SystemClock,
 };
 
 const NOTES: [&str; 4] = [
@@ -61,11 +62,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let notes = Notes(notes.into_iter().zip(BagOfLetters.embed(&NOTES).await?).collect());
 
     let retrieval = RetrievalContextProvider::new(Arc::new(notes), 2);
-    let system = SystemPromptProvider::new("You are a voice assistant. Answer in one sentence.");
-    let builder = PromptBuilder::new(system, Arc::new(Scope::Default), Arc::new(SystemClock))
-        .with(Arc::new(retrieval.embedding_with(Arc::new(BagOfLetters))));
+    let key = EncryptionKey::from_secret("only good enough for an example")?;
+    let store = Arc::new(StoreOptions::new(key).open_in_memory().await?);
+    let conversation = Conversation::builder(store)
+        .system("You are a voice assistant. Answer in one sentence.")
+        .context(retrieval.embedding_with(Arc::new(BagOfLetters)))
+        .build();
 
-    let (prompt, receipt) = builder.build(utterance.as_str(), 0).await?;
+    let (prompt, receipt) = conversation.prompt(utterance.as_str()).await?;
     println!("{}", OllamaChatRenderer::new(ModelOptions::new("llama3.2:3b")).render(&prompt).body);
     println!("{}", serde_json::to_string_pretty(&receipt)?);
     Ok(())

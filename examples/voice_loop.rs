@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sottovoce::{
-    AnswerEvent, Conversation, ConversationStore, EncryptionKey, LastNContextProvider,
-    ModelOptions, Ollama, OllamaChatRenderer, OllamaModel, PromptBuilder, StoreOptions,
-    SystemClock, SystemPromptProvider,
+    AnswerEvent, Conversation, EncryptionKey, ModelOptions, Ollama, OllamaModel, StoreOptions,
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -25,19 +23,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // A host that ships reads its secret from somewhere safe, or lets EncryptionKey::read_or_make_file keep one.
     let key = EncryptionKey::from_secret("only good enough for an example")?;
-    let store: Arc<dyn ConversationStore> = Arc::new(StoreOptions::new(key).open(folder).await?);
-    let clock = Arc::new(SystemClock);
-    let system = SystemPromptProvider::new("You are a voice assistant. Answer in one sentence.");
-    let builder = PromptBuilder::new(system, Arc::clone(store.scope()), clock.clone())
-        .with(Arc::new(LastNContextProvider::in_blocks(Arc::clone(&store))));
-
+    let store = StoreOptions::new(key).open(folder).await?;
     let mut options = ModelOptions::new(model);
     options.num_ctx = Some(4096);
     options.num_predict = Some(256);
     let server = Ollama::new("http://127.0.0.1:11434", Duration::from_secs(120))?;
-    let renderer = Arc::new(OllamaChatRenderer::new(options.clone()));
-    let conversation = Conversation::new(store, builder, clock, 6)
-        .with_model(Arc::new(OllamaModel::new(server, options)), renderer);
+    let conversation = Conversation::builder(Arc::new(store))
+        .system("You are a voice assistant. Answer in one sentence.")
+        .model(OllamaModel::new(server, options))
+        .build();
 
     for line in std::io::stdin().lines() {
         let utterance = line?;

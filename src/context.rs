@@ -26,11 +26,12 @@ pub use prune::{
 pub use relevance::RelevanceProvider;
 pub use retrieval::{Embedder, Query, RetrievalContextProvider, Retriever};
 pub use rolling_window::RollingWindowProvider;
+pub use tokens::{TokenCount, TokenRates};
 
 use crate::error::Result;
 use crate::message::ChatMessage;
 use crate::scope::Scope;
-use crate::store::{Finding, Profile, StoredMessage};
+use crate::store::{ConversationStore, Finding, Profile, StoredMessage};
 
 /// Where a provider's messages stand in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -44,30 +45,34 @@ pub enum Placement {
     NewestTurn,
 }
 
-/// What a provider is asked. `Debug` shows no words.
+/// A request for context, for one prompt. `Debug` shows no words.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct ContextRequest<'a> {
+    /// The store of the conversation.
+    pub store: &'a Arc<dyn ConversationStore>,
     /// The utterance being answered, for providers that search.
     pub current_prompt: &'a str,
     /// How many messages are wanted; 0 is none.
     pub n: usize,
-    /// The utterance's number, where it is stored already: only what came before it is context.
+    /// The number of the utterance, if it is stored already: only messages before it are context.
     pub before: Option<u64>,
-    /// Only what has a higher number is context: that of the last message before a conversation that starts clean.
+    /// Only messages with a higher number are context: that of the last message before a conversation started clean.
     pub after: u64,
-    /// The thread whose history it is; `None` for what was said in none.
+    /// The thread whose history it is; `None` for messages in no thread.
     pub thread: Option<&'a str>,
-    /// The moment that the prompt is for; that of the newest message where `None`.
+    /// The moment that the prompt is for; that of the newest message if `None`.
     pub now: Option<Timestamp>,
-    /// The conversation's settings, where whoever asks goes by them too: the summary that they hold is in the prompt then.
-    pub(crate) profile: Option<&'a Arc<Profile>>,
+    /// The settings of the conversation, if the prompt holds the summary in them. The messages that the summary stands
+    /// for are no context then.
+    pub profile: Option<&'a Arc<Profile>>,
 }
 
 impl<'a> ContextRequest<'a> {
     /// Asks for `n` messages for an utterance that is not stored.
-    pub fn new(current_prompt: &'a str, n: usize) -> Self {
-        Self { current_prompt, n, before: None, after: 0, thread: None, now: None, profile: None }
+    pub fn new(store: &'a Arc<dyn ConversationStore>, current_prompt: &'a str, n: usize) -> Self {
+        let (before, after, thread, now, profile) = (None, 0, None, None, None);
+        Self { store, current_prompt, n, before, after, thread, now, profile }
     }
 }
 
@@ -206,12 +211,23 @@ impl From<ChatMessage> for ContextMessage {
     }
 }
 
-/// Something that remembers.
+/// A source of context, such as the history or a search.
 #[async_trait]
 pub trait ContextProvider: Send + Sync {
     /// Where its messages belong in every prompt.
     fn placement(&self) -> Placement;
 
-    /// Messages for one prompt. The same request to the same store gives the same messages.
+    /// Gives messages for one prompt. The same request to the same store gives the same messages.
     async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context>;
+}
+
+#[async_trait]
+impl<P: ContextProvider + ?Sized> ContextProvider for Arc<P> {
+    fn placement(&self) -> Placement {
+        (**self).placement()
+    }
+
+    async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context> {
+        (**self).get_context(request).await
+    }
 }

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use crate::blob::{Blobs, memory::MemoryBlobs};
+use crate::character::in_force;
 use crate::crypto::{EncryptionKey, Envelope, Place, Scratch, SealingKey, line};
 use crate::import::{Backup, OpenStore};
-use crate::persona::in_force;
 use crate::scope::Scope;
 use crate::store::check::verify::verify;
 use crate::store::folder::{Folder, HeadState};

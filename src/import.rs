@@ -4,7 +4,7 @@
 //! [`ImportedConversations`]. Importing these stores what the store has not had yet: a message that an earlier import
 //! stored, or that was forgotten since, is not stored again. Sources are only ever read; what cannot be taken is a
 //! [`Refusal`] with its reason. The crate `sottovoce-import` has readers for several systems. [`Backup`] imports what an
-//! [`Exporter`](crate::Exporter) has written.
+//! [`Exporter`](crate::export::Exporter) has written.
 //!
 //! A reader of one's own:
 //!

@@ -1,38 +1,26 @@
 //! An encrypted, on-device memory of conversations, and prompts built from it, for voice assistants.
 //!
-//! A host hands over every utterance. Each is sealed in a file of its own, the context that matters is gathered, and a
-//! prompt comes back, stamped with the current time and ready for a local model:
+//! A host wires a store and a model, and asks. Each utterance and each answer is sealed in a file of its own; the
+//! prompt holds what matters of the history, and every message in it has its time:
 //!
-//! ```
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use std::sync::Arc;
-//! use sottovoce::{
-//!     Conversation, ConversationStore, EncryptionKey, LastNContextProvider, ModelOptions,
-//!     OllamaChatRenderer, PromptBuilder, PromptRenderer, StoreOptions, SystemClock,
-//!     SystemPromptProvider,
-//! };
+//! ```no_run
+//! use std::{sync::Arc, time::Duration};
+//! use sottovoce::{Conversation, EncryptionKey, ModelOptions, Ollama, OllamaModel, StoreOptions};
 //!
-//! let folder = tempfile::tempdir()?;
-//! let key = EncryptionKey::from_secret("a long secret that only this house knows")?;
-//! let store: Arc<dyn ConversationStore> = Arc::new(StoreOptions::new(key).open(&folder).await?);
-//!
-//! let system = SystemPromptProvider::new("You are a helpful voice assistant.");
-//! let clock = Arc::new(SystemClock);
-//! let builder = PromptBuilder::new(system, store.scope().clone(), clock.clone())
-//!     .with(Arc::new(LastNContextProvider::in_blocks(store.clone())));
-//! let conversation = Conversation::new(store, builder, clock, 6);
-//!
-//! let heard = conversation.hear("What's the weather like tomorrow?").await?;
-//! let request = OllamaChatRenderer::new(ModelOptions::new("llama3.2")).render(&heard.prompt);
-//! assert_eq!(request.path, "/api/chat");
-//! conversation.keep("Sunny, 24 degrees.").await?;
-//! # Ok(())
-//! # }
+//! #[tokio::main]
+//! async fn main() -> sottovoce::Result<()> {
+//!     let key = EncryptionKey::from_secret("a long secret that only this house knows")?;
+//!     let store = StoreOptions::new(key).open("conversation").await?;
+//!     let server = Ollama::new("http://127.0.0.1:11434", Duration::from_secs(120))?;
+//!     let model = OllamaModel::new(server, ModelOptions::new("llama3.2"));
+//!     let conversation = Conversation::builder(Arc::new(store)).model(model).build();
+//!     println!("{}", conversation.ask("What's the weather like?").await?.whole().await?.0);
+//!     Ok(())
+//! }
 //! ```
 //!
-//! With a model, [`Conversation::ask`] does the whole turn and hands over the answer as it comes. With the feature
-//! `config`, on by default, [`Config`] does this wiring from an `appsettings.json`.
+//! A host that asks a model itself calls [`Conversation::hear`], renders the prompt, and calls [`Conversation::keep`].
+//! With the feature `config`, on by default, [`Config`] does the wiring from an `appsettings.json`.
 //!
 //! # Where to look
 //!
@@ -43,7 +31,7 @@
 //! | words in what was said | [`search()`], for people; [`MemoryTools`], for models |
 //! | keys | [`EncryptionKey`] |
 //! | what a prompt recalls | [`ContextProvider`], [`LastNContextProvider`], [`RetrievalContextProvider`] |
-//! | prompts and why they say what they say | [`PromptBuilder`], [`Prompt`], [`Receipt`] |
+//! | prompts and why they say what they say | [`Conversation::builder`], [`Prompt`], [`Receipt`] |
 //! | requests for model servers | [`PromptRenderer`], [`OllamaChatRenderer`], [`OllamaPromptRenderer`], [`OpenAiChatRenderer`] |
 //! | whole turns | [`Conversation`], [`Answer`], [`Sentences`], [`TurnReport`] |
 //! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`], [`OpenAi`], [`OpenAiModel`] |
@@ -60,80 +48,51 @@ compile_error!(
 );
 
 mod blob;
+mod character;
 mod clock;
 #[cfg(feature = "config")]
 pub mod config;
-mod context;
-mod conversation;
+pub mod context;
+pub mod conversation;
 mod crypto;
 mod error;
-mod export;
+pub mod export;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 pub mod import;
 mod key_file;
 mod message;
-mod model;
-mod persona;
-mod prompt;
+pub mod model;
+pub mod persona;
+pub mod prompt;
 mod redact;
-mod registry;
 mod scope;
-mod store;
+pub mod store;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 #[cfg(feature = "config")]
 pub use config::Config;
-#[cfg(feature = "config")]
-pub use config::RendererKind;
-pub use context::tokens::{TokenCount, TokenRates};
-pub use context::{
-    Activity, ActivityContextProvider, Context, ContextMessage, ContextProvider, ContextRequest,
-    DocumentsContextProvider, Embedder, LastNContextProvider, OldestStrategy,
-    PersonaHistoryProvider, Placement, PruneDecision, PrunePlan, PruneStrategy, Query,
-    RelevanceProvider, RelevanceStrategy, RetrievalContextProvider, Retriever,
-    RollingWindowProvider, Score,
-};
-pub use conversation::search::{Found, SEARCH_NOTE, SearchHit, SearchOptions, SearchWords, search};
-pub use conversation::{
-    Answer, AnswerEvent, Conversation, MemoryTools, Overview, PreparedTurn, Sentences,
-    SummaryReport, TurnOutcome, TurnReport,
-};
-pub use crypto::{EncryptionKey, PLACEHOLDER_KEY};
-pub use error::{AnswerLimit, Error, ModelFailure, PersonaFailure, Result};
-pub use export::{ExportForm, ExportRange, Exported, Exporter};
+pub use context::ContextProvider;
+pub use conversation::{Answer, AnswerEvent, Conversation, ConversationBuilder, Sentences};
+pub use crypto::EncryptionKey;
+pub use error::{Error, Result};
 pub use message::{ChatMessage, ChatRole, ToolCall};
-pub use model::render::{
-    KeepAlive, ModelOptions, ModelRequest, OllamaChatRenderer, OllamaPromptRenderer,
-    OpenAiChatRenderer, PromptRenderer,
-};
-pub use model::{AnswerLimits, LanguageModel, ModelLimits, Reply, ReplyPart, Usage};
+pub use model::{LanguageModel, ModelOptions};
 #[cfg(feature = "ollama")]
-pub use model::{
-    HttpReply, ModelEntry, ModelInfo, ModelServer, Ollama, OllamaEmbedder, OllamaModel, OpenAi,
-    OpenAiModel, RunningModel,
-};
-pub use persona::{Character, Persona, Preset};
-pub use prompt::{
-    Outcome, Prompt, PromptBuilder, Receipt, ReceiptEntry, SystemPromptProvider, Utterance,
-};
+pub use model::{Ollama, OllamaModel, OpenAi, OpenAiModel};
 pub use redact::{ContactRedactor, Redactor};
-pub use registry::{
-    MaintenanceReport, NewPersonaConversation, PersonaChange, PersonaConversation,
-    PersonaConversationChange, PersonaConversations, PersonaLimits, PersonaRegistry, PresetChange,
-};
 pub use scope::Scope;
-pub use store::record::read_result::ReadResult;
-pub use store::{
-    AddedArtifact, AffectedMessages, Artifact, ArtifactContents, ArtifactKind, ArtifactLines,
-    ArtifactReferences, CleanupReport, Cleared, ConversationStore, Cost, Document,
-    FileConversationStore, Finding, FindingKind, ForgetPlan, ForgetReport, HiddenMessages,
-    Inventory, LimitsEffect, MovedStore, NewArtifact, PackReport, Profile, ProfileChange, Progress,
-    Rekey, RekeyReport, RepairAction, RepairKind, RepairOptions, RepairReport, Report,
-    RestoreThreads, Retention, SavedMessage, Snapshot, Stats, StoreInventory, StoreKey,
-    StoreOptions, StoredMessage, Summary, artifact_references, copy_salt, create_vault,
-    find_artifact, move_store, scopes, store_exists, store_keys,
-};
+pub use store::{ConversationStore, FileConversationStore, StoreOptions, StoredMessage};
+
+/// Keys, checks, repair, and moving a store: what an administrator does.
+pub mod admin {
+    pub use crate::crypto::PLACEHOLDER_KEY;
+    pub use crate::store::{
+        Inventory, MovedStore, PackReport, Progress, Rekey, RekeyReport, RepairAction, RepairKind,
+        RepairOptions, RepairReport, Report, Stats, StoreInventory, StoreKey, copy_salt,
+        create_vault, move_store, scopes, store_exists, store_keys,
+    };
+}
 
 /// The samples of the README, so that they are compiled.
 #[cfg(all(doctest, feature = "config"))]

@@ -1,4 +1,4 @@
-//! Models that answer rendered prompts.
+//! Language models: what a conversation needs of one, and the servers that have them.
 
 #[cfg(feature = "ollama")]
 mod http;
@@ -8,15 +8,18 @@ mod ollama;
 #[cfg(feature = "ollama")]
 mod openai;
 pub(crate) mod render;
+mod reply;
 #[cfg(feature = "ollama")]
 mod server;
 mod thinking;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::Serialize;
 
+pub use crate::error::{AnswerLimit, ModelFailure};
 #[cfg(feature = "ollama")]
 pub use http::HttpReply;
 pub use limits::AnswerLimits;
@@ -25,63 +28,84 @@ pub(crate) use limits::LimitedReply;
 pub use ollama::{Ollama, OllamaEmbedder, OllamaModel};
 #[cfg(feature = "ollama")]
 pub use openai::{OpenAi, OpenAiModel};
+pub use render::{
+    KeepAlive, ModelOptions, ModelRequest, OllamaChatRenderer, OllamaPromptRenderer,
+    OpenAiChatRenderer, PromptRenderer,
+};
+pub use reply::{Reply, ReplyPart};
 #[cfg(feature = "ollama")]
 pub use server::{ModelEntry, ModelInfo, ModelServer, RunningModel};
 pub(crate) use thinking::ThinkingFilter;
 
-use crate::error::{AnswerLimit, Result};
-use crate::message::ToolCall;
-use crate::model::render::ModelRequest;
+use crate::error::Result;
+use crate::prompt::Prompt;
 
-/// A model on some server.
+/// A language model that answers prompts.
+///
+/// [`OllamaModel`] and [`OpenAiModel`] ask a server. A model that runs in the host's own process is a few lines:
+///
+/// ```
+/// use sottovoce::model::{LanguageModel, Reply};
+/// use sottovoce::prompt::Prompt;
+///
+/// struct Parrot;
+///
+/// #[async_trait::async_trait]
+/// impl LanguageModel for Parrot {
+///     fn name(&self) -> &str {
+///         "parrot"
+///     }
+///
+///     async fn reply(&self, prompt: &Prompt) -> sottovoce::Result<Box<dyn Reply>> {
+///         Ok(format!("You said: {}", prompt.user_input.content).into())
+///     }
+/// }
+/// ```
+///
+/// A model that answers word by word sends each to a channel: `Receiver<Result<ReplyPart>>` of tokio is a [`Reply`] too.
+/// A model that wants one text renders the prompt with
+/// [`OllamaPromptRenderer::render_text`](OllamaPromptRenderer::render_text).
 #[async_trait]
 pub trait LanguageModel: Send + Sync {
-    /// Its name on the server.
+    /// The model's name. What a conversation learns about the length of texts is stored under it.
     fn name(&self) -> &str;
 
-    /// What it can take. The first call may take as long as loading the model; later ones are cheap.
-    async fn limits(&self) -> Result<ModelLimits>;
-
-    /// Sends a request; the answer comes piece by piece.
+    /// Starts answering a prompt. The reply yields the answer piece by piece.
     ///
     /// # Errors
-    /// [`Error::Model`](crate::Error::Model) with [`ModelFailure::PromptTooLong`](crate::ModelFailure::PromptTooLong)
-    /// where less history may help.
-    async fn reply(&self, request: &ModelRequest) -> Result<Box<dyn Reply>>;
+    /// [`Error::Model`](crate::Error::Model). [`ModelFailure::PromptTooLong`](crate::model::ModelFailure::PromptTooLong) makes
+    /// the conversation ask once more with less history.
+    async fn reply(&self, prompt: &Prompt) -> Result<Box<dyn Reply>>;
 
-    /// Has the model read a request without answering it, so that the next one that begins alike is answered sooner.
-    async fn warm_up(&self, request: &ModelRequest) -> Result<()>;
+    /// The limits of the model. The first call may take as long as loading the model; later calls are cheap. By
+    /// default nothing is known of the window, and the model cannot call functions.
+    async fn limits(&self) -> Result<ModelLimits> {
+        Ok(ModelLimits::default())
+    }
+
+    /// Loads the model and lets it read a prompt without answering, so that the next prompt that begins alike is
+    /// answered sooner. Does nothing by default.
+    async fn warm_up(&self, _prompt: &Prompt) -> Result<()> {
+        Ok(())
+    }
 }
 
-/// An answer as it comes. Dropping it tells the server to stop.
 #[async_trait]
-pub trait Reply: Send {
-    /// The next piece; [`ReplyPart::Done`] is the last, and an answer that ends without it is an error.
-    async fn next(&mut self) -> Result<ReplyPart>;
-}
+impl<M: LanguageModel + ?Sized> LanguageModel for Arc<M> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
 
-/// A piece of an answer. `Debug` shows no words.
-#[derive(Clone, PartialEq)]
-#[non_exhaustive]
-pub enum ReplyPart {
-    /// Words to be spoken.
-    Text(String),
-    /// The model thinks. What it thinks stays with it.
-    Thinking,
-    /// Functions that the host is to run.
-    ToolCalls(Vec<ToolCall>),
-    /// The end, and what it cost.
-    Done(Usage),
-}
+    async fn reply(&self, prompt: &Prompt) -> Result<Box<dyn Reply>> {
+        (**self).reply(prompt).await
+    }
 
-impl std::fmt::Debug for ReplyPart {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
-            Self::Thinking => f.write_str("Thinking"),
-            Self::ToolCalls(calls) => write!(f, "ToolCalls({})", calls.len()),
-            Self::Done(usage) => f.debug_tuple("Done").field(usage).finish(),
-        }
+    async fn limits(&self) -> Result<ModelLimits> {
+        (**self).limits().await
+    }
+
+    async fn warm_up(&self, prompt: &Prompt) -> Result<()> {
+        (**self).warm_up(prompt).await
     }
 }
 
@@ -136,6 +160,11 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// The tokens of a prompt and of its answer.
+    pub fn tokens(prompt: u64, answer: u64) -> Self {
+        Self { prompt_tokens: Some(prompt), answer_tokens: Some(answer), ..Self::default() }
+    }
+
     /// The same with the tokens of earlier requests for the same answer.
     pub(crate) fn with_before(mut self, before: &Self) -> Self {
         let add = |now: &mut Option<u64>, before: Option<u64>| {

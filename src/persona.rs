@@ -1,209 +1,403 @@
-//! Who the model is to be in a conversation: personalities, and the templates that they are made from.
+//! The contexts of a store: conversations in which the model plays a part, made, found, changed, and let go of.
 
-mod built_in;
-mod character;
-mod preset;
+mod backup;
+mod change;
+mod id;
+mod listed;
+mod naming;
+mod presets;
+mod seen;
+mod upkeep;
 
-use std::fmt;
-use std::ops::RangeInclusive;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
-use zeroize::Zeroize;
+use jiff::{SignedDuration, Timestamp};
 
-pub use character::Character;
-pub use preset::Preset;
-pub(crate) use preset::{MOST_PRESETS, in_force};
+pub use crate::character::{Character, Persona, Preset};
+pub use crate::error::PersonaFailure;
+pub use change::{NewPersonaConversation, PersonaChange, PersonaConversationChange, PresetChange};
+pub use listed::{PersonaConversation, PersonaConversations};
+pub use upkeep::MaintenanceReport;
 
-use crate::error::{PersonaFailure, Result};
+use crate::character::check_name;
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::scope::{BACKUPS, Scope};
+use crate::store::file_store::blocking;
+use crate::store::folder::scopes::heads;
+use crate::store::scopes;
+use crate::store::{ConversationStore, FileConversationStore, Profile, StoreOptions};
+use seen::Seen;
 
-/// Who the model is to be, and how it is to speak. `Debug` shows no words.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+/// How many conversations are kept open.
+const OPEN: usize = 256;
+
+/// How many ids an error names.
+const NAMED: usize = 10;
+
+/// How many contexts there may be, how long they may get, and what becomes of those that are over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Persona {
-    /// What the model is told first in every prompt: at most 65,536 bytes, and not blank.
-    pub system_prompt: String,
-    /// How it is to behave, told right behind that; at most 16,384 bytes, and may be empty.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub personality: String,
-    /// The sampling temperature, 0 to 1.
-    pub temperature: f64,
-    /// The most tokens of an answer, 1 to 1,048,576.
-    pub max_tokens: u32,
-    /// The most tokens of history in a prompt, as estimated: 1,000 to 16,777,216.
-    pub max_history_tokens: u32,
-    /// After how many days without an interaction a context expires, 1 to 36,500.
-    pub expiry_days: u32,
+pub struct PersonaLimits {
+    /// The most contexts that are neither deleted nor expired: 1,000.
+    pub contexts: usize,
+    /// The most messages of one: 100,000.
+    pub messages: u64,
+    /// How many days after upkeep has first found it expired or deleted a context is removed: 7.
+    pub remove_after_days: u32,
+    /// How many daily backups are kept; none are made where it is 0: 7.
+    pub daily_backups: usize,
 }
 
-/// The most bytes of a system prompt.
-const LONGEST_SYSTEM_PROMPT: usize = 64 << 10;
-/// The most bytes of a personality.
-const LONGEST_PERSONALITY: usize = 16 << 10;
+impl Default for PersonaLimits {
+    fn default() -> Self {
+        Self { contexts: 1000, messages: 100_000, remove_after_days: 7, daily_backups: 7 }
+    }
+}
 
-impl Persona {
-    /// The limits of [`max_tokens`](Self::max_tokens).
-    pub const MAX_TOKENS: RangeInclusive<u32> = 1..=1 << 20;
-    /// The limits of [`max_history_tokens`](Self::max_history_tokens).
-    pub const MAX_HISTORY_TOKENS: RangeInclusive<u32> = 1000..=1 << 24;
-    /// The limits of [`expiry_days`](Self::expiry_days).
-    pub const EXPIRY_DAYS: RangeInclusive<u32> = 1..=36_500;
+/// The contexts of a store: conversations of a scope [`Scope::Named`] whose settings hold a
+/// [`Character`](crate::persona::Character). Clones are the same registry; several processes may have one on the same store.
+///
+/// A context expires when nobody has interacted with it for its persona's days. One that has expired, or was deleted, is
+/// refused to whoever would talk to it, and can be taken back until [`maintain`](Self::maintain) removes it, which it
+/// does only after a sealed backup.
+#[derive(Clone)]
+pub struct PersonaRegistry {
+    root: PathBuf,
+    options: StoreOptions,
+    limits: PersonaLimits,
+    backups: PathBuf,
+    open: Arc<Mutex<HashMap<String, FileConversationStore>>>,
+    seen: Arc<Seen>,
+    /// Held from looking whether a name is free until a context has it.
+    naming: Arc<tokio::sync::Mutex<()>>,
+}
 
-    /// A persona of these words, with the usual figures: temperature 0.7, answers of at most 1,000 tokens, 15,000 tokens of
-    /// history, which suits a window of 16,384 tokens, and expiry after 7 days.
-    pub fn new(system_prompt: impl Into<String>) -> Self {
-        Self {
-            system_prompt: system_prompt.into(),
-            personality: String::new(),
-            temperature: 0.7,
-            max_tokens: 1000,
-            max_history_tokens: 15_000,
-            expiry_days: 7,
-        }
+impl PersonaRegistry {
+    /// The contexts of the store below a root. Backups go to its folder `backups`.
+    pub fn new(root: impl Into<PathBuf>, options: StoreOptions) -> Self {
+        let root = root.into();
+        let backups = root.join(BACKUPS);
+        let limits = PersonaLimits::default();
+        let (open, seen, naming) = (Arc::default(), Arc::default(), Arc::default());
+        Self { root, options, limits, backups, open, seen, naming }
     }
 
-    /// The same, to behave so.
+    /// The same within other limits.
     #[must_use]
-    pub fn personality(mut self, personality: impl Into<String>) -> Self {
-        self.personality = personality.into();
-        self
+    pub fn limits(self, limits: PersonaLimits) -> Self {
+        Self { limits, ..self }
     }
 
-    /// What the model is told: the system prompt, and behind it the personality if that is wanted and there is one.
-    pub fn told(&self, with_personality: bool) -> String {
-        let system = &self.system_prompt;
-        match self.personality.trim() {
-            personality if with_personality && !personality.is_empty() => {
-                format!("{system}\n\nPersonality: {personality}")
-            }
-            _ => system.clone(),
-        }
+    /// The same with backups in another folder.
+    #[must_use]
+    pub fn backups(self, folder: impl Into<PathBuf>) -> Self {
+        Self { backups: folder.into(), ..self }
     }
 
-    /// Whether everything is within its limits.
+    /// The folder that backups go to.
+    pub fn backup_folder(&self) -> &Path {
+        &self.backups
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.options.time()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock().now().timestamp()
+    }
+
+    /// The store of a context, whether or not anybody may talk to it.
     ///
     /// # Errors
-    /// [`PersonaFailure::Invalid`] names the first field that is not.
-    pub fn check(&self) -> Result<()> {
-        let text = |field, text: &str, most: usize| {
-            within(text.len() <= most, field, || {
-                format!("has {} bytes; the limit is {most}", text.len())
-            })
+    /// [`PersonaFailure::NoSuchContext`], and those of [`get`](Self::get).
+    pub async fn store(&self, id: &str) -> Result<FileConversationStore> {
+        self.get(id).await?;
+        self.opened(id).await
+    }
+
+    /// The store of a context for something to be said in it.
+    ///
+    /// # Errors
+    /// [`PersonaFailure::Deleted`], [`PersonaFailure::Expired`] and [`PersonaFailure::Full`]; those of
+    /// [`get`](Self::get).
+    pub async fn open(&self, id: &str) -> Result<FileConversationStore> {
+        let context = self.get(id).await?;
+        if let Some(at) = context.character.deleted_at {
+            return Err(PersonaFailure::Deleted { at }.into());
+        }
+        if context.is_expired {
+            return Err(PersonaFailure::Expired { at: context.expires_at }.into());
+        }
+        let limit = self.limits.messages;
+        // The utterance and its answer.
+        if context.messages.saturating_add(2) > limit {
+            return Err(PersonaFailure::Full { limit }.into());
+        }
+        self.opened(id).await
+    }
+
+    async fn opened(&self, id: &str) -> Result<FileConversationStore> {
+        if let Some(store) = self.held().get(id) {
+            return Ok(store.clone());
+        }
+        let scope = Scope::Named { id: id.to_owned() };
+        let store = self.options.clone().scope(scope).open(&self.root).await?;
+        let mut held = self.held();
+        if held.len() >= OPEN {
+            held.clear();
+        }
+        held.insert(id.to_owned(), store.clone());
+        Ok(store)
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, HashMap<String, FileConversationStore>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a conversation stands; `None` where its folder has gone since it was opened.
+    async fn look(&self, id: &str) -> Result<Option<PersonaConversation>> {
+        let looked = match self.opened(id).await?.conversation_state().await {
+            // Another process has removed it, and it may have been brought back.
+            Err(Error::FolderReplaced { .. }) => {
+                self.held().remove(id);
+                self.opened(id).await?.conversation_state().await
+            }
+            looked => looked,
         };
-        let number = |field, number: u32, limits: RangeInclusive<u32>| {
-            within(limits.contains(&number), field, || {
-                format!("{number} is not from {} to {}", limits.start(), limits.end())
-            })
+        Ok(PersonaConversation::new(id, &looked?, self.now()))
+    }
+
+    /// All contexts, the newest first, and of two that were made at once the one whose id comes first.
+    ///
+    /// # Errors
+    /// What keeps the store from being read. A context that cannot be read by itself is told of in the answer.
+    pub async fn list(&self) -> Result<PersonaConversations> {
+        let (mut contexts, now) = (PersonaConversations::default(), self.now());
+        let root = self.root.clone();
+        let heads = blocking(move || heads(&root)).await?;
+        let named = heads.into_iter().filter_map(|(scope, head)| match scope {
+            Scope::Named { id } => Some((id, head)),
+            _ => None,
+        });
+        let named: Vec<_> = named.collect();
+        self.seen.keep(&named.iter().map(|(id, _)| id.as_str()).collect());
+        for (id, head) in named {
+            if let Some(known) = head.as_ref().and_then(|head| self.seen.get(&id, head)) {
+                contexts.contexts.extend(known.map(|context| context.at(now)));
+                continue;
+            }
+            match self.look(&id).await {
+                Ok(context) => {
+                    contexts.contexts.extend(context.clone());
+                    if let Some(head) = head {
+                        self.seen.put(id, head, context);
+                    }
+                }
+                Err(Error::Damaged { .. } | Error::FolderReplaced { .. }) => {
+                    contexts.unreadable.push(id);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        contexts.contexts.sort_by(|a, b| (b.created_at, &a.id).cmp(&(a.created_at, &b.id)));
+        Ok(contexts)
+    }
+
+    /// A context by its id.
+    ///
+    /// # Errors
+    /// [`PersonaFailure::NoSuchContext`] names those that there are; [`Error::Damaged`] where its settings cannot be
+    /// read.
+    pub async fn get(&self, id: &str) -> Result<PersonaConversation> {
+        match self.by_id(id).await? {
+            Some(context) => Ok(context),
+            None => Err(self.no_such(id).await?),
+        }
+    }
+
+    async fn by_id(&self, id: &str) -> Result<Option<PersonaConversation>> {
+        // What is no scope's id is no context's either.
+        match (Scope::Named { id: id.to_owned() }).folder() {
+            Ok(_) => self.look(id).await,
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// A context by its id, or by its name if no other has that, in whatever letter case.
+    ///
+    /// # Errors
+    /// [`PersonaFailure::SeveralContexts`] if several have the name, and those of [`get`](Self::get).
+    pub async fn find(&self, id_or_name: &str) -> Result<PersonaConversation> {
+        if let Some(context) = self.by_id(id_or_name).await? {
+            return Ok(context);
+        }
+        let listed = self.list().await?.contexts;
+        match Self::called(&listed, id_or_name)? {
+            Some(context) => Ok(context.clone()),
+            None => Err(self.no_such(id_or_name).await?),
+        }
+    }
+
+    /// Those that one may have meant: first what begins or reads alike, then the newest.
+    async fn no_such(&self, meant: &str) -> Result<Error> {
+        let mut contexts = self.list().await?.contexts;
+        let is_like = |context: &PersonaConversation| {
+            context.id.starts_with(meant) || context.name.to_lowercase() == meant.to_lowercase()
         };
-        within(!self.system_prompt.trim().is_empty(), "systemPrompt", || "is blank".to_owned())?;
-        text("systemPrompt", &self.system_prompt, LONGEST_SYSTEM_PROMPT)?;
-        text("personality", &self.personality, LONGEST_PERSONALITY)?;
-        within((0.0..=1.0).contains(&self.temperature), "temperature", || {
-            format!("{} is not from 0 to 1", self.temperature)
-        })?;
-        number("maxTokens", self.max_tokens, Self::MAX_TOKENS)?;
-        number("maxHistoryTokens", self.max_history_tokens, Self::MAX_HISTORY_TOKENS)?;
-        number("expiryDays", self.expiry_days, Self::EXPIRY_DAYS)
+        contexts.sort_by_key(|context| (!is_like(context), !context.is_open()));
+        let known = contexts.into_iter().take(NAMED).map(|context| context.id).collect();
+        Ok(PersonaFailure::NoSuchContext { known }.into())
+    }
+
+    /// Makes a context.
+    ///
+    /// # Errors
+    /// [`PersonaFailure::Invalid`], [`PersonaFailure::TooManyContexts`], [`PersonaFailure::ContextNameTaken`], and those
+    /// of opening the store.
+    pub async fn create(&self, new: NewPersonaConversation) -> Result<PersonaConversation> {
+        new.check()?;
+        let NewPersonaConversation { name, persona, preset, numbered } = new;
+        let _naming = self.naming.lock().await;
+        self.check_room().await?;
+        let name = self.name_for_new(name, numbered).await?;
+        let now = self.now();
+        let id = id::fresh("context", now)?;
+        let character = Character { preset, ..Character::new(persona, now) };
+        let make = move |profile: &mut Profile| {
+            profile.rename(Some(name));
+            profile.created_at = Some(now);
+            profile.character = Some(character);
+        };
+        self.change(&id, make).await
+    }
+
+    /// Refuses where there are as many contexts as there may be.
+    async fn check_room(&self) -> Result<()> {
+        let limit = self.limits.contexts;
+        // As long as there are fewer conversations, nobody need look into them.
+        if self.ids().await?.len() < limit {
+            return Ok(());
+        }
+        let living = self.list().await?.contexts.iter().filter(|c| c.is_open()).count();
+        match living < limit {
+            true => Ok(()),
+            false => Err(PersonaFailure::TooManyContexts { limit }.into()),
+        }
+    }
+
+    /// Ids of all named conversations, be they contexts or not.
+    async fn ids(&self) -> Result<Vec<String>> {
+        let root = self.root.clone();
+        let scopes = blocking(move || scopes(&root)).await?;
+        let id = |scope| match scope {
+            Scope::Named { id } => Some(id),
+            _ => None,
+        };
+        Ok(scopes.into_iter().filter_map(id).collect())
+    }
+
+    /// Changes what is named of a context; that counts as an interaction. Setting it active takes a deleted one back.
+    ///
+    /// # Errors
+    /// [`PersonaFailure::Invalid`], [`PersonaFailure::ContextNameTaken`], and those of [`get`](Self::get). Nothing is
+    /// changed then.
+    pub async fn update(
+        &self,
+        id: &str,
+        change: PersonaConversationChange,
+    ) -> Result<PersonaConversation> {
+        let _naming = self.naming.lock().await;
+        let context = self.get(id).await?;
+        if let Some(name) = &change.name {
+            check_name(name)?;
+        }
+        let is_taken_back = change.is_active == Some(true) && !context.is_active();
+        if change.name.is_some() || is_taken_back {
+            let name = change.name.as_ref().unwrap_or(&context.name);
+            self.check_name_is_free(name, id).await?;
+        }
+        let mut persona = context.character.persona;
+        change.persona.apply(&mut persona);
+        persona.check()?;
+        let now = self.now();
+        let apply = move |profile: &mut Profile| {
+            let PersonaConversationChange { name, persona, is_active } = change;
+            if let Some(name) = name {
+                profile.rename(Some(name));
+            }
+            let Some(character) = &mut profile.character else { return };
+            persona.apply(&mut character.persona);
+            match is_active {
+                Some(true) => character.deleted_at = None,
+                Some(false) => character.deleted_at = character.deleted_at.or(Some(now)),
+                None => {}
+            }
+            character.updated_at = now;
+        };
+        self.change(id, apply).await
+    }
+
+    /// Puts the expiry off by so many days, or by the persona's, counted from the expiry or from now if that is over.
+    ///
+    /// # Errors
+    /// [`PersonaFailure::Invalid`] for days outside the limits of a persona's, [`PersonaFailure::Deleted`], and those of
+    /// [`get`](Self::get).
+    pub async fn extend(&self, id: &str, days: Option<u32>) -> Result<PersonaConversation> {
+        let context = self.get(id).await?;
+        if let Some(at) = context.character.deleted_at {
+            return Err(PersonaFailure::Deleted { at }.into());
+        }
+        let mut wanted = context.character.persona.clone();
+        wanted.expiry_days = days.unwrap_or(wanted.expiry_days);
+        wanted.check()?;
+        let from = context.expires_at.max(self.now());
+        let by = SignedDuration::from_hours(i64::from(wanted.expiry_days) * 24);
+        let to = from.checked_add(by).unwrap_or(Timestamp::MAX);
+        let apply = move |profile: &mut Profile| {
+            if let Some(character) = &mut profile.character {
+                character.extended_to = character.extended_to.max(Some(to));
+            }
+        };
+        self.change(id, apply).await
+    }
+
+    /// Deletes a context: nobody can talk to it any more, but it stays until it is [removed](Self::remove) and can be
+    /// taken back by [`update`](Self::update).
+    ///
+    /// # Errors
+    /// Those of [`get`](Self::get).
+    pub async fn delete(&self, id: &str) -> Result<PersonaConversation> {
+        self.get(id).await?;
+        let now = self.now();
+        let apply = move |profile: &mut Profile| {
+            if let Some(character) = &mut profile.character {
+                character.deleted_at = character.deleted_at.or(Some(now));
+            }
+        };
+        self.change(id, apply).await
+    }
+
+    async fn change(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Profile) + Send + 'static,
+    ) -> Result<PersonaConversation> {
+        self.opened(id).await?.change_profile(Box::new(change)).await?;
+        self.look(id)
+            .await?
+            .ok_or_else(|| PersonaFailure::NoSuchContext { known: Vec::new() }.into())
     }
 }
 
-/// Refuses a field whose value is not within its limits.
-pub(crate) fn within(
-    is_within: bool,
-    field: &'static str,
-    reason: impl FnOnce() -> String,
-) -> Result<()> {
-    match is_within {
-        true => Ok(()),
-        false => Err(PersonaFailure::Invalid { field, reason: reason() }.into()),
-    }
-}
-
-/// The most bytes of a name.
-pub(crate) const LONGEST_NAME: usize = 200;
-
-/// Refuses a name that is blank, too long or no single line.
-pub(crate) fn check_name(name: &str) -> Result<()> {
-    const LONGEST: usize = LONGEST_NAME;
-    within(!name.trim().is_empty(), "name", || "is blank".to_owned())?;
-    within(name.len() <= LONGEST, "name", || {
-        format!("has {} bytes; the limit is {LONGEST}", name.len())
-    })?;
-    within(!name.chars().any(char::is_control), "name", || "holds control characters".to_owned())
-}
-
-/// As much of a text as has at most so many bytes.
-pub(crate) fn cut(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    end.and_then(|end| text.get(..end)).unwrap_or_default()
-}
-
-impl fmt::Debug for Persona {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Persona")
-            .field("temperature", &self.temperature)
-            .field("max_tokens", &self.max_tokens)
-            .field("max_history_tokens", &self.max_history_tokens)
-            .field("expiry_days", &self.expiry_days)
+impl std::fmt::Debug for PersonaRegistry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PersonaRegistry")
+            .field("root", &self.root)
+            .field("limits", &self.limits)
             .finish_non_exhaustive()
-    }
-}
-
-impl Drop for Persona {
-    fn drop(&mut self) {
-        self.system_prompt.zeroize();
-        self.personality.zeroize();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::Error;
-
-    #[test]
-    fn figures_outside_their_limits_are_refused_by_name_and_those_at_the_limits_are_not() {
-        let persona = || Persona::new("Be brief.");
-        type Change = fn(&mut Persona);
-        let good: [Change; 6] = [
-            |p| p.temperature = 0.0,
-            |p| p.temperature = 1.0,
-            |p| p.max_tokens = 1,
-            |p| p.max_history_tokens = 1000,
-            |p| p.expiry_days = 36_500,
-            |p| p.personality = "x".repeat(LONGEST_PERSONALITY),
-        ];
-        for change in good {
-            let mut persona = persona();
-            change(&mut persona);
-            persona.check().unwrap();
-        }
-        let bad: [(Change, &str); 8] = [
-            (|p| p.temperature = 1.01, "temperature"),
-            (|p| p.temperature = -0.1, "temperature"),
-            (|p| p.temperature = f64::NAN, "temperature"),
-            (|p| p.max_tokens = 0, "maxTokens"),
-            (|p| p.max_history_tokens = 999, "maxHistoryTokens"),
-            (|p| p.expiry_days = 0, "expiryDays"),
-            (|p| p.system_prompt = " \n".to_owned(), "systemPrompt"),
-            (|p| p.system_prompt = "x".repeat(LONGEST_SYSTEM_PROMPT + 1), "systemPrompt"),
-        ];
-        for (change, named) in bad {
-            let mut persona = persona();
-            change(&mut persona);
-            let error = persona.check().unwrap_err();
-            assert!(
-                matches!(error, Error::Context(PersonaFailure::Invalid { field, .. }) if field == named)
-            );
-        }
-    }
-
-    #[test]
-    fn the_personality_stands_behind_the_system_prompt_where_it_is_wanted() {
-        let persona = Persona::new("You are Mira.").personality("Warm and brief");
-        assert_eq!(persona.told(true), "You are Mira.\n\nPersonality: Warm and brief");
-        assert_eq!(persona.told(false), "You are Mira.");
-        assert_eq!(Persona::new("You are Mira.").personality(" ").told(true), "You are Mira.");
-        assert!(!format!("{persona:?}").contains("Mira"));
     }
 }

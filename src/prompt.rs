@@ -4,7 +4,6 @@ mod budget;
 mod builder;
 mod inline;
 mod receipt;
-mod system;
 mod utterance;
 
 use std::collections::BTreeMap;
@@ -12,10 +11,8 @@ use std::fmt;
 
 use jiff::Zoned;
 
-pub use builder::PromptBuilder;
-pub(crate) use builder::PromptLimits;
+pub(crate) use builder::{PromptBuilder, PromptLimits};
 pub use receipt::{Outcome, Receipt, ReceiptEntry};
-pub use system::SystemPromptProvider;
 pub use utterance::Utterance;
 
 use crate::context::tokens::TokenCount;
@@ -57,6 +54,20 @@ impl Prompt {
 }
 
 impl Prompt {
+    /// The same prompt for an answer of one token. 0 would be no limit.
+    #[cfg(feature = "ollama")]
+    pub(crate) fn for_one_token(&self) -> Self {
+        Self { max_tokens: Some(1), ..self.clone() }
+    }
+
+    /// Whether the model is shown this text anywhere in the prompt.
+    pub(crate) fn mentions(&self, text: &str) -> bool {
+        let context = self.context.iter().map(|(_, message)| message);
+        let messages = context.chain(&self.since).map(ContextMessage::message);
+        let mut contents = messages.chain([&self.user_input]).map(|message| &message.content);
+        self.system.contains(text) || contents.any(|content| content.contains(text))
+    }
+
     /// What the prompt consists of, as far as it costs tokens.
     pub(crate) fn count(&self) -> TokenCount {
         let mut whole = TokenCount::default();

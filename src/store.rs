@@ -19,7 +19,6 @@ pub(crate) mod snapshot;
 mod tests;
 pub(crate) mod write;
 
-use crate::store::record::read_result::ReadResult;
 use std::io::Read;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -54,6 +53,7 @@ pub use record::artifact::{
 pub use record::document::Document;
 pub use record::encoding::StoredMessage;
 pub use record::finding::{Finding, FindingKind};
+pub use record::read_result::ReadResult;
 pub use record::retention::Retention;
 pub use record::snapshot::{SavedMessage, Snapshot};
 pub use repair::{RepairOptions, RepairReport};
@@ -61,8 +61,10 @@ pub use settings::profile::{Cleared, Cost, Profile, ProfileChange};
 pub use settings::summary::Summary;
 pub use snapshot::restore::RestoreThreads;
 
+use crate::clock::{Clock, SystemClock};
 use crate::error::Result;
 use crate::message::ChatMessage;
+use crate::redact::Redactor;
 use crate::scope::Scope;
 
 /// One scope's messages, in the order (time, number).
@@ -70,6 +72,16 @@ use crate::scope::Scope;
 pub trait ConversationStore: Send + Sync {
     /// Whose conversation this is.
     fn scope(&self) -> &Arc<Scope>;
+
+    /// The clock that gives messages their time.
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(SystemClock)
+    }
+
+    /// What masks messages before they are stored. A conversation applies it to utterances off the record too.
+    fn redactor(&self) -> Option<Arc<dyn Redactor>> {
+        None
+    }
 
     /// Keeps one message. When this returns, a power cut no longer loses it.
     ///

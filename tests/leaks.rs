@@ -18,11 +18,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use common::*;
+use sottovoce::context::{Context, ContextMessage, ContextRequest, LastNContextProvider};
+use sottovoce::model::{OllamaChatRenderer, PromptRenderer};
+use sottovoce::prompt::Utterance;
+use sottovoce::store::Document;
 use sottovoce::{
-    ChatMessage, ChatRole, Context, ContextMessage, ContextRequest, Conversation,
-    ConversationStore, Document, EncryptionKey, Error, LastNContextProvider, ModelOptions,
-    OllamaChatRenderer, PromptBuilder, PromptRenderer, Scope, StoreOptions, SystemClock,
-    SystemPromptProvider, ToolCall, Utterance,
+    ChatMessage, ChatRole, Conversation, ConversationStore, EncryptionKey, Error, ModelOptions,
+    Scope, StoreOptions, ToolCall,
 };
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -211,19 +213,14 @@ async fn sing(root: &Path) -> Texts {
     texts.shown("reading", &reading);
     texts.shown("forgotten", &store.forget(&[2..=2]).await.unwrap());
 
-    let clock = Arc::new(SystemClock);
     let shared: Arc<dyn ConversationStore> = Arc::new(store.clone());
-    let builder = PromptBuilder::new(
-        SystemPromptProvider::new(CANARY),
-        shared.scope().clone(),
-        clock.clone(),
-    )
-    .with(Arc::new(LastNContextProvider::new(shared.clone())))
-    .hint("hint", CANARY)
-    .budget(10_000);
-    texts.shown("system prompt", &SystemPromptProvider::new(CANARY));
+    let builder = Conversation::builder(shared.clone())
+        .system(CANARY)
+        .history(LastNContextProvider::new())
+        .hint("hint", CANARY)
+        .budget(10_000);
     texts.shown("builder", &builder);
-    let conversation = Conversation::new(shared, builder, clock, 8);
+    let conversation = builder.last_n(8).build();
     texts.shown("conversation", &conversation);
     let heard = conversation.hear(CANARY).await.unwrap();
     texts.shown("heard", &heard);
@@ -234,7 +231,7 @@ async fn sing(root: &Path) -> Texts {
     texts.shown("request", &request);
     texts.shown("turn", &Utterance::from(CANARY));
     texts.shown("stored turn", &Utterance::from(stored));
-    texts.shown("context request", &ContextRequest::new(CANARY, 3));
+    texts.shown("context request", &ContextRequest::new(conversation.store(), CANARY, 3));
     let supplied = ContextMessage::from(message());
     texts.shown("context message", &supplied);
     texts.shown("context", &Context::new(vec![supplied], "because"));

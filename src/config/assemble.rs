@@ -20,9 +20,8 @@ use crate::model::render::{
 use crate::model::{
     AnswerLimits, LanguageModel, ModelServer, Ollama, OllamaModel, OpenAi, OpenAiModel,
 };
-use crate::prompt::{PromptBuilder, SystemPromptProvider};
+use crate::persona::{PersonaLimits, PersonaRegistry};
 use crate::redact::{ContactRedactor, Redactor};
-use crate::registry::{PersonaLimits, PersonaRegistry};
 use crate::scope::Scope;
 use crate::store::{
     ConversationStore, FileConversationStore, Retention, StoreKey, StoreOptions, copy_salt,
@@ -216,64 +215,48 @@ impl Config {
     ///
     /// # Errors
     /// [`Error::Config`] for a server's address that is none.
-    pub fn conversation(
-        &self,
-        store: Arc<dyn ConversationStore>,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Conversation> {
+    pub fn conversation(&self, store: Arc<dyn ConversationStore>) -> Result<Conversation> {
         let model = &self.language_model;
-        let system = SystemPromptProvider::new(&model.system_prompt);
-        let scope = Arc::clone(store.scope());
         let window = Duration::from_secs(self.context.window_seconds);
-        let history = self.history(&store, window);
-        let mut builder = PromptBuilder::new(system, scope, Arc::clone(&clock)).with(history);
+        let mut builder = Conversation::builder(store)
+            .system(&model.system_prompt)
+            .history(self.history(window))
+            .last_n(self.context.last_n)
+            .snapshot_window(window)
+            .refuse_when_busy(model.refuse_when_busy)
+            .memory_tools(self.memory_tools());
         if let Some(window) = model.num_ctx {
-            builder = builder.window(window as usize, model.num_predict.map(|most| most as usize));
+            builder = builder.model_window(window as usize);
         }
-        if let Some(redactor) = self.redactor()? {
-            builder = builder.redactor(redactor);
+        if let Some(answer) = model.num_predict {
+            builder = builder.answer_tokens(answer as usize);
         }
         if let Some(confidence) = self.context.min_confidence {
             builder = builder.min_confidence(confidence);
         }
-        let mut conversation = Conversation::new(store, builder, clock, self.context.last_n)
-            .window(window)
-            .refuse_when_busy(model.refuse_when_busy)
-            .with_memory_tools(self.memory_tools());
         if let Some(share) = self.context.compact_at {
-            conversation = conversation.summarize_at(share, IDLE);
+            builder = builder.summarize_at(share, IDLE);
         }
         if let Some(bytes) = self.context.long_result {
-            conversation = conversation.long_result(usize::try_from(bytes).unwrap_or(usize::MAX));
-        }
-        if let Some(answer) = model.num_predict {
-            conversation = conversation.answer_room(answer as usize);
+            builder = builder.long_result(usize::try_from(bytes).unwrap_or(usize::MAX));
         }
         #[cfg(feature = "ollama")]
         {
-            let renderer = self.renderer(self.renderer_kind()).into();
-            conversation = conversation
-                .with_model(self.model()?, renderer)
-                .answer_limits(self.answer_limits());
+            builder = builder.model(self.model()?).answer_limits(self.answer_limits());
         }
-        Ok(conversation)
+        Ok(builder.build())
     }
 
     /// What gives a conversation its history.
-    fn history(
-        &self,
-        store: &Arc<dyn ConversationStore>,
-        window: Duration,
-    ) -> Arc<dyn ContextProvider> {
-        let rolling = RollingWindowProvider::new(Arc::clone(store)).window(window);
+    fn history(&self, window: Duration) -> Arc<dyn ContextProvider> {
+        let rolling = RollingWindowProvider::new().window(window);
         let unless_set = self.context.rolling_window;
         if self.context.exact {
-            let newest = Arc::new(LastNContextProvider::new(Arc::clone(store)));
-            return Arc::new(rolling.where_set(unless_set, newest));
+            return Arc::new(rolling.where_set(unless_set, Arc::new(LastNContextProvider::new())));
         }
-        let newest = Arc::new(LastNContextProvider::in_blocks(Arc::clone(store)));
-        let history = Arc::new(rolling.in_steps().where_set(unless_set, newest));
-        Arc::new(PersonaHistoryProvider::new(Arc::clone(store), history))
+        let newest = Arc::new(LastNContextProvider::in_blocks());
+        let history = rolling.in_steps().where_set(unless_set, newest);
+        Arc::new(PersonaHistoryProvider::new(Arc::new(history)))
     }
 
     fn memory_tools(&self) -> MemoryTools {

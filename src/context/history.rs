@@ -6,8 +6,7 @@ use jiff::Timestamp;
 
 use super::ContextRequest;
 use crate::error::Result;
-use crate::store::record::read_result::ReadResult;
-use crate::store::{ConversationStore, Profile, StoredMessage, Summary};
+use crate::store::{Profile, ReadResult, StoredMessage, Summary};
 
 /// How many messages are looked back at most for those of a thread that is rarely spoken in.
 const FARTHEST: usize = 1 << 12;
@@ -16,7 +15,6 @@ const FIRST: usize = 64;
 
 /// What belongs to the history: what came before the utterance and after the last clear, in its thread.
 pub(super) struct History<'a> {
-    store: &'a dyn ConversationStore,
     request: &'a ContextRequest<'a>,
     pub(super) profile: Arc<Profile>,
     /// The summary that stands in the prompt for what is older.
@@ -24,15 +22,12 @@ pub(super) struct History<'a> {
 }
 
 impl<'a> History<'a> {
-    pub(super) async fn of(
-        store: &'a dyn ConversationStore,
-        request: &'a ContextRequest<'a>,
-    ) -> Result<Self> {
+    pub(super) async fn of(request: &'a ContextRequest<'a>) -> Result<Self> {
         let (profile, summary) = match request.profile {
             Some(profile) => (Arc::clone(profile), profile.compaction(request.thread)),
-            None => (store.profile().await?, None),
+            None => (request.store.profile().await?, None),
         };
-        Ok(Self { store, request, profile, summary })
+        Ok(Self { request, profile, summary })
     }
 
     /// The newest `n`, or all there are.
@@ -58,7 +53,7 @@ impl<'a> History<'a> {
         is_enough: impl Fn(usize, usize, &StoredMessage) -> bool,
     ) -> Result<ReadResult> {
         loop {
-            let mut reading = self.store.read_tail(asked).await?;
+            let mut reading = self.request.store.read_tail(asked).await?;
             let oldest = reading.messages.first().map(Arc::clone);
             let is_all = reading.messages.len() < asked;
             reading.messages.retain(|stored| self.has(stored));

@@ -8,8 +8,7 @@ use super::history::History;
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::error::Result;
 use crate::message::ChatRole;
-use crate::store::record::read_result::ReadResult;
-use crate::store::{ConversationStore, StoredMessage};
+use crate::store::{ReadResult, StoredMessage};
 
 /// How many times n messages are read to find a window, where some of them were forgotten.
 const SPARE: usize = 6;
@@ -20,30 +19,28 @@ const SPARE: usize = 6;
 /// A window that slides by one message a turn changes the head of every prompt, and a local model reads everything
 /// again. [`in_blocks`](Self::in_blocks) keeps the head still: the window grows from n to four times n, then drops
 /// its oldest block at once.
+#[derive(Debug, Clone)]
 pub struct LastNContextProvider {
-    store: Arc<dyn ConversationStore>,
     blocks: bool,
 }
 
 impl LastNContextProvider {
     /// Exactly the n newest messages.
-    pub fn new(store: Arc<dyn ConversationStore>) -> Self {
-        let blocks = false;
-        Self { store, blocks }
+    pub fn new() -> Self {
+        Self { blocks: false }
     }
 
     /// From the n newest messages to four times as many: the window grows to four times n, then drops three times
     /// n at once. Where it starts depends on the utterance's number alone, and it starts with an exchange, so that a
     /// tool's result never stands without its call.
-    pub fn in_blocks(store: Arc<dyn ConversationStore>) -> Self {
-        let blocks = true;
-        Self { store, blocks }
+    pub fn in_blocks() -> Self {
+        Self { blocks: true }
     }
 }
 
-impl std::fmt::Debug for LastNContextProvider {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LastNContextProvider").field("blocks", &self.blocks).finish_non_exhaustive()
+impl Default for LastNContextProvider {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -59,7 +56,7 @@ impl ContextProvider for LastNContextProvider {
             return Ok(Context::new(Vec::new(), "no history was asked for"));
         }
         let mut most = if self.blocks { n.saturating_mul(SPARE) } else { n };
-        let history = History::of(&*self.store, request).await?;
+        let history = History::of(request).await?;
         let mut reading = history.newest(most).await?;
         // One exchange with many tools may be longer than all that was read.
         while self.blocks && reading.messages.len() == most && !begins_somewhere(&reading) {

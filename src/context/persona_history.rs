@@ -8,8 +8,7 @@ use super::history::History;
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::context::tokens::TokenRates;
 use crate::error::Result;
-use crate::store::record::read_result::ReadResult;
-use crate::store::{ConversationStore, Profile};
+use crate::store::{Profile, ReadResult};
 
 /// How many messages are read at first.
 const FIRST: usize = 128;
@@ -21,14 +20,13 @@ const SPARE: usize = 2;
 /// over that limit. A conversation that is no context, or whose settings ask for a rolling window, has the history that
 /// another provider gives it.
 pub struct PersonaHistoryProvider {
-    store: Arc<dyn ConversationStore>,
     otherwise: Arc<dyn ContextProvider>,
 }
 
 impl PersonaHistoryProvider {
-    /// For the conversation in a store; `otherwise` gives the history where it is no context.
-    pub fn new(store: Arc<dyn ConversationStore>, otherwise: Arc<dyn ContextProvider>) -> Self {
-        Self { store, otherwise }
+    /// `otherwise` gives the history of a conversation without a persona.
+    pub fn new(otherwise: Arc<dyn ContextProvider>) -> Self {
+        Self { otherwise }
     }
 }
 
@@ -47,13 +45,13 @@ impl ContextProvider for PersonaHistoryProvider {
     async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context> {
         let limit = match request.profile {
             Some(profile) => limit(profile),
-            None => limit(&*self.store.profile().await?),
+            None => limit(&*request.store.profile().await?),
         };
         let Some(limit) = limit.filter(|_| request.n > 0) else {
             return self.otherwise.get_context(request).await;
         };
         let enough = (limit as usize).saturating_mul(SPARE);
-        let history = History::of(&*self.store, request).await?;
+        let history = History::of(request).await?;
         let mut most = FIRST;
         let mut reading = history.newest(most).await?;
         while reading.messages.len() == most && tokens(&reading) < enough {

@@ -9,7 +9,6 @@ use super::prune::{PrunePlan, PruneStrategy, RelevanceStrategy};
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::context::tokens::TokenRates;
 use crate::error::Result;
-use crate::store::ConversationStore;
 
 /// How many messages are looked at.
 const LOOKED_AT: usize = 1024;
@@ -17,10 +16,9 @@ const LOOKED_AT: usize = 1024;
 /// The newest messages, and of those before them the ones that are worth most, as long as they fit so many tokens.
 ///
 /// A choice that changed with every turn would have a local model read everything again. So what is chosen from ends
-/// where a block does, as the window of [`LastNContextProvider`](crate::LastNContextProvider) in blocks begins, and
+/// where a block does, as the window of [`LastNContextProvider`](crate::context::LastNContextProvider) in blocks begins, and
 /// worth is told as of that place: between two moves of it, prompts only grow at their end.
 pub struct RelevanceProvider {
-    store: Arc<dyn ConversationStore>,
     strategy: Arc<dyn PruneStrategy>,
     rates: TokenRates,
     max_tokens: usize,
@@ -28,9 +26,9 @@ pub struct RelevanceProvider {
 
 impl RelevanceProvider {
     /// At most so many tokens of what is not among the newest, by the points of [`RelevanceStrategy`].
-    pub fn new(store: Arc<dyn ConversationStore>, max_tokens: usize) -> Self {
+    pub fn new(max_tokens: usize) -> Self {
         let strategy = Arc::new(RelevanceStrategy::new());
-        Self { store, strategy, rates: TokenRates::default(), max_tokens }
+        Self { strategy, rates: TokenRates::default(), max_tokens }
     }
 
     /// By another strategy.
@@ -68,7 +66,7 @@ impl ContextProvider for RelevanceProvider {
         if n == 0 {
             return Ok(Context::new(Vec::new(), "no history was asked for"));
         }
-        let reading = History::of(&*self.store, request).await?.newest(LOOKED_AT).await?;
+        let reading = History::of(request).await?.newest(LOOKED_AT).await?;
         let mut messages = reading.messages;
         let last = request.before.unwrap_or(reading.last_seq.saturating_add(1)).saturating_sub(1);
         let low = last.saturating_sub(n.saturating_mul(blocks::HIGH_WATER));

@@ -9,7 +9,6 @@ use jiff::{SignedDuration, Timestamp};
 use super::history::History;
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::error::Result;
-use crate::store::ConversationStore;
 
 /// How far a window reaches back unless told otherwise: a day.
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
@@ -24,7 +23,6 @@ const STEPS: i64 = 4;
 /// [`in_steps`](Self::in_steps) keeps the head still: what is too old goes a quarter of the window at a time, so that the
 /// window reaches back up to that much further than it must.
 pub struct RollingWindowProvider {
-    store: Arc<dyn ConversationStore>,
     window: Duration,
     in_steps: bool,
     /// Whether conversations whose settings do not say it have a rolling window, and the history of those without one.
@@ -33,8 +31,8 @@ pub struct RollingWindowProvider {
 
 impl RollingWindowProvider {
     /// Exactly the last 24 hours, or what the conversation's settings say.
-    pub fn new(store: Arc<dyn ConversationStore>) -> Self {
-        Self { store, window: DAY, in_steps: false, otherwise: None }
+    pub fn new() -> Self {
+        Self { window: DAY, in_steps: false, otherwise: None }
     }
 
     /// Another window for conversations whose settings say nothing.
@@ -73,6 +71,12 @@ pub(crate) fn start(now: Timestamp, window: Duration, in_steps: bool) -> Timesta
     Timestamp::from_millisecond(ms - ms.rem_euclid(step)).unwrap_or(Timestamp::MIN)
 }
 
+impl Default for RollingWindowProvider {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl std::fmt::Debug for RollingWindowProvider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RollingWindowProvider")
@@ -92,7 +96,7 @@ impl ContextProvider for RollingWindowProvider {
         if let Some((unless_set, otherwise)) = &self.otherwise {
             let own = match request.profile {
                 Some(profile) => profile.rolling_window,
-                None => self.store.profile().await?.rolling_window,
+                None => request.store.profile().await?.rolling_window,
             };
             if !own.unwrap_or(*unless_set) {
                 return otherwise.get_context(request).await;
@@ -101,11 +105,11 @@ impl ContextProvider for RollingWindowProvider {
         if request.n == 0 {
             return Ok(Context::new(Vec::new(), "no history was asked for"));
         }
-        let history = History::of(&*self.store, request).await?;
+        let history = History::of(request).await?;
         let now = match request.now {
             Some(now) => now,
             // Nobody says for when: for the moment of the newest message.
-            None => match self.store.read_tail(1).await?.messages.first() {
+            None => match request.store.read_tail(1).await?.messages.first() {
                 Some(newest) => newest.ordered_at(),
                 None => return Ok(Context::default()),
             },

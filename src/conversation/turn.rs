@@ -2,7 +2,7 @@
 
 mod answer;
 mod calibrator;
-mod keep;
+mod host_model;
 mod prompt;
 mod report;
 mod sentences;
@@ -11,7 +11,8 @@ mod state;
 mod task;
 
 pub use answer::{Answer, AnswerEvent, TurnOutcome};
-pub(super) use keep::LastUtterance;
+pub(super) use host_model::LastUtterance;
+pub use host_model::PreparedTurn;
 pub use report::TurnReport;
 pub use sentences::Sentences;
 pub(super) use state::TurnState;

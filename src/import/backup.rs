@@ -27,7 +27,7 @@ pub use receive::OpenStore;
 /// The most bytes of a sealed file's first line.
 const LONGEST_LINE: usize = 4096;
 
-/// A file that an [`Exporter`](crate::Exporter) has written, as JSON or sealed. It is opened read-only.
+/// A file that an [`Exporter`](crate::export::Exporter) has written, as JSON or sealed. It is opened read-only.
 #[derive(Debug)]
 pub struct Backup {
     path: PathBuf,

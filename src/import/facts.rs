@@ -6,9 +6,9 @@ use std::fmt;
 use jiff::Timestamp;
 use zeroize::Zeroize;
 
+use crate::character::Character;
 use crate::error::Result;
 use crate::import::{Refusal, RefusalReason};
-use crate::persona::Character;
 use crate::store::{ConversationStore, Cost, FileConversationStore, Profile};
 
 /// What another system knows of a conversation beside its messages. `Debug` shows no content.

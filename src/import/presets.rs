@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use crate::character::{self, MOST_PRESETS, Preset};
 use crate::error::{Error, Result};
 use crate::import::{Refusal, RefusalReason};
-use crate::persona::{self, MOST_PRESETS, Preset};
 use crate::scope::Scope;
 use crate::store::settings::presets;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
@@ -151,7 +151,7 @@ fn judge(profile: &Profile, preset: &Preset) -> PresetDecision {
         let reason = "the store's presets have no room for it";
         return PresetDecision::Refuse(RefusalReason::Unstorable(reason));
     }
-    let others = persona::in_force(&profile.presets).into_iter();
+    let others = character::in_force(&profile.presets).into_iter();
     let taken: HashSet<String> = others
         .filter(|other| other.id != preset.id)
         .map(|other| other.name.to_lowercase())
@@ -166,7 +166,7 @@ pub(super) fn merge(profile: &mut Profile, presets: BTreeMap<String, Preset>) ->
     let mut left_out = Vec::new();
     for (id, preset) in presets {
         let preset = Preset { id: id.clone(), ..preset };
-        let in_force = persona::in_force(&profile.presets).into_iter().find(|own| own.id == id);
+        let in_force = character::in_force(&profile.presets).into_iter().find(|own| own.id == id);
         if in_force.as_ref() == Some(&preset) {
             continue;
         }
@@ -187,8 +187,8 @@ fn unlike(name: &str, taken: &HashSet<String>) -> String {
     // The loop ends: there are more numbers than names.
     while taken.contains(&unlike.to_lowercase()) {
         let number_text = format!(" {number}");
-        let room = persona::LONGEST_NAME - number_text.len();
-        unlike = persona::cut(name, room).trim_end().to_owned() + &number_text;
+        let room = character::LONGEST_NAME - number_text.len();
+        unlike = character::cut(name, room).trim_end().to_owned() + &number_text;
         number += 1;
     }
     unlike
@@ -203,7 +203,7 @@ fn add(profile: &mut Profile, preset: Preset) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::persona::Persona;
+    use crate::character::Persona;
 
     fn named(id: &str, name: &str) -> Preset {
         let mut preset = Preset::new(name, Persona::new("x"));

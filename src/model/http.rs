@@ -3,14 +3,12 @@
 mod answer;
 mod buffer;
 mod client;
-mod edit;
 mod fact_cache;
 mod near;
 mod reason;
 mod reply;
 
 pub(super) use client::HttpClient;
-pub(super) use edit::Edit;
 pub(super) use fact_cache::FactCache;
 pub(super) use reason::words;
 pub use reply::HttpReply;

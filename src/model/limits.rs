@@ -150,6 +150,10 @@ impl LimitedReply {
         Ok(part)
     }
 
+    pub(crate) fn request(&self) -> Option<&str> {
+        self.reply.request()
+    }
+
     fn too_much(&self, limit: AnswerLimit) -> Error {
         Error::Model { server: self.model.clone(), failure: ModelFailure::TooMuch { limit } }
     }

@@ -103,3 +103,7 @@ impl<'a> OllamaSettings<'a> {
         }
     }
 }
+
+/// Makes the renderer of a model whose settings are known.
+pub(crate) type MakeRenderer =
+    dyn Fn(ModelOptions) -> Box<dyn PromptRenderer> + Send + Sync + 'static;

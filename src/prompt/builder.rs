@@ -7,32 +7,32 @@ use std::sync::Arc;
 
 use super::budget::{Candidate, fit, fit_history, low_water};
 use super::receipt::{Outcome, Receipt, ReceiptEntry};
-use super::{Prompt, SystemPromptProvider, Utterance, count};
-use crate::clock::Clock;
+use super::{Prompt, Utterance, count};
 use crate::context::tokens::TokenRates;
 use crate::context::{ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
-use crate::redact::{Redactor, redact_message};
-use crate::scope::Scope;
+use crate::redact::redact_message;
 use crate::store::{ConversationStore, Profile, Summary};
 
-/// Builds prompts from a system prompt and an ordered list of context providers.
+/// Builds prompts from a system prompt, a provider of the history, and an ordered list of other providers.
 #[derive(Clone)]
-pub struct PromptBuilder {
-    system: SystemPromptProvider,
-    providers: Vec<Arc<dyn ContextProvider>>,
-    scope: Arc<Scope>,
-    /// The conversation that they are for, once it is bound.
-    pub(super) store: Option<Arc<dyn ConversationStore>>,
-    thread: Option<String>,
-    starts_after: Option<u64>,
-    clock: Arc<dyn Clock>,
-    bounds: PromptLimits,
-    min_confidence: Option<f64>,
-    hints: BTreeMap<String, String>,
-    redactor: Option<Arc<dyn Redactor>>,
-    personality: bool,
+pub(crate) struct PromptBuilder {
+    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) system: String,
+    pub(crate) history: Arc<dyn ContextProvider>,
+    pub(crate) providers: Vec<Arc<dyn ContextProvider>>,
+    /// The thread whose history it is; `None` for messages in no thread.
+    pub(crate) thread: Option<String>,
+    /// The number up to which no message is in a prompt, whatever a provider gives.
+    pub(crate) starts_after: Option<u64>,
+    pub(crate) limits: PromptLimits,
+    /// Exchanges whose utterance was heard with less confidence are left out of the history.
+    pub(crate) min_confidence: Option<f64>,
+    /// Notes for a renderer of the host's own.
+    pub(crate) hints: BTreeMap<String, String>,
+    /// Whether the behaviour of a persona stands in the prompt.
+    pub(crate) personality: bool,
 }
 
 /// How much a prompt may hold, how that is measured, and what else is in it.
@@ -63,142 +63,42 @@ impl PromptLimits {
 }
 
 impl PromptBuilder {
-    /// Prompts for the conversation of `scope`, with no context and no limit.
-    pub fn new(system: SystemPromptProvider, scope: Arc<Scope>, clock: Arc<dyn Clock>) -> Self {
+    /// Prompts for the conversation in a store, with no system prompt and no limit.
+    pub(crate) fn new(
+        store: Arc<dyn ConversationStore>,
+        history: Arc<dyn ContextProvider>,
+    ) -> Self {
         Self {
-            system,
+            store,
+            system: String::new(),
+            history,
             providers: Vec::new(),
-            scope,
-            store: None,
             thread: None,
             starts_after: None,
-            clock,
-            bounds: PromptLimits::default(),
+            limits: PromptLimits::default(),
             min_confidence: None,
             hints: BTreeMap::new(),
-            redactor: None,
             personality: true,
         }
     }
 
-    /// The same builder for the conversation in a store.
-    pub(crate) fn for_store(mut self, store: Arc<dyn ConversationStore>) -> Self {
-        self.scope = Arc::clone(store.scope());
-        self.store = Some(store);
-        self
-    }
-
-    /// The history of one thread of the conversation; of what was said in none, unless told otherwise.
-    #[must_use]
-    pub fn in_thread(mut self, thread: impl Into<String>) -> Self {
-        self.thread = Some(thread.into());
-        self
-    }
-
-    /// Starts clean: no message of the conversation up to that number is in a prompt, whatever a provider says.
-    #[must_use]
-    pub fn starts_after(mut self, seq: u64) -> Self {
-        self.starts_after = Some(seq);
-        self
-    }
-
-    /// Adds a provider. A message that two give is taken once, at the earlier placement, then from the earlier
-    /// provider.
-    #[must_use]
-    pub fn with(mut self, provider: Arc<dyn ContextProvider>) -> Self {
-        self.providers.push(provider);
-        self
-    }
-
-    /// The number up to which nothing may be in a prompt; 0 where there is none.
+    /// The number up to which nothing may be in a prompt; 0 if there is none.
     pub(crate) fn started_after(&self) -> u64 {
         self.starts_after.unwrap_or(0)
     }
 
-    /// The most tokens a prompt may take, as estimated.
-    #[must_use]
-    pub fn budget(mut self, tokens: usize) -> Self {
-        self.bounds.budget = Some(tokens);
-        self
-    }
-
-    /// The model's window, which prompt and answer share. The answer gets as much of it as the conversation's own settings
-    /// say, or else so many tokens or a quarter, and at most half.
-    #[must_use]
-    pub fn window(mut self, tokens: usize, answer: Option<usize>) -> Self {
-        (self.bounds.window, self.bounds.answer) = (Some(tokens), answer);
-        self
-    }
-
-    /// Leaves out how a context's persona is to behave; its system prompt stays.
-    #[must_use]
-    pub fn without_personality(mut self) -> Self {
-        self.personality = false;
-        self
-    }
-
-    /// How tokens are estimated.
-    #[must_use]
-    pub fn rates(mut self, rates: TokenRates) -> Self {
-        self.bounds.rates = rates;
-        self
-    }
-
-    /// Leaves exchanges out of the history whose utterance was heard with less confidence, 0 to 1, as its metadata
-    /// `confidence` says. The utterance being answered stays.
-    #[must_use]
-    pub fn min_confidence(mut self, confidence: f64) -> Self {
-        self.min_confidence = Some(confidence);
-        self
-    }
-
-    /// The least confidence of utterances in the history, if there is a limit.
-    pub(crate) fn least_confidence(&self) -> Option<f64> {
-        self.min_confidence
-    }
-
-    /// Masks utterances that are not stored, as the store does with those that are.
-    #[must_use]
-    pub fn redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
-        self.redactor = Some(redactor);
-        self
-    }
-
-    /// A note in every prompt for a renderer of the host's own.
-    #[must_use]
-    pub fn hint(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.hints.insert(key.into(), value.into());
-        self
-    }
-
-    /// The prompt for one utterance, with about `n` messages of history, and the account of it.
-    ///
-    /// The same store, utterance and clock give the same prompt. Neither the system prompt nor the utterance is ever
-    /// cut; [`Receipt::is_over_budget`] tells when they alone are too long. A provider of stable memory or of
-    /// retrieved messages that fails is left out and named in the receipt.
-    ///
-    /// # Errors
-    /// [`Error::OtherScope`] for a stored utterance of another conversation, and what keeps the history from being
-    /// read.
-    pub async fn build(&self, turn: impl Into<Utterance>, n: usize) -> Result<(Prompt, Receipt)> {
-        self.build_within(&turn.into(), &[], n, &self.bounds).await
-    }
-
-    pub(crate) fn bounds(&self) -> &PromptLimits {
-        &self.bounds
-    }
-
-    /// [`build`](Self::build) within other bounds, and with what the turn has brought `since` the utterance.
-    pub(crate) async fn build_within(
+    /// The prompt for one utterance within these limits, with about `n` messages of history, and its receipt. `since`
+    /// holds the tool calls of the turn and their results.
+    pub(crate) async fn build(
         &self,
-        turn: &Utterance,
+        utterance: &Utterance,
         since: &[ContextMessage],
         n: usize,
-        bounds: &PromptLimits,
+        limits: &PromptLimits,
     ) -> Result<(Prompt, Receipt)> {
-        let now = self.clock.now();
-        let (user_input, before) = match turn {
-            Utterance::Stored(stored) if *stored.scope != *self.scope => {
+        let (scope, now) = (self.store.scope(), self.store.clock().now());
+        let (user_input, before) = match utterance {
+            Utterance::Stored(stored) if *stored.scope != **scope => {
                 return Err(Error::OtherScope);
             }
             Utterance::Stored(stored) => (stored.message.clone(), Some(stored.seq)),
@@ -207,23 +107,21 @@ impl PromptBuilder {
             }
             Utterance::OffRecord(message) => (self.masked((**message).clone()), None),
         };
-        let profile = match &self.store {
-            Some(store) => store.profile().await?,
-            None => Arc::default(),
-        };
+        let profile = self.store.profile().await?;
         let request = ContextRequest {
+            store: &self.store,
             current_prompt: &user_input.content,
             n,
             before,
             after: self.starts_after.unwrap_or(0),
             thread: self.thread.as_deref(),
             now: Some(now.timestamp()),
-            profile: self.store.as_ref().map(|_| &profile),
+            profile: Some(&profile),
         };
         let mut offers = Vec::new();
         let mut skipped = Vec::new();
         let mut failed = Vec::new();
-        for provider in &self.providers {
+        for provider in [&self.history].into_iter().chain(&self.providers) {
             let context = match provider.get_context(&request).await {
                 Ok(context) => context,
                 Err(error) if provider.placement() == Placement::History => return Err(error),
@@ -239,15 +137,15 @@ impl PromptBuilder {
             }
             for mut message in context.messages {
                 let mut why = Cow::Borrowed(context.why.as_str());
-                if bounds.inline > 0
+                if limits.inline > 0
                     && provider.placement() == Placement::History
-                    && let Some(whole) = self.with_artifact(&message, bounds).await
+                    && let Some(whole) = self.with_artifact(&message, limits).await
                 {
                     message = whole;
                     why = format!("{why}, with the text of its artifact").into();
                 }
                 let message = message.under(context.heading.as_ref());
-                let entry = entry(&message, provider.placement(), &why, &bounds.rates);
+                let entry = entry(&message, provider.placement(), &why, &limits.rates);
                 offers.push((entry, message));
             }
         }
@@ -257,7 +155,7 @@ impl PromptBuilder {
         {
             let message = told(summary);
             let why = format!("a summary of {} messages", summary.messages());
-            offers.push((entry(&message, Placement::Stable, &why, &bounds.rates), message));
+            offers.push((entry(&message, Placement::Stable, &why, &limits.rates), message));
         }
         sort(&mut offers);
         self.refuse(&mut offers, before, &profile);
@@ -265,18 +163,18 @@ impl PromptBuilder {
         let persona = profile.character.as_ref().map(|character| &character.persona);
         let system = match persona {
             Some(persona) => persona.told(self.personality),
-            None => self.system.system_prompt().to_owned(),
+            None => self.system.clone(),
         };
         let max_tokens = persona.map(|persona| persona.max_tokens);
         let history_limit = persona.map(|persona| persona.max_history_tokens as usize);
-        let budget = bounds.most(max_tokens);
-        let tools = bounds.tools.iter().map(|tool| bounds.rates.estimate(&tool.to_string()));
+        let budget = limits.most(max_tokens);
+        let tools = limits.tools.iter().map(|tool| limits.rates.estimate(&tool.to_string()));
         let tool_tokens = tools.sum::<usize>();
-        let system_tokens = bounds.rates.estimate(&system) + tool_tokens;
+        let system_tokens = limits.rates.estimate(&system) + tool_tokens;
         let brought = since.iter().map(ContextMessage::message);
         let user_tokens = std::iter::once(&user_input)
             .chain(brought)
-            .map(|message| bounds.rates.estimate_message(message))
+            .map(|message| limits.rates.estimate_message(message))
             .sum();
         let mut candidates: Vec<_> = offers
             .iter_mut()
@@ -330,7 +228,7 @@ impl PromptBuilder {
             context,
             user_input,
             since: since.to_vec(),
-            tools: bounds.tools.clone(),
+            tools: limits.tools.clone(),
             now,
             hints: self.hints.clone(),
         };
@@ -339,8 +237,8 @@ impl PromptBuilder {
 
     /// A message that is not stored, masked as the store would.
     pub(crate) fn masked(&self, mut message: ChatMessage) -> ChatMessage {
-        if let Some(redactor) = &self.redactor {
-            redact_message(&**redactor, &mut message);
+        if let Some(redactor) = self.store.redactor() {
+            redact_message(&*redactor, &mut message);
         }
         message
     }
@@ -354,7 +252,7 @@ impl PromptBuilder {
     ) {
         let mut seen = HashSet::new();
         for (entry, message) in &mut *offers {
-            if message.scope().is_some_and(|scope| *scope != *self.scope) {
+            if message.scope().is_some_and(|scope| *scope != **self.store.scope()) {
                 entry.outcome = Outcome::OtherScope;
             } else if entry.seq.is_some() && entry.seq <= self.starts_after {
                 entry.outcome = Outcome::BeforeStart;
@@ -422,9 +320,9 @@ fn sort(offers: &mut [(ReceiptEntry, ContextMessage)]) {
 impl fmt::Debug for PromptBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PromptBuilder")
-            .field("scope", &self.scope)
-            .field("providers", &self.providers.len())
-            .field("budget", &self.bounds.budget)
+            .field("scope", self.store.scope())
+            .field("providers", &(1 + self.providers.len()))
+            .field("budget", &self.limits.budget)
             .finish_non_exhaustive()
     }
 }

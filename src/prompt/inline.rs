@@ -17,14 +17,14 @@ impl PromptBuilder {
     pub(super) async fn with_artifact(
         &self,
         message: &ContextMessage,
-        bounds: &PromptLimits,
+        limits: &PromptLimits,
     ) -> Option<ContextMessage> {
         let note = message.stored().filter(|stored| stored.message.role == ChatRole::System)?;
         let mut references = artifact_references(&note.message.content);
         let (Some(id), None) = (references.next(), references.next()) else { return None };
-        let share = bounds.most(None).map_or(usize::MAX, |tokens| tokens / PART * TOKEN);
-        let most = bounds.inline.min(share);
-        let contents = self.store.as_ref()?.open_artifact(id).await.ok()??;
+        let share = limits.most(None).map_or(usize::MAX, |tokens| tokens / PART * TOKEN);
+        let most = limits.inline.min(share);
+        let contents = self.store.open_artifact(id).await.ok()??;
         let artifact = contents.artifact();
         if !artifact.is_text() || artifact.size > most as u64 {
             return None;

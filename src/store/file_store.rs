@@ -1,39 +1,38 @@
 //! The encrypted file store, the public facade of this module.
 
 pub(crate) mod artifact_references;
+mod background;
 pub(crate) mod options;
 
 use std::fmt;
 use std::io::Read;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use jiff::{Timestamp, Zoned};
 use zeroize::Zeroizing;
 
-use crate::error::{Error, Result, joined};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
 use crate::message::ChatMessage;
+use crate::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::ConversationStore;
 use crate::store::artifact::artifact_files;
 use crate::store::artifact::contents::ArtifactContents;
-use crate::store::check::baseline;
-use crate::store::check::baseline::Inventory;
+use crate::store::check::baseline::{self, Inventory};
 use crate::store::check::report::{Progress, Report};
 use crate::store::check::verify::verify;
 use crate::store::compact::CompactionStep;
 use crate::store::delete::cleanup::CleanupReport;
 use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
-use crate::store::delete::plan::ForgetRequest;
-use crate::store::delete::plan::{ForgetPlan, ForgetReport};
+use crate::store::delete::plan::{ForgetPlan, ForgetReport, ForgetRequest};
 use crate::store::folder::document;
 use crate::store::pack::merge::size;
 use crate::store::read::reader::{ReadQuery, Reader};
 use crate::store::read::state::ConversationState;
-use crate::store::read::stats;
-use crate::store::read::stats::Stats;
+use crate::store::read::stats::{self, Stats};
 use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact};
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
@@ -49,6 +48,7 @@ use crate::store::snapshot::restore::{RestoreJob, RestoreThreads};
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::Writer;
 use crate::store::write::add_artifact;
+pub(crate) use background::{CancelOnDrop, blocking};
 
 /// The outcome of packing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,35 +70,18 @@ pub struct PackReport {
 pub struct FileConversationStore {
     reader: Arc<Reader>,
     writer: Arc<tokio::sync::Mutex<Writer>>,
-}
-
-/// Runs blocking file work to its end, even if the caller stops waiting.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    joined(tokio::task::spawn_blocking(work).await)
-}
-
-/// Asks long work to stop when the caller stops waiting.
-#[derive(Default)]
-pub(crate) struct CancelOnDrop(Arc<AtomicBool>);
-
-impl CancelOnDrop {
-    /// The flag that the work has to check.
-    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.0)
-    }
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
+    clock: Arc<dyn Clock>,
+    redactor: Option<Arc<dyn Redactor>>,
 }
 
 impl FileConversationStore {
-    pub(crate) fn new(reader: Arc<Reader>, writer: Writer) -> Self {
-        Self { reader, writer: Arc::new(tokio::sync::Mutex::new(writer)) }
+    pub(crate) fn new(
+        reader: Arc<Reader>,
+        writer: Writer,
+        clock: Arc<dyn Clock>,
+        redactor: Option<Arc<dyn Redactor>>,
+    ) -> Self {
+        Self { reader, writer: Arc::new(tokio::sync::Mutex::new(writer)), clock, redactor }
     }
 
     /// Checks every file and reports all findings. Calls `progress` on the way. Changes no record. If something seems
@@ -294,6 +277,14 @@ impl FileConversationStore {
 impl ConversationStore for FileConversationStore {
     fn scope(&self) -> &Arc<Scope> {
         &self.reader.folder.scope
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    fn redactor(&self) -> Option<Arc<dyn Redactor>> {
+        self.redactor.clone()
     }
 
     async fn append_message(&self, message: ChatMessage) -> Result<Arc<StoredMessage>> {

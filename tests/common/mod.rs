@@ -11,9 +11,9 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use sottovoce::store::{FindingKind, ReadResult};
 use sottovoce::{
-    ChatMessage, ChatRole, ConversationStore, EncryptionKey, FileConversationStore, FindingKind,
-    ReadResult, StoreOptions,
+    ChatMessage, ChatRole, ConversationStore, EncryptionKey, FileConversationStore, StoreOptions,
 };
 
 /// The variable that tells a test that it runs in a process of its own, and on which folder.

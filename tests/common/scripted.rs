@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use sottovoce::model::{
+    ModelFailure, ModelLimits, OllamaChatRenderer, PromptRenderer, Reply, ReplyPart, Usage,
+};
+use sottovoce::prompt::Prompt;
 use sottovoce::{
-    ChatMessage, ChatRole, Clock, Conversation, ConversationStore, Error, LanguageModel,
-    LastNContextProvider, ModelFailure, ModelLimits, ModelOptions, ModelRequest,
-    OllamaChatRenderer, PromptBuilder, Reply, ReplyPart, Result, SystemClock, SystemPromptProvider,
-    Usage,
+    ChatMessage, ChatRole, Clock, Conversation, ConversationBuilder, ConversationStore, Error,
+    LanguageModel, ModelOptions, Result, StoreOptions, SystemClock,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::open;
+use super::options;
 
 pub fn clock() -> Arc<dyn Clock> {
     Arc::new(SystemClock)
@@ -66,13 +68,22 @@ impl Scripted {
     }
 }
 
-struct Parted(UnboundedReceiver<Result<ReplyPart>>);
+struct Parted(UnboundedReceiver<Result<ReplyPart>>, String);
 
 #[async_trait]
 impl Reply for Parted {
     async fn next(&mut self) -> Result<ReplyPart> {
         self.0.recv().await.unwrap_or_else(|| Err(broke_off()))
     }
+
+    fn request(&self) -> Option<&str> {
+        Some(&self.1)
+    }
+}
+
+/// The form in which scripted models note what they read.
+pub fn rendered(prompt: &Prompt) -> String {
+    OllamaChatRenderer::new(ModelOptions::new("scripted")).render(prompt).body
 }
 
 #[async_trait]
@@ -85,14 +96,15 @@ impl LanguageModel for Scripted {
         Ok(ModelLimits::window(4096).tools(self.calls.load(Ordering::Relaxed)))
     }
 
-    async fn reply(&self, request: &ModelRequest) -> Result<Box<dyn Reply>> {
-        self.requests.lock().unwrap().push(request.body.clone());
+    async fn reply(&self, prompt: &Prompt) -> Result<Box<dyn Reply>> {
+        let request = rendered(prompt);
+        self.requests.lock().unwrap().push(request.clone());
         let answer = self.answers.lock().unwrap().pop_front().expect("an answer in the script");
-        Ok(Box::new(Parted(answer?)))
+        Ok(Box::new(Parted(answer?, request)))
     }
 
-    async fn warm_up(&self, request: &ModelRequest) -> Result<()> {
-        self.warmed.lock().unwrap().push(request.body.clone());
+    async fn warm_up(&self, prompt: &Prompt) -> Result<()> {
+        self.warmed.lock().unwrap().push(rendered(prompt));
         Ok(())
     }
 }
@@ -122,26 +134,24 @@ pub struct House {
 
 impl House {
     pub async fn new() -> Self {
-        Self::with(|conversation| conversation, |builder| builder).await
+        Self::with(|builder| builder).await
     }
 
-    pub async fn with(
-        conversation: impl FnOnce(Conversation) -> Conversation,
-        builder: impl FnOnce(PromptBuilder) -> PromptBuilder,
+    pub async fn with(build: impl FnOnce(ConversationBuilder) -> ConversationBuilder) -> Self {
+        Self::over(options(), build).await
+    }
+
+    pub async fn over(
+        options: StoreOptions,
+        build: impl FnOnce(ConversationBuilder) -> ConversationBuilder,
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store: Arc<dyn ConversationStore> = Arc::new(open(folder.path()).await);
+        let store: Arc<dyn ConversationStore> =
+            Arc::new(options.open(folder.path()).await.unwrap());
         let model = Arc::new(Scripted::default());
-        let made = PromptBuilder::new(
-            SystemPromptProvider::new("You are a voice."),
-            Arc::clone(store.scope()),
-            clock(),
-        )
-        .with(Arc::new(LastNContextProvider::in_blocks(Arc::clone(&store))));
-        let renderer = Arc::new(OllamaChatRenderer::new(ModelOptions::new("scripted")));
-        let made = Conversation::new(Arc::clone(&store), builder(made), clock(), 6)
-            .with_model(Arc::clone(&model) as Arc<dyn LanguageModel>, renderer);
-        Self { conversation: conversation(made), model, store, folder }
+        let made =
+            Conversation::builder(store.clone()).system("You are a voice.").model(model.clone());
+        Self { conversation: build(made).build(), model, store, folder }
     }
 
     /// All that is kept, as role, words, and why they were cut off.

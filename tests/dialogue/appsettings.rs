@@ -5,8 +5,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use sottovoce::admin::PLACEHOLDER_KEY;
 use sottovoce::config::ConfiguredKey;
-use sottovoce::{Config, Error, PLACEHOLDER_KEY, Scope};
+use sottovoce::{Config, Error, Scope};
 
 fn load(json: &str, environment: &[(&str, &str)]) -> Result<Config, Error> {
     let folder = tempfile::tempdir().unwrap();
@@ -276,9 +277,9 @@ async fn a_credential_is_a_key_file_or_a_passphrase() {
         .await
         .unwrap();
         let root = config.storage_root().unwrap();
-        let named = sottovoce::store_keys(&root, &keys).unwrap();
+        let named = sottovoce::admin::store_keys(&root, &keys).unwrap();
         assert_eq!((named[0].derivation(), named[0].is_held()), (derivation, false));
-        let held = sottovoce::store_keys(&root, std::slice::from_ref(key)).unwrap();
+        let held = sottovoce::admin::store_keys(&root, std::slice::from_ref(key)).unwrap();
         assert!(held[0].is_held());
         let exported = sottovoce::EncryptionKey::from_hex(&held[0].export().unwrap()).unwrap();
         sottovoce::StoreOptions::new(exported).open(&root).await.unwrap();
@@ -297,7 +298,7 @@ async fn the_first_use_of_a_passphrase_keeps_its_salt_beside_the_key_file_too() 
     config.make_key_file().unwrap();
     config.open_store(Scope::Default, clock()).await.unwrap();
     let root = config.storage_root().unwrap();
-    let named = sottovoce::store_keys(&root, &[]).unwrap().remove(0);
+    let named = sottovoce::admin::store_keys(&root, &[]).unwrap().remove(0);
     let copy = folder.path().join(named.copy_name());
     let keys = |path: &Path| {
         let text = std::fs::read_to_string(path).unwrap();
@@ -377,7 +378,7 @@ async fn a_host_starts_twice_the_same_way_with_a_key_string_and_without() {
             );
             // A second conversation of the same host.
             config.open_store(Scope::Default, clock.clone()).await.unwrap();
-            let conversation = config.conversation(store, clock).unwrap();
+            let conversation = config.conversation(store).unwrap();
             assert_eq!(conversation.hear("hello").await.unwrap().message.seq, start);
         }
         assert_eq!(folder.path().join("key").exists(), !key.starts_with("a long"));
@@ -394,7 +395,7 @@ async fn the_configured_secret_is_used_again_after_a_failed_start() {
     std::fs::remove_file(folder.path().join("store")).unwrap();
     let store =
         std::sync::Arc::new(config.open_store(Scope::Default, clock.clone()).await.unwrap());
-    config.conversation(store, clock).unwrap().hear("hello").await.unwrap();
+    config.conversation(store).unwrap().hear("hello").await.unwrap();
     let vault = std::fs::read_to_string(folder.path().join("store/vault")).unwrap();
     assert!(vault.contains(r#""kdf":"sha256""#), "{vault}");
 }
@@ -420,7 +421,7 @@ async fn a_preview_is_masked_as_the_utterance_would_be() {
     let store =
         std::sync::Arc::new(config.open_store(Scope::Default, clock.clone()).await.unwrap());
     let (prompt, _) =
-        config.conversation(store, clock).unwrap().prompt("mail anna@example.org").await.unwrap();
+        config.conversation(store).unwrap().prompt("mail anna@example.org").await.unwrap();
     assert_eq!(prompt.user_input.content, "mail [e-mail address]");
 }
 
@@ -447,7 +448,7 @@ async fn a_folder_that_only_looks_like_a_store_is_a_beginning() {
         let clock = std::sync::Arc::new(sottovoce::SystemClock);
         let store =
             std::sync::Arc::new(config.open_store(Scope::Default, clock.clone()).await.unwrap());
-        config.conversation(store, clock).unwrap().hear("hello").await.unwrap();
+        config.conversation(store).unwrap().hear("hello").await.unwrap();
     }
 }
 

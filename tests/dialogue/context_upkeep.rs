@@ -6,11 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use sottovoce::admin::RepairOptions;
 use sottovoce::import::{Backup, OpenStore};
+use sottovoce::persona::{
+    NewPersonaConversation, Persona, PersonaFailure, PersonaLimits, PersonaRegistry,
+};
 use sottovoce::{
-    ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Error, ManualClock,
-    NewPersonaConversation, Persona, PersonaFailure, PersonaLimits, PersonaRegistry, RepairOptions,
-    Scope, StoreOptions,
+    ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Error, ManualClock, Scope,
+    StoreOptions,
 };
 
 const SECRET: &str = "a long secret that only this house knows";
@@ -210,7 +213,7 @@ async fn a_context_that_was_forgotten_whole_comes_back_with_no_backup() {
     let backup = registry.maintain().await.unwrap().backup.unwrap();
     let store = registry.store(&id).await.unwrap();
     store.forget(&[1..=1]).await.unwrap();
-    store.change_profile(Box::new(sottovoce::Profile::clear_metadata)).await.unwrap();
+    store.change_profile(Box::new(sottovoce::store::Profile::clear_metadata)).await.unwrap();
     let (path, time): (_, Arc<dyn Clock>) = (root.path().to_owned(), clock.clone());
     let open: OpenStore = Box::new(move |scope| {
         let (path, time) = (path.clone(), Arc::clone(&time));

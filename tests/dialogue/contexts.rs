@@ -7,10 +7,13 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use sottovoce::import::Backup;
-use sottovoce::{
-    ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Error, ManualClock,
+use sottovoce::persona::{
     NewPersonaConversation, Persona, PersonaChange, PersonaConversationChange, PersonaFailure,
-    PersonaLimits, PersonaRegistry, Preset, PresetChange, Scope, StoreOptions,
+    PersonaLimits, PersonaRegistry, Preset, PresetChange,
+};
+use sottovoce::{
+    ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Error, ManualClock, Scope,
+    StoreOptions,
 };
 
 const SECRET: &str = "a long secret that only this house knows";
@@ -453,7 +456,7 @@ async fn what_somebody_was_killed_over_removing_is_no_context_and_goes_with_the_
         .unwrap();
     let fresh = self::registry(root.path(), &clock);
     assert_eq!(fresh.list().await.unwrap().contexts, [kept]);
-    assert_eq!(sottovoce::scopes(root.path()).unwrap().len(), 1);
+    assert_eq!(sottovoce::admin::scopes(root.path()).unwrap().len(), 1);
     fresh.maintain().await.unwrap();
     assert!(!conversations.join(".gone").exists());
 }
@@ -677,7 +680,7 @@ async fn older_presets_that_are_put_back_are_noticed_and_nothing_else_suffers() 
             .await
             .unwrap();
         assert!(open().await.verify(|_| {}).await.unwrap().findings.len() == 1, "{harm}");
-        store.repair(sottovoce::RepairOptions::default(), |_| {}).await.unwrap();
+        store.repair(sottovoce::admin::RepairOptions::default(), |_| {}).await.unwrap();
         let mut left = open().await.verify(|_| {}).await.unwrap().findings;
         // What did not open is kept there.
         left.retain(|finding| finding.kind.code() != "quarantined");
@@ -701,7 +704,7 @@ async fn presets_open_under_a_changed_key() {
     let clock = clock();
     let made = registry(root.path(), &clock).create_preset(large("one", 10)).await.unwrap();
     let new = || EncryptionKey::from_secret("another secret that only this house knows").unwrap();
-    let rekey = sottovoce::Rekey::new(EncryptionKey::from_secret(SECRET).unwrap(), new());
+    let rekey = sottovoce::admin::Rekey::new(EncryptionKey::from_secret(SECRET).unwrap(), new());
     let go_on = |_| std::ops::ControlFlow::Continue(());
     rekey.run(root.path().to_owned(), go_on).await.unwrap();
     let after = PersonaRegistry::new(root.path(), StoreOptions::new(new()).clock(clock));

@@ -6,10 +6,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sottovoce::{
-    AnswerLimit, AnswerLimits, Error, LanguageModel, ModelFailure, ModelOptions, ModelRequest,
-    Ollama, OllamaModel, Reply, ReplyPart, ToolCall,
-};
+use sottovoce::model::{AnswerLimit, AnswerLimits, ModelFailure, ModelRequest, Reply, ReplyPart};
+use sottovoce::{Error, LanguageModel, ModelOptions, Ollama, OllamaModel, ToolCall};
 
 use crate::common::scripted::{House, said};
 use crate::ollama::PATIENCE;
@@ -102,9 +100,7 @@ async fn warming_a_model_up_has_an_end() {
     let short = limits(1000, 5, PATIENCE);
     let server = Ollama::new(&stub.url(), PATIENCE).unwrap().answer_limits(short);
     let model = OllamaModel::new(server, ModelOptions::new("m"));
-    let messages = json!([{ "role": "user", "content": "Hello" }]);
-    let request = ModelRequest::json("/api/chat", &json!({ "model": "m", "messages": messages }));
-    assert!(model.warm_up(&request).await.is_err());
+    assert!(model.warm_up(&super::ollama::prompt().await).await.is_err());
 }
 
 fn endless_calls() -> ReplyPart {
@@ -114,7 +110,7 @@ fn endless_calls() -> ReplyPart {
 
 #[tokio::test]
 async fn a_model_of_a_hosts_own_is_held_to_the_limits_too() {
-    let house = House::with(|c| c.answer_limits(limits(100, 5, PATIENCE)), |b| b).await;
+    let house = House::with(|c| c.answer_limits(limits(100, 5, PATIENCE))).await;
     let hand = house.model.hand();
     for _ in 0..30 {
         hand.send(said("la la ")).unwrap();
@@ -138,7 +134,7 @@ async fn a_model_of_a_hosts_own_is_held_to_the_limits_too() {
 #[tokio::test]
 async fn a_trickling_model_of_a_hosts_own_is_cut_off_in_time() {
     let soon = limits(100, 5, Duration::from_millis(200));
-    let house = House::with(|c| c.answer_limits(soon), |b| b).await;
+    let house = House::with(|c| c.answer_limits(soon)).await;
     let hand = house.model.hand();
     hand.send(said("It will ")).unwrap();
     let trickle = async {

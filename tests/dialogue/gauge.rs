@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use crate::common::scripted::{House, clock, said};
-use sottovoce::{
-    ChatRole, Conversation, ConversationStore, LastNContextProvider, ModelOptions,
-    OllamaChatRenderer, PromptBuilder, ReplyPart, SystemPromptProvider, TurnReport, Usage,
-};
+use crate::common::scripted::{House, said};
+use sottovoce::context::LastNContextProvider;
+use sottovoce::conversation::TurnReport;
+use sottovoce::model::{ReplyPart, Usage};
+use sottovoce::{ChatRole, Conversation, ConversationStore};
 
 /// The words of every turn, so that equal rates give equal receipts.
 const WORDS: &str = "Remind me to call my sister about the dinner on Saturday, please.";
@@ -67,15 +67,10 @@ async fn rates_outlive_the_process_and_are_sealed() {
 
     let store: Arc<dyn ConversationStore> =
         Arc::new(crate::common::open(house.folder.path()).await);
-    let builder = PromptBuilder::new(
-        SystemPromptProvider::new("You are a voice."),
-        Arc::clone(store.scope()),
-        clock(),
-    )
-    .with(Arc::new(LastNContextProvider::in_blocks(Arc::clone(&store))));
-    let renderer = Arc::new(OllamaChatRenderer::new(ModelOptions::new("scripted")));
-    let again =
-        Conversation::new(store, builder, clock(), 6).with_model(house.model.clone(), renderer);
+    let builder = Conversation::builder(store.clone())
+        .system("You are a voice.")
+        .history(LastNContextProvider::in_blocks());
+    let again = builder.last_n(6).model(house.model.clone()).build();
     house.model.says("Good.");
     let report = again.ask(WORDS).await.unwrap().whole().await.unwrap().1.report;
     assert_eq!(price(&report), price(&last));
@@ -114,11 +109,8 @@ async fn a_damaged_calibration_costs_no_turn_and_is_written_anew() {
     std::fs::write(&file, "not an envelope").unwrap();
     let store: Arc<dyn ConversationStore> =
         Arc::new(crate::common::options().open(house.folder.path()).await.unwrap());
-    let builder =
-        PromptBuilder::new(SystemPromptProvider::default(), Arc::clone(store.scope()), clock());
-    let renderer = Arc::new(OllamaChatRenderer::new(ModelOptions::new("scripted")));
-    let again = Conversation::new(Arc::clone(&store), builder, clock(), 6)
-        .with_model(house.model.clone(), renderer);
+    let builder = Conversation::builder(store.clone());
+    let again = builder.last_n(6).model(house.model.clone()).build();
     let mut usage = Usage::default();
     usage.prompt_tokens = Some(90);
     house.model.answers([said("I will."), Ok(ReplyPart::Done(usage))]);

@@ -14,6 +14,7 @@ mod golden;
 mod memory;
 mod ollama;
 mod openai;
+mod own_model;
 mod personas;
 mod pruning;
 mod summarizing;

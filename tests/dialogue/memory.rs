@@ -8,22 +8,17 @@ use serde_json::{Value, json};
 
 use crate::common::block_on;
 use crate::common::scripted::{House, done, said};
-use sottovoce::{
-    Answer, AnswerEvent, Artifact, ArtifactKind, ChatMessage, ChatRole, Error, MemoryTools,
-    ModelOptions, NewArtifact, OllamaChatRenderer, PromptRenderer, ReplyPart, ToolCall,
-    find_artifact,
-};
+use sottovoce::conversation::MemoryTools;
+use sottovoce::model::{OllamaChatRenderer, PromptRenderer, ReplyPart};
+use sottovoce::store::{Artifact, ArtifactKind, NewArtifact, find_artifact};
+use sottovoce::{Answer, AnswerEvent, ChatMessage, ChatRole, Error, ModelOptions, ToolCall};
 
 async fn house() -> House {
     house_with(MemoryTools::default()).await
 }
 
 async fn house_with(memory: MemoryTools) -> House {
-    let house = House::with(
-        |conversation| conversation.with_memory_tools(memory),
-        |builder| builder.min_confidence(0.5),
-    )
-    .await;
+    let house = House::with(|builder| builder.min_confidence(0.5).memory_tools(memory)).await;
     house.model.calls.store(true, Ordering::Relaxed);
     house
 }

@@ -10,10 +10,14 @@ use std::time::Duration;
 
 use crate::stub::{Answer, Ask, OllamaStub};
 use serde_json::json;
+use sottovoce::context::Embedder;
+use sottovoce::model::{
+    ModelFailure, ModelRequest, OllamaChatRenderer, OllamaEmbedder, OllamaPromptRenderer,
+    PromptRenderer, Reply, ReplyPart,
+};
+use sottovoce::prompt::Prompt;
 use sottovoce::{
-    Embedder, Error, LanguageModel, ManualClock, ModelFailure, ModelOptions, ModelRequest, Ollama,
-    OllamaChatRenderer, OllamaEmbedder, OllamaModel, OllamaPromptRenderer, PromptBuilder,
-    PromptRenderer, Reply, ReplyPart, Result, Scope, SystemPromptProvider,
+    Conversation, Error, LanguageModel, ManualClock, ModelOptions, Ollama, OllamaModel, Result,
 };
 
 /// Long enough for a machine that is busy.
@@ -35,11 +39,15 @@ fn options() -> ModelOptions {
     ModelOptions::new("m")
 }
 
-async fn rendered(renderer: impl PromptRenderer) -> ModelRequest {
+pub(super) async fn prompt() -> Prompt {
     let clock = ManualClock::at("2025-08-25T09:00+02:00[Europe/Berlin]".parse().unwrap());
-    let system = SystemPromptProvider::new(SYSTEM);
-    let builder = PromptBuilder::new(system, Arc::new(Scope::Default), Arc::new(clock));
-    renderer.render(&builder.build(UTTERANCE, 0).await.unwrap().0)
+    let store = crate::common::options().clock(Arc::new(clock)).open_in_memory().await.unwrap();
+    let builder = Conversation::builder(Arc::new(store)).system(SYSTEM);
+    builder.last_n(0).build().prompt(UTTERANCE).await.unwrap().0
+}
+
+async fn rendered(renderer: impl PromptRenderer) -> ModelRequest {
+    renderer.render(&prompt().await)
 }
 
 async fn chat() -> ModelRequest {
@@ -441,7 +449,7 @@ async fn a_restarted_server_is_spoken_to_and_looked_at_anew() {
     let model = model(&stub, options());
     assert_eq!(model.limits().await.unwrap().window, Some(4096));
     stub.stop();
-    let error = model.reply(&chat().await).await.err();
+    let error = model.reply(&prompt().await).await.err();
     assert!(matches!(failure(error), ModelFailure::Unreachable(_)));
 
     stub.restart();
@@ -449,7 +457,7 @@ async fn a_restarted_server_is_spoken_to_and_looked_at_anew() {
         "general.architecture": "qwen3", "qwen3.context_length": 2048,
     } });
     stub.always_to(Ask::Show, Answer::json(show));
-    let mut reply = model.reply(&chat().await).await.unwrap();
+    let mut reply = model.reply(&prompt().await).await.unwrap();
     assert_eq!(text(&read(&mut *reply).await.0), "Fine.");
     assert_eq!(model.limits().await.unwrap().window, Some(2048));
     assert_eq!(stub.seen(Ask::Show).len(), 2);
@@ -460,7 +468,7 @@ async fn an_answer_that_broke_off_has_the_server_looked_at_anew() {
     let stub = OllamaStub::start();
     let model = model(&stub, options());
     stub.next(Answer::saying(&["It"]).cut());
-    let mut reply = model.reply(&chat().await).await.unwrap();
+    let mut reply = model.reply(&prompt().await).await.unwrap();
     assert!(read(&mut *reply).await.1.is_some());
     model.limits().await.unwrap();
     model.limits().await.unwrap();
@@ -506,7 +514,7 @@ async fn calls_at_the_same_time_look_at_the_server_once() {
     let stub = OllamaStub::start();
     stub.next_to(Ask::Load, Answer::saying(&[]).late(Duration::from_millis(30)));
     let model = model(&stub, options());
-    let (request, other) = (chat().await, chat().await);
+    let (request, other) = (prompt().await, prompt().await);
     let (one, two, three) =
         tokio::join!(model.limits(), model.reply(&request), model.reply(&other));
     assert!(one.is_ok() && two.is_ok() && three.is_ok());
@@ -530,8 +538,8 @@ async fn a_model_is_loaded_exactly_as_its_requests_want_it() {
     options.num_ctx = Some(2048);
     options.strict = true;
     options.keep_alive = Some("30m".into());
-    let model = model(&stub, options.clone());
-    let request = rendered(OllamaChatRenderer::new(options)).await;
+    let model = model(&stub, options);
+    let request = prompt().await;
     model.warm_up(&request).await.unwrap();
     read(&mut *model.reply(&request).await.unwrap()).await;
     let bodies: Vec<_> = [Ask::Load, Ask::WarmUp, Ask::Reply]
@@ -554,8 +562,8 @@ async fn a_warm_up_takes_one_token_and_no_more() {
     let stub = OllamaStub::start();
     let mut options = options();
     options.num_predict = Some(512);
-    let request = rendered(OllamaPromptRenderer::new(options.clone())).await;
-    model(&stub, options).warm_up(&request).await.unwrap();
+    let model = model(&stub, options).renderer(OllamaPromptRenderer::new);
+    model.warm_up(&prompt().await).await.unwrap();
     let body = stub.seen(Ask::WarmUp)[0].json();
     assert_eq!((&body["stream"], &body["options"]["num_predict"]), (&json!(false), &json!(1)));
 }
@@ -575,7 +583,7 @@ async fn a_model_thinks_only_if_it_can_and_was_asked_to() {
         stub.always_to(Ask::Show, Answer::json(json!({ "capabilities": capabilities })));
         let mut options = options();
         options.think = asked;
-        let request = rendered(OllamaChatRenderer::new(options.clone())).await;
+        let request = prompt().await;
         let model = model(&stub, options);
         model.warm_up(&request).await.unwrap();
         model.reply(&request).await.unwrap();
@@ -590,7 +598,7 @@ async fn a_cloud_model_is_refused_before_anything_is_said_to_it() {
         let stub = OllamaStub::start();
         stub.always_to(Ask::Show, Answer::json(remote));
         let model = model(&stub, options());
-        let request = chat().await;
+        let request = prompt().await;
         for error in [
             model.limits().await.err(),
             model.reply(&request).await.err(),
@@ -609,7 +617,7 @@ async fn a_cloud_model_that_is_allowed_is_asked() {
     stub.always_to(Ask::Show, Answer::json(json!({ "remote_host": "https://far" })));
     stub.next(Answer::saying(&["Hello"]).remote("https://far"));
     let model = model(&stub, options()).allow_cloud(true);
-    let mut reply = model.reply(&chat().await).await.unwrap();
+    let mut reply = model.reply(&prompt().await).await.unwrap();
     assert_eq!(text(&read(&mut *reply).await.0), "Hello");
     assert!(OllamaEmbedder::new(server(&stub), "m").allow_cloud(true).embed(&["x"]).await.is_ok());
     assert!(stub.seen(Ask::Load).is_empty());
@@ -620,7 +628,7 @@ async fn an_answer_that_another_machine_wrote_is_not_handed_on() {
     let stub = OllamaStub::start();
     stub.next(Answer::saying(&["Hello"]).remote("https://far"));
     let model = model(&stub, options());
-    let (parts, error) = read(&mut *model.reply(&chat().await).await.unwrap()).await;
+    let (parts, error) = read(&mut *model.reply(&prompt().await).await.unwrap()).await;
     assert!(parts.is_empty());
     assert!(matches!(failure(error), ModelFailure::Cloud { .. }));
 }

@@ -6,12 +6,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sottovoce::{
-    AnswerLimit, AnswerLimits, Error, LanguageModel, ModelFailure, ModelOptions, ModelRequest,
-    OpenAi, OpenAiModel, ReplyPart, Usage,
-};
+use sottovoce::model::{AnswerLimit, AnswerLimits, ModelFailure, ModelRequest, ReplyPart, Usage};
+use sottovoce::{Error, LanguageModel, ModelOptions, OpenAi, OpenAiModel};
 
-use crate::ollama::{PATIENCE, failure, read, text};
+use crate::ollama::{PATIENCE, failure, prompt, read, text};
 use crate::stub::{Answer, Ask, OllamaStub};
 
 const KEY: &str = "sk-Drosselbart-4711";
@@ -269,8 +267,8 @@ async fn a_server_that_is_not_nearby_is_told_nothing_unless_allowed() {
     let options = ModelOptions::new("gpt");
     let model = OpenAiModel::new(far.clone(), options.clone());
     for error in [
-        model.reply(&request(true)).await.err(),
-        model.warm_up(&request(true)).await.err(),
+        model.reply(&prompt().await).await.err(),
+        model.warm_up(&prompt().await).await.err(),
         model.limits().await.err(),
     ] {
         assert!(matches!(failure(error), ModelFailure::Cloud { .. }));
@@ -284,7 +282,7 @@ async fn the_key_goes_with_every_request_and_is_never_shown() {
     let stub = OllamaStub::start();
     let server = with_key(server(&stub)).unwrap();
     let model = OpenAiModel::new(server.clone(), ModelOptions::new("m"));
-    model.warm_up(&request(true)).await.unwrap();
+    model.warm_up(&prompt().await).await.unwrap();
     read(&mut server.send(&request(true)).await.unwrap()).await;
     for seen in stub.all_seen() {
         assert_eq!(seen.headers["authorization"], format!("Bearer {KEY}"), "{}", seen.path);
@@ -313,7 +311,7 @@ fn a_key_that_cannot_be_sent_safely_is_refused_without_repeating_it() {
 #[tokio::test]
 async fn a_warm_up_asks_for_one_token_in_one_piece() {
     let stub = OllamaStub::start();
-    model(&stub).warm_up(&request(true)).await.unwrap();
+    model(&stub).warm_up(&prompt().await).await.unwrap();
     let body = stub.seen(Ask::WarmUp)[0].json();
     assert_eq!((&body["max_tokens"], &body["stream"]), (&json!(1), &json!(false)));
     assert!(body.get("stream_options").is_none());
@@ -324,7 +322,7 @@ async fn a_server_with_a_template_is_told_not_to_think_unless_it_is_asked_to() {
     for (owner, think, told) in [
         ("llamacpp", None, json!({ "enable_thinking": false })),
         ("vllm", None, json!({ "enable_thinking": false })),
-        ("llamacpp", Some(true), Value::Null),
+        ("llamacpp", Some(true), json!({ "enable_thinking": true })),
         ("someone", None, Value::Null),
     ] {
         let stub = OllamaStub::start();
@@ -333,7 +331,7 @@ async fn a_server_with_a_template_is_told_not_to_think_unless_it_is_asked_to() {
         let mut options = ModelOptions::new("m");
         options.think = think;
         let model = OpenAiModel::new(server(&stub), options);
-        model.reply(&request(true)).await.unwrap();
+        model.reply(&prompt().await).await.unwrap();
         assert_eq!(stub.seen(Ask::Reply)[0].json()["chat_template_kwargs"], told, "{owner}");
     }
 }

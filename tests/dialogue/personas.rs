@@ -7,11 +7,16 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use serde_json::Value;
+use sottovoce::context::{LastNContextProvider, PersonaHistoryProvider, Placement};
+use sottovoce::conversation::PreparedTurn;
+use sottovoce::model::{
+    OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer, PromptRenderer,
+};
+use sottovoce::persona::{Character, Persona};
+use sottovoce::prompt::Outcome;
 use sottovoce::{
-    Character, ChatRole, Clock, Conversation, ConversationStore, EncryptionKey,
-    LastNContextProvider, ManualClock, ModelOptions, OllamaChatRenderer, OllamaPromptRenderer,
-    OpenAiChatRenderer, Outcome, Persona, PersonaHistoryProvider, Placement, PreparedTurn,
-    PromptBuilder, PromptRenderer, StoreOptions, SystemPromptProvider,
+    ChatRole, Clock, Conversation, ConversationStore, EncryptionKey, ManualClock, ModelOptions,
+    StoreOptions,
 };
 
 const SYSTEM: &str = "You are Mira, and you never lose your temper.";
@@ -29,18 +34,18 @@ async fn stage(persona: Option<Persona>, window: Option<usize>) -> Stage {
     let store: Arc<dyn ConversationStore> = Arc::new(options.open_in_memory().await.unwrap());
     if let Some(persona) = persona {
         let character = Character::new(persona, time.now().timestamp());
-        let change = move |profile: &mut sottovoce::Profile| profile.character = Some(character);
+        let change =
+            move |profile: &mut sottovoce::store::Profile| profile.character = Some(character);
         store.change_profile(Box::new(change)).await.unwrap();
     }
-    let last_n = Arc::new(LastNContextProvider::in_blocks(Arc::clone(&store)));
-    let history = PersonaHistoryProvider::new(Arc::clone(&store), last_n);
-    let system = SystemPromptProvider::new("The usual system prompt.");
-    let mut builder = PromptBuilder::new(system, store.scope().clone(), Arc::clone(&time))
-        .with(Arc::new(history));
+    let last_n = Arc::new(LastNContextProvider::in_blocks());
+    let history = PersonaHistoryProvider::new(last_n);
+    let mut builder =
+        Conversation::builder(store.clone()).system("The usual system prompt.").history(history);
     if let Some(window) = window {
-        builder = builder.window(window, None);
+        builder = builder.model_window(window);
     }
-    Stage { conversation: Conversation::new(store, builder, time, 6), clock }
+    Stage { conversation: builder.last_n(6).build(), clock }
 }
 
 impl Stage {

@@ -4,14 +4,18 @@
 
 use std::sync::Arc;
 
-use crate::common::scripted::{House, clock};
+use crate::common::scripted::House;
 use crate::common::{block_on, open};
 use jiff::{SignedDuration, Timestamp};
+use sottovoce::context::{
+    ContextRequest, OldestStrategy, PrunePlan, PruneStrategy, RelevanceProvider, RelevanceStrategy,
+    RetrievalContextProvider, Retriever,
+};
+use sottovoce::model::{OllamaChatRenderer, PromptRenderer};
+use sottovoce::prompt::Outcome;
 use sottovoce::{
-    ChatMessage, ChatRole, ContextProvider, ContextRequest, ConversationStore, ModelOptions,
-    OldestStrategy, OllamaChatRenderer, Outcome, PromptBuilder, PromptRenderer, PrunePlan,
-    PruneStrategy, RelevanceProvider, RelevanceStrategy, RetrievalContextProvider, Retriever,
-    StoredMessage, SystemPromptProvider, ToolCall,
+    ChatMessage, ChatRole, ContextProvider, Conversation, ConversationStore, ModelOptions,
+    StoredMessage, ToolCall,
 };
 
 fn now() -> Timestamp {
@@ -86,7 +90,7 @@ fn the_newest_stay_the_rest_by_worth_and_results_with_their_calls() {
             aged(ChatRole::User, "newest", 1),
         ])
         .await;
-        let rates = sottovoce::TokenRates::default();
+        let rates = sottovoce::context::TokenRates::default();
         let plan = |most, recent| {
             PrunePlan::plan(&messages, &RelevanceStrategy::new(), &rates, (most, recent), now())
         };
@@ -114,8 +118,8 @@ struct Finds(Vec<Arc<StoredMessage>>);
 impl Retriever for Finds {
     async fn retrieve(
         &self,
-        _: &sottovoce::Query<'_>,
-    ) -> sottovoce::Result<Vec<sottovoce::ContextMessage>> {
+        _: &sottovoce::context::Query<'_>,
+    ) -> sottovoce::Result<Vec<sottovoce::context::ContextMessage>> {
         Ok(self.0.iter().cloned().map(Into::into).collect())
     }
 }
@@ -149,14 +153,10 @@ fn what_is_pruned_is_in_no_prompt_stays_stored_and_comes_back_to_the_byte() {
         // Nor does anything else bring it into a prompt.
         let gone = pruning.dropped().next().unwrap();
         let found = house.store.read_seqs(gone..=gone).await.unwrap().messages;
-        let builder = PromptBuilder::new(
-            SystemPromptProvider::new(""),
-            Arc::clone(house.store.scope()),
-            clock(),
-        )
-        .with(Arc::new(RetrievalContextProvider::new(Arc::new(Finds(found)), 3)));
-        let retrieving =
-            sottovoce::Conversation::new(Arc::clone(&house.store), builder, clock(), 6);
+        let builder = Conversation::builder(house.store.clone())
+            .last_n(0)
+            .context(RetrievalContextProvider::new(Arc::new(Finds(found)), 3));
+        let retrieving = builder.build();
         let receipt = retrieving.prompt("x").await.unwrap().1;
         assert_eq!(receipt.entries[0].outcome, Outcome::Pruned);
         let back = house.conversation.unprune(&[]).await.unwrap();
@@ -187,7 +187,7 @@ fn a_history_by_relevance_keeps_what_matters_and_its_head_between_two_blocks() {
         let root = tempfile::tempdir().unwrap();
         let store: Arc<dyn ConversationStore> = Arc::new(open(root.path()).await);
         let start: Timestamp = "2025-08-01T00:00:00Z".parse().unwrap();
-        let provider = RelevanceProvider::new(Arc::clone(&store), 200);
+        let provider = RelevanceProvider::new(200);
         let mut heads: Vec<Vec<u64>> = Vec::new();
         for n in 0..150i64 {
             let (role, text) = match n % 2 {
@@ -196,7 +196,7 @@ fn a_history_by_relevance_keeps_what_matters_and_its_head_between_two_blocks() {
             };
             let at = start + SignedDuration::from_mins(n);
             store.append_message(ChatMessage::at(role, text, at)).await.unwrap();
-            let mut request = ContextRequest::new("x", 4);
+            let mut request = ContextRequest::new(&store, "x", 4);
             request.now = Some(at);
             let context = provider.get_context(&request).await.unwrap();
             let again = provider.get_context(&request).await.unwrap();

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use crate::common::block_on;
 use crate::common::scripted::{House, done, said};
-use sottovoce::{
-    ChatRole, Error, ExportForm, ExportRange, Exporter, ModelFailure, OllamaChatRenderer,
-    PromptRenderer,
-};
+use sottovoce::export::{ExportForm, ExportRange, Exporter};
+use sottovoce::model::{ModelFailure, OllamaChatRenderer, PromptRenderer};
+use sottovoce::{ChatRole, Error};
 
 const SUMMARY: &str = "Ada is allergic to nuts.";
 
@@ -253,11 +252,9 @@ fn an_utterance_takes_the_model_back_from_a_compaction() {
 
 #[tokio::test]
 async fn a_prompt_that_is_nearly_full_is_followed_by_a_summary_once_nobody_speaks() {
-    let house = House::with(
-        |conversation| conversation.summarize_at(0.75, Duration::from_millis(20)),
-        |builder| builder.budget(420),
-    )
-    .await;
+    let house =
+        House::with(|builder| builder.budget(420).summarize_at(0.75, Duration::from_millis(20)))
+            .await;
     let mut asked = 0;
     for n in 0..12 {
         house.model.says(&format!("answer {n}"));
@@ -289,14 +286,13 @@ async fn a_prompt_that_is_nearly_full_is_followed_by_a_summary_once_nobody_speak
 
 #[tokio::test]
 async fn a_contexts_history_is_summarized_only_when_somebody_asks_for_it() {
-    let house = House::with(
-        |conversation| conversation.summarize_at(0.75, Duration::from_millis(1)),
-        |builder| builder.budget(420),
-    )
-    .await;
+    let house =
+        House::with(|builder| builder.budget(420).summarize_at(0.75, Duration::from_millis(1)))
+            .await;
     let now = "2025-08-24T05:31:01Z".parse().unwrap();
-    let character = sottovoce::Character::new(sottovoce::Persona::new("You are Mira."), now);
-    let change = |profile: &mut sottovoce::Profile| profile.character = Some(character);
+    let character =
+        sottovoce::persona::Character::new(sottovoce::persona::Persona::new("You are Mira."), now);
+    let change = |profile: &mut sottovoce::store::Profile| profile.character = Some(character);
     house.store.change_profile(Box::new(change)).await.unwrap();
     for n in 0..12 {
         house.model.says(&format!("answer {n}"));

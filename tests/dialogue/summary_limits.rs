@@ -9,11 +9,13 @@ use crate::common::{block_on, options};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
+
+use sottovoce::model::{ModelLimits, OllamaChatRenderer, PromptRenderer, Reply};
+use sottovoce::prompt::Prompt;
+use sottovoce::store::Retention;
 use sottovoce::{
     ChatMessage, ChatRole, Conversation, ConversationStore, FileConversationStore, LanguageModel,
-    LastNContextProvider, ManualClock, ModelLimits, ModelOptions, ModelRequest, OllamaChatRenderer,
-    PromptBuilder, PromptRenderer, Reply, ReplyPart, Result, Retention, SystemPromptProvider,
-    Usage,
+    ManualClock, ModelOptions, Result,
 };
 
 fn start() -> Timestamp {
@@ -42,15 +44,6 @@ struct Echo {
     meanwhile: Mutex<Option<(FileConversationStore, u64)>>,
 }
 
-struct Words(Option<String>);
-
-#[async_trait]
-impl Reply for Words {
-    async fn next(&mut self) -> Result<ReplyPart> {
-        Ok(self.0.take().map_or_else(|| ReplyPart::Done(Usage::default()), ReplyPart::Text))
-    }
-}
-
 #[async_trait]
 impl LanguageModel for Echo {
     fn name(&self) -> &str {
@@ -61,18 +54,16 @@ impl LanguageModel for Echo {
         Ok(ModelLimits::window(4096))
     }
 
-    async fn reply(&self, request: &ModelRequest) -> Result<Box<dyn Reply>> {
-        self.requests.lock().unwrap().push(request.body.clone());
-        let words = marks(&request.body).into_iter().collect::<Vec<_>>().join(" ");
+    async fn reply(&self, prompt: &Prompt) -> Result<Box<dyn Reply>> {
+        let renderer = OllamaChatRenderer::new(ModelOptions::new("echo"));
+        let body = renderer.render(prompt).body;
+        self.requests.lock().unwrap().push(body.clone());
+        let words = marks(&body).into_iter().collect::<Vec<_>>().join(" ");
         let meanwhile = self.meanwhile.lock().unwrap().take();
         if let Some((store, seq)) = meanwhile {
             store.forget(&[seq..=seq]).await?;
         }
-        Ok(Box::new(Words(Some(format!("said {words}")))))
-    }
-
-    async fn warm_up(&self, _: &ModelRequest) -> Result<()> {
-        Ok(())
+        Ok(format!("said {words}").into())
     }
 }
 
@@ -93,15 +84,8 @@ impl Talk {
 
     fn conversation(&self, thread: Option<&str>) -> Conversation {
         let store: Arc<dyn ConversationStore> = Arc::new(self.store.clone());
-        let system = SystemPromptProvider::new("You are a voice.");
-        let mut builder = PromptBuilder::new(system, Arc::clone(store.scope()), self.clock.clone())
-            .with(Arc::new(LastNContextProvider::in_blocks(Arc::clone(&store))));
-        if let Some(thread) = thread {
-            builder = builder.in_thread(thread);
-        }
-        let renderer = Arc::new(OllamaChatRenderer::new(ModelOptions::new("echo")));
-        let conversation = Conversation::new(store, builder, self.clock.clone(), 500)
-            .with_model(Arc::clone(&self.model) as Arc<dyn LanguageModel>, renderer);
+        let builder = Conversation::builder(store.clone()).system("You are a voice.");
+        let conversation = builder.last_n(500).model(self.model.clone()).build();
         match thread {
             Some(thread) => conversation.in_thread(thread),
             None => conversation,
@@ -241,7 +225,7 @@ async fn run(steps: Vec<Step>) -> std::result::Result<(), TestCaseError> {
             }
             Step::Prune(at) => {
                 if let Some(seq) = pick(&said, *at) {
-                    let prune = Box::new(move |p: &mut sottovoce::Profile| p.prune([seq]));
+                    let prune = Box::new(move |p: &mut sottovoce::store::Profile| p.prune([seq]));
                     talk.store.change_profile(prune).await.unwrap();
                     said.get_mut(&seq).unwrap().pruned = true;
                 }

@@ -6,7 +6,8 @@ use std::io::{Cursor, Read};
 
 use crate::common::block_on;
 use crate::common::scripted::House;
-use sottovoce::{ArtifactKind, ChatRole, NewArtifact, artifact_references};
+use sottovoce::ChatRole;
+use sottovoce::store::{ArtifactKind, NewArtifact, artifact_references};
 
 fn words_of(house: &House, id: &str) -> impl Future<Output = Option<String>> {
     let store = house.store.clone();
@@ -22,8 +23,8 @@ fn words_of(house: &House, id: &str) -> impl Future<Output = Option<String>> {
 #[test]
 fn a_long_result_is_a_line_in_its_message_and_whole_in_its_artifact() {
     block_on(async {
-        let house = House::new().await;
-        let conversation = house.conversation.clone().long_result(100);
+        let house = House::with(|conversation| conversation.long_result(100)).await;
+        let conversation = house.conversation.clone();
         let long = "rain in Bergen ".repeat(50);
         let short = conversation
             .shortened(conversation.message(ChatRole::Tool, "rain in Bergen"))
@@ -42,8 +43,8 @@ fn a_long_result_is_a_line_in_its_message_and_whole_in_its_artifact() {
 #[test]
 fn words_that_two_messages_or_an_artifact_share_go_with_their_own_message_alone() {
     block_on(async {
-        let house = House::new().await;
-        let conversation = house.conversation.clone().long_result(100);
+        let house = House::with(|conversation| conversation.long_result(100)).await;
+        let conversation = house.conversation.clone();
         let long = "the same forecast ".repeat(50);
         let mut kept = Vec::new();
         for _ in 0..2 {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::open;
-use crate::common::scripted::{House, broke_off, clock, done, said};
+use crate::common::scripted::{House, broke_off, done, said};
+use sottovoce::conversation::TurnOutcome;
+use sottovoce::model::{ModelFailure, ReplyPart, Usage};
 use sottovoce::{
-    Answer, AnswerEvent, ChatRole, Conversation, ConversationStore, Error, ModelFailure,
-    PromptBuilder, ReplyPart, Result, SystemPromptProvider, ToolCall, TurnOutcome, Usage,
+    Answer, AnswerEvent, ChatRole, Conversation, ConversationStore, Error, Result, ToolCall,
 };
 
 fn calls(names: &[&str]) -> Result<ReplyPart> {
@@ -294,7 +295,7 @@ async fn a_turn_off_the_record_leaves_nothing_behind() {
 
 #[tokio::test]
 async fn a_doubtful_exchange_is_answered_and_kept_but_not_recalled() {
-    let house = House::with(|c| c, |builder| builder.min_confidence(0.5)).await;
+    let house = House::with(|builder| builder.min_confidence(0.5)).await;
     for (words, confidence) in [("Play jazz", "0.9"), ("Pay tax", "0.3"), ("Louder", "n/a")] {
         house.model.says("Yes.");
         let message = house.conversation.message(ChatRole::User, words);
@@ -324,7 +325,7 @@ async fn a_second_turn_waits_or_is_refused() {
     soon(second).await.unwrap().unwrap();
     assert_eq!(house.words().await, ["One", "First", "Two", "Second"]);
 
-    let house = House::with(|c| c.refuse_when_busy(true), |b| b).await;
+    let house = House::with(|c| c.refuse_when_busy(true)).await;
     let hand = house.model.hand();
     let mut first = house.conversation.ask("One").await.unwrap();
     assert!(matches!(house.conversation.ask("Two").await, Err(Error::TurnInProgress)));
@@ -441,7 +442,7 @@ async fn an_endless_answer_is_cut_and_marked() {
 
 #[tokio::test]
 async fn preparing_keeps_no_utterance_waiting_and_refuses_none() {
-    let house = House::with(|c| c.refuse_when_busy(true), |b| b).await;
+    let house = House::with(|c| c.refuse_when_busy(true)).await;
     for at in 0..20 {
         let preparing = tokio::spawn({
             let conversation = house.conversation.clone();
@@ -494,9 +495,8 @@ async fn nothing_said_in_a_turn_shows_in_debug() {
 async fn without_a_model_nothing_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let store: Arc<dyn ConversationStore> = Arc::new(open(folder.path()).await);
-    let builder =
-        PromptBuilder::new(SystemPromptProvider::default(), Arc::clone(store.scope()), clock());
-    let conversation = Conversation::new(Arc::clone(&store), builder, clock(), 6);
+    let builder = Conversation::builder(store.clone());
+    let conversation = builder.last_n(6).build();
     assert!(matches!(conversation.ask("Hi").await, Err(Error::NoModel)));
     assert!(store.read_tail(1).await.unwrap().messages.is_empty());
 }
@@ -565,7 +565,7 @@ async fn an_answer_to_what_another_process_has_forgotten_is_not_kept_and_that_is
 
 #[tokio::test]
 async fn results_of_tools_for_what_another_process_has_forgotten_are_not_kept() {
-    let house = House::with(|conversation| conversation.long_result(64), |builder| builder).await;
+    let house = House::with(|conversation| conversation.long_result(64)).await;
     house.model.answers([calls(&["lookup"]), done()]);
     let answer = house.conversation.ask("What is my pin?").await.unwrap();
     soon(answer.whole()).await.unwrap();
@@ -671,15 +671,18 @@ struct State;
 
 #[async_trait::async_trait]
 impl sottovoce::ContextProvider for State {
-    fn placement(&self) -> sottovoce::Placement {
-        sottovoce::Placement::NewestTurn
+    fn placement(&self) -> sottovoce::context::Placement {
+        sottovoce::context::Placement::NewestTurn
     }
 
-    async fn get_context(&self, _: &sottovoce::ContextRequest<'_>) -> Result<sottovoce::Context> {
+    async fn get_context(
+        &self,
+        _: &sottovoce::context::ContextRequest<'_>,
+    ) -> Result<sottovoce::context::Context> {
         let facts = ["the oven is at 180 degrees", "the door is open"];
         let at = "2025-08-24T16:36:25Z".parse().unwrap();
         let fact = |fact| sottovoce::ChatMessage::at(ChatRole::System, fact, at).into();
-        let context = sottovoce::Context::new(facts.map(fact).to_vec(), "as it is now");
+        let context = sottovoce::context::Context::new(facts.map(fact).to_vec(), "as it is now");
         Ok(context.under("State of [the]\nhouse:"))
     }
 }
@@ -687,8 +690,11 @@ impl sottovoce::ContextProvider for State {
 struct Found;
 
 #[async_trait::async_trait]
-impl sottovoce::Retriever for Found {
-    async fn retrieve(&self, _: &sottovoce::Query<'_>) -> Result<Vec<sottovoce::ContextMessage>> {
+impl sottovoce::context::Retriever for Found {
+    async fn retrieve(
+        &self,
+        _: &sottovoce::context::Query<'_>,
+    ) -> Result<Vec<sottovoce::context::ContextMessage>> {
         let at = "2025-08-24T16:36:25Z".parse().unwrap();
         Ok(vec![sottovoce::ChatMessage::at(ChatRole::System, "Anna likes tea", at).into()])
     }
@@ -696,15 +702,12 @@ impl sottovoce::Retriever for Found {
 
 #[tokio::test]
 async fn facts_stand_under_the_heading_of_their_provider_in_every_form_of_prompt() {
-    use sottovoce::{
-        ModelOptions, OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer, PromptRenderer,
+    use sottovoce::ModelOptions;
+    use sottovoce::model::{
+        OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer, PromptRenderer,
     };
-    let found = sottovoce::RetrievalContextProvider::new(Arc::new(Found), 3);
-    let house = House::with(
-        |conversation| conversation,
-        |builder| builder.with(Arc::new(State)).with(Arc::new(found)),
-    )
-    .await;
+    let found = sottovoce::context::RetrievalContextProvider::new(Arc::new(Found), 3);
+    let house = House::with(|builder| builder.context(State).context(found)).await;
     let (prompt, _) = house.conversation.prompt("Is it hot?").await.unwrap();
     let options = || ModelOptions::new("m");
     let renderers: [Box<dyn PromptRenderer>; 3] = [

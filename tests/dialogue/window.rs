@@ -9,11 +9,15 @@ use std::time::Duration;
 
 use crate::common::{block_on, key};
 use jiff::{SignedDuration, Timestamp};
+use sottovoce::context::{
+    Activity, ActivityContextProvider, DocumentsContextProvider, LastNContextProvider, Placement,
+    RollingWindowProvider,
+};
+use sottovoce::model::{OllamaChatRenderer, PromptRenderer};
+use sottovoce::prompt::Prompt;
 use sottovoce::{
-    Activity, ActivityContextProvider, ChatMessage, ChatRole, Clock, Conversation,
-    ConversationStore, DocumentsContextProvider, FileConversationStore, LastNContextProvider,
-    ManualClock, ModelOptions, OllamaChatRenderer, Placement, Prompt, PromptBuilder,
-    PromptRenderer, RollingWindowProvider, Scope, StoreOptions, SystemPromptProvider, ToolCall,
+    ChatMessage, ChatRole, Clock, Conversation, ConversationBuilder, ConversationStore,
+    FileConversationStore, ManualClock, ModelOptions, Scope, StoreOptions, ToolCall,
 };
 
 fn start() -> Timestamp {
@@ -46,23 +50,19 @@ impl Room {
     }
 
     fn window(&self) -> RollingWindowProvider {
-        RollingWindowProvider::new(self.shared())
+        RollingWindowProvider::new()
     }
 
-    fn builder(&self) -> PromptBuilder {
-        PromptBuilder::new(
-            SystemPromptProvider::new("You are Mira."),
-            Arc::clone(self.store.scope()),
-            Arc::<ManualClock>::clone(&self.clock),
-        )
+    fn builder(&self) -> ConversationBuilder {
+        Conversation::builder(self.store.clone()).system("You are Mira.")
     }
 
-    fn conversation(&self, builder: PromptBuilder) -> Conversation {
-        Conversation::new(self.shared(), builder, Arc::<ManualClock>::clone(&self.clock), 99)
+    fn conversation(&self, builder: ConversationBuilder) -> Conversation {
+        builder.last_n(99).build()
     }
 
     fn rolling(&self) -> Conversation {
-        self.conversation(self.builder().with(Arc::new(self.window())))
+        self.conversation(self.builder().history(self.window()))
     }
 
     fn wait(&self, hours: i64) {
@@ -110,14 +110,14 @@ fn a_window_holds_what_was_said_within_a_day_and_nothing_older() {
 fn a_window_is_as_long_as_the_conversations_own_settings_say() {
     block_on(async {
         let room = Room::new().await;
-        let talk = room.conversation(
-            room.builder().with(Arc::new(room.window().window(Duration::from_secs(3600)))),
-        );
+        let talk = room
+            .conversation(room.builder().history(room.window().window(Duration::from_secs(3600))));
         room.exchange(&talk, "old").await;
         room.wait(2);
         assert!(recalled(&talk).await.is_empty());
         let three_hours = NonZeroU64::new(3 * 3600);
-        let change = move |profile: &mut sottovoce::Profile| profile.window_seconds = three_hours;
+        let change =
+            move |profile: &mut sottovoce::store::Profile| profile.window_seconds = three_hours;
         room.store.change_profile(Box::new(change)).await.unwrap();
         assert_eq!(recalled(&talk).await, ["old", "old!"]);
         let again = open(room.root.path(), &room.clock).await;
@@ -138,8 +138,7 @@ fn clearing_hides_what_was_said_before_and_deletes_nothing() {
         room.exchange(&talk, "after").await;
         assert_eq!(recalled(&talk).await, ["after", "after!"], "though the clock stood still");
         assert_eq!(room.store.read_tail(99).await.unwrap().messages.len(), 4);
-        let by_number = room
-            .conversation(room.builder().with(Arc::new(LastNContextProvider::new(room.shared()))));
+        let by_number = room.conversation(room.builder().history(LastNContextProvider::new()));
         assert_eq!(recalled(&by_number).await, ["after", "after!"], "whatever gives the history");
     });
 }
@@ -243,11 +242,8 @@ fn threads_hear_nothing_of_each_other_and_a_clear_is_for_all_of_them() {
         assert_eq!(ids[2].as_deref(), Some("1"));
         assert_eq!(one.last_exchange().await.unwrap().len(), 2);
         assert_eq!(one.last_exchange().await.unwrap()[0].message.content, "more");
-        for provider in [
-            LastNContextProvider::new(room.shared()),
-            LastNContextProvider::in_blocks(room.shared()),
-        ] {
-            let talk = room.conversation(room.builder().with(Arc::new(provider))).in_thread("2");
+        for provider in [LastNContextProvider::new(), LastNContextProvider::in_blocks()] {
+            let talk = room.conversation(room.builder().history(provider)).in_thread("2");
             assert_eq!(recalled(&talk).await, ["two", "two!"]);
         }
         two.clear().await.unwrap();
@@ -261,8 +257,7 @@ fn threads_hear_nothing_of_each_other_and_a_clear_is_for_all_of_them() {
 fn a_thread_that_is_rarely_spoken_in_is_recalled_from_far_back() {
     block_on(async {
         let room = Room::new().await;
-        let main = room
-            .conversation(room.builder().with(Arc::new(LastNContextProvider::new(room.shared()))));
+        let main = room.conversation(room.builder().history(LastNContextProvider::new()));
         room.exchange(&main.clone().in_thread("rare"), "long ago").await;
         let many = (0..700).map(|n| ChatMessage::at(ChatRole::User, n.to_string(), start()));
         room.store.append_all(many.collect()).await.unwrap();
@@ -288,10 +283,7 @@ fn an_agent_is_told_its_documents_first_and_what_else_goes_on_last() {
             ]
         });
         let talk = room.conversation(
-            room.builder()
-                .with(Arc::new(documents))
-                .with(Arc::new(activities))
-                .with(Arc::new(room.window())),
+            room.builder().context(documents).context(activities).history(room.window()),
         );
         let thread = talk.in_thread("1");
         room.exchange(&thread, "Set a timer").await;
@@ -327,7 +319,7 @@ fn an_agent_is_told_its_documents_first_and_what_else_goes_on_last() {
 fn a_window_in_steps_keeps_the_head_of_prompts_for_hours() {
     block_on(async {
         let room = Room::new().await;
-        let talk = room.conversation(room.builder().with(Arc::new(room.window().in_steps())));
+        let talk = room.conversation(room.builder().history(room.window().in_steps()));
         let mut heads = Vec::new();
         for hour in 0..72 {
             room.exchange(&talk, &format!("hour {hour}")).await;
@@ -383,8 +375,7 @@ async fn configured(room: &Room, settings: &[(&str, &str)]) -> usize {
     let none = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("crates/sottovoce-mcp/tests/none.json");
     let config = sottovoce::Config::load_with(Some(&none), settings).unwrap();
-    let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&room.clock);
-    let conversation = config.conversation(room.shared(), clock).unwrap();
+    let conversation = config.conversation(room.shared()).unwrap();
     if room.store.read_tail(1).await.unwrap().messages.is_empty() {
         for hour in 0..20 {
             room.exchange(&conversation, &hour.to_string()).await;
@@ -400,7 +391,7 @@ fn a_rolling_window_is_a_setting_of_the_conversation() {
         let room = Room::new().await;
         let rolls = [("SOTTOVOCE__CONTEXT__ROLLINGWINDOW", "true")];
         let set = async |rolls: Option<bool>, hours: u64| {
-            let change = move |profile: &mut sottovoce::Profile| {
+            let change = move |profile: &mut sottovoce::store::Profile| {
                 profile.rolling_window = rolls;
                 profile.window_seconds = NonZeroU64::new(hours * 3600);
             };

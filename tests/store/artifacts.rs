@@ -6,10 +6,12 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 
 use crate::common::{block_on, key, open, options, said};
+use sottovoce::admin::{Rekey, RepairOptions};
+use sottovoce::store::{
+    AddedArtifact, ArtifactKind, FindingKind, NewArtifact, Retention, SavedMessage, Snapshot,
+};
 use sottovoce::{
-    AddedArtifact, ArtifactKind, ConversationStore, EncryptionKey, Error, FileConversationStore,
-    FindingKind, NewArtifact, Rekey, RepairOptions, Retention, SavedMessage, Scope, Snapshot,
-    StoreOptions,
+    ConversationStore, EncryptionKey, Error, FileConversationStore, Scope, StoreOptions,
 };
 
 const CANARY: &str = "canary in the coal mine";

@@ -15,11 +15,13 @@ use std::time::Duration;
 use crate::common::scripted::{Scripted, done, said};
 use crate::common::{block_on, key, records};
 use jiff::{SignedDuration, Timestamp};
+
+use sottovoce::admin::RepairOptions;
+use sottovoce::context::{Placement, RollingWindowProvider};
+use sottovoce::store::{Profile, RestoreThreads, Retention, SavedMessage, Snapshot};
 use sottovoce::{
     ChatMessage, ChatRole, Clock, Conversation, ConversationStore, FileConversationStore,
-    LanguageModel, ManualClock, ModelOptions, OllamaChatRenderer, Placement, Profile,
-    PromptBuilder, RepairOptions, RestoreThreads, Retention, RollingWindowProvider, SavedMessage,
-    Snapshot, StoreOptions, SystemPromptProvider,
+    ManualClock, StoreOptions,
 };
 
 fn start() -> Timestamp {
@@ -53,16 +55,10 @@ impl House {
     }
 
     fn talk(&self, store: &Arc<FileConversationStore>, model: &Arc<Scripted>) -> Conversation {
-        let shared: Arc<dyn ConversationStore> = Arc::clone(store) as _;
-        let builder = PromptBuilder::new(
-            SystemPromptProvider::new("You are Mira."),
-            Arc::clone(store.scope()),
-            Arc::<ManualClock>::clone(&self.clock),
-        )
-        .with(Arc::new(RollingWindowProvider::new(Arc::clone(&shared))));
-        let renderer = Arc::new(OllamaChatRenderer::new(ModelOptions::new("scripted")));
-        Conversation::new(shared, builder, Arc::<ManualClock>::clone(&self.clock), 99)
-            .with_model(Arc::clone(model) as Arc<dyn LanguageModel>, renderer)
+        let builder = Conversation::builder(store.clone())
+            .system("You are Mira.")
+            .history(RollingWindowProvider::new());
+        builder.last_n(99).model(model.clone()).build()
     }
 
     fn say(&self, role: ChatRole, words: impl ToString) -> ChatMessage {
@@ -757,8 +753,8 @@ fn debug_and_errors_show_no_words() {
         shown += &format!("{error} {error:?}");
         shown += &format!(
             "{:?} {:?}",
-            sottovoce::Activity::thread("1", "my secret", "my secret"),
-            sottovoce::DocumentsContextProvider::new().with("my secret", "my secret")
+            sottovoce::context::Activity::thread("1", "my secret", "my secret"),
+            sottovoce::context::DocumentsContextProvider::new().with("my secret", "my secret")
         );
         assert!(!shown.contains("my secret"), "{shown}");
     });

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::*;
 use rustix::process::{Pid, Signal, kill_process};
-use sottovoce::{ConversationStore, Error, FileConversationStore, Report, Scope};
+use sottovoce::admin::Report;
+use sottovoce::{ConversationStore, Error, FileConversationStore, Scope};
 
 const PATIENT: Duration = Duration::from_secs(120);
 const SECOND: Duration = Duration::from_secs(1);

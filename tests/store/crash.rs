@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use crate::common::*;
 use rustix::process::{Resource, Rlimit, setrlimit};
-use sottovoce::{ConversationStore, Document, Error, FileConversationStore, FindingKind};
+use sottovoce::store::{Document, FindingKind};
+use sottovoce::{ConversationStore, Error, FileConversationStore};
 use tempfile::TempDir;
 
 /// The messages that a process under test tries to append.

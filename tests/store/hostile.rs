@@ -19,9 +19,10 @@ use std::time::{Duration, Instant};
 
 use crate::common::*;
 use rustix::fs::{CWD, FileType, Mode};
+use sottovoce::admin::{RepairOptions, Report};
+use sottovoce::store::{Document, Finding, FindingKind};
 use sottovoce::{
-    ConversationStore, Document, EncryptionKey, Error, FileConversationStore, Finding, FindingKind,
-    RepairOptions, Report, Scope, StoreOptions,
+    ConversationStore, EncryptionKey, Error, FileConversationStore, Scope, StoreOptions,
 };
 use tempfile::TempDir;
 

@@ -6,10 +6,9 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::*;
-use sottovoce::{
-    ConversationStore, Document, Error, FileConversationStore, Finding, Inventory, RepairOptions,
-    Scope, StoreOptions,
-};
+use sottovoce::admin::{Inventory, RepairOptions};
+use sottovoce::store::{Document, Finding};
+use sottovoce::{ConversationStore, Error, FileConversationStore, Scope, StoreOptions};
 use tempfile::TempDir;
 
 fn packing() -> StoreOptions {

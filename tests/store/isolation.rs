@@ -9,11 +9,13 @@ use std::sync::Arc;
 use crate::common::{block_on, key, records};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
+use sottovoce::admin::scopes;
+use sottovoce::context::{ContextRequest, LastNContextProvider, RollingWindowProvider};
+use sottovoce::prompt::Outcome;
+use sottovoce::store::{FindingKind, HiddenMessages, RestoreThreads, Retention};
 use sottovoce::{
-    ChatMessage, ChatRole, Clock, ContextProvider, ContextRequest, Conversation, ConversationStore,
-    Error, FileConversationStore, FindingKind, HiddenMessages, LastNContextProvider, ManualClock,
-    Outcome, PromptBuilder, RestoreThreads, Retention, RollingWindowProvider, Scope, StoreOptions,
-    SystemPromptProvider, scopes,
+    ChatMessage, ChatRole, Clock, ContextProvider, Conversation, ConversationStore, Error,
+    FileConversationStore, ManualClock, Scope, StoreOptions,
 };
 
 fn start() -> Timestamp {
@@ -78,12 +80,12 @@ fn who_speaks_in_one_place_is_not_heard_in_another() {
             assert_eq!(words(&here).await, ["canary"], "{what}");
             assert_eq!(words(&there).await, ["another"], "{what}");
             for store in [&here, &there] {
-                let mut request = ContextRequest::new("x", 99);
-                request.now = Some(start());
                 let shared: Arc<dyn ConversationStore> = Arc::new(store.clone());
-                let exact = LastNContextProvider::new(Arc::clone(&shared));
-                let blocks = LastNContextProvider::in_blocks(Arc::clone(&shared));
-                let window = RollingWindowProvider::new(shared);
+                let mut request = ContextRequest::new(&shared, "x", 99);
+                request.now = Some(start());
+                let exact = LastNContextProvider::new();
+                let blocks = LastNContextProvider::in_blocks();
+                let window = RollingWindowProvider::new();
                 for provider in [&exact as &dyn ContextProvider, &blocks, &window] {
                     let context = provider.get_context(&request).await.unwrap();
                     let scopes: BTreeSet<_> =
@@ -164,15 +166,10 @@ fn no_words_that_are_said_clear_or_forget_anything() {
     let root = tempfile::tempdir().unwrap();
     block_on(async {
         let store = Arc::new(open(root.path(), &dm("42"), &clock).await);
-        let shared: Arc<dyn ConversationStore> = Arc::clone(&store) as _;
-        let builder = PromptBuilder::new(
-            SystemPromptProvider::new("Be brief."),
-            Arc::clone(store.scope()),
-            Arc::<ManualClock>::clone(&clock),
-        )
-        .with(Arc::new(LastNContextProvider::new(Arc::clone(&shared))));
-        let conversation =
-            Conversation::new(shared, builder, Arc::<ManualClock>::clone(&clock), 99);
+        let builder = Conversation::builder(store.clone())
+            .system("Be brief.")
+            .history(LastNContextProvider::new());
+        let conversation = builder.last_n(99).build();
         let phrases = [
             "My sister is called Siobhán",
             "reset",
@@ -209,13 +206,10 @@ fn an_agents_run_starts_clean_and_says_so_and_remembers_itself() {
         let store = Arc::new(open(root.path(), &dm("42"), &clock).await);
         let shared: Arc<dyn ConversationStore> = Arc::clone(&store) as _;
         let conversation = {
-            let builder = PromptBuilder::new(
-                SystemPromptProvider::new("Be brief."),
-                Arc::clone(store.scope()),
-                Arc::<ManualClock>::clone(&clock),
-            )
-            .with(Arc::new(LastNContextProvider::new(Arc::clone(&shared))));
-            Conversation::new(Arc::clone(&shared), builder, Arc::<ManualClock>::clone(&clock), 99)
+            let builder = Conversation::builder(store.clone())
+                .system("Be brief.")
+                .history(LastNContextProvider::new());
+            builder.last_n(99).build()
         };
         conversation.hear("canary").await.unwrap();
         let run = conversation.clone().starting_clean().await.unwrap();
@@ -229,32 +223,32 @@ fn an_agents_run_starts_clean_and_says_so_and_remembers_itself() {
         let (prompt, receipt) = conversation.prompt("And here?").await.unwrap();
         assert_eq!((prompt.context.len(), receipt.starts_after), (3, None));
         // Nor does anyone else's provider bring back what was said before.
-        let everything = LastNContextProvider::new(Arc::clone(&shared));
-        let all = everything.get_context(&ContextRequest::new("x", 99)).await.unwrap();
-        let builder = PromptBuilder::new(
-            SystemPromptProvider::new(""),
-            Arc::clone(store.scope()),
-            Arc::<ManualClock>::clone(&clock),
-        )
-        .with(Arc::new(Fixed(all.messages)))
-        .starts_after(1);
-        let (prompt, receipt) = builder.build("x", 9).await.unwrap();
+        let everything = LastNContextProvider::new();
+        let all = everything.get_context(&ContextRequest::new(&shared, "x", 99)).await.unwrap();
+        let builder = Conversation::builder(store.clone())
+            .system("")
+            .context(Fixed(all.messages))
+            .starts_after(1);
+        let (prompt, receipt) = builder.last_n(9).build().prompt("x").await.unwrap();
         assert_eq!(prompt.context.len(), 2);
         assert_eq!(receipt.entries[0].outcome, Outcome::BeforeStart);
     });
 }
 
 /// A provider that always gives the same.
-struct Fixed(Vec<sottovoce::ContextMessage>);
+struct Fixed(Vec<sottovoce::context::ContextMessage>);
 
 #[async_trait::async_trait]
 impl ContextProvider for Fixed {
-    fn placement(&self) -> sottovoce::Placement {
-        sottovoce::Placement::History
+    fn placement(&self) -> sottovoce::context::Placement {
+        sottovoce::context::Placement::History
     }
 
-    async fn get_context(&self, _: &ContextRequest<'_>) -> sottovoce::Result<sottovoce::Context> {
-        Ok(sottovoce::Context::new(self.0.clone(), "always"))
+    async fn get_context(
+        &self,
+        _: &ContextRequest<'_>,
+    ) -> sottovoce::Result<sottovoce::context::Context> {
+        Ok(sottovoce::context::Context::new(self.0.clone(), "always"))
     }
 }
 
@@ -460,11 +454,11 @@ async fn hold(steps: Vec<(usize, Step)>) {
             Step::Save => {
                 let shown = model.shown(now);
                 let saved = stores[at].read_tail(usize::MAX).await.unwrap().messages;
-                let saved = saved
-                    .iter()
-                    .map(|stored| sottovoce::SavedMessage::new(stored.seq, stored.message.clone()));
+                let saved = saved.iter().map(|stored| {
+                    sottovoce::store::SavedMessage::new(stored.seq, stored.message.clone())
+                });
                 let snapshot =
-                    sottovoce::Snapshot::new(now, (start(), now), saved.collect()).unwrap();
+                    sottovoce::store::Snapshot::new(now, (start(), now), saved.collect()).unwrap();
                 if !shown.is_empty() {
                     model.saved = Some((snapshot.id.clone(), shown.into_iter().collect()));
                     stores[at].save_snapshot(snapshot).await.unwrap();

@@ -16,7 +16,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::common::*;
-use sottovoce::{ConversationStore, EncryptionKey, Error, FindingKind, Rekey, Scope, StoreOptions};
+use sottovoce::admin::Rekey;
+use sottovoce::store::FindingKind;
+use sottovoce::{ConversationStore, EncryptionKey, Error, Scope, StoreOptions};
 
 /// The variable that says from which key to which a process changes.
 const KEYS: &str = "SOTTOVOCE_TEST_KEYS";
@@ -314,7 +316,7 @@ async fn a_store_that_is_open_goes_on_under_the_new_key_of_its_key_file() {
     key(&next).replace_file(&file).unwrap();
     EncryptionKey::remove_file(&next).unwrap();
     open.append_message(said("three")).await.unwrap();
-    let words = |reading: sottovoce::ReadResult| -> Vec<String> {
+    let words = |reading: sottovoce::store::ReadResult| -> Vec<String> {
         assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
         reading.messages.iter().map(|stored| stored.message.content.to_string()).collect()
     };

@@ -5,11 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::scripted::{House, broke_off, clock, done, said};
+use crate::common::scripted::{House, broke_off, done, said};
+use sottovoce::model::{ModelFailure, ReplyPart, Usage};
 use sottovoce::{
-    Answer, AnswerEvent, ChatRole, Conversation, ConversationStore, Error, ModelFailure,
-    ModelOptions, OllamaChatRenderer, PromptBuilder, ReplyPart, Result, SystemPromptProvider,
-    ToolCall, Usage,
+    Answer, AnswerEvent, ChatRole, Conversation, ConversationStore, Error, Result, ToolCall,
 };
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
@@ -147,7 +146,7 @@ async fn forgetting_takes_the_unkept_answer_of_what_is_forgotten_and_no_other() 
 
 #[tokio::test]
 async fn of_two_that_come_while_a_turn_ends_one_has_the_next_turn_and_one_is_refused() {
-    let house = House::with(|c| c.refuse_when_busy(true), |b| b).await;
+    let house = House::with(|c| c.refuse_when_busy(true)).await;
     let hand = house.model.hand();
     let mut first = asked(&house, "One").await;
     hand.send(said("First")).unwrap();
@@ -229,12 +228,9 @@ async fn an_answer_that_cannot_be_kept_blocks_no_later_utterance() {
     let folder = tempfile::tempdir().unwrap();
     let options = crate::common::options().max_message_bytes(600);
     let store: Arc<dyn ConversationStore> = Arc::new(options.open(folder.path()).await.unwrap());
-    let builder =
-        PromptBuilder::new(SystemPromptProvider::default(), Arc::clone(store.scope()), clock());
-    let renderer = Arc::new(OllamaChatRenderer::new(ModelOptions::new("scripted")));
+    let builder = Conversation::builder(store.clone());
     let model = Arc::new(crate::common::scripted::Scripted::default());
-    let conversation = Conversation::new(Arc::clone(&store), builder, clock(), 6)
-        .with_model(model.clone(), renderer);
+    let conversation = builder.last_n(6).model(model.clone()).build();
     model.says(&"far too long ".repeat(100));
     let error = failed(conversation.ask("One").await.unwrap()).await;
     assert!(matches!(error, Error::TooLarge { .. }));
@@ -335,7 +331,7 @@ async fn a_retry_after_closing_asks_nothing_older_than_a_turn_off_the_record() {
 #[tokio::test]
 async fn results_off_the_record_are_masked_as_the_store_would() {
     let masks = Arc::new(sottovoce::ContactRedactor::new().unwrap());
-    let house = House::with(|c| c, |builder| builder.redactor(masks)).await;
+    let house = House::over(crate::common::options().redactor(masks), |builder| builder).await;
     house.model.answers([call(), done()]);
     let question = house.conversation.message(ChatRole::User, "Whose address is it?");
     soon(house.conversation.ask_off_record(question).await.unwrap().whole()).await.unwrap();

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::common::*;
-use sottovoce::{
-    ConversationStore, Error, FileConversationStore, Scope, move_store, scopes as scopes_of,
-};
+use sottovoce::admin::{move_store, scopes as scopes_of};
+use sottovoce::{ConversationStore, Error, FileConversationStore, Scope};
 
 fn scopes() -> [Scope; 3] {
     let named = Scope::Named { id: "Küche".into() };

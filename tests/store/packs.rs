@@ -20,10 +20,9 @@ use std::time::Duration;
 
 use crate::common::*;
 use rustix::fs::{CWD, FileType, Mode};
-use sottovoce::{
-    ConversationStore, Error, FileConversationStore, FindingKind, ReadResult, Report, Scope,
-    StoreOptions,
-};
+use sottovoce::admin::Report;
+use sottovoce::store::{FindingKind, ReadResult};
+use sottovoce::{ConversationStore, Error, FileConversationStore, Scope, StoreOptions};
 
 /// How many messages are kept at once: enough for a pack.
 const MANY: u64 = 3;

@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::*;
+use sottovoce::admin::{Rekey, RepairOptions, RepairReport, Report};
+use sottovoce::store::{Document, FindingKind};
 use sottovoce::{
-    ConversationStore, Document, EncryptionKey, Error, FileConversationStore, FindingKind, Rekey,
-    RepairOptions, RepairReport, Report, Scope, StoreOptions,
+    ConversationStore, EncryptionKey, Error, FileConversationStore, Scope, StoreOptions,
 };
 
 const ASIDE: RepairOptions = RepairOptions { dry_run: false, quarantine: true };
@@ -388,7 +389,7 @@ async fn what_cannot_be_read_is_moved_only_when_asked_and_never_deleted() {
     found.sort_unstable();
     found.dedup();
     assert_eq!(found, ["cut-tail", "missing", "quarantined"], "{:?}", repaired.report.findings);
-    assert!(repaired.report.findings.contains(&sottovoce::Finding {
+    assert!(repaired.report.findings.contains(&sottovoce::store::Finding {
         kind: FindingKind::Quarantined { files: 10 },
         file: Some("quarantine".into()),
         seqs: None,

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use crate::common::{block_on, key, records, snapshot};
 use jiff::{SignedDuration, Timestamp};
+use sottovoce::admin::{RepairKind, RepairOptions};
+use sottovoce::store::{FindingKind, HiddenMessages, Profile, Retention};
 use sottovoce::{
     ChatMessage, ChatRole, Clock, ConversationStore, EncryptionKey, Error, FileConversationStore,
-    FindingKind, HiddenMessages, ManualClock, Profile, RepairKind, RepairOptions, Retention,
-    StoreOptions,
+    ManualClock, StoreOptions,
 };
 
 fn start() -> Timestamp {
@@ -283,7 +284,10 @@ fn limits_do_nothing_that_was_not_announced() {
         assert_eq!(words(&store).await.len(), 6);
         let fresh = House::keeping(0, 0);
         let store = fresh.open().await;
-        assert_eq!(store.limits_effect(two).await.unwrap(), sottovoce::LimitsEffect::default());
+        assert_eq!(
+            store.limits_effect(two).await.unwrap(),
+            sottovoce::store::LimitsEffect::default()
+        );
         assert!(!fresh.root.path().join("head").exists(), "looking makes no conversation");
         limit(&store, two, HiddenMessages::Keep).await;
         assert_eq!(store.profile().await.unwrap().retention, two);
@@ -380,7 +384,7 @@ fn changes_of_the_settings_by_several_at_once_are_all_kept() {
             assert_eq!((profile.window_seconds, profile.retention), (window, Some(ttl)));
             assert_eq!(profile.cleared.unwrap().seq, 1);
         }
-        let refused = one.write_document(sottovoce::Document::Profile, b"{}").await;
+        let refused = one.write_document(sottovoce::store::Document::Profile, b"{}").await;
         assert!(matches!(refused, Err(Error::InvalidMessage { .. })));
     });
 }

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::{block_on, filled, open, said};
-use sottovoce::{
-    ChatRole, ConversationStore, Found, Retention, SEARCH_NOTE, SearchOptions, search,
-};
+use sottovoce::conversation::{Found, SEARCH_NOTE, SearchOptions, search};
+use sottovoce::store::Retention;
+use sottovoce::{ChatRole, ConversationStore};
 
 fn texts(found: &Found) -> Vec<&str> {
     found.hits.iter().map(|hit| hit.stored.message.content.as_str()).collect()

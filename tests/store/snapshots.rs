@@ -8,11 +8,13 @@ use std::sync::Arc;
 use crate::common::scripted::{Scripted, done, said};
 use crate::common::{block_on, key, snapshot};
 use jiff::{SignedDuration, Timestamp};
+use sottovoce::admin::{Rekey, RepairKind, RepairOptions};
+use sottovoce::context::{Placement, RollingWindowProvider};
+use sottovoce::model::{ModelFailure, OllamaChatRenderer};
+use sottovoce::store::FindingKind;
 use sottovoce::{
     ChatRole, Clock, Conversation, ConversationStore, EncryptionKey, Error, FileConversationStore,
-    FindingKind, LanguageModel, ManualClock, ModelFailure, ModelOptions, OllamaChatRenderer,
-    Placement, PromptBuilder, Rekey, RepairKind, RepairOptions, RollingWindowProvider, Scope,
-    StoreOptions, SystemPromptProvider,
+    ManualClock, ModelOptions, Scope, StoreOptions,
 };
 
 fn start() -> Timestamp {
@@ -36,17 +38,11 @@ impl House {
 
     async fn over(root: tempfile::TempDir, clock: Arc<ManualClock>) -> Self {
         let store = Arc::new(open(root.path(), &clock, key()).await);
-        let shared: Arc<dyn ConversationStore> = Arc::clone(&store) as _;
-        let builder = PromptBuilder::new(
-            SystemPromptProvider::new("You are Mira."),
-            Arc::clone(store.scope()),
-            Arc::<ManualClock>::clone(&clock),
-        )
-        .with(Arc::new(RollingWindowProvider::new(Arc::clone(&shared))));
+        let builder = Conversation::builder(store.clone())
+            .system("You are Mira.")
+            .history(RollingWindowProvider::new());
         let model = Arc::new(Scripted::default());
-        let renderer = Arc::new(OllamaChatRenderer::new(ModelOptions::new("scripted")));
-        let talk = Conversation::new(shared, builder, Arc::<ManualClock>::clone(&clock), 99)
-            .with_model(Arc::clone(&model) as Arc<dyn LanguageModel>, renderer);
+        let talk = builder.last_n(99).model(model.clone()).build();
         Self { root, clock, store, model, talk }
     }
 
@@ -204,7 +200,7 @@ fn what_is_restored_is_seen_by_the_next_turn_and_says_when_it_was_said() {
         assert!(!restored[2].message.metadata.contains_key("saidIn"));
         // The model is told when it was said, not when it was brought back.
         let (prompt, _) = house.talk.prompt("And now?").await.unwrap();
-        let body = sottovoce::PromptRenderer::render(
+        let body = sottovoce::model::PromptRenderer::render(
             &OllamaChatRenderer::new(ModelOptions::new("m")),
             &prompt,
         )

@@ -2,6 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use sottovoce::context::ContextMessage;
+use sottovoce::context::ContextRequest;
+use sottovoce::context::Embedder;
+use sottovoce::context::LastNContextProvider;
+use sottovoce::context::Placement;
+use sottovoce::context::Query;
+use sottovoce::context::RetrievalContextProvider;
+use sottovoce::context::Retriever;
+use sottovoce::model::OllamaChatRenderer;
+use sottovoce::model::OllamaPromptRenderer;
+use sottovoce::model::OpenAiChatRenderer;
+use sottovoce::model::PromptRenderer;
+use sottovoce::prompt::Outcome;
+use sottovoce::prompt::Prompt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -26,16 +40,13 @@ async fn room(budget: Option<usize>, last_n: usize) -> Room {
     let key = EncryptionKey::from_secret("a secret of the house").unwrap();
     let store = StoreOptions::new(key).clock(clock.clone()).open_in_memory().await.unwrap();
     let shared: Arc<dyn ConversationStore> = Arc::new(store.clone());
-    let mut builder = PromptBuilder::new(
-        SystemPromptProvider::new("Answer briefly."),
-        shared.scope().clone(),
-        clock.clone(),
-    )
-    .with(Arc::new(LastNContextProvider::in_blocks(shared.clone())));
+    let mut builder = Conversation::builder(shared.clone())
+        .system("Answer briefly.")
+        .history(LastNContextProvider::in_blocks());
     if let Some(budget) = budget {
         builder = builder.budget(budget);
     }
-    let conversation = Conversation::new(shared, builder, clock.clone(), last_n);
+    let conversation = builder.last_n(last_n).build();
     Room { clock, store, conversation }
 }
 
@@ -137,13 +148,10 @@ fn the_same_inputs_give_the_same_bytes_also_after_reopening() {
                 }
             }
             let store: Arc<dyn ConversationStore> = Arc::new(store);
-            let builder = PromptBuilder::new(
-                SystemPromptProvider::new("Answer briefly."),
-                store.scope().clone(),
-                clock,
-            )
-            .with(Arc::new(LastNContextProvider::in_blocks(store)));
-            let (prompt, receipt) = builder.build("now?", 6).await.unwrap();
+            let builder = Conversation::builder(store.clone())
+                .system("Answer briefly.")
+                .history(LastNContextProvider::in_blocks());
+            let (prompt, receipt) = builder.last_n(6).build().prompt("now?").await.unwrap();
             assert!((6..24).contains(&receipt.included()));
             for renderer in [
                 &OllamaChatRenderer::new(ModelOptions::new("m")) as &dyn PromptRenderer,
@@ -166,8 +174,8 @@ fn last_n_is_exact_unless_blocks_are_asked_for_and_zero_is_nothing() {
             room.conversation.keep(format!("reply {n}")).await.unwrap();
         }
         for n in [0, 1, 6, 49, 50, 51, 1000] {
-            let exact = LastNContextProvider::new(store.clone());
-            let mut request = ContextRequest::new("x", n);
+            let exact = LastNContextProvider::new();
+            let mut request = ContextRequest::new(&store, "x", n);
             let found = exact.get_context(&request).await.unwrap().messages;
             let seqs: Vec<_> = found.iter().map(|message| message.seq().unwrap()).collect();
             let expected: Vec<_> = (1..=50).skip(50usize.saturating_sub(n)).collect();
@@ -242,16 +250,13 @@ fn a_hosts_own_retrieval_joins_the_newest_turn_and_no_other_scope_gets_in() {
         let shelf = Shelf(vec![foreign.into(), own.into(), note.into()]);
 
         let store: Arc<dyn ConversationStore> = Arc::new(room.store.clone());
-        let builder = PromptBuilder::new(
-            SystemPromptProvider::new("Answer briefly."),
-            store.scope().clone(),
-            room.clock.clone(),
-        )
-        .with(Arc::new(LastNContextProvider::in_blocks(store)))
-        .with(Arc::new(
-            RetrievalContextProvider::new(Arc::new(shelf), 9).embedding_with(Arc::new(Length)),
-        ));
-        let (prompt, receipt) = builder.build("which lamp?", 6).await.unwrap();
+        let builder = Conversation::builder(store.clone())
+            .system("Answer briefly.")
+            .history(LastNContextProvider::in_blocks())
+            .context(
+                RetrievalContextProvider::new(Arc::new(shelf), 9).embedding_with(Arc::new(Length)),
+            );
+        let (prompt, receipt) = builder.last_n(6).build().prompt("which lamp?").await.unwrap();
 
         let outcomes: Vec<_> = receipt.entries.iter().map(|entry| entry.outcome).collect();
         assert_eq!(
@@ -309,12 +314,8 @@ fn an_utterance_of_another_conversation_is_refused() {
         let other = StoreOptions::new(key).scope(scope).open_in_memory().await.unwrap();
         let foreign = ChatMessage::new(ChatRole::User, "not yours", &now());
         let foreign = other.append_message(foreign).await.unwrap();
-        let builder = PromptBuilder::new(
-            SystemPromptProvider::default(),
-            room.store.scope().clone(),
-            room.clock.clone(),
-        );
-        assert!(matches!(builder.build(foreign, 6).await, Err(Error::OtherScope)));
+        let builder = Conversation::builder(Arc::new(room.store.clone()));
+        assert!(matches!(builder.last_n(6).build().prompt(foreign).await, Err(Error::OtherScope)));
     });
 }
 
@@ -344,13 +345,9 @@ fn a_retriever_that_fails_costs_no_turn() {
     block_on(async {
         let room = room(None, 6).await;
         let store: Arc<dyn ConversationStore> = Arc::new(room.store.clone());
-        let builder = PromptBuilder::new(
-            SystemPromptProvider::default(),
-            store.scope().clone(),
-            room.clock.clone(),
-        )
-        .with(Arc::new(RetrievalContextProvider::new(Arc::new(Broken), 3)));
-        let conversation = Conversation::new(store, builder, room.clock.clone(), 6);
+        let builder = Conversation::builder(store.clone())
+            .context(RetrievalContextProvider::new(Arc::new(Broken), 3));
+        let conversation = builder.last_n(0).build();
         let heard = conversation.hear("still there?").await.unwrap();
         assert_eq!(heard.receipt.failed, ["retriever failed"]);
         assert_eq!(chat(&heard.prompt).len(), 1);
@@ -385,8 +382,9 @@ fn extreme_requests_are_answered() {
             let heard = room.conversation.hear(format!("number {n}")).await.unwrap();
             assert_eq!(heard.receipt.included(), n);
         }
-        let blocks = LastNContextProvider::in_blocks(Arc::new(room.store.clone()));
-        let mut request = ContextRequest::new("x", usize::MAX);
+        let blocks = LastNContextProvider::in_blocks();
+        let store: Arc<dyn ConversationStore> = Arc::new(room.store.clone());
+        let mut request = ContextRequest::new(&store, "x", usize::MAX);
         request.before = Some(0);
         assert!(blocks.get_context(&request).await.unwrap().messages.is_empty());
     });

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::common::{block_on, key, options, said, snapshot, texts, within};
 use sottovoce::import::{Backup, ConversationReport};
-use sottovoce::{ArtifactKind, ConversationStore, FileConversationStore, NewArtifact, Scope};
+use sottovoce::store::{ArtifactKind, NewArtifact};
+use sottovoce::{ConversationStore, FileConversationStore, Scope};
 
 fn scope() -> Scope {
     Scope::Dm { user: "ann".into() }
@@ -227,8 +228,10 @@ fn an_artifact_that_cannot_be_opened_is_not_removed_for_one_that_is_not_it() {
         let new = NewArtifact::new(ArtifactKind::File, "a");
         let added = store.add_artifact(new, Box::new(&b"the contents"[..])).await.unwrap();
         let out = root.path().join("out.json");
-        let mut exporter = sottovoce::Exporter::to_file(sottovoce::ExportForm::Json, &out).unwrap();
-        exporter.add(&store, sottovoce::ExportRange::default(), |_| {}).await.unwrap();
+        let mut exporter =
+            sottovoce::export::Exporter::to_file(sottovoce::export::ExportForm::Json, &out)
+                .unwrap();
+        exporter.add(&store, sottovoce::export::ExportRange::default(), |_| {}).await.unwrap();
         exporter.finish().await.unwrap();
         let text = std::fs::read_to_string(&out).unwrap();
         let artifacts = folder(root.path()).join("artifacts");

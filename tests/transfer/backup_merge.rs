@@ -8,12 +8,14 @@ use std::sync::Arc;
 use crate::common::scripted::Scripted;
 use crate::common::{block_on, key, open, options, said, texts};
 use jiff::Timestamp;
+use sottovoce::context::LastNContextProvider;
+use sottovoce::export::{ExportForm, ExportRange, Exporter};
 use sottovoce::import::{Backup, ConversationReport};
+use sottovoce::model::{OllamaChatRenderer, PromptRenderer};
+use sottovoce::store::{ArtifactKind, NewArtifact, SavedMessage, Snapshot};
 use sottovoce::{
-    ArtifactKind, ChatMessage, ChatRole, Conversation, ConversationStore, ExportForm, ExportRange,
-    Exporter, FileConversationStore, LanguageModel, LastNContextProvider, ManualClock,
-    ModelOptions, NewArtifact, OllamaChatRenderer, PromptBuilder, PromptRenderer, SavedMessage,
-    Snapshot, SystemPromptProvider,
+    ChatMessage, ChatRole, Conversation, ConversationStore, FileConversationStore, ManualClock,
+    ModelOptions,
 };
 use tempfile::{TempDir, tempdir};
 
@@ -43,13 +45,11 @@ async fn import(path: &Path, root: &Path) -> sottovoce::Result<ConversationRepor
 
 fn conversation(store: &FileConversationStore) -> (Conversation, Arc<Scripted>) {
     let store: Arc<dyn ConversationStore> = Arc::new(store.clone());
-    let system = SystemPromptProvider::new("You are a voice.");
-    let builder = PromptBuilder::new(system, Arc::clone(store.scope()), clock())
-        .with(Arc::new(LastNContextProvider::in_blocks(Arc::clone(&store))));
+    let builder = Conversation::builder(store.clone())
+        .system("You are a voice.")
+        .history(LastNContextProvider::in_blocks());
     let model = Arc::new(Scripted::default());
-    let renderer = Arc::new(OllamaChatRenderer::new(ModelOptions::new("scripted")));
-    let conversation = Conversation::new(store, builder, clock(), 100)
-        .with_model(Arc::clone(&model) as Arc<dyn LanguageModel>, renderer);
+    let conversation = builder.last_n(100).model(model.clone()).build();
     (conversation, model)
 }
 
@@ -82,7 +82,8 @@ async fn summarize(store: &FileConversationStore, keep: usize) {
 
 async fn retitle(store: &FileConversationStore, times: usize) {
     for n in 0..times {
-        let rename = move |profile: &mut sottovoce::Profile| profile.rename(Some(n.to_string()));
+        let rename =
+            move |profile: &mut sottovoce::store::Profile| profile.rename(Some(n.to_string()));
         store.change_profile(Box::new(rename)).await.unwrap();
     }
 }
@@ -403,8 +404,9 @@ fn limits_of_the_store_that_takes_a_backup_are_told_before_they_remove_anything(
         let store = open(root.path()).await;
         talk(&store, ["a", "b", "c"]).await;
         let file = export(&store, &out, "1.json").await;
-        let at =
-            || options().clock(clock()).retention(sottovoce::Retention::FOREVER.ttl_seconds(60));
+        let at = || {
+            options().clock(clock()).retention(sottovoce::store::Retention::FOREVER.ttl_seconds(60))
+        };
         let path = other.path().to_owned();
         let open: sottovoce::import::OpenStore = Box::new(move |scope| {
             let path = path.clone();

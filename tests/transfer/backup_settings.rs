@@ -6,11 +6,10 @@ use std::path::Path;
 
 use crate::common::{block_on, key, open, options, said, texts};
 use serde_json::{Value, json};
+use sottovoce::export::{ExportForm, ExportRange, Exporter};
 use sottovoce::import::{Backup, ConversationReport, LeftOut};
-use sottovoce::{
-    ChatMessage, ConversationStore, ExportForm, ExportRange, Exporter, FileConversationStore,
-    Retention, Scope,
-};
+use sottovoce::store::Retention;
+use sottovoce::{ChatMessage, ConversationStore, FileConversationStore, Scope};
 
 async fn export(store: &FileConversationStore) -> Value {
     let folder = tempfile::tempdir().unwrap();

@@ -10,20 +10,18 @@ use std::sync::Arc;
 use crate::common::{block_on, key, open, options, said, texts};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
+use sottovoce::context::{LastNContextProvider, OldestStrategy};
+use sottovoce::export::{ExportForm, ExportRange, Exported, Exporter};
 use sottovoce::import::{Backup, ConversationReport};
+use sottovoce::model::{OllamaChatRenderer, PromptRenderer};
+use sottovoce::store::{ArtifactKind, NewArtifact, SavedMessage, Snapshot};
 use sottovoce::{
-    ArtifactKind, ChatMessage, ChatRole, Conversation, ConversationStore, EncryptionKey, Error,
-    ExportForm, ExportRange, Exported, Exporter, FileConversationStore, LastNContextProvider,
-    ManualClock, ModelOptions, NewArtifact, OldestStrategy, OllamaChatRenderer, PromptBuilder,
-    PromptRenderer, SavedMessage, Scope, Snapshot, StoreOptions, SystemPromptProvider, ToolCall,
+    ChatMessage, ChatRole, Conversation, ConversationStore, EncryptionKey, Error,
+    FileConversationStore, ManualClock, ModelOptions, Scope, StoreOptions, ToolCall,
 };
 
 fn start() -> Timestamp {
     "2025-08-24T16:00:00Z".parse().unwrap()
-}
-
-fn clock() -> Arc<ManualClock> {
-    Arc::new(ManualClock::at_utc(start() + SignedDuration::from_hours(900)))
 }
 
 async fn export(store: &FileConversationStore, path: &Path) -> Exported {
@@ -44,10 +42,10 @@ async fn import(path: &Path, root: &Path) -> sottovoce::Result<Vec<ConversationR
 /// The prompt for words that nobody has said yet.
 async fn prompt(store: &FileConversationStore) -> String {
     let store: Arc<dyn ConversationStore> = Arc::new(store.clone());
-    let system = SystemPromptProvider::new("You are a voice.");
-    let builder = PromptBuilder::new(system, Arc::clone(store.scope()), clock())
-        .with(Arc::new(LastNContextProvider::in_blocks(Arc::clone(&store))));
-    let conversation = Conversation::new(store, builder, clock(), 4);
+    let builder = Conversation::builder(store.clone())
+        .system("You are a voice.")
+        .history(LastNContextProvider::in_blocks());
+    let conversation = builder.last_n(4).build();
     let prompt = conversation.prompt("And now?").await.unwrap().0;
     OllamaChatRenderer::new(ModelOptions::new("x")).render(&prompt).body
 }
@@ -414,12 +412,8 @@ async fn take(store: &FileConversationStore, clock: &Arc<ManualClock>, step: Ste
         Step::Clear => drop(store.clear().await.unwrap()),
         Step::Prune => {
             let shared: Arc<dyn ConversationStore> = Arc::new(store.clone());
-            let builder = PromptBuilder::new(
-                SystemPromptProvider::new(""),
-                Arc::clone(store.scope()),
-                clock.clone(),
-            );
-            let talk = Conversation::new(shared, builder, clock.clone(), 4);
+            let builder = Conversation::builder(shared);
+            let talk = builder.last_n(4).build();
             let plan = talk.plan_pruning(&OldestStrategy, 40, 2).await.unwrap();
             talk.prune(&plan).await.unwrap();
         }

@@ -12,7 +12,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use jiff::Timestamp;
-use sottovoce::{ChatMessage, ReadResult};
+use sottovoce::ChatMessage;
+use sottovoce::store::ReadResult;
 
 pub(crate) use ours::crossing;
 

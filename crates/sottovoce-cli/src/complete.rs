@@ -13,10 +13,8 @@ use std::time::Duration;
 use clap::CommandFactory;
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, CompletionCandidate};
-use sottovoce::{
-    Config, ConversationStore, EncryptionKey, Scope, StoreKey, SystemClock, scopes as scopes_of,
-    store_keys,
-};
+use sottovoce::admin::{StoreKey, scopes as scopes_of, store_keys};
+use sottovoce::{Config, ConversationStore, EncryptionKey, Scope, SystemClock};
 
 use crate::cli::Cli;
 use crate::whose;
@@ -63,8 +61,8 @@ pub(crate) fn contexts() -> Vec<CompletionCandidate> {
     within_a_moment(|config| async move {
         let registry = config.contexts(keys(&config)?, Arc::new(SystemClock)).ok()?;
         let mut listed = registry.list().await.ok()?.contexts;
-        listed.retain(sottovoce::PersonaConversation::is_open);
-        let candidate = |context: sottovoce::PersonaConversation| {
+        listed.retain(sottovoce::persona::PersonaConversation::is_open);
+        let candidate = |context: sottovoce::persona::PersonaConversation| {
             let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
             match context.name.chars().all(plain) {
                 true => CompletionCandidate::new(context.name).help(Some(context.id.into())),

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sottovoce::PersonaFailure;
+use sottovoce::persona::PersonaFailure;
 
 use crate::output;
 

@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How one is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PreparedTurn {
+pub(crate) enum StopRequest {
     /// Ctrl-C: whatever goes on is to stop.
     Interrupt,
     /// SIGTERM, or a terminal that was closed: the program is to end.
@@ -54,7 +54,7 @@ impl Interrupt {
     }
 
     /// Returns when a signal has come since the last call, or comes.
-    pub(crate) async fn heard(&mut self) -> PreparedTurn {
+    pub(crate) async fn heard(&mut self) -> StopRequest {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => hangup.recv().await,
@@ -62,9 +62,9 @@ impl Interrupt {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => PreparedTurn::Interrupt,
-            _ = self.terminate.recv() => PreparedTurn::Terminate,
-            _ = hangup => PreparedTurn::Terminate,
+            _ = self.interrupt.recv() => StopRequest::Interrupt,
+            _ = self.terminate.recv() => StopRequest::Terminate,
+            _ = hangup => StopRequest::Terminate,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What to say where there is no model to answer.
 
 use sottovoce::config::ModelKind;
-use sottovoce::{Config, Error, ModelFailure};
+use sottovoce::model::ModelFailure;
+use sottovoce::{Config, Error};
 
 use crate::output;
 

@@ -9,7 +9,10 @@ use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::{AnswerEvent, ChatMessage, Finding, ModelRequest, StoredMessage, TurnReport};
+use sottovoce::conversation::TurnReport;
+use sottovoce::model::ModelRequest;
+use sottovoce::store::Finding;
+use sottovoce::{AnswerEvent, ChatMessage, StoredMessage};
 
 use crate::message_row::MessageRow;
 use crate::reply;

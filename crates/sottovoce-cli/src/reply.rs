@@ -3,10 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-use sottovoce::{Answer, AnswerEvent, Config, Error, TurnOutcome, TurnReport};
+use sottovoce::conversation::{TurnOutcome, TurnReport};
+use sottovoce::{Answer, AnswerEvent, Config, Error};
 
 use crate::exit::{self, Exit, with_causes};
-use crate::interrupt::{Interrupt, PreparedTurn};
+use crate::interrupt::{Interrupt, StopRequest};
 use crate::no_model::NoModel;
 use crate::output;
 
@@ -25,8 +26,8 @@ pub(crate) struct Reply {
 }
 
 pub(crate) enum End {
-    TurnOutcome(Box<TurnOutcome>),
-    Interrupted(PreparedTurn),
+    Complete(Box<TurnOutcome>),
+    Interrupted(StopRequest),
     Failed(Error),
 }
 
@@ -53,7 +54,7 @@ pub(crate) async fn read(
             }
         };
         let end = match piece {
-            Some(Ok(AnswerEvent::Done(kept))) => End::TurnOutcome(kept),
+            Some(Ok(AnswerEvent::Done(kept))) => End::Complete(kept),
             Some(Ok(piece)) => {
                 if let Err(error) = show(&piece) {
                     // What could not be shown is not to be kept. Should keeping the rest fail, closing tries again.

@@ -121,7 +121,7 @@ impl Session {
         config: &Config,
         store: Arc<FileConversationStore>,
     ) -> Result<Conversation, Failure> {
-        let conversation = config.conversation(store, self.clock())?;
+        let conversation = config.conversation(store)?;
         Ok(match &self.thread {
             Some(thread) => conversation.in_thread(thread),
             None => conversation,

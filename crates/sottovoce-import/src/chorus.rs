@@ -10,11 +10,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use sottovoce::Result;
+use sottovoce::admin::Progress;
 use sottovoce::import::RefusalReason::{self, Corrupt, Unstorable};
 use sottovoce::import::{
     ImportedConversation, ImportedConversations, ImportedMessage, ImportedSnapshot, Refusal,
 };
-use sottovoce::{Progress, Result};
 
 use self::database::{Database, Saved};
 use self::place::Place;

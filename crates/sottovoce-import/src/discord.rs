@@ -8,8 +8,10 @@ use std::io;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use sottovoce::admin::Progress;
 use sottovoce::import::{ImportedConversation, ImportedConversations, Refusal};
-use sottovoce::{Error, Progress, Result, Retention};
+use sottovoce::store::Retention;
+use sottovoce::{Error, Result};
 
 use self::tree::Entry;
 use crate::reader::{Reader, each};

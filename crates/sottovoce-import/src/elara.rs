@@ -7,8 +7,9 @@ mod record;
 
 use std::path::PathBuf;
 
+use sottovoce::Result;
+use sottovoce::admin::{PLACEHOLDER_KEY, Progress};
 use sottovoce::import::{ImportedMessage, ImportedMessages, Refusal};
-use sottovoce::{PLACEHOLDER_KEY, Progress, Result};
 
 use self::key::ElaraKey;
 use crate::reader::{Reader, each};

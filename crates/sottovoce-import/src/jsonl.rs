@@ -7,8 +7,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
+use sottovoce::admin::Progress;
 use sottovoce::import::{ImportedMessage, ImportedMessages, RefusalReason};
-use sottovoce::{Error, Progress, Result};
+use sottovoce::{Error, Result};
 
 use self::row::Row;
 use crate::reader::Reader;

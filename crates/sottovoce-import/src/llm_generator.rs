@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use sottovoce::Result;
+use sottovoce::admin::Progress;
 use sottovoce::import::RefusalReason::{self, Corrupt, Unstorable};
 use sottovoce::import::{ImportedConversation, ImportedConversations, Refusal};
-use sottovoce::{Progress, Result};
 
 use self::database::{CONTEXTS, Database, MESSAGES, PRESETS};
 use self::message::{Message, Refused};
@@ -27,7 +28,7 @@ use crate::twins::Twins;
 /// memory.
 ///
 /// Each context becomes the conversation [`Scope::Named`](sottovoce::Scope::Named) with its id. Its messages keep the order
-/// of their rows. Its personality becomes the conversation's [`Character`](sottovoce::Character); messages of a deleted
+/// of their rows. Its personality becomes the conversation's [`Character`](sottovoce::persona::Character); messages of a deleted
 /// context become a conversation without one. A number outside the limits of this library is replaced by the nearest one
 /// within them, and kept as metadata whose name begins with `mcp-llm-generator:`. Rows of other tables are counted as
 /// passed over.

@@ -10,8 +10,9 @@ mod snapshot;
 use std::io;
 use std::path::PathBuf;
 
+use sottovoce::admin::Progress;
 use sottovoce::import::{ImportedConversations, Refusal};
-use sottovoce::{Error, Progress, Result};
+use sottovoce::{Error, Result};
 
 use crate::reader::{Reader, each};
 use crate::source::{Folder, named};

@@ -11,9 +11,10 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use sottovoce::admin::Progress;
 use sottovoce::import::RefusalReason::{self, Corrupt, NotPlain};
 use sottovoce::import::{ImportedConversation, ImportedConversations, Refusal};
-use sottovoce::{Error, Progress, Result};
+use sottovoce::{Error, Result};
 use zeroize::Zeroizing;
 
 use self::item::{Item, items};

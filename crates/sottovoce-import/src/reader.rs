@@ -1,6 +1,7 @@
 //! What all readers have in common.
 
-use sottovoce::{Error, Progress, Result};
+use sottovoce::admin::Progress;
+use sottovoce::{Error, Result};
 
 /// A source of another program's conversations. It is opened read-only.
 pub trait Reader: Sized + Send + 'static {

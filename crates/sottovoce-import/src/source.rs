@@ -8,7 +8,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use sottovoce::import::{ImportedArtifact, RefusalReason};
-use sottovoce::{Error, NewArtifact, Result, Scope};
+use sottovoce::store::NewArtifact;
+use sottovoce::{Error, Result, Scope};
 
 pub(crate) use file::{Bytes, Refusable, SourceFile};
 pub(crate) use folder::{EntryKind, Folder, misnamed};

@@ -11,10 +11,11 @@ use rmcp::{ErrorData, RoleServer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sottovoce::config::Sampling;
-use sottovoce::{
-    AnswerEvent, Conversation, Error, ModelFailure, PersonaConversation, Receipt, StoredMessage,
-    TokenRates,
-};
+use sottovoce::context::TokenRates;
+use sottovoce::model::ModelFailure;
+use sottovoce::persona::PersonaConversation;
+use sottovoce::prompt::Receipt;
+use sottovoce::{AnswerEvent, Conversation, Error, StoredMessage};
 
 use crate::fault::{Fault, Stop};
 use crate::hub::{Change, Hub, Target};

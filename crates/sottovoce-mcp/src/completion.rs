@@ -2,7 +2,7 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference};
-use sottovoce::PersonaConversation;
+use sottovoce::persona::PersonaConversation;
 
 use crate::fault::Fault;
 use crate::hub::Hub;

@@ -4,7 +4,8 @@ use std::error::Error as _;
 
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
-use sottovoce::{Error, PersonaFailure};
+use sottovoce::Error;
+use sottovoce::persona::PersonaFailure;
 
 /// Why something could not be done, in words for the model that asked. They hold nothing of what anybody said.
 #[derive(Debug)]

@@ -7,9 +7,10 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::model::RequestStateCodec;
 use rmcp::service::RequestContext;
+use sottovoce::persona::{PersonaConversation, PersonaFailure, PersonaRegistry};
 use sottovoce::{
     Clock, Config, Conversation, ConversationStore, EncryptionKey, Error, FileConversationStore,
-    PersonaConversation, PersonaFailure, PersonaRegistry, Result, Scope,
+    Result, Scope,
 };
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
@@ -206,7 +207,7 @@ impl Hub {
                 Err(error) => return Err(error),
             }
         }
-        let conversation = self.config.conversation(store, Arc::clone(&self.clock))?;
+        let conversation = self.config.conversation(store)?;
         let mut ready = self.ready();
         if ready.len() >= READY {
             ready.clear();

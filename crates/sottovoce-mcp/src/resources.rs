@@ -4,7 +4,8 @@ use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde::Serialize;
 use serde_json::{Value, json};
-use sottovoce::{ConversationStore, find_artifact};
+use sottovoce::ConversationStore;
+use sottovoce::store::find_artifact;
 
 use crate::fault::Fault;
 use crate::hub::Hub;

@@ -15,10 +15,9 @@ use rmcp::service::{PeerRequestOptions, RequestContext, ServiceError};
 use rmcp::{ErrorData, RoleServer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::{
-    ChatRole, Conversation, Error, ModelOptions, OpenAiChatRenderer, Prompt, PromptRenderer,
-    Receipt, Scope, StoredMessage,
-};
+use sottovoce::model::{OpenAiChatRenderer, PromptRenderer};
+use sottovoce::prompt::{Prompt, Receipt};
+use sottovoce::{ChatRole, Conversation, Error, ModelOptions, Scope, StoredMessage};
 
 use crate::chat::Utterance;
 use crate::fault::{Fault, Stop};

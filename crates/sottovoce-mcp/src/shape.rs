@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use sottovoce::{
-    Artifact, Persona, PersonaConversation, Preset, SearchHit, StoredMessage, TokenRates,
-};
+use sottovoce::StoredMessage;
+use sottovoce::context::TokenRates;
+use sottovoce::conversation::SearchHit;
+use sottovoce::persona::{Persona, PersonaConversation, Preset};
+use sottovoce::store::Artifact;
 
 /// How many characters of a message its preview has.
 const PREVIEW: usize = 50;

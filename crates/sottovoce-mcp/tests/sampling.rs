@@ -9,9 +9,11 @@ use std::time::Duration;
 use rmcp::ServiceExt;
 use serde_json::{Value, json};
 use sottovoce::import::{Backup, OpenStore};
+use sottovoce::persona::{PersonaConversationChange, PersonaRegistry};
+use sottovoce::store::{ArtifactKind, NewArtifact};
 use sottovoce::{
-    ArtifactKind, ChatMessage, ChatRole, Clock, Config, ConversationStore, EncryptionKey,
-    ManualClock, NewArtifact, PersonaConversationChange, PersonaRegistry, StoreOptions,
+    ChatMessage, ChatRole, Clock, Config, ConversationStore, EncryptionKey, ManualClock,
+    StoreOptions,
 };
 use sottovoce_mcp::{Hub, Server};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};

@@ -12,9 +12,9 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RunningService};
 use rmcp::{ClientHandler, ErrorData, RoleClient, ServiceExt};
 use serde_json::{Value, json};
+use sottovoce::store::{ArtifactKind, NewArtifact};
 use sottovoce::{
-    ArtifactKind, Clock, Config, ConversationStore, EncryptionKey, ManualClock, NewArtifact, Scope,
-    StoreOptions,
+    Clock, Config, ConversationStore, EncryptionKey, ManualClock, Scope, StoreOptions,
 };
 use sottovoce_mcp::{Hub, Server};
 

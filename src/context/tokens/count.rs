@@ -6,7 +6,7 @@ use crate::message::{ChatMessage, ChatRole};
 
 /// Characters by script, and tokens that are the same whatever is said.
 ///
-/// [`TokenRates::tokens`](crate::TokenRates::tokens) prices it: one count can be priced again by better rates without
+/// [`TokenRates::tokens`](crate::context::TokenRates::tokens) prices it: one count can be priced again by better rates without
 /// the texts. It holds none of their words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenCount {
@@ -63,7 +63,7 @@ impl TokenCount {
         self.fixed
     }
 
-    /// Characters, in the order in which [`TokenRates`](crate::TokenRates) names the scripts.
+    /// Characters, in the order in which [`TokenRates`](crate::context::TokenRates) names the scripts.
     pub(super) fn by_script(&self) -> [u64; 7] {
         let Self { latin, digit, alphabetic, syllabic, han, hangul, other, fixed: _ } = *self;
         [latin, digit, alphabetic, syllabic, han, hangul, other]

@@ -33,7 +33,7 @@ impl Conversation {
         &self,
         mut messages: Vec<Arc<StoredMessage>>,
     ) -> Vec<Arc<StoredMessage>> {
-        messages.retain(|stored| stored.message.thread_id == self.thread);
+        messages.retain(|stored| stored.message.thread_id == self.prompts.thread);
         messages
     }
 

@@ -81,7 +81,7 @@ impl Conversation {
             title: profile.title.clone(),
             tags: profile.tags.iter().cloned().collect(),
             created: profile.created_at,
-            summarized: profile.compaction(self.thread.as_deref()).map_or(0, |c| c.messages()),
+            summarized: profile.compaction(self.thread()).map_or(0, |c| c.messages()),
             pruned: profile.pruned(),
             // What was brought along has cost what it says, at whatever price.
             spent: Cost::new(0, profile.imported_cost.micros),
@@ -117,7 +117,7 @@ impl Conversation {
     /// The account of the prompt that the next utterance would get, without asking the model for its limits.
     async fn prompt_now(&self) -> Result<crate::prompt::Receipt> {
         let nothing = Utterance::from(self.message(ChatRole::User, ""));
-        let model = self.binding.as_ref().map_or("", |binding| binding.model.name());
+        let model = self.model.as_ref().map_or("", |binding| binding.name());
         Ok(self.prompt_within(model, &ModelLimits::default(), &nothing).await?.1)
     }
 }

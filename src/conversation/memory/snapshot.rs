@@ -85,7 +85,7 @@ impl Conversation {
     }
 
     fn restored_threads(&self) -> RestoreThreads {
-        match &self.thread {
+        match &self.prompts.thread {
             Some(thread) => RestoreThreads::default().only(thread),
             None => RestoreThreads::default(),
         }
@@ -123,7 +123,7 @@ impl Conversation {
 
     /// A few sentences about what was said last; `None` where nobody can write them.
     async fn summary(&self, messages: &[Arc<StoredMessage>]) -> Result<Option<Zeroizing<String>>> {
-        if self.binding.is_none() || messages.is_empty() {
+        if self.model.is_none() || messages.is_empty() {
             return Ok(None);
         }
         let room = self.room().await?;
@@ -132,7 +132,11 @@ impl Conversation {
     }
 
     fn window_start(&self, profile: &Profile) -> Timestamp {
-        rolling_window::start(self.clock.now().timestamp(), profile.window(self.window), false)
+        rolling_window::start(
+            self.clock.now().timestamp(),
+            profile.window(self.snapshot_window),
+            false,
+        )
     }
 }
 

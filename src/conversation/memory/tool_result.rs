@@ -22,7 +22,7 @@ impl Conversation {
         if self.long_result.is_none_or(|most| message.content.len() <= most) {
             return Ok(message);
         }
-        let mut message = self.builder.masked(message);
+        let mut message = self.prompts.masked(message);
         let tool = message.metadata.get(TOOL).map_or("a tool", String::as_str);
         let new = NewArtifact::new(ArtifactKind::ToolResult, tool);
         let content = Zeroizing::new(std::mem::take(&mut message.content).into_bytes());

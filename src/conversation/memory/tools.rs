@@ -11,6 +11,7 @@ use crate::conversation::search::{SearchHit, SearchOptions, search_in};
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole, ToolCall};
 use crate::model::render::said_when;
+use crate::prompt::Prompt;
 use crate::store::{ArtifactLines, StoredMessage, blocking, find_artifact};
 
 const READ_ARTIFACT: &str = "read_artifact";
@@ -134,8 +135,8 @@ impl From<String> for ToolOutput {
 pub(in crate::conversation) struct ToolScope<'a> {
     /// The number of the utterance that is answered, if it is kept.
     pub(in crate::conversation) utterance: Option<u64>,
-    /// What the model was told in this turn. It may open what that names.
-    pub(in crate::conversation) request: &'a str,
+    /// The prompt that the model read. The model may open the artifacts that it mentions.
+    pub(in crate::conversation) prompt: &'a Prompt,
     /// The most bytes to give.
     pub(in crate::conversation) most: usize,
 }
@@ -177,8 +178,8 @@ impl Conversation {
             Err(Error::NoSuchArtifact { .. }) => return Ok(none()),
             Err(error) => return Err(error),
         };
-        let is_named = given.chars().count() >= SHORTEST_ID && sight.request.contains(given);
-        if !is_named && !sight.request.contains(&id) {
+        let is_named = given.chars().count() >= SHORTEST_ID && sight.prompt.mentions(given);
+        if !is_named && !sight.prompt.mentions(&id) {
             return Ok(none());
         }
         let Some(contents) = self.store.open_artifact(&id).await? else { return Ok(none()) };
@@ -248,8 +249,8 @@ impl Conversation {
     ) -> Result<Vec<SearchHit>> {
         let profile = self.store.profile().await?;
         let now = self.clock.now().timestamp();
-        let after = self.builder.started_after();
-        let least = self.builder.least_confidence();
+        let after = self.prompts.started_after();
+        let least = self.prompts.min_confidence;
         let is_doubted = |message: &ChatMessage| {
             message.confidence().zip(least).is_some_and(|(confidence, least)| confidence < least)
         };
@@ -258,7 +259,7 @@ impl Conversation {
             stored.seq > after
                 && utterance.is_none_or(|utterance| stored.seq < utterance)
                 && message.role != ChatRole::Tool
-                && message.thread_id == self.thread
+                && message.thread_id == self.prompts.thread
                 && !message.has_expired(now)
                 && !profile.hides(stored)
                 && !profile.is_pruned(stored.seq)

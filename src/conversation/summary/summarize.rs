@@ -88,7 +88,7 @@ impl Conversation {
     pub async fn undo_summary(&self) -> Result<bool> {
         let mut state = self.wait().await;
         state.request = None;
-        self.store.uncompact(self.thread.clone()).await
+        self.store.uncompact(self.prompts.thread.clone()).await
     }
 
     /// Whether a prompt was long enough for older messages to be summarized. Those of a context never are unasked: a
@@ -131,7 +131,7 @@ impl Conversation {
         let mut failed = 0;
         loop {
             let profile = self.store.profile().await?;
-            let before = profile.compaction(self.thread.as_deref()).cloned();
+            let before = profile.compaction(self.thread()).cloned();
             let older = self.older(&profile, keep).await?;
             let step = self.step(&older, room);
             let (Some(last), false) = (step.taken.last(), profile.is_unknown) else { break };
@@ -148,9 +148,10 @@ impl Conversation {
             let mut of = before.as_ref().map(|before| before.of().clone()).unwrap_or_default();
             of.extend(step.taken.iter().map(|stored| stored.seq..=stored.seq));
             let now = self.clock.now().timestamp();
-            let tokens = self.builder.bounds().rates.estimate(&text);
+            let tokens = self.prompts.limits.rates.estimate(&text);
             let times = (now, last.ordered_at());
-            let summary = Summary::new(self.thread.clone(), times, of, String::clone(&text));
+            let summary =
+                Summary::new(self.prompts.thread.clone(), times, of, String::clone(&text));
             // Steps of one compaction are taken back together.
             let goes_on = done.messages > 0;
             if self.store.compact(summary, before, goes_on).await? {
@@ -181,7 +182,7 @@ impl Conversation {
         step: &Step,
         room: usize,
     ) -> Result<(Zeroizing<String>, usize)> {
-        let rates = &self.builder.bounds().rates;
+        let rates = &self.prompts.limits.rates;
         let said = self.write_text(&SUMMARIZE, &step.lines).await?;
         self.check_kept(&said, &step.lines, SAID_SHARE)?;
         let Some(before) = before else { return Ok((said, 1)) };
@@ -196,7 +197,7 @@ impl Conversation {
 
     /// Refuses a summary that keeps next to nothing of what it was made of.
     fn check_kept(&self, summary: &str, of: &str, share: usize) -> Result<()> {
-        let rates = &self.builder.bounds().rates;
+        let rates = &self.prompts.limits.rates;
         if rates.estimate(summary) < (rates.estimate(of) / share).min(ENOUGH) {
             return Err(self.binding()?.failed(ModelFailure::TooShort));
         }
@@ -208,14 +209,14 @@ impl Conversation {
         &self,
         profile: &Profile,
     ) -> Result<Vec<Arc<StoredMessage>>> {
-        let summary = profile.compaction(self.thread.as_deref());
+        let summary = profile.compaction(self.thread());
         let mut messages = self.own(self.store.read_tail(FARTHEST).await?.messages);
         let now = self.clock.now().timestamp();
         messages.retain(|stored| {
             !profile.hides(stored)
                 && !profile.is_pruned(stored.seq)
                 && !stored.message.has_expired(now)
-                && stored.seq > self.builder.started_after()
+                && stored.seq > self.prompts.started_after()
                 && !summary.is_some_and(|summary| summary.replaces(stored))
         });
         Ok(messages)
@@ -237,7 +238,7 @@ impl Conversation {
 
     /// The oldest of the messages, as many as one request holds, and their words.
     fn step(&self, older: &[Arc<StoredMessage>], room: usize) -> Step {
-        let rates = &self.builder.bounds().rates;
+        let rates = &self.prompts.limits.rates;
         let mut step = Step::default();
         let mut left = room;
         let mut lines = Vec::new();

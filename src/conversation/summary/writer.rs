@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use zeroize::Zeroizing;
 
 use crate::conversation::Conversation;
-use crate::error::Result;
+use crate::error::{ModelFailure, Result};
 use crate::message::{ChatMessage, ChatRole};
 use crate::model::render::StampFilter;
 use crate::model::{ReplyPart, ThinkingFilter};
@@ -54,7 +54,7 @@ impl Conversation {
             max_tokens: None,
             hints: BTreeMap::new(),
         };
-        let mut reply = binding.ask(&binding.renderer.render(&prompt)).await?;
+        let mut reply = binding.ask(&prompt).await?;
         let (mut words, mut thoughts) = (Zeroizing::new(String::new()), ThinkingFilter::default());
         let mut stamps = StampFilter::of(&prompt);
         while words.len() < task.longest * 4 {
@@ -73,7 +73,7 @@ impl Conversation {
         let sentences = Zeroizing::new(sentences.take(task.sentences).collect::<String>());
         let short: String = sentences.chars().take(task.longest).collect();
         let short = Zeroizing::new(short.trim().to_owned());
-        if short.is_empty() { Err(binding.said_nothing()) } else { Ok(short) }
+        if short.is_empty() { Err(binding.failed(ModelFailure::Empty)) } else { Ok(short) }
     }
 
     /// As much of what was said last as so many tokens hold, a line each.
@@ -102,7 +102,7 @@ impl Conversation {
         message: &ChatMessage,
         room: usize,
     ) -> (Zeroizing<String>, usize) {
-        let rates = &self.builder.bounds().rates;
+        let rates = &self.prompts.limits.rates;
         let mut line = Zeroizing::new(format!("{}: {}", message.role, message.content));
         let mut cost = rates.estimate(&line) + 1;
         while cost > room && !line.is_empty() {

@@ -65,12 +65,11 @@ impl TurnState {
         model: &str,
         limits: &ModelLimits,
     ) -> PromptLimits {
-        let mut bounds = conversation.builder.bounds().clone();
+        let mut bounds = conversation.prompts.limits.clone();
         let learnt = self.calibrator.rates(model);
         if learnt != TokenRates::default() {
             bounds.rates = learnt;
         }
-        bounds.answer = conversation.answer_room.or(bounds.answer);
         let windows = bounds.window.into_iter().chain(limits.window.map(|window| window as usize));
         bounds.window = windows.min();
         match conversation.memory {
@@ -89,5 +88,5 @@ async fn build(
     (turn, since): Asked<'_>,
     bounds: &PromptLimits,
 ) -> Result<(Prompt, Receipt)> {
-    conversation.builder.build_within(turn, since, conversation.last_n, bounds).await
+    conversation.prompts.build(turn, since, conversation.last_n, bounds).await
 }

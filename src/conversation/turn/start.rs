@@ -9,10 +9,10 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::task::TurnTask;
 use crate::context::ContextMessage;
+use crate::conversation::Conversation;
 use crate::conversation::memory::tools::CALL_ALONE;
 use crate::conversation::turn::answer::{Answer, TurnOutcome};
 use crate::conversation::turn::state::{PendingTurn, SpokenText, TurnState, Unfinished};
-use crate::conversation::{Conversation, ModelBinding};
 use crate::error::{Error, Result, joined};
 use crate::message::{ARTIFACT, ChatMessage, ChatRole, TOOL, ToolCall};
 use crate::prompt::Utterance;
@@ -75,7 +75,7 @@ impl Conversation {
         within: Duration,
     ) -> Result<Option<Arc<StoredMessage>>> {
         let newest = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages).pop();
-        let masked = self.builder.masked(message.clone());
+        let masked = self.prompts.masked(message.clone());
         let is_same = |said: &ChatMessage| {
             let age = message.timestamp.duration_since(said.timestamp).unsigned_abs();
             let is_alike = said.content == message.content || said.content == masked.content;
@@ -146,7 +146,7 @@ impl Conversation {
         }
         let kept: Vec<ContextMessage> = match is_stored {
             true => self.keep_calls(&mut state, brought).await?,
-            false => brought.into_iter().map(|said| self.builder.masked(said).into()).collect(),
+            false => brought.into_iter().map(|said| self.prompts.masked(said).into()).collect(),
         };
         let Some(PendingTurn { turn, mut since, .. }) = state.pending.take() else {
             return Err(Error::NothingToRetry);
@@ -185,23 +185,22 @@ impl Conversation {
     /// # Errors
     /// Those of the model.
     pub async fn prepare(&self) -> Result<()> {
-        let ModelBinding { model, renderer, .. } = self.binding()?;
+        let model = &self.binding()?.model;
         let limits = model.limits().await?;
-        let request = {
+        let prompt = {
             let state = Arc::clone(&self.state);
             let mut state = match Arc::clone(&state).try_lock_owned() {
                 Ok(free) => free,
                 Err(_) if self.ending.load(Ordering::Acquire) => state.lock_owned().await,
-                // The turn that goes on has the model read more than could be prepared.
+                // The model already reads more for the turn in progress than could be prepared.
                 Err(_) => return Ok(()),
             };
             self.ends();
-            let turn = Utterance::from("");
-            let (prompt, _) = state.prompt(self, model.name(), &limits, (&turn, &[])).await?;
-            renderer.render(&prompt)
+            let nothing = Utterance::from("");
+            state.prompt(self, model.name(), &limits, (&nothing, &[])).await?.0
         };
-        // The next utterance is kept meanwhile.
-        model.warm_up(&request).await
+        // The next utterance can be stored meanwhile.
+        model.warm_up(&prompt).await
     }
 
     /// Waits for the turn that goes on, and keeps what was spoken in the last one. A host calls it before it ends.
@@ -252,10 +251,6 @@ impl Conversation {
         Ok(shorter)
     }
 
-    pub(in crate::conversation) fn binding(&self) -> Result<&ModelBinding> {
-        self.binding.as_ref().ok_or(Error::NoModel)
-    }
-
     async fn begin(&self) -> Result<OwnedMutexGuard<TurnState>> {
         self.binding()?;
         let state = self.turn().await?;
@@ -266,7 +261,7 @@ impl Conversation {
     /// Whether an utterance is no part of the context any more: it was cleared, or said before this one started clean.
     async fn is_over(&self, utterance: &StoredMessage) -> Result<bool> {
         let profile = self.store.profile().await?;
-        Ok(profile.hides(utterance) || self.builder.started_after() >= utterance.seq)
+        Ok(profile.hides(utterance) || self.prompts.started_after() >= utterance.seq)
     }
 
     /// Lets go of what waits if another process has forgotten its utterance since: nothing is left to answer then, and

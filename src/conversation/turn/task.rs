@@ -13,16 +13,17 @@ use zeroize::Zeroizing;
 use super::TurnReport;
 use super::start::beginning;
 use crate::context::ContextMessage;
+use crate::conversation::Conversation;
+use crate::conversation::model_binding::ModelBinding;
 use crate::conversation::turn::answer::{
     AnswerEvent, PlaybackEnd, TurnChannel, TurnEvent, TurnOutcome,
 };
 use crate::conversation::turn::state::{PendingTurn, SpokenText, TurnState, Unfinished};
-use crate::conversation::{Conversation, ModelBinding};
 use crate::error::{Error, ModelFailure, Result};
 use crate::message::{ANSWER_TOKENS, ChatMessage, ChatRole, PROMPT_TOKENS, ToolCall};
-use crate::model::render::{ModelRequest, StampFilter};
-use crate::model::{LimitedReply, ModelLimits, ReplyPart, ThinkingFilter, Usage};
-use crate::prompt::Utterance;
+use crate::model::render::StampFilter;
+use crate::model::{ModelLimits, ReplyPart, ThinkingFilter, Usage};
+use crate::prompt::{Prompt, Utterance};
 
 type TurnEvents = UnboundedSender<TurnEvent>;
 
@@ -30,6 +31,8 @@ type TurnEvents = UnboundedSender<TurnEvent>;
 pub(super) struct TurnTask {
     conversation: Conversation,
     binding: ModelBinding,
+    /// The prompt that the model read last.
+    prompt: Option<Prompt>,
     state: OwnedMutexGuard<TurnState>,
     turn: Utterance,
     since: Vec<ContextMessage>,
@@ -59,6 +62,7 @@ impl TurnTask {
         Self {
             conversation,
             binding,
+            prompt: None,
             state,
             turn,
             since,
@@ -152,7 +156,7 @@ impl TurnTask {
             }
             self.calls.clear();
             if self.text.trim().is_empty() {
-                return Err(self.binding.said_nothing());
+                return Err(self.binding.failed(ModelFailure::Empty));
             }
             return Ok(usage);
         }
@@ -169,11 +173,9 @@ impl TurnTask {
         let (mut prompt, mut receipt) =
             state.prompt(conversation, model, limits, (turn, since)).await?;
         let mut reply = loop {
-            let request = self.binding.renderer.render(&prompt);
-            self.compare(&request.body);
             self.report.receipt = receipt.clone();
             let _ = events.send(TurnEvent::Report(Box::new(self.report.clone())));
-            match self.binding.ask(&request).await {
+            match self.binding.ask(&prompt).await {
                 Err(error) if is_too_long(&error) && self.report.retries == 0 => {
                     self.state.calibrator.too_long(model, &prompt.count(), limits.window);
                     let included = receipt.included();
@@ -191,9 +193,11 @@ impl TurnTask {
                 reply => break reply?,
             }
         };
+        self.compare(reply.request());
+        let _ = events.send(TurnEvent::Report(Box::new(self.report.clone())));
         let count = prompt.count();
         let (mut thoughts, mut stamps) = (ThinkingFilter::default(), StampFilter::of(&prompt));
-        drop(prompt);
+        self.prompt = Some(prompt);
         let mut usage = loop {
             let part = match reply.next().await {
                 // Words are worth keeping; calls that are not all there are not.
@@ -231,13 +235,13 @@ impl TurnTask {
     }
 
     /// Notes how much of a request is as it was in the last one.
-    fn compare(&mut self, body: &str) {
-        let same = |last: &Zeroizing<String>| {
+    fn compare(&mut self, request: Option<&str>) {
+        let last = self.state.request.take();
+        let Some(body) = request else { return };
+        let same = |last: Zeroizing<String>| {
             last.bytes().zip(body.bytes()).take_while(|(last, now)| last == now).count()
         };
-        if self.report.retries == 0 {
-            self.report.unchanged_bytes = self.state.request.as_ref().map(same);
-        }
+        self.report.unchanged_bytes = last.map(same);
         self.report.request_bytes = body.len();
         self.state.request = Some(Zeroizing::new(body.to_owned()));
     }
@@ -337,25 +341,6 @@ impl TurnTask {
         if let Some(pending) = &mut self.state.pending {
             pending.unfinished = unfinished;
         }
-    }
-}
-
-impl ModelBinding {
-    /// Sends a request; the answer is held to the limits.
-    pub(in crate::conversation) async fn ask(
-        &self,
-        request: &ModelRequest,
-    ) -> Result<LimitedReply> {
-        let reply = self.model.reply(request).await?;
-        Ok(LimitedReply::new(reply, self.model.name(), self.limits))
-    }
-
-    pub(in crate::conversation) fn said_nothing(&self) -> Error {
-        self.failed(ModelFailure::Empty)
-    }
-
-    pub(in crate::conversation) fn failed(&self, failure: ModelFailure) -> Error {
-        Error::Model { server: self.model.name().to_owned(), failure }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Merges an export's settings into those of a conversation that has its own.
 
 use super::parse::Head;
+use crate::character::Character;
 use crate::error::Result;
 use crate::import::{ImportedLimits, LeftOut, presets};
-use crate::persona::Character;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 
 /// How a conversation and an export are related.

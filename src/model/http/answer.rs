@@ -123,6 +123,11 @@ impl Answer {
         self.client.shown()
     }
 
+    /// The body of the request.
+    pub(super) fn request(&self) -> Option<&str> {
+        self.request.body().and_then(Body::as_bytes).and_then(|body| str::from_utf8(body).ok())
+    }
+
     fn fail(&self, failure: ModelFailure) -> Error {
         self.client.fail(failure)
     }

@@ -84,4 +84,8 @@ impl Reply for Watched {
         let part = self.reply.next().await;
         watch(&self.stale, part)
     }
+
+    fn request(&self) -> Option<&str> {
+        self.reply.request()
+    }
 }

@@ -203,4 +203,8 @@ impl Reply for HttpReply {
         self.note(&part);
         part
     }
+
+    fn request(&self) -> Option<&str> {
+        self.answer.request()
+    }
 }

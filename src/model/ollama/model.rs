@@ -1,13 +1,15 @@
 //! A model on an Ollama server, looked at before it is told anything.
 
+use std::fmt;
+
 use async_trait::async_trait;
-use serde_json::json;
 
 use super::Ollama;
 use crate::error::Result;
-use crate::model::http::{Edit, FactCache, HttpReply};
-use crate::model::render::{ModelOptions, ModelRequest};
+use crate::model::http::{FactCache, HttpReply};
+use crate::model::render::{MakeRenderer, ModelOptions, OllamaChatRenderer, PromptRenderer};
 use crate::model::{LanguageModel, ModelLimits, Reply};
+use crate::prompt::Prompt;
 
 /// A model on an Ollama server.
 ///
@@ -17,10 +19,10 @@ use crate::model::{LanguageModel, ModelLimits, Reply};
 ///
 /// A thinking model is told not to think where the options leave it open: nobody wants to wait for it in a
 /// conversation.
-#[derive(Debug)]
 pub struct OllamaModel {
     server: Ollama,
     options: ModelOptions,
+    renderer: Box<MakeRenderer>,
     allow_cloud: bool,
     facts: FactCache<Facts>,
 }
@@ -33,9 +35,20 @@ struct Facts {
 }
 
 impl OllamaModel {
-    /// A model with the options that its requests are rendered with.
+    /// A model on a server, asked with these options in the form of [`OllamaChatRenderer`].
     pub fn new(server: Ollama, options: ModelOptions) -> Self {
-        Self { server, options, allow_cloud: false, facts: FactCache::default() }
+        let renderer = Box::new(|options| Box::new(OllamaChatRenderer::new(options)) as _);
+        Self { server, options, renderer, allow_cloud: false, facts: FactCache::default() }
+    }
+
+    /// Renders requests in another form, such as `OllamaPromptRenderer::new`.
+    #[must_use]
+    pub fn renderer<R: PromptRenderer + 'static>(
+        mut self,
+        make: impl Fn(ModelOptions) -> R + Send + Sync + 'static,
+    ) -> Self {
+        self.renderer = Box::new(move |options| Box::new(make(options)));
+        self
     }
 
     /// Whether the conversation may be sent on to another machine; it may not by default.
@@ -73,34 +86,19 @@ impl OllamaModel {
         Ok(Facts { thinks, tools: info.can("tools"), window })
     }
 
-    /// A request as this model can take it.
-    fn fitted(&self, body: &str, facts: Facts, warm_up: bool) -> String {
-        let think = match (self.options.think, facts.thinks) {
-            (None, true) => Some(true),
-            (Some(true), false) => Some(false),
-            _ => None,
+    async fn send(&self, prompt: &Prompt, stream: bool) -> Result<HttpReply> {
+        let facts = self.facts().await?;
+        let mut options = self.options.clone();
+        options.stream &= stream;
+        options.think = match (options.think, facts.thinks) {
+            (None, true) => Some(false),
+            (Some(true), false) => None,
+            (asked, _) => asked,
         };
-        if think.is_none() && !warm_up {
-            return body.to_owned();
-        }
-        let Some(mut edit) = Edit::of(body) else { return body.to_owned() };
-        match think {
-            Some(true) if !edit.has("think") => edit.set("think", &false),
-            Some(false) => edit.remove("think"),
-            _ => {}
-        }
-        if warm_up {
-            edit.set("stream", &false);
-            // 0 would be no limit.
-            edit.set_option("num_predict", json!(1));
-        }
-        edit.written().unwrap_or_else(|| body.to_owned())
-    }
-
-    async fn send(&self, request: &ModelRequest, warm_up: bool) -> Result<HttpReply> {
-        let body = self.fitted(&request.body, self.facts().await?, warm_up);
-        tracing::debug!(model = self.options.model, bytes = body.len(), warm_up, "asking");
-        let reply = self.server.send_body(request.path, body).await;
+        let request = (self.renderer)(options).render(prompt);
+        let bytes = request.body.len();
+        tracing::debug!(model = self.options.model, bytes, warm_up = !stream, "asking");
+        let reply = self.server.send_body(request.path, request.body).await;
         self.facts.watch(reply).map(|reply| reply.allow_cloud(self.allow_cloud))
     }
 }
@@ -116,11 +114,21 @@ impl LanguageModel for OllamaModel {
         Ok(ModelLimits { window, tools })
     }
 
-    async fn reply(&self, request: &ModelRequest) -> Result<Box<dyn Reply>> {
-        Ok(self.facts.watched(self.send(request, false).await?))
+    async fn reply(&self, prompt: &Prompt) -> Result<Box<dyn Reply>> {
+        Ok(self.facts.watched(self.send(prompt, true).await?))
     }
 
-    async fn warm_up(&self, request: &ModelRequest) -> Result<()> {
-        self.facts.finish(self.send(request, true).await?).await
+    async fn warm_up(&self, prompt: &Prompt) -> Result<()> {
+        self.facts.finish(self.send(&prompt.for_one_token(), false).await?).await
+    }
+}
+
+impl fmt::Debug for OllamaModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OllamaModel")
+            .field("server", &self.server)
+            .field("options", &self.options)
+            .field("allow_cloud", &self.allow_cloud)
+            .finish_non_exhaustive()
     }
 }

@@ -1,14 +1,16 @@
 //! A model on a server of OpenAI's chat completions.
 
+use std::fmt;
+
 use async_trait::async_trait;
-use serde_json::json;
 
 use super::OpenAi;
 use super::facts::Facts;
 use crate::error::Result;
-use crate::model::http::{Edit, FactCache, HttpReply};
-use crate::model::render::{ModelOptions, ModelRequest};
+use crate::model::http::{FactCache, HttpReply};
+use crate::model::render::{MakeRenderer, ModelOptions, OpenAiChatRenderer, PromptRenderer};
 use crate::model::{LanguageModel, ModelLimits, Reply};
+use crate::prompt::Prompt;
 
 /// A model on a server of OpenAI's chat completions.
 ///
@@ -18,18 +20,29 @@ use crate::model::{LanguageModel, ModelLimits, Reply};
 ///
 /// llama.cpp's server and vLLM are told not to think where the options leave it open: nobody wants to wait for it in a
 /// conversation.
-#[derive(Debug)]
 pub struct OpenAiModel {
     server: OpenAi,
     options: ModelOptions,
+    renderer: Box<MakeRenderer>,
     allow_cloud: bool,
     facts: FactCache<Facts>,
 }
 
 impl OpenAiModel {
-    /// A model with the options that its requests are rendered with.
+    /// A model on a server, asked with these options in the form of [`OpenAiChatRenderer`].
     pub fn new(server: OpenAi, options: ModelOptions) -> Self {
-        Self { server, options, allow_cloud: false, facts: FactCache::default() }
+        let renderer = Box::new(|options| Box::new(OpenAiChatRenderer::new(options)) as _);
+        Self { server, options, renderer, allow_cloud: false, facts: FactCache::default() }
+    }
+
+    /// Renders requests in another form.
+    #[must_use]
+    pub fn renderer<R: PromptRenderer + 'static>(
+        mut self,
+        make: impl Fn(ModelOptions) -> R + Send + Sync + 'static,
+    ) -> Self {
+        self.renderer = Box::new(move |options| Box::new(make(options)));
+        self
     }
 
     /// Whether the conversation may leave the house; it may not by default.
@@ -54,29 +67,15 @@ impl OpenAiModel {
         Ok(Facts { window, ..said })
     }
 
-    /// A request as this server can take it.
-    fn fitted(&self, body: &str, facts: Facts, warm_up: bool) -> String {
-        const THINKING: &str = "chat_template_kwargs";
-        let is_quiet = facts.has_template && self.options.think.is_none();
-        if !is_quiet && !warm_up {
-            return body.to_owned();
-        }
-        let Some(mut edit) = Edit::of(body) else { return body.to_owned() };
-        if is_quiet && !edit.has(THINKING) {
-            edit.set(THINKING, &json!({ "enable_thinking": false }));
-        }
-        if warm_up {
-            edit.set("stream", &false);
-            edit.remove("stream_options");
-            edit.set("max_tokens", &1);
-        }
-        edit.written().unwrap_or_else(|| body.to_owned())
-    }
-
-    async fn send(&self, request: &ModelRequest, warm_up: bool) -> Result<HttpReply> {
-        let body = self.fitted(&request.body, self.facts().await?, warm_up);
-        tracing::debug!(model = self.options.model, bytes = body.len(), "asking");
-        self.facts.watch(self.server.send_body(request.path, body).await)
+    async fn send(&self, prompt: &Prompt, stream: bool) -> Result<HttpReply> {
+        let facts = self.facts().await?;
+        let mut options = self.options.clone();
+        options.stream &= stream;
+        options.think = options.think.or(facts.has_template.then_some(false));
+        let request = (self.renderer)(options).render(prompt);
+        let bytes = request.body.len();
+        tracing::debug!(model = self.options.model, bytes, warm_up = !stream, "asking");
+        self.facts.watch(self.server.send_body(request.path, request.body).await)
     }
 }
 
@@ -91,16 +90,27 @@ impl LanguageModel for OpenAiModel {
         Ok(ModelLimits { window, tools })
     }
 
-    async fn reply(&self, request: &ModelRequest) -> Result<Box<dyn Reply>> {
-        Ok(self.facts.watched(self.send(request, false).await?))
+    async fn reply(&self, prompt: &Prompt) -> Result<Box<dyn Reply>> {
+        Ok(self.facts.watched(self.send(prompt, true).await?))
     }
 
-    /// Has the server read the request for an answer of one token. What is not nearby is not asked: that costs money.
-    async fn warm_up(&self, request: &ModelRequest) -> Result<()> {
+    /// Lets the server read the prompt for an answer of one token. A server that is not nearby is not asked, because
+    /// that costs money.
+    async fn warm_up(&self, prompt: &Prompt) -> Result<()> {
         self.facts().await?;
         if !self.server.is_near() {
             return Ok(());
         }
-        self.facts.finish(self.send(request, true).await?).await
+        self.facts.finish(self.send(&prompt.for_one_token(), false).await?).await
+    }
+}
+
+impl fmt::Debug for OpenAiModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenAiModel")
+            .field("server", &self.server)
+            .field("options", &self.options)
+            .field("allow_cloud", &self.allow_cloud)
+            .finish_non_exhaustive()
     }
 }

@@ -159,6 +159,7 @@ impl StoreOptions {
         blobs: Arc<dyn Blobs>,
     ) -> Result<FileConversationStore> {
         let slow = self.keys.iter().any(|key| key.needs_salt());
+        let (clock, redactor) = (Arc::clone(&self.clock), self.redactor.clone());
         let (reader, writer) = self.assemble(root, blobs);
         if slow {
             let reader = Arc::clone(&reader);
@@ -167,7 +168,7 @@ impl StoreOptions {
             // Reads two small files. Handing over to another thread would take several times as long.
             reader.check()?;
         }
-        Ok(FileConversationStore::new(reader, writer))
+        Ok(FileConversationStore::new(reader, writer, clock, redactor))
     }
 
     /// Makes the parts of a store without reading anything.

@@ -12,7 +12,7 @@ pub enum Document {
     Imports,
     /// The store's presets. They belong to the default conversation and are read and changed with its settings.
     Presets,
-    /// The conversation's settings. [`Profile`](crate::Profile) reads and changes them.
+    /// The conversation's settings. [`Profile`](crate::store::Profile) reads and changes them.
     Profile,
 }
 

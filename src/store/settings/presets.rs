@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::character::Preset;
 use crate::error::{Error, Result};
-use crate::persona::Preset;
 use crate::store::folder::Folder;
 use crate::store::folder::document;
 use crate::store::record::document::Document;

@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
+use crate::character::{Character, Preset};
 use crate::error::{Error, Result};
-use crate::persona::{Character, Preset};
 use crate::store::folder::document;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::record::artifact;

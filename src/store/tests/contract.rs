@@ -572,7 +572,7 @@ async fn an_answer_to_what_was_cleared_is_kept_and_no_context() {
 #[tokio::test]
 async fn an_answer_to_an_expired_utterance_or_to_another_conversation_is_not_kept() {
     each(async |backend| {
-        let expiring = crate::Retention::FOREVER.ttl_seconds(60);
+        let expiring = crate::store::Retention::FOREVER.ttl_seconds(60);
         let store = backend.open_with(|options| options.retention(expiring)).await;
         let utterance = store.append_message(said("old")).await.unwrap();
         backend.set_clock("2025-08-24T17:00:00Z");

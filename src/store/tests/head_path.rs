@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::clock::ManualClock;
+use crate::store::ReadResult;
 use crate::store::tests::failing_storage::{Call, Faulty, broken, said};
 use crate::store::{ConversationStore, FileConversationStore, StoreOptions};
-use crate::{ChatMessage, ChatRole, EncryptionKey, ReadResult};
+use crate::{ChatMessage, ChatRole, EncryptionKey};
 
 async fn open(blobs: &Arc<impl Blobs + 'static>, loose: usize) -> FileConversationStore {
     let key = EncryptionKey::from_secret("a secret of the glance tests").unwrap();

@@ -1,11 +1,12 @@
 //! Files of a conversation that were exchanged for older ones, as far as a reading can tell.
 
+use crate::EncryptionKey;
 use std::sync::Arc;
 
 use crate::blob::{Blobs, memory::MemoryBlobs};
+use crate::store::ReadResult;
 use crate::store::tests::failing_storage::said;
 use crate::store::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
-use crate::{EncryptionKey, ReadResult};
 
 async fn open(blobs: &Arc<MemoryBlobs>) -> FileConversationStore {
     let key = EncryptionKey::from_secret("a secret of the tests of rollbacks").unwrap();

@@ -5,11 +5,12 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::blob::{Blobs, memory::MemoryBlobs};
+use crate::store::ReadResult;
 use crate::store::commit::import_tombstones;
 use crate::store::record::import_digest::Origin;
 use crate::store::tests::failing_storage::{Call, Faulty, broken, said};
 use crate::store::{ConversationStore, Document, FileConversationStore, StoreOptions};
-use crate::{ChatMessage, EncryptionKey, ReadResult};
+use crate::{ChatMessage, EncryptionKey};
 
 async fn open(blobs: &Arc<impl Blobs + 'static>, loose: usize) -> FileConversationStore {
     let key = EncryptionKey::from_secret("a secret of the tests of setbacks").unwrap();

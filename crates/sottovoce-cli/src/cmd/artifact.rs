@@ -11,10 +11,8 @@ mod size;
 mod source;
 
 use serde::Serialize;
-use sottovoce::{
-    AddedArtifact, Artifact, ArtifactContents, ChatMessage, ChatRole, ConversationStore, Error,
-    FileConversationStore, find_artifact,
-};
+use sottovoce::store::{AddedArtifact, Artifact, ArtifactContents, find_artifact};
+use sottovoce::{ChatMessage, ChatRole, ConversationStore, Error, FileConversationStore};
 
 use crate::exit::{Failure, Outcome};
 use crate::output;

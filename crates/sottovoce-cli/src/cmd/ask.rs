@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::{AnswerEvent, ModelRequest, StoredMessage, ToolCall, TurnReport, Utterance};
+use sottovoce::conversation::TurnReport;
+use sottovoce::model::ModelRequest;
+use sottovoce::prompt::Utterance;
+use sottovoce::{AnswerEvent, StoredMessage, ToolCall};
 
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;
@@ -143,7 +146,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         _ => reply.end_line()?,
     }
     Ok(match &reply.end {
-        End::TurnOutcome(done) => {
+        End::Complete(done) => {
             let share = config.context.compact_at.unwrap_or(NEARLY_FULL);
             if !session.json && done.report.receipt.is_filled(share.min(NEARLY_FULL)) {
                 // Nobody waits until the conversation is idle, as a chat does.
@@ -161,7 +164,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 /// What was read of an answer is shown here, so that it is kept with good reason.
 fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Event<'a> {
     let (answer, report) = match &reply.end {
-        End::TurnOutcome(done) => (done.message.as_ref(), Some(&done.report)),
+        End::Complete(done) => (done.message.as_ref(), Some(&done.report)),
         _ => (None, None),
     };
     Event::Answered(Answered {
@@ -170,7 +173,7 @@ fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Eve
         answer_seq: answer.map(|answer| answer.seq),
         answer: &reply.words,
         cut_off: match &reply.end {
-            End::TurnOutcome(done) => done.report.usage.cut.then_some("length"),
+            End::Complete(done) => done.report.usage.cut.then_some("length"),
             End::Interrupted(_) => Some("interrupted"),
             End::Failed(_) => Some("failed"),
         },

@@ -11,14 +11,15 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sottovoce::conversation::TurnReport;
+use sottovoce::model::ModelFailure;
 use sottovoce::{
     Answer, ChatMessage, ChatRole, Config, Conversation, Error, FileConversationStore,
-    ModelFailure, TurnReport,
 };
 use tokio::task::JoinHandle;
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::interrupt::{Interrupt, PreparedTurn};
+use crate::interrupt::{Interrupt, StopRequest};
 use crate::no_model::NoModel;
 use crate::output;
 use crate::recall::Recall;
@@ -192,8 +193,8 @@ impl Chat {
                 line = &mut line => return Ok(line?),
                 heard = self.interrupt.heard() => match heard {
                     // It was meant for the answer that has just ended: at the prompt Ctrl-C is no signal.
-                    PreparedTurn::Interrupt if is_terminal => {}
-                    PreparedTurn::Interrupt | PreparedTurn::Terminate => break,
+                    StopRequest::Interrupt if is_terminal => {}
+                    StopRequest::Interrupt | StopRequest::Terminate => break,
                 }
             }
         }
@@ -273,13 +274,13 @@ impl Chat {
         reply.end_line()?;
         self.last.clone_from(&reply.report);
         let exit = match &reply.end {
-            End::TurnOutcome(kept) => {
+            End::Complete(kept) => {
                 let exit = reply.say_done(&kept.report);
                 self.warn_when_full(&kept.report.receipt);
                 exit
             }
             End::Interrupted(heard) => {
-                self.over = *heard == PreparedTurn::Terminate;
+                self.over = *heard == StopRequest::Terminate;
                 reply.say_interrupted()
             }
             End::Failed(error) => {

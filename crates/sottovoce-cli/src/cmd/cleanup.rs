@@ -5,7 +5,8 @@ mod contexts;
 
 use indicatif::ProgressBar;
 use serde::Serialize;
-use sottovoce::{CleanupReport, ConversationStore, Scope};
+use sottovoce::store::CleanupReport;
+use sottovoce::{ConversationStore, Scope};
 
 use self::artifacts::{How, Unused};
 use crate::cmd::scopes;

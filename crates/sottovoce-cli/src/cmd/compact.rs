@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use sottovoce::{Config, Conversation, SummaryReport};
+use sottovoce::conversation::SummaryReport;
+use sottovoce::{Config, Conversation};
 
 use crate::cmd::stats::moment;
 use crate::exit::{Exit, Failure, Outcome};
@@ -129,7 +130,7 @@ async fn show(session: &Session, conversation: &Conversation) -> Result<Exit, Fa
     if session.json {
         output::json(&Shown {
             summary: summary.map(|summary| summary.text.as_str()),
-            messages: summary.map_or(0, sottovoce::Summary::messages),
+            messages: summary.map_or(0, sottovoce::store::Summary::messages),
             created_at: summary.map(|summary| summary.at),
             last_at: summary.map(|summary| summary.until),
         })?;

@@ -4,7 +4,9 @@ mod change;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use sottovoce::{ConversationStore, Finding, Scope, SearchWords};
+use sottovoce::conversation::SearchWords;
+use sottovoce::store::Finding;
+use sottovoce::{ConversationStore, Scope};
 
 use crate::cmd::scopes;
 use crate::cmd::stats::moment;

@@ -6,8 +6,9 @@ use std::sync::OnceLock;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
+use sottovoce::admin::{store_exists, store_keys};
 use sottovoce::config::ConfiguredKey;
-use sottovoce::{Config, ConversationStore, EncryptionKey, Error, store_exists, store_keys};
+use sottovoce::{Config, ConversationStore, EncryptionKey, Error};
 
 use crate::exit::{Exit, Failure, Outcome, with_causes};
 use crate::output::{self, BAD, DIM, GOOD, WARN};

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use jiff::Timestamp;
 use serde::Serialize;
-use sottovoce::{ExportForm, ExportRange, Exported, Exporter, Scope};
+use sottovoce::Scope;
+use sottovoce::export::{ExportForm, ExportRange, Exported, Exporter};
 use sottovoce_import::export_for_elara;
 
 use crate::cmd::forget::parse_range;

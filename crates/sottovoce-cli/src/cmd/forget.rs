@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use sottovoce::{ConversationStore, Error, FileConversationStore, ForgetReport, StoredMessage};
+use sottovoce::store::ForgetReport;
+use sottovoce::{ConversationStore, Error, FileConversationStore, StoredMessage};
 
 use crate::cmd::tail::newest_of;
 use crate::exit::{Exit, Failure, Outcome};

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use serde::Serialize;
-use sottovoce::Progress;
+use sottovoce::admin::Progress;
 use sottovoce::import::{ImportReport, ImportedMessages, PassedOver, Refusal};
 
 use crate::exit::{Exit, Outcome};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use sottovoce::admin::store_exists;
 use sottovoce::config::ConfiguredKey;
-use sottovoce::{Config, EncryptionKey, store_exists};
+use sottovoce::{Config, EncryptionKey};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;

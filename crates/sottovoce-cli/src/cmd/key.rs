@@ -6,7 +6,8 @@ mod export;
 use std::path::Path;
 use std::sync::Arc;
 
-use sottovoce::{EncryptionKey, Error, StoreKey, store_keys};
+use sottovoce::admin::{StoreKey, store_keys};
+use sottovoce::{EncryptionKey, Error};
 
 use crate::exit::{Failure, Outcome};
 use crate::session::Session;
@@ -36,7 +37,7 @@ fn of_store(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreKey>, F
     let named = store_keys(root, keys)?;
     match named.is_empty() {
         false => Ok(named),
-        true if sottovoce::store_exists(root)? => {
+        true if sottovoce::admin::store_exists(root)? => {
             Err(Error::VaultMissing { path: root.to_owned() }.into())
         }
         true => Err(Failure::Nothing { folder: root.to_owned() }),

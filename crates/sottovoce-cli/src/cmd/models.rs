@@ -1,7 +1,7 @@
 //! `sottovoce models`
 
 use serde::Serialize;
-use sottovoce::ModelServer;
+use sottovoce::model::ModelServer;
 
 use crate::exit::{Exit, Outcome};
 use crate::output::{self, DIM, GOOD};

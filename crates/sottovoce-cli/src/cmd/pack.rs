@@ -1,7 +1,7 @@
 //! `sottovoce pack`
 
 use serde::Serialize;
-use sottovoce::PackReport;
+use sottovoce::admin::PackReport;
 
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Interrupt;

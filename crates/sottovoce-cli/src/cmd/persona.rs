@@ -70,7 +70,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
         Action::Show { preset } => {
             let presets = session.presets(&session.config()?).await?;
-            shown::show(session, &sottovoce::Preset::find(presets, &preset)?)?;
+            shown::show(session, &sottovoce::persona::Preset::find(presets, &preset)?)?;
         }
         Action::Create(args) => return create::run(session, args).await,
         Action::Edit(args) => return edit::run(session, args).await,

@@ -3,7 +3,9 @@
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sottovoce::{OllamaPromptRenderer, Receipt, RendererKind};
+use sottovoce::config::RendererKind;
+use sottovoce::model::OllamaPromptRenderer;
+use sottovoce::prompt::Receipt;
 
 use crate::cmd::stats::moment;
 use crate::exit::{Exit, Outcome};
@@ -109,15 +111,19 @@ pub(crate) fn explain(receipt: &Receipt) {
     for entry in &receipt.entries {
         let seq = entry.seq.map_or_else(String::new, |seq| seq.to_string());
         let (style, verdict) = match entry.outcome {
-            sottovoce::Outcome::Included => (GOOD, "in"),
-            sottovoce::Outcome::Duplicate => (DIM, "out, given already"),
-            sottovoce::Outcome::TheUtterance => (DIM, "out, it is the utterance"),
-            sottovoce::Outcome::OtherScope => (WARN, "out, of another conversation"),
-            sottovoce::Outcome::BeforeStart => (DIM, "out, said before it started clean"),
-            sottovoce::Outcome::Cleared => (DIM, "out, said before the context was cleared"),
-            sottovoce::Outcome::Pruned => (DIM, "out, taken out of the context"),
-            sottovoce::Outcome::LowConfidence => (DIM, "out, heard with too little confidence"),
-            sottovoce::Outcome::OverBudget => (WARN, "out, over the budget"),
+            sottovoce::prompt::Outcome::Included => (GOOD, "in"),
+            sottovoce::prompt::Outcome::Duplicate => (DIM, "out, given already"),
+            sottovoce::prompt::Outcome::TheUtterance => (DIM, "out, it is the utterance"),
+            sottovoce::prompt::Outcome::OtherScope => (WARN, "out, of another conversation"),
+            sottovoce::prompt::Outcome::BeforeStart => (DIM, "out, said before it started clean"),
+            sottovoce::prompt::Outcome::Cleared => {
+                (DIM, "out, said before the context was cleared")
+            }
+            sottovoce::prompt::Outcome::Pruned => (DIM, "out, taken out of the context"),
+            sottovoce::prompt::Outcome::LowConfidence => {
+                (DIM, "out, heard with too little confidence")
+            }
+            sottovoce::prompt::Outcome::OverBudget => (WARN, "out, over the budget"),
             _ => (DIM, "out"),
         };
         row(format!(

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use serde::Serialize;
-use sottovoce::{
-    Config, Conversation, OldestStrategy, PruneDecision, PrunePlan, PruneStrategy,
-    RelevanceStrategy,
+use sottovoce::context::{
+    OldestStrategy, PruneDecision, PrunePlan, PruneStrategy, RelevanceStrategy,
 };
+use sottovoce::{Config, Conversation};
 
 use crate::cmd::forget::parse_range;
 use crate::exit::{Exit, Failure, Outcome};
@@ -171,7 +171,7 @@ async fn show(
     pruning: &PrunePlan,
 ) -> Result<(), Failure> {
     for verdict in pruning.verdicts.iter().filter(|verdict| !verdict.stays || session.json) {
-        let worth = verdict.score.as_ref().map(sottovoce::Score::total);
+        let worth = verdict.score.as_ref().map(sottovoce::context::Score::total);
         if session.json {
             output::json(&Row { verdict, worth })?;
             continue;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
-use sottovoce::{Rekey, RekeyReport, store_exists};
+use sottovoce::admin::{Rekey, RekeyReport, store_exists};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;

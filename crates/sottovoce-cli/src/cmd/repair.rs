@@ -3,7 +3,8 @@
 use std::io::{self, IsTerminal};
 
 use serde::Serialize;
-use sottovoce::{Config, FileConversationStore, RepairAction, RepairOptions, RepairReport};
+use sottovoce::admin::{RepairAction, RepairOptions, RepairReport};
+use sottovoce::{Config, FileConversationStore};
 
 use super::verify;
 use crate::exit::{Exit, Failure, Outcome};

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
-use sottovoce::{Config, ConversationStore, Scope, Stats, scopes};
+use sottovoce::admin::{Stats, scopes};
+use sottovoce::{Config, ConversationStore, Scope};
 
 use crate::cmd::stats::{self, bytes};
 use crate::exit::{Exit, Failure, Outcome, with_causes};

@@ -1,7 +1,8 @@
 //! `sottovoce search`
 
 use serde::Serialize;
-use sottovoce::{Found, Scope, SearchHit, SearchOptions, search};
+use sottovoce::Scope;
+use sottovoce::conversation::{Found, SearchHit, SearchOptions, search};
 use zeroize::Zeroizing;
 
 use crate::cmd::scopes;

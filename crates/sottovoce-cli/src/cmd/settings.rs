@@ -3,10 +3,8 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use serde::Serialize;
-use sottovoce::{
-    AffectedMessages, ConversationStore, Error, FileConversationStore, HiddenMessages,
-    LimitsEffect, Profile, Retention,
-};
+use sottovoce::store::{AffectedMessages, HiddenMessages, LimitsEffect, Profile, Retention};
+use sottovoce::{ConversationStore, Error, FileConversationStore};
 
 use crate::cmd::stats::{duration, moment};
 use crate::exit::{Exit, Failure, Outcome};

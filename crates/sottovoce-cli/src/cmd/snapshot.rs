@@ -7,7 +7,8 @@ use std::sync::Arc;
 use clap::Subcommand;
 use jiff::Timestamp;
 use serde::Serialize;
-use sottovoce::{Conversation, ConversationStore, FileConversationStore, Snapshot};
+use sottovoce::store::Snapshot;
+use sottovoce::{Conversation, ConversationStore, FileConversationStore};
 
 use crate::cmd::stats::moment;
 use crate::exit::{Exit, Failure, Outcome};

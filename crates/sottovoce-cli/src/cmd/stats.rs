@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
-use sottovoce::{Scope, Stats};
+use sottovoce::Scope;
+use sottovoce::admin::Stats;
 
 use self::tally::Tally;
 use crate::exit::{Exit, Outcome};

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sottovoce::{ConversationStore, FileConversationStore, Finding, ReadResult, StoredMessage};
+use sottovoce::store::{Finding, ReadResult};
+use sottovoce::{ConversationStore, FileConversationStore, StoredMessage};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;

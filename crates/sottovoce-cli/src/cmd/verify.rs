@@ -7,7 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use sottovoce::{Config, FileConversationStore, Inventory, Progress, Report, StoreInventory};
+use sottovoce::admin::{Inventory, Progress, Report, StoreInventory};
+use sottovoce::{Config, FileConversationStore};
 
 use crate::cmd::scopes;
 use crate::exit::{Exit, Failure, Outcome};
@@ -178,7 +179,7 @@ pub(super) fn show(session: &Session, report: &Report, expected: Option<bool>) -
 async fn compare(
     store: &FileConversationStore,
     earlier: Inventory,
-) -> sottovoce::Result<Vec<sottovoce::Finding>> {
+) -> sottovoce::Result<Vec<sottovoce::store::Finding>> {
     let bar = bar("comparing");
     let findings = store.compare(earlier, shown_on(&bar)).await;
     bar.finish_and_clear();

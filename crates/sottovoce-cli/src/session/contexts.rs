@@ -1,9 +1,7 @@
 //! The contexts of the store, and which of them is meant.
 
-use sottovoce::{
-    Config, ConversationStore, Error, FileConversationStore, PersonaConversation, PersonaFailure,
-    PersonaRegistry, Preset, Scope,
-};
+use sottovoce::persona::{PersonaConversation, PersonaFailure, PersonaRegistry, Preset};
+use sottovoce::{Config, ConversationStore, Error, FileConversationStore, Scope};
 
 use super::Session;
 use crate::exit::Failure;

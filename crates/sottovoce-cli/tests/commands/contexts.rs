@@ -2,10 +2,8 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use ollama::{Answer, Ask};
-use sottovoce::{
-    Clock, EncryptionKey, ManualClock, NewPersonaConversation, Persona, PersonaRegistry,
-    StoreOptions, SystemClock,
-};
+use sottovoce::persona::{NewPersonaConversation, Persona, PersonaRegistry};
+use sottovoce::{Clock, EncryptionKey, ManualClock, StoreOptions, SystemClock};
 use talk::Talk;
 
 use super::*;

@@ -1,9 +1,11 @@
 //! The folder of an agent: its persona and its documents.
 
 use serde::Deserialize;
+use sottovoce::Result;
 use sottovoce::import::RefusalReason::Corrupt;
 use sottovoce::import::{ImportedConversation, PassedOver, Refusal};
-use sottovoce::{ArtifactKind, Character, NewArtifact, Persona, Result};
+use sottovoce::persona::{Character, Persona};
+use sottovoce::store::{ArtifactKind, NewArtifact};
 
 use super::row::moment;
 use crate::fields::json;

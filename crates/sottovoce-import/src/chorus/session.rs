@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use sottovoce::Snapshot;
 use sottovoce::import::RefusalReason::{self, Corrupt};
 use sottovoce::import::{ImportedSnapshot, Refusal};
+use sottovoce::store::Snapshot;
 
 use super::database::Saved;
 use super::row::{Row, moment};

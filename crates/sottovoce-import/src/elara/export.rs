@@ -6,10 +6,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 use serde_json::{Value, json};
-use sottovoce::{
-    ChatMessage, ChatRole, Error, ExportRange, Exported, FileConversationStore, PLACEHOLDER_KEY,
-    Progress, Result,
-};
+use sottovoce::admin::{PLACEHOLDER_KEY, Progress};
+use sottovoce::export::{ExportRange, Exported};
+use sottovoce::{ChatMessage, ChatRole, Error, FileConversationStore, Result};
 use zeroize::Zeroizing;
 
 use super::key::ElaraKey;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use sottovoce::Error;
 use sottovoce::import::RefusalReason::{self, Corrupt, Unstorable};
 use sottovoce::import::{ImportedFacts, ImportedPreset, Refusal};
-use sottovoce::{Character, Error, Persona, PersonaFailure, Preset};
+use sottovoce::persona::{Character, Persona, PersonaFailure, Preset};
 
 use super::row::{CREATED_AT, Row, UPDATED_AT, cut};
 use crate::system::LLM_GENERATOR;

@@ -6,9 +6,9 @@ use std::ops::RangeInclusive;
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::types::ValueRef;
-use sottovoce::Preset;
 use sottovoce::import::Refusal;
 use sottovoce::import::RefusalReason::{self, Corrupt, Unstorable};
+use sottovoce::persona::Preset;
 
 use crate::fields::time;
 use crate::sqlite::{self, text};

@@ -1,10 +1,11 @@
 //! Artifacts of a conversation: `{id}.txt` with the contents, and `{id}.txt.meta.json`.
 
 use serde::Deserialize;
+use sottovoce::Result;
 use sottovoce::import::RefusalReason::{self, Corrupt};
 use sottovoce::import::metadata::MIMIR_ID;
 use sottovoce::import::{ImportedArtifact, ImportedMessages, Refusal};
-use sottovoce::{ArtifactKind, NewArtifact, Result};
+use sottovoce::store::{ArtifactKind, NewArtifact};
 
 use super::small_file::{required, small_file};
 use crate::fields::notes::{self, Raw};

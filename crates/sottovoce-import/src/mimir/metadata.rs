@@ -2,9 +2,9 @@
 //! are often wrong, and are ignored.
 
 use serde::Deserialize;
-use sottovoce::Cost;
 use sottovoce::import::ImportedFacts;
 use sottovoce::import::RefusalReason::{self, Corrupt};
+use sottovoce::store::Cost;
 
 use crate::fields::notes::{self, Raw};
 use crate::fields::{json, time};

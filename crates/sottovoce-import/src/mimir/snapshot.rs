@@ -4,9 +4,10 @@
 use std::collections::HashSet;
 
 use serde::Deserialize;
+use sottovoce::Result;
 use sottovoce::import::RefusalReason::{self, Corrupt, Unstorable};
 use sottovoce::import::{ImportedMessage, ImportedMessages, ImportedSnapshot, Origin, Refusal};
-use sottovoce::{Result, Snapshot};
+use sottovoce::store::Snapshot;
 
 use super::small_file::{required, small_file};
 use crate::fields::{json, time};

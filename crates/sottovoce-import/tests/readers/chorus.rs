@@ -12,10 +12,10 @@ use crate::common::{block_on, options, snapshot, within};
 use jiff::Timestamp;
 use rusqlite::Connection;
 use serde_json::{Value, json};
+use sottovoce::context::{ContextRequest, LastNContextProvider};
 use sottovoce::import::{ConversationReport, ImportedConversations};
 use sottovoce::{
-    ContextProvider, ContextRequest, ConversationStore, Error, FileConversationStore,
-    LastNContextProvider, Scope, StoredMessage,
+    ContextProvider, ConversationStore, Error, FileConversationStore, Scope, StoredMessage,
 };
 use sottovoce_import::{ChorusDatabase, Reader};
 
@@ -184,8 +184,9 @@ async fn every_conversation_is_what_chorus_had() {
             messages.iter().map(|m| m["before_clear"].as_bool().unwrap()).collect();
         assert_eq!(hidden, cleared);
 
-        let provider = LastNContextProvider::new(Arc::new(store));
-        let mut request = ContextRequest::new("x", 100);
+        let provider = LastNContextProvider::new();
+        let shared: Arc<dyn ConversationStore> = Arc::new(store.clone());
+        let mut request = ContextRequest::new(&shared, "x", 100);
         request.thread = thread.as_deref();
         let context = provider.get_context(&request).await.unwrap();
         let recalled: Vec<_> =

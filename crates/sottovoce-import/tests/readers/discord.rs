@@ -13,10 +13,12 @@ use std::time::Duration;
 use crate::common::{block_on, options, snapshot, within};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use sottovoce::context::{ContextRequest, LastNContextProvider};
 use sottovoce::import::{ConversationReport, ImportedConversations, LeftOut};
+use sottovoce::store::Retention;
 use sottovoce::{
-    ChatMessage, ContextProvider, ContextRequest, ConversationStore, Error, FileConversationStore,
-    LastNContextProvider, Retention, Scope, StoredMessage,
+    ChatMessage, ContextProvider, ConversationStore, Error, FileConversationStore, Scope,
+    StoredMessage,
 };
 use sottovoce_import::{DiscordFolder, Reader};
 
@@ -257,13 +259,13 @@ async fn prompts_see_a_personas_thread_alone_and_nothing_that_has_expired() {
     for conversation in expected()["conversations"].as_array().unwrap() {
         let (scope, thread) = place(conversation);
         let shared: Arc<dyn ConversationStore> = Arc::new(store(root.path(), &scope).await);
-        let provider = LastNContextProvider::new(shared);
+        let provider = LastNContextProvider::new();
         let expires_at: Timestamp = conversation["expires_at"].as_str().unwrap().parse().unwrap();
         let messages = conversation["messages"].as_array().unwrap();
         for (now, expected) in
             [(expires_at, messages.len()), (expires_at + Duration::from_secs(1), 0)]
         {
-            let mut request = ContextRequest::new("x", 100);
+            let mut request = ContextRequest::new(&shared, "x", 100);
             (request.thread, request.now) = (thread.as_deref(), Some(now));
             let context = provider.get_context(&request).await.unwrap();
             assert_eq!(context.messages.len(), expected, "{scope} {thread:?}");

@@ -13,10 +13,11 @@ use std::time::Duration;
 use crate::common::{block_on, child, child_folder, open, options, said, snapshot, within};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use sottovoce::context::{ContextRequest, LastNContextProvider};
 use sottovoce::import::{ImportReport, ImportedMessages, RefusalReason};
 use sottovoce::{
-    ChatMessage, ChatRole, ContactRedactor, ContextProvider, ContextRequest, ConversationStore,
-    Error, FileConversationStore, LastNContextProvider, ManualClock, StoredMessage,
+    ChatMessage, ChatRole, ContactRedactor, ContextProvider, ConversationStore, Error,
+    FileConversationStore, ManualClock, StoredMessage,
 };
 use sottovoce_import::{ElaraFolder, Reader};
 
@@ -277,10 +278,10 @@ async fn older_messages_take_their_place_and_the_newest_stay_the_newest() {
 
     // Prompts: whatever the numbers are, what was said last is there, in order, each once.
     let shared: Arc<dyn ConversationStore> = Arc::new(store.clone());
-    let provider = LastNContextProvider::in_blocks(Arc::clone(&shared));
+    let provider = LastNContextProvider::in_blocks();
     for n in 20..60 {
         let stored = store.append_message(own(n)).await.unwrap();
-        let mut request = ContextRequest::new("x", 6);
+        let mut request = ContextRequest::new(&shared, "x", 6);
         request.before = Some(stored.seq);
         let context = provider.get_context(&request).await.unwrap();
         let recalled: Vec<_> =

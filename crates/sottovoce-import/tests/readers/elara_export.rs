@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use sottovoce::export::ExportRange;
 use sottovoce::{
-    ChatMessage, ChatRole, ConversationStore, Error, ExportRange, FileConversationStore,
-    StoredMessage, ToolCall,
+    ChatMessage, ChatRole, ConversationStore, Error, FileConversationStore, StoredMessage, ToolCall,
 };
 use sottovoce_import::{ElaraFolder, Reader, export_for_elara};
 

@@ -13,10 +13,8 @@ use jiff::Timestamp;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use sottovoce::import::{ConversationReport, ImportedConversations, PresetReport};
-use sottovoce::{
-    ConversationStore, Error, FileConversationStore, PersonaChange, PersonaRegistry, PresetChange,
-    Scope, StoredMessage,
-};
+use sottovoce::persona::{PersonaChange, PersonaRegistry, PresetChange};
+use sottovoce::{ConversationStore, Error, FileConversationStore, Scope, StoredMessage};
 use sottovoce_import::{LlmGeneratorDatabase, Reader};
 
 const MIRA: &str = "context-mep92q9v-mkorf9";
@@ -300,7 +298,7 @@ async fn what_was_forgotten_deleted_or_changed_here_stays_so() {
     store(root.path(), MIRA).await.forget(&[3..=4]).await.unwrap();
     let helper = store(root.path(), HELPER).await;
     helper.forget(&[1..=u64::MAX]).await.unwrap();
-    helper.change_profile(Box::new(sottovoce::Profile::clear_metadata)).await.unwrap();
+    helper.change_profile(Box::new(sottovoce::store::Profile::clear_metadata)).await.unwrap();
 
     let again = import(&fixtures(), root.path()).await;
     assert_eq!((again.taken(), again.contexts[MIRA].messages.forgotten), (0, 2));

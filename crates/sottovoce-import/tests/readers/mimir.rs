@@ -13,10 +13,8 @@ use crate::common::{block_on, options, snapshot, within};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sottovoce::import::{ConversationReport, ImportedConversations};
-use sottovoce::{
-    ArtifactKind, ConversationStore, Cost, Error, FileConversationStore, NewArtifact, Scope,
-    StoredMessage,
-};
+use sottovoce::store::{ArtifactKind, Cost, NewArtifact};
+use sottovoce::{ConversationStore, Error, FileConversationStore, Scope, StoredMessage};
 use sottovoce_import::{MimirFolder, Reader};
 
 const MUSIC: &str = "conv-meph3g5nsdd5cv78rvl";

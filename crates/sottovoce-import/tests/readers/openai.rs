@@ -125,7 +125,7 @@ async fn an_export_gives_the_branch_that_is_shown_in_its_own_order() {
     // A chat in which nothing was said leaves nothing here.
     assert_eq!(
         *store(root.path(), EMPTY).await.profile().await.unwrap(),
-        sottovoce::Profile::default()
+        sottovoce::store::Profile::default()
     );
     assert_eq!(snapshot(&fixtures("export")), source);
 }

@@ -4,7 +4,8 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::{ArtifactLines, ConversationStore, find_artifact};
+use sottovoce::ConversationStore;
+use sottovoce::store::{ArtifactLines, find_artifact};
 
 use super::{arguments, define, json};
 use crate::fault::Fault;

@@ -4,7 +4,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::{
+use sottovoce::persona::{
     NewPersonaConversation, Persona, PersonaChange, PersonaConversation, PersonaConversationChange,
 };
 

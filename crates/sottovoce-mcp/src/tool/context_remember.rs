@@ -27,7 +27,7 @@ const RESERVED: [&str; 10] = [
     "restoredFrom",
     "saidAt",
     "saidIn",
-    sottovoce::SEARCH_NOTE,
+    sottovoce::conversation::SEARCH_NOTE,
 ];
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]

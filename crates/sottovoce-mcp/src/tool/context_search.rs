@@ -4,7 +4,8 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::{Scope, SearchHit, SearchOptions, search};
+use sottovoce::Scope;
+use sottovoce::conversation::{SearchHit, SearchOptions, search};
 
 use super::{arguments, define, json};
 use crate::fault::Fault;

@@ -6,7 +6,8 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::{ConversationStore, FileConversationStore, ForgetReport};
+use sottovoce::store::ForgetReport;
+use sottovoce::{ConversationStore, FileConversationStore};
 
 use super::{arguments, define, json};
 use crate::fault::Fault;

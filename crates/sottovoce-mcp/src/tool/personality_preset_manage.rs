@@ -6,7 +6,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::{Persona, PersonaChange, Preset, PresetChange};
+use sottovoce::persona::{Persona, PersonaChange, Preset, PresetChange};
 
 use super::{arguments, define, json, needed};
 use crate::fault::Fault;

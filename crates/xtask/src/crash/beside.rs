@@ -4,7 +4,9 @@ use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use sottovoce::{ConversationStore, FileConversationStore, RepairOptions, SavedMessage, Snapshot};
+use sottovoce::admin::RepairOptions;
+use sottovoce::store::{SavedMessage, Snapshot};
+use sottovoce::{ConversationStore, FileConversationStore};
 
 use crate::Result;
 use crate::crash::check::ensure;
@@ -19,7 +21,7 @@ pub(crate) fn set(root: &Path, numbers: RangeInclusive<u64>) -> Result<()> {
     block_on(async {
         let store = open(root, 1).await?;
         for number in numbers {
-            let change = move |profile: &mut sottovoce::Profile| {
+            let change = move |profile: &mut sottovoce::store::Profile| {
                 profile.window_seconds = NonZeroU64::new(number);
             };
             store.change_profile(Box::new(change)).await?;

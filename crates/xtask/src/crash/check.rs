@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use sottovoce::{
-    ConversationStore, Document, EncryptionKey, Error, FileConversationStore, FindingKind, Rekey,
-    StoreOptions,
-};
+use sottovoce::admin::Rekey;
+use sottovoce::store::{Document, FindingKind};
+use sottovoce::{ConversationStore, EncryptionKey, Error, FileConversationStore, StoreOptions};
 
 use crate::Result;
 use crate::crash::house::{
@@ -121,7 +120,7 @@ pub(crate) fn rekeyed(root: &Path, told: &Told, before: u64) -> Result<()> {
         let report = both.verify(|_| {}).await?;
         ensure!(report.is_sound(), "not sound under both keys: {:?}", report.findings);
         ensure!(!told.done || open(root, 1).await.is_err(), "the old key still opens it");
-        let keys = sottovoce::store_keys(root, &[])?.len();
+        let keys = sottovoce::admin::store_keys(root, &[])?.len();
         ensure!(!told.done || keys == 1, "the vault names {keys} keys still");
         rekey(root).await?;
         let old = open(root, 1).await;

@@ -4,7 +4,9 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use sottovoce::{ConversationStore, Document, EncryptionKey, RepairOptions};
+use sottovoce::admin::RepairOptions;
+use sottovoce::store::Document;
+use sottovoce::{ConversationStore, EncryptionKey};
 
 use crate::Result;
 use crate::crash::beside;

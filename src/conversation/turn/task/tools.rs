@@ -36,7 +36,7 @@ impl TurnTask {
         self.is_refused = left == 0;
         // What is beyond the limit is as if it had not been called; one is left to be told so.
         calls.truncate(left.max(1));
-        let request = self.state.request.clone().unwrap_or_default();
+        let Some(prompt) = self.prompt.take() else { return Ok(()) };
         let utterance = match &self.turn {
             Utterance::Stored(stored) => Some(stored.seq),
             Utterance::Unstored(_) | Utterance::OffRecord(_) => None,
@@ -50,7 +50,7 @@ impl TurnTask {
                 CALL_LIMIT.to_owned().into()
             } else {
                 self.report.lookups += 1;
-                let sight = ToolScope { utterance, request: &request, most };
+                let sight = ToolScope { utterance, prompt: &prompt, most };
                 self.conversation.look_up(call, &sight).await
             };
             let ToolOutput { told: words, kept } = looked;
@@ -64,7 +64,7 @@ impl TurnTask {
         let kept: Vec<ContextMessage> = match &self.turn {
             Utterance::Stored(_) => self.conversation.keep_calls(&mut self.state, brought).await?,
             _ => {
-                let masked = |said| self.conversation.builder.masked(said).into();
+                let masked = |said| self.conversation.prompts.masked(said).into();
                 brought.into_iter().map(masked).collect()
             }
         };

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sottovoce::{ArtifactKind, NewArtifact};
+use sottovoce::store::{ArtifactKind, NewArtifact};
 
 use super::source::{self, Guarded, Pump, Watch};
 use super::{description, refer, report, size};

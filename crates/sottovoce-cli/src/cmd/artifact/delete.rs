@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use sottovoce::{
-    ArtifactReferences, ConversationStore, Error, FileConversationStore, find_artifact,
-};
+use sottovoce::store::{ArtifactReferences, find_artifact};
+use sottovoce::{ConversationStore, Error, FileConversationStore};
 
 use super::list::{row, short};
 use crate::exit::{Exit, Failure, Outcome};

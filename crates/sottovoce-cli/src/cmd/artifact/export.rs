@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
-use sottovoce::{Artifact, ArtifactContents};
+use sottovoce::store::{Artifact, ArtifactContents};
 use zeroize::Zeroizing;
 
 use super::source::{Guarded, Watch};

@@ -9,7 +9,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
-use sottovoce::{AddedArtifact, ArtifactKind, Config, ConversationStore, NewArtifact};
+use sottovoce::store::{AddedArtifact, ArtifactKind, NewArtifact};
+use sottovoce::{Config, ConversationStore};
 
 use self::intake::{Intake, Limits};
 use self::walk::{What, walk};

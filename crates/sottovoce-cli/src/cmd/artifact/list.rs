@@ -1,6 +1,7 @@
 //! `sottovoce artifact list`
 
-use sottovoce::{Artifact, ConversationStore, FileConversationStore};
+use sottovoce::store::Artifact;
+use sottovoce::{ConversationStore, FileConversationStore};
 
 use crate::cmd::stats::{bytes, moment};
 use crate::exit::{Exit, Outcome};

@@ -4,10 +4,9 @@ use std::fmt::Write;
 use std::io::Cursor;
 
 use serde::Serialize;
-use sottovoce::{
-    Artifact, ArtifactKind, ConversationStore, Found, NewArtifact, SEARCH_NOTE, SearchHit,
-    SearchOptions, search,
-};
+use sottovoce::ConversationStore;
+use sottovoce::conversation::{Found, SEARCH_NOTE, SearchHit, SearchOptions, search};
+use sottovoce::store::{Artifact, ArtifactKind, NewArtifact};
 use zeroize::Zeroizing;
 
 use super::source::Wiped;

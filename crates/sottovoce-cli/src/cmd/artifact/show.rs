@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Read, Write};
 
 use serde::Serialize;
-use sottovoce::{Artifact, ArtifactContents};
+use sottovoce::store::{Artifact, ArtifactContents};
 use zeroize::Zeroizing;
 
 use super::{description, open, unreadable};

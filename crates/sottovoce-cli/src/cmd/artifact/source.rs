@@ -8,7 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use sottovoce::{AddedArtifact, ConversationStore, FileConversationStore, NewArtifact};
+use sottovoce::store::{AddedArtifact, NewArtifact};
+use sottovoce::{ConversationStore, FileConversationStore};
 use zeroize::Zeroizing;
 
 use crate::interrupt::Interrupt;

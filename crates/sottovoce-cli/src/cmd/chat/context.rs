@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
-use sottovoce::{
-    ConversationStore, Error, NewPersonaConversation, Persona, PersonaChange, PersonaFailure,
-    Preset, Scope,
-};
+use sottovoce::persona::{NewPersonaConversation, Persona, PersonaChange, PersonaFailure, Preset};
+use sottovoce::{ConversationStore, Error, Scope};
 
 use super::Chat;
 use super::lines::Line;

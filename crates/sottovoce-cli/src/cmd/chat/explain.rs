@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use sottovoce::{Outcome, Receipt, TurnReport};
+use sottovoce::conversation::TurnReport;
+use sottovoce::prompt::{Outcome, Receipt};
 
 use crate::cmd::prompt;
 use crate::output::{DIM, GOOD, WARN};

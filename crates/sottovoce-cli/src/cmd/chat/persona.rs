@@ -1,6 +1,6 @@
 //! Whom one talks to in a chat, and until when.
 
-use sottovoce::Receipt;
+use sottovoce::prompt::Receipt;
 
 use super::Chat;
 use crate::cmd::context::named::shown::expiry;

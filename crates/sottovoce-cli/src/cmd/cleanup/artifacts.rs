@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use indicatif::ProgressBar;
-use sottovoce::{Artifact, ConversationStore, FileConversationStore};
+use sottovoce::store::Artifact;
+use sottovoce::{ConversationStore, FileConversationStore};
 
 use crate::cmd::artifact::list::row;
 use crate::exit::Failure;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use sottovoce::{Config, MaintenanceReport};
+use sottovoce::Config;
+use sottovoce::persona::MaintenanceReport;
 
 use crate::exit::Failure;
 use crate::output;

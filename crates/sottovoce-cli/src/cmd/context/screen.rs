@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use sottovoce::{Artifact, ConversationStore, Overview, PersonaConversation, StoredMessage};
+use sottovoce::conversation::Overview;
+use sottovoce::persona::PersonaConversation;
+use sottovoce::store::Artifact;
+use sottovoce::{ConversationStore, StoredMessage};
 
 use super::Open;
 use super::named::shown;

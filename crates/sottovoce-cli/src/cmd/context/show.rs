@@ -1,6 +1,7 @@
 //! `sottovoce context show`
 
-use sottovoce::{ConversationStore, Error, PersonaFailure};
+use sottovoce::persona::PersonaFailure;
+use sottovoce::{ConversationStore, Error};
 
 use super::Open;
 use super::named::shown;

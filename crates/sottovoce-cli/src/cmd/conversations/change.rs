@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use sottovoce::{ConversationStore, ProfileChange};
+use sottovoce::ConversationStore;
+use sottovoce::store::ProfileChange;
 
 use super::Row;
 use crate::exit::{Exit, Failure, Outcome};

@@ -8,7 +8,8 @@ use std::process::Command;
 
 use serde::Serialize;
 use serde_json::Value;
-use sottovoce::{Config, move_store};
+use sottovoce::Config;
+use sottovoce::admin::move_store;
 
 use super::{Line, Report};
 use crate::cmd::repair;

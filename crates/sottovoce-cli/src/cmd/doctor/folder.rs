@@ -6,7 +6,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
-use sottovoce::{Config, config, store_exists};
+use sottovoce::admin::store_exists;
+use sottovoce::{Config, config};
 
 use super::{Fix, Report};
 

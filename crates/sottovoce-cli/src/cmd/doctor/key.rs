@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use sottovoce::Config;
+use sottovoce::admin::{StoreKey, store_keys};
 use sottovoce::config::ConfiguredKey;
-use sottovoce::{Config, StoreKey, store_keys};
 
 use super::folder::quoted;
 use super::{Fix, Report};
@@ -42,7 +43,7 @@ pub(super) fn changes(report: &mut Report, config: &Config, root: &Path) {
         }
     }
     if keys.is_empty()
-        && sottovoce::store_exists(root).unwrap_or(false)
+        && sottovoce::admin::store_exists(root).unwrap_or(false)
         && let Some(copy) = any_copy(&folder)
     {
         report.bad(

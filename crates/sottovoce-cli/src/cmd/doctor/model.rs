@@ -1,6 +1,7 @@
 //! The model and its server, as the doctor sees them.
 
-use sottovoce::{Config, Error, ModelFailure, ModelInfo, ModelServer};
+use sottovoce::model::{ModelFailure, ModelInfo, ModelServer};
+use sottovoce::{Config, Error};
 
 use super::{Fix, Report};
 use crate::exit::with_causes;

@@ -4,7 +4,8 @@ use std::io;
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
-use sottovoce::{ConversationStore, FileConversationStore, Finding, ForgetPlan, ForgetReport};
+use sottovoce::store::{Finding, ForgetPlan, ForgetReport};
+use sottovoce::{ConversationStore, FileConversationStore};
 
 use super::merged;
 use crate::exit::Failure;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use sottovoce::{Config, ConversationStore, FileConversationStore, ForgetReport, Scope};
+use sottovoce::store::ForgetReport;
+use sottovoce::{Config, ConversationStore, FileConversationStore, Scope};
 
 use super::{What, announce, forget_if_sure, merged};
 use crate::cmd::scopes;

@@ -1,11 +1,13 @@
 //! Imports of many conversations at once.
 
 use serde::Serialize;
+
+use sottovoce::Scope;
 use sottovoce::import::{
     ConversationReport, ImportedConversation, ImportedConversations, ImportedLimits,
     ImportedPresets, LeftOut, PassedOver, PresetReport, Refusal,
 };
-use sottovoce::{Retention, Scope};
+use sottovoce::store::Retention;
 use sottovoce_import::Reader;
 
 use super::limits::{self, Limits};

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
-use sottovoce::{EncryptionKey, Error, StoreKey};
+use sottovoce::admin::StoreKey;
+use sottovoce::{EncryptionKey, Error};
 
 use super::{of_store, wrong};
 use crate::exit::{Exit, Failure, Outcome};

@@ -1,10 +1,8 @@
 //! `sottovoce persona attach` and `sottovoce persona detach`
 
 use serde::Serialize;
-use sottovoce::{
-    Character, Config, ConversationStore, FileConversationStore, Persona, PersonaChange, Preset,
-    Scope,
-};
+use sottovoce::persona::{Character, Persona, PersonaChange, Preset};
+use sottovoce::{Config, ConversationStore, FileConversationStore, Scope};
 
 use super::traits::Traits;
 use crate::exit::{Exit, Failure, Outcome};

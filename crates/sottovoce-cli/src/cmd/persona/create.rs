@@ -1,6 +1,6 @@
 //! `sottovoce persona create`
 
-use sottovoce::{PersonaChange, Preset};
+use sottovoce::persona::{PersonaChange, Preset};
 
 use super::shown;
 use super::traits::{self, Traits};

@@ -1,7 +1,8 @@
 //! `sottovoce persona delete`
 
 use serde::Serialize;
-use sottovoce::{Error, PersonaFailure, Preset};
+use sottovoce::Error;
+use sottovoce::persona::{PersonaFailure, Preset};
 
 use crate::exit::{Exit, Outcome};
 use crate::output;

@@ -1,6 +1,6 @@
 //! `sottovoce persona edit`
 
-use sottovoce::PresetChange;
+use sottovoce::persona::PresetChange;
 
 use super::shown;
 use super::traits::Traits;
@@ -59,7 +59,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
         let help = "`sottovoce persona edit --help` lists what can be";
         return Err(Failure::input("nothing is to be changed", help));
     }
-    let preset = sottovoce::Preset::find(session.presets(&config).await?, &args.preset)?;
+    let preset = sottovoce::persona::Preset::find(session.presets(&config).await?, &args.preset)?;
     if !args.metadata.is_empty() {
         let mut metadata = preset.metadata;
         for (key, value) in args.metadata {

@@ -6,7 +6,7 @@ use std::io;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
-use sottovoce::Preset;
+use sottovoce::persona::Preset;
 
 use super::traits;
 use crate::cmd::stats::moment;

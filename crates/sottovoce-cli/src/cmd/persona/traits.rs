@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use sottovoce::{Persona, PersonaChange};
+use sottovoce::persona::{Persona, PersonaChange};
 
 use crate::exit::Failure;
 use crate::output::{self, DIM};

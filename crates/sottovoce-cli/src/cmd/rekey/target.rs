@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sottovoce::admin::{StoreKey, store_keys};
 use sottovoce::config::{ConfiguredKey, read_fd};
-use sottovoce::{Config, EncryptionKey, Error, StoreKey, store_keys};
+use sottovoce::{Config, EncryptionKey, Error};
 
 use super::Args;
 use crate::cmd::key::wrong;

@@ -8,9 +8,9 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::Offset;
 use serde::Serialize;
-use sottovoce::{
-    ChatMessage, ChatRole, ConversationStore, FileConversationStore, Finding, TokenRates,
-};
+use sottovoce::context::TokenRates;
+use sottovoce::store::Finding;
+use sottovoce::{ChatMessage, ChatRole, ConversationStore, FileConversationStore};
 
 use crate::exit::Failure;
 use crate::output;

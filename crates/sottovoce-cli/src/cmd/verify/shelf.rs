@@ -6,7 +6,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
-use sottovoce::{Config, Inventory, StoreInventory};
+use sottovoce::Config;
+use sottovoce::admin::{Inventory, StoreInventory};
 
 use crate::exit::Failure;
 use crate::output;

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indicatif::ProgressBar;
-use sottovoce::{AddedArtifact, ArtifactKind, FileConversationStore, NewArtifact};
+use sottovoce::FileConversationStore;
+use sottovoce::store::{AddedArtifact, ArtifactKind, NewArtifact};
 
 use super::LeftOut;
 use super::tree::Tree;

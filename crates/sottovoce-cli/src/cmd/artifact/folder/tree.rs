@@ -1,6 +1,6 @@
 //! A folder's tree as text, one line an entry.
 
-use sottovoce::Artifact;
+use sottovoce::store::Artifact;
 use zeroize::Zeroizing;
 
 use super::walk::{Entry, What};

@@ -1,6 +1,6 @@
 //! `sottovoce context update` and `extend`
 
-use sottovoce::PersonaConversationChange;
+use sottovoce::persona::PersonaConversationChange;
 
 use super::shown;
 use crate::cmd::persona::traits::Traits;

@@ -1,7 +1,8 @@
 //! `sottovoce context create`
 
-use sottovoce::{
-    NewPersonaConversation, Persona, PersonaChange, PersonaConversation, Preset, Scope,
+use sottovoce::Scope;
+use sottovoce::persona::{
+    NewPersonaConversation, Persona, PersonaChange, PersonaConversation, Preset,
 };
 
 use super::shown;

@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 
 use serde::Serialize;
-use sottovoce::{PersonaConversation, Scope};
+use sottovoce::Scope;
+use sottovoce::persona::PersonaConversation;
 
 use super::shown;
 use crate::exit::{Exit, Failure, Outcome};

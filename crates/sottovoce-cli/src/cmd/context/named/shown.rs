@@ -5,7 +5,8 @@ use std::io;
 use anstyle::Style;
 use jiff::Timestamp;
 use serde::Serialize;
-use sottovoce::{PersonaConversation, Scope};
+use sottovoce::Scope;
+use sottovoce::persona::PersonaConversation;
 
 use crate::cmd::persona::traits;
 use crate::cmd::stats::moment;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::character::{Persona, Preset, check_name};
 use crate::error::Result;
-use crate::persona::{Persona, Preset, check_name};
 
 /// A context that is to be made. `Debug` shows no words.
 #[derive(Clone, PartialEq)]
@@ -41,7 +41,7 @@ impl NewPersonaConversation {
     /// Whether everything is within its limits.
     ///
     /// # Errors
-    /// [`PersonaFailure::Invalid`](crate::PersonaFailure::Invalid) names the first field that is not.
+    /// [`PersonaFailure::Invalid`](crate::persona::PersonaFailure::Invalid) names the first field that is not.
     pub fn check(&self) -> Result<()> {
         check_name(&self.name)?;
         self.persona.check()

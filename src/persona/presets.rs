@@ -4,8 +4,8 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{PersonaRegistry, PresetChange, id};
+use crate::character::{self, MOST_PRESETS, Preset};
 use crate::error::{PersonaFailure, Result};
-use crate::persona::{self, MOST_PRESETS, Preset};
 use crate::store::settings::presets;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 
@@ -22,7 +22,7 @@ impl PersonaRegistry {
     /// # Errors
     /// [`Error::Damaged`](crate::Error::Damaged) where the default conversation's settings cannot be read.
     pub async fn presets(&self) -> Result<Vec<Preset>> {
-        Ok(persona::in_force(&self.settings().await?.1.presets))
+        Ok(character::in_force(&self.settings().await?.1.presets))
     }
 
     /// A preset by its id, in either spelling of those that are built in, or by its name.
@@ -113,7 +113,7 @@ impl PersonaRegistry {
 /// Why a preset cannot be among those that there are.
 fn refusal(profile: &Profile, preset: &Preset) -> Option<PersonaFailure> {
     let name = preset.name.to_lowercase();
-    let mut others = persona::in_force(&profile.presets).into_iter();
+    let mut others = character::in_force(&profile.presets).into_iter();
     if others.any(|other| other.id != preset.id && other.name.to_lowercase() == name) {
         return Some(PersonaFailure::NameTaken);
     }

@@ -1,14 +1,28 @@
-//! Keeping answers: only while the utterance that they answer is there.
+//! Turns of a host that asks a model itself: an utterance is stored, and later its answer.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::conversation::Conversation;
 use crate::conversation::turn::state::SpokenText;
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, ChatRole};
 use crate::model::render::StampFilter;
+use crate::prompt::{Prompt, Receipt};
 use crate::store::StoredMessage;
+
+/// A stored utterance with the prompt for the model.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PreparedTurn {
+    /// The utterance as it is stored.
+    pub message: Arc<StoredMessage>,
+    /// The prompt for the model, to be rendered.
+    pub prompt: Prompt,
+    /// The account of the prompt.
+    pub receipt: Receipt,
+}
 
 /// The utterance that a host with a model of its own has heard last, until an answer to it is kept.
 #[derive(Clone, Default)]
@@ -31,6 +45,47 @@ impl fmt::Debug for LastUtterance {
 }
 
 impl Conversation {
+    /// Keeps what someone said just now, and builds the prompt for answering it. The utterance is durable before the
+    /// prompt is built.
+    pub async fn hear(&self, text: impl Into<String>) -> Result<PreparedTurn> {
+        self.hear_message(self.message(ChatRole::User, text)).await
+    }
+
+    /// [`hear`](Self::hear) for an utterance with metadata, such as who spoke.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMessage`] for a message that is not a user's; nothing is kept then.
+    pub async fn hear_message(&self, message: ChatMessage) -> Result<PreparedTurn> {
+        let message = self.utterance(message)?;
+        let mut state = self.turn().await?;
+        self.keep_unfinished(&mut state).await?;
+        state.off_record = false;
+        let message = self.store.append_message(message).await?;
+        self.last_utterance.set(Some(Arc::clone(&message)));
+        drop(state);
+        let (prompt, receipt) = self.host_prompt(Arc::clone(&message).into()).await?;
+        Ok(PreparedTurn { message, prompt, receipt })
+    }
+
+    /// [`hear`](Self::hear) for a client that may be trying again, as [`ask_once`](Self::ask_once) is.
+    ///
+    /// # Errors
+    /// Those of [`hear`](Self::hear).
+    pub async fn hear_once(
+        &self,
+        text: impl Into<String>,
+        within: Duration,
+    ) -> Result<PreparedTurn> {
+        let message = self.utterance(self.message(ChatRole::User, text))?;
+        let state = self.turn().await?;
+        let repeated = self.repeated(&message, within).await?;
+        drop(state);
+        let Some(message) = repeated else { return self.hear_message(message).await };
+        self.last_utterance.set(Some(Arc::clone(&message)));
+        let (prompt, receipt) = self.host_prompt(Arc::clone(&message).into()).await?;
+        Ok(PreparedTurn { message, prompt, receipt })
+    }
+
     /// Keeps the whole reply of a host's own model to the utterance that was [heard](Self::hear) last. A reply without
     /// such an utterance, or a second one to it, is kept as well: an assistant may speak by itself. Time stamps at its
     /// beginning, as the renderers write them before what people say, are left out.
@@ -79,14 +134,14 @@ impl Conversation {
     }
 
     async fn keep_last(&self, mut reply: ChatMessage) -> Result<Arc<StoredMessage>> {
-        let Some(utterance) = self.heard.get() else {
+        let Some(utterance) = self.last_utterance.get() else {
             StampFilter::naming(std::iter::empty()).remove_from(&mut reply.content);
             return self.store.append_message(reply).await;
         };
         let kept = self.keep_answer(&utterance, reply).await;
         // Anything else may succeed when it is tried again.
         if matches!(kept, Ok(_) | Err(Error::UtteranceForgotten)) {
-            self.heard.set(None);
+            self.last_utterance.set(None);
         }
         kept
     }

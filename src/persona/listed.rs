@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::persona::Character;
+use crate::character::Character;
 use crate::store::read::state::ConversationState;
 
 /// How long before a context expires it is warned of: 24 hours.

@@ -1,8 +1,8 @@
 //! That no two contexts have one name, so that a name says which is meant.
 
 use super::{PersonaConversation, PersonaRegistry};
+use crate::character::check_name;
 use crate::error::{Error, PersonaFailure, Result};
-use crate::persona::check_name;
 
 /// How many numbers are tried behind a name.
 const TRIED: usize = 10_000;

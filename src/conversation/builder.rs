@@ -1,0 +1,218 @@
+//! Wiring a conversation: each part is named once.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::model_binding::ModelBinding;
+use super::turn::LastUtterance;
+use super::{Conversation, MemoryTools};
+use crate::context::rolling_window::DAY;
+use crate::context::tokens::TokenRates;
+use crate::context::{ContextProvider, LastNContextProvider};
+use crate::model::{AnswerLimits, LanguageModel};
+use crate::prompt::PromptBuilder;
+use crate::store::ConversationStore;
+
+/// How many messages of history a prompt holds unless set.
+const LAST_N: usize = 6;
+
+/// The parts of a [`Conversation`]. Clock and redactor are those of the store.
+///
+/// Unless set, there is no system prompt, no model and no budget, and the history is the newest messages
+/// [in blocks](LastNContextProvider::in_blocks), about six of them.
+#[derive(Clone)]
+pub struct ConversationBuilder {
+    prompts: PromptBuilder,
+    model: Option<Arc<dyn LanguageModel>>,
+    answer_limits: AnswerLimits,
+    last_n: usize,
+    snapshot_window: Duration,
+    refuse_when_busy: bool,
+    summarize_at: Option<(f64, Duration)>,
+    long_result: Option<usize>,
+    memory: Option<MemoryTools>,
+}
+
+impl ConversationBuilder {
+    pub(super) fn new(store: Arc<dyn ConversationStore>) -> Self {
+        let history = Arc::new(LastNContextProvider::in_blocks());
+        Self {
+            prompts: PromptBuilder::new(store, history),
+            model: None,
+            answer_limits: AnswerLimits::default(),
+            last_n: LAST_N,
+            snapshot_window: DAY,
+            refuse_when_busy: false,
+            summarize_at: None,
+            long_result: None,
+            memory: None,
+        }
+    }
+
+    /// The system prompt of every prompt. The persona of a conversation replaces it.
+    #[must_use]
+    pub fn system(mut self, text: impl Into<String>) -> Self {
+        self.prompts.system = text.into();
+        self
+    }
+
+    /// The model that answers.
+    #[must_use]
+    pub fn model(mut self, model: impl LanguageModel + 'static) -> Self {
+        self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// The limits of one answer, whatever model gives it.
+    ///
+    /// Text past a limit is cut off, and the answer is stored as cut off for its length. An answer without text, or
+    /// with tool calls, fails instead.
+    #[must_use]
+    pub fn answer_limits(mut self, limits: AnswerLimits) -> Self {
+        self.answer_limits = limits;
+        self
+    }
+
+    /// The provider of the history.
+    #[must_use]
+    pub fn history(mut self, provider: impl ContextProvider + 'static) -> Self {
+        self.prompts.history = Arc::new(provider);
+        self
+    }
+
+    /// Adds a provider of other context. A message that two providers give is taken once: at the earlier placement, and
+    /// there from the earlier provider.
+    #[must_use]
+    pub fn context(mut self, provider: impl ContextProvider + 'static) -> Self {
+        self.prompts.providers.push(Arc::new(provider));
+        self
+    }
+
+    /// About how many messages of history a prompt holds; 6 unless set.
+    #[must_use]
+    pub fn last_n(mut self, messages: usize) -> Self {
+        self.last_n = messages;
+        self
+    }
+
+    /// The most tokens that a prompt may take, as estimated.
+    #[must_use]
+    pub fn budget(mut self, tokens: usize) -> Self {
+        self.prompts.limits.budget = Some(tokens);
+        self
+    }
+
+    /// The context window of the model in tokens, which prompt and answer share. Without it, the model is asked.
+    #[must_use]
+    pub fn model_window(mut self, tokens: usize) -> Self {
+        self.prompts.limits.window = Some(tokens);
+        self
+    }
+
+    /// How many tokens of the model's window a prompt leaves free for the answer, at most half of it; a quarter unless
+    /// set. A persona's own limit comes first.
+    #[must_use]
+    pub fn answer_tokens(mut self, tokens: usize) -> Self {
+        self.prompts.limits.answer = Some(tokens);
+        self
+    }
+
+    /// Leaves every message up to this number out of prompts, whatever a provider gives.
+    #[must_use]
+    pub fn starts_after(mut self, seq: u64) -> Self {
+        self.prompts.starts_after = Some(seq);
+        self
+    }
+
+    /// How tokens are estimated.
+    #[must_use]
+    pub fn token_rates(mut self, rates: TokenRates) -> Self {
+        self.prompts.limits.rates = rates;
+        self
+    }
+
+    /// Leaves exchanges out of the history whose utterance was heard with less confidence, 0 to 1, as its metadata
+    /// `confidence` says. The utterance being answered stays.
+    #[must_use]
+    pub fn min_confidence(mut self, confidence: f64) -> Self {
+        self.prompts.min_confidence = Some(confidence);
+        self
+    }
+
+    /// Adds a note to every prompt, for a renderer of the host's own.
+    #[must_use]
+    pub fn hint(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.prompts.hints.insert(key.into(), value.into());
+        self
+    }
+
+    /// Refuses an utterance with [`Error::TurnInProgress`](crate::Error::TurnInProgress) while another one is being
+    /// answered. Otherwise it waits.
+    #[must_use]
+    pub fn refuse_when_busy(mut self, refuse: bool) -> Self {
+        self.refuse_when_busy = refuse;
+        self
+    }
+
+    /// Lets the model summarize older messages once a prompt fills this share of its budget, 0 to 1, or some of the
+    /// history did not fit. It does so after a turn, when no other turn has begun for this time. See
+    /// [`Conversation::summarize`]. Needs a runtime with a timer.
+    #[must_use]
+    pub fn summarize_at(mut self, share: f64, idle: Duration) -> Self {
+        self.summarize_at = Some((share, idle));
+        self
+    }
+
+    /// Stores tool results of more than this many bytes as artifacts, with a line about them in the message.
+    #[must_use]
+    pub fn long_result(mut self, bytes: usize) -> Self {
+        self.long_result = Some(bytes);
+        self
+    }
+
+    /// Lets a model that can call functions read artifacts and search earlier messages; see [`MemoryTools`].
+    #[must_use]
+    pub fn memory_tools(mut self, memory: MemoryTools) -> Self {
+        self.memory = Some(memory);
+        self
+    }
+
+    /// How far back a snapshot reaches in a conversation whose settings do not say it; a day unless set.
+    #[must_use]
+    pub fn snapshot_window(mut self, window: Duration) -> Self {
+        self.snapshot_window = window;
+        self
+    }
+
+    /// Wires the conversation. Nothing is read or asked yet.
+    pub fn build(self) -> Conversation {
+        let limits = self.answer_limits;
+        Conversation {
+            store: Arc::clone(&self.prompts.store),
+            clock: self.prompts.store.clock(),
+            prompts: Arc::new(self.prompts),
+            last_n: self.last_n,
+            snapshot_window: self.snapshot_window,
+            model: self.model.map(|model| ModelBinding { model, limits }),
+            refuse_when_busy: self.refuse_when_busy,
+            summarize_at: self.summarize_at,
+            long_result: self.long_result,
+            memory: self.memory,
+            turns: Arc::default(),
+            state: Arc::default(),
+            ending: Arc::default(),
+            last_utterance: LastUtterance::default(),
+        }
+    }
+}
+
+impl fmt::Debug for ConversationBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConversationBuilder")
+            .field("prompts", &self.prompts)
+            .field("last_n", &self.last_n)
+            .field("model", &self.model.as_ref().map(|model| model.name()))
+            .finish_non_exhaustive()
+    }
+}
