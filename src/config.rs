@@ -13,17 +13,16 @@ mod comments;
 mod keys;
 mod layer;
 mod sections;
+mod setting;
 mod source;
 
 pub use assemble::RendererKind;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
 use keys::KEYS;
 use layer::{Layer, Secret};
@@ -32,6 +31,7 @@ use source::Sources;
 pub use sections::{
     ContextConfig, LanguageModelConfig, McpConfig, ModelKind, PersonasConfig, Sampling,
 };
+pub use setting::{ConfiguredKey, Setting};
 pub use source::{key_of_text, read_fd};
 
 /// The configuration file's name.
@@ -58,37 +58,6 @@ pub struct Config {
     api_key: Option<Secret>,
     settings: Vec<Setting>,
     left_out: Vec<Setting>,
-}
-
-/// What the configuration says of the key.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum ConfiguredKey {
-    /// Nothing: the key file decides.
-    Absent,
-    /// The public placeholder: the key file decides.
-    Placeholder,
-    /// A secret string, a passphrase, or the key in a file descriptor or a credential.
-    Secret {
-        /// The key made of it.
-        key: Arc<EncryptionKey>,
-        /// Whether a patient attacker may guess it: a string of under 20 characters, a passphrase of under 12.
-        short: bool,
-        /// The setting that gives it.
-        from: String,
-    },
-}
-
-/// One effective setting.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Setting {
-    /// Its key, such as `Context.LastN`.
-    pub key: &'static str,
-    /// Its value, a secret one redacted.
-    pub value: serde_json::Value,
-    /// The file, the environment variable, or `default`.
-    pub origin: String,
 }
 
 #[derive(Deserialize)]

@@ -336,7 +336,7 @@ impl Error {
     pub fn help(&self) -> &'static str {
         match self {
             Self::NoKey | Self::PlaceholderKey => {
-                "nothing is stored yet; `sottovoce init` makes a key file, as the first message does"
+                "nothing is stored yet; make a key file or configure a key first"
             }
             Self::EmptyKey => {
                 "give Context.EncryptionKey a long secret, or leave it out to use a key file"
@@ -346,7 +346,7 @@ impl Error {
                 "give it on the terminal, with --passphrase-fd, or as Context.Passphrase, KeyFd or KeyCredential"
             }
             Self::KeyFile { .. } => {
-                "`sottovoce doctor` tells what is wrong with it; if it is lost, restore it from your backup"
+                "correct it as the message above says; if it is lost, restore it from your backup"
             }
             Self::KeyLost { .. } => {
                 "restore the key file from your backup; without it the records cannot be read by anyone"
@@ -358,16 +358,16 @@ impl Error {
                 "start the program again with the new key; nothing was written under the old one"
             }
             Self::VaultMissing { .. } => {
-                "restore `vault` from a backup, for a passphrase its copy beside the key file; for other keys `sottovoce repair` makes one that fits the records"
+                "restore `vault` from a backup, for a passphrase its copy beside the key file; for other keys a repair makes one that fits the records"
             }
             Self::VaultDamaged { .. } => {
-                "put its copy `vault.…` from the configuration folder in its place; if there is none, move it out of the store's folder and run `sottovoce repair`, which makes it anew for key files and secret strings"
+                "put its copy `vault.…` from the configuration folder in its place; if there is none, move it out of the store's folder and repair the store, which makes it anew for key files and secret strings"
             }
             Self::TooManyKeys { .. } => {
-                "end a change that was begun, with `sottovoce rekey` to the key that writes now; where it leaves what does not open, add `--leave-unreadable`"
+                "end a change that was begun: change the key to the one that writes now; leave what does not open, if need be"
             }
             Self::Damaged { .. } => {
-                "restore the file from a backup, and run `sottovoce verify` for the whole picture"
+                "restore the file from a backup, and verify the store for the whole picture"
             }
             Self::NewerFormat { .. } => {
                 "use the newer version of the program that wrote it; nothing was changed"
@@ -380,15 +380,15 @@ impl Error {
             Self::ClockBehind { .. } => {
                 "set the machine's clock and try again; nothing was removed"
             }
-            Self::NoSuchSnapshot { .. } => "`sottovoce snapshot list` shows all there are",
-            Self::NoSuchArtifact { .. } => "`sottovoce artifact list` shows all there are",
+            Self::NoSuchSnapshot { .. } => "list the snapshots and choose one of them",
+            Self::NoSuchArtifact { .. } => "list the artifacts and choose one of them",
             Self::OtherScope => "use it in the conversation that it is from",
             Self::FromTheFuture => "set the machine's clock, or correct the message's time",
             Self::LockTimeout { .. } => {
                 "try again; if it persists, look for a stopped process that uses this folder"
             }
             Self::NotDurable { .. } | Self::Poisoned { .. } => {
-                "check the disk and run `sottovoce verify`, then open the store anew or run the command again"
+                "check the disk, verify the store, and open it anew"
             }
             Self::NoSpace { .. } => {
                 "free some space and try again; what was acknowledged before is safe"
@@ -406,9 +406,7 @@ impl Error {
             Self::NotImportable { .. } => {
                 "name the other program's own file, and stop that program if it is running"
             }
-            Self::Io { .. } => {
-                "check that the path exists and that this user may use it; `sottovoce doctor` looks"
-            }
+            Self::Io { .. } => "check that the path exists and that this user may use it",
             Self::NoMemory | Self::Exhausted { .. } => {
                 "close files or programs and try again; nothing is damaged"
             }
@@ -416,7 +414,7 @@ impl Error {
             Self::Host { .. } => "mend what the cause names",
             Self::Model { failure, .. } => failure.help(),
             Self::Context(failure) => failure.help(),
-            Self::NoModel => "give it one with Conversation::with_model",
+            Self::NoModel => "give it one with ConversationBuilder::model",
             Self::TurnInProgress => "wait for the answer, or interrupt it first",
             Self::NothingToRetry => "ask something",
             Self::UtteranceForgotten => "ask again, if it is to be answered all the same",

@@ -1,6 +1,8 @@
 //! Language models: what a conversation needs of one, and the servers that have them.
 
 #[cfg(feature = "ollama")]
+mod entry;
+#[cfg(feature = "ollama")]
 mod http;
 mod limits;
 #[cfg(feature = "ollama")]
@@ -21,6 +23,8 @@ use serde::Serialize;
 
 pub use crate::error::{AnswerLimit, ModelFailure};
 #[cfg(feature = "ollama")]
+pub use entry::{ModelEntry, ModelInfo, RunningModel};
+#[cfg(feature = "ollama")]
 pub use http::HttpReply;
 pub use limits::AnswerLimits;
 pub(crate) use limits::LimitedReply;
@@ -34,7 +38,7 @@ pub use render::{
 };
 pub use reply::{Reply, ReplyPart};
 #[cfg(feature = "ollama")]
-pub use server::{ModelEntry, ModelInfo, ModelServer, RunningModel};
+pub use server::ModelServer;
 pub(crate) use thinking::ThinkingFilter;
 
 use crate::error::Result;

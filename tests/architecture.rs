@@ -22,7 +22,7 @@ const MODULES: [(&str, &[&str]); 18] = [
     ("import", &["error", "message", "scope", "crypto", "blob", "character", "store", "export"]),
     ("persona", &["error", "clock", "scope", "blob", "character", "store", "export"]),
     ("context", &["error", "message", "scope", "store"]),
-    ("prompt", &["error", "message", "scope", "redact", "store", "context"]),
+    ("prompt", &["error", "message", "redact", "store", "context"]),
     ("model", &["error", "message", "context", "prompt"]),
     ("conversation", &["error", "clock", "message", "store", "context", "prompt", "model"]),
     (

@@ -4,6 +4,7 @@
 //! rename without replacing, fsync of the folder. Any fewer of these steps loses acknowledged bytes in a power cut.
 
 mod aside;
+mod file_id;
 mod lock;
 mod mark;
 pub(crate) mod new_file;
@@ -26,6 +27,7 @@ use self::place::Folder;
 use self::source::FsSource;
 use super::{Blobs, Check, EntryKind, Fill, Lock, READ_LIMIT, Refill, Source, Streamed, TEMPORARY};
 use crate::error::{Error, Result};
+use file_id::{FileId, id};
 
 #[derive(Debug)]
 pub(crate) struct FsBlobs {
@@ -42,14 +44,6 @@ struct Peeked {
     path: PathBuf,
     id: FileId,
     file: File,
-}
-
-/// Device and inode.
-type FileId = (u64, u64);
-
-fn id(stat: &Stat) -> FileId {
-    #[allow(clippy::unnecessary_cast, reason = "other systems have other widths")]
-    (stat.st_dev as u64, stat.st_ino as u64)
 }
 
 impl FsBlobs {

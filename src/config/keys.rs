@@ -2,7 +2,7 @@
 
 use config::{Value, ValueKind};
 
-use super::Setting;
+use super::setting::Setting;
 use crate::crypto::PLACEHOLDER_KEY;
 
 /// One setting that exists.

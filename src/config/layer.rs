@@ -9,9 +9,9 @@ use std::path::Path;
 use config::{Map, Source, Value, ValueKind};
 use zeroize::Zeroizing;
 
-use super::Setting;
 use super::comments::without_comments;
 use super::keys::{Default, KEYS, Key, Kind};
+use super::setting::Setting;
 use crate::error::{Error, Result};
 
 const PREFIX: &str = "SOTTOVOCE__";

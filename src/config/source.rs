@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use super::ConfiguredKey;
+use super::setting::ConfiguredKey;
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
 

@@ -3,8 +3,9 @@
 mod forget;
 mod overview;
 mod snapshot;
+mod tool_limits;
 mod tool_result;
 pub(super) mod tools;
 
 pub use overview::Overview;
-pub use tools::MemoryTools;
+pub use tool_limits::MemoryTools;

@@ -11,8 +11,7 @@ mod state;
 mod task;
 
 pub use answer::{Answer, AnswerEvent, TurnOutcome};
-pub(super) use host_model::LastUtterance;
 pub use host_model::PreparedTurn;
 pub use report::TurnReport;
 pub use sentences::Sentences;
-pub(super) use state::TurnState;
+pub(super) use state::{LastUtterance, TurnState};

@@ -97,12 +97,12 @@ impl PersonaFailure {
     pub(super) fn help(&self) -> &'static str {
         match self {
             Self::Invalid { .. } => "correct it as the message above says",
-            Self::NoSuchContext { .. } => "`sottovoce context list --all` shows all there are",
+            Self::NoSuchContext { .. } => "list the contexts and choose one of them",
             Self::SeveralContexts { .. } => "give the id of the one that is meant, or rename one",
             Self::ContextNameTaken { .. } => "choose another name, or rename the one that has it",
-            Self::NoSuchPreset { .. } => "`sottovoce persona list --all` shows all there are",
-            Self::Expired { .. } => "extend it, with `sottovoce context extend`",
-            Self::Deleted { .. } => "take it back, with `sottovoce context update --active true`",
+            Self::NoSuchPreset { .. } => "list the presets and choose one of them",
+            Self::Expired { .. } => "extend it",
+            Self::Deleted { .. } => "set it active to take it back",
             Self::TooManyContexts { .. } => {
                 "delete contexts, or raise the setting Personas.MaxContexts"
             }
@@ -113,7 +113,7 @@ impl PersonaFailure {
             }
             Self::BuiltIn => "change it, or set it inactive",
             Self::NameTaken => "choose another name, or change the preset that has it",
-            Self::NotBackedUp { .. } => "`sottovoce verify --all` tells what is wrong with them",
+            Self::NotBackedUp { .. } => "verify the store to see what is wrong with them",
             Self::InUse => "try again later",
         }
     }

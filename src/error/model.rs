@@ -96,7 +96,7 @@ impl ModelFailure {
                 "start it, for Ollama with `ollama serve`, or correct LanguageModel.BaseUrl"
             }
             Self::NoSuchModel { .. } => {
-                "fetch it, for Ollama with `ollama pull`, or set LanguageModel.Model to one of `sottovoce models`"
+                "fetch it, for Ollama with `ollama pull`, or set LanguageModel.Model to one that the server has"
             }
             Self::Busy => "try again in a moment",
             Self::TimedOut { .. } => {

@@ -16,9 +16,9 @@ use serde_json::json;
 pub use embedder::OllamaEmbedder;
 pub use model::OllamaModel;
 
+use super::entry::{ModelEntry, ModelInfo, RunningModel};
 use super::http::{HttpClient, HttpReply};
 use super::limits::AnswerLimits;
-use super::server::{ModelEntry, ModelInfo, RunningModel};
 use crate::error::{ModelFailure, Result};
 use crate::model::render::{ModelOptions, ModelRequest};
 use chunk::Lines;

@@ -13,9 +13,9 @@ use zeroize::Zeroizing;
 
 pub use model::OpenAiModel;
 
+use super::entry::{ModelEntry, ModelInfo, RunningModel};
 use super::http::{HttpClient, HttpReply};
 use super::limits::AnswerLimits;
-use super::server::{ModelEntry, ModelInfo, RunningModel};
 use crate::error::{ModelFailure, Result};
 use crate::model::render::ModelRequest;
 use events::Events;

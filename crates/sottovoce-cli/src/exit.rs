@@ -1,5 +1,7 @@
 //! How a command ends.
 
+mod advice;
+
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,6 +9,7 @@ use std::process::ExitCode;
 use sottovoce::persona::PersonaFailure;
 
 use crate::output;
+pub(crate) use advice::help;
 
 pub(crate) type Outcome = Result<Exit, Failure>;
 
@@ -85,7 +88,7 @@ impl Failure {
     pub(crate) fn report(&self) {
         match self {
             _ if self.is_broken_pipe() => {}
-            Self::Library(error) => output::error(&with_causes(error), error.help()),
+            Self::Library(error) => output::error(&with_causes(error), help(error)),
             Self::Nothing { folder } => {
                 output::note(&format!("nothing is remembered yet in {}", folder.display()));
             }

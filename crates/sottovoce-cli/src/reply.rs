@@ -102,7 +102,7 @@ impl Reply {
     pub(crate) fn say_failed(&self, config: &Config, error: &Error, retry: &str) -> Exit {
         match NoModel::of(config, error) {
             Some(missing) => missing.report(),
-            None => output::error(&with_causes(error), error.help()),
+            None => output::error(&with_causes(error), exit::help(error)),
         }
         if !matches!(error, Error::UtteranceForgotten) {
             output::note(&format!("{}{retry}", self.what_is_kept()));

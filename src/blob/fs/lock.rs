@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::id;
+use super::file_id::id;
 use crate::blob::{LOCK as NAME, Lock};
 use crate::error::{Error, Result};
 

@@ -6,7 +6,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{FileId, FsBlobs, durable, id};
+use super::file_id::{FileId, id};
+use super::{FsBlobs, durable};
 use crate::error::{Error, Result};
 
 /// The open folder.

@@ -29,10 +29,7 @@ impl Conversation {
     }
 
     /// Those that were said in this thread.
-    pub(in crate::conversation) fn own(
-        &self,
-        mut messages: Vec<Arc<StoredMessage>>,
-    ) -> Vec<Arc<StoredMessage>> {
+    pub(crate) fn own(&self, mut messages: Vec<Arc<StoredMessage>>) -> Vec<Arc<StoredMessage>> {
         messages.retain(|stored| stored.message.thread_id == self.prompts.thread);
         messages
     }

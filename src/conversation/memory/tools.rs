@@ -6,6 +6,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
+use super::tool_limits::{READ_ARTIFACT, SEARCH_MEMORY};
 use crate::conversation::Conversation;
 use crate::conversation::search::{SearchHit, SearchOptions, search_in};
 use crate::error::{Error, Result};
@@ -14,82 +15,19 @@ use crate::model::render::said_when;
 use crate::prompt::Prompt;
 use crate::store::{ArtifactLines, StoredMessage, blocking, find_artifact};
 
-const READ_ARTIFACT: &str = "read_artifact";
-const SEARCH_MEMORY: &str = "search_memory";
 /// The most messages that a search gives.
 const HITS: usize = 8;
 /// How many of its words a message is given with at most, as a part of all bytes of a call.
 const PART: usize = 4;
 /// The fewest characters of an id by which a person may name an artifact to the model.
 const SHORTEST_ID: usize = 6;
-/// Estimated bytes of a token.
-const TOKEN: usize = 4;
 
 /// What a call that came together with calls of the host's functions is answered.
-pub(in crate::conversation) const CALL_ALONE: &str =
+pub(crate) const CALL_ALONE: &str =
     "This function was not run. Call it by itself, without other functions.";
 
-/// How much a model may read beyond its prompt.
-///
-/// A model that can call functions is offered `read_artifact(id, from, lines)` and `search_memory(words)`; a host's own
-/// functions must have other names. For other models, and where no calls are allowed, short artifacts that are text stand
-/// in the prompt with the note that refers to them, as long as that is in the history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MemoryTools {
-    /// The most calls of one answer; 8 unless set. 0 offers no functions.
-    pub calls: usize,
-    /// The most bytes that one call gives; 8 KiB unless set. All calls of an answer together give at most a third of the
-    /// model's window, and one of them half of that.
-    pub bytes: usize,
-    /// The most bytes of an artifact that stands in the prompt of a model without functions; 4 KiB unless set, and never
-    /// more than an eighth of the prompt. 0 puts none there.
-    pub inline: usize,
-}
-
-impl Default for MemoryTools {
-    fn default() -> Self {
-        Self { calls: 8, bytes: 8 << 10, inline: 4 << 10 }
-    }
-}
-
-impl MemoryTools {
-    /// The most calls of one answer.
-    #[must_use]
-    pub fn calls(mut self, calls: usize) -> Self {
-        self.calls = calls;
-        self
-    }
-
-    /// The most bytes that one call gives.
-    #[must_use]
-    pub fn bytes(mut self, bytes: usize) -> Self {
-        self.bytes = bytes;
-        self
-    }
-
-    /// The most bytes of an artifact that stands in the prompt of a model without functions.
-    #[must_use]
-    pub fn inline(mut self, bytes: usize) -> Self {
-        self.inline = bytes;
-        self
-    }
-
-    /// Whether a function is one of these.
-    pub(in crate::conversation) fn has(&self, call: &ToolCall) -> bool {
-        self.calls > 0 && [READ_ARTIFACT, SEARCH_MEMORY].contains(&call.name.as_str())
-    }
-
-    /// How many bytes the next call may give, of an answer that was given so many.
-    pub(in crate::conversation) fn room(&self, window: Option<u32>, given: usize) -> usize {
-        let Some(window) = window else { return self.bytes };
-        let all = window as usize * TOKEN / 3;
-        self.bytes.min(all / 2).min(all.saturating_sub(given))
-    }
-}
-
 /// The functions as every request describes them, always the same.
-pub(in crate::conversation) fn definitions() -> Vec<Value> {
+pub(crate) fn definitions() -> Vec<Value> {
     let function = |name: &str, about: &str, needed: &str, arguments: Value| {
         json!({ "type": "function", "function": {
             "name": name,
@@ -118,11 +56,11 @@ pub(in crate::conversation) fn definitions() -> Vec<Value> {
 }
 
 /// What came of a call.
-pub(in crate::conversation) struct ToolOutput {
+pub(crate) struct ToolOutput {
     /// What the model is told.
-    pub(in crate::conversation) told: String,
+    pub(crate) told: String,
     /// What is kept of it: nobody's words a second time, so that forgetting them leaves no copy.
-    pub(in crate::conversation) kept: String,
+    pub(crate) kept: String,
 }
 
 impl From<String> for ToolOutput {
@@ -132,22 +70,18 @@ impl From<String> for ToolOutput {
 }
 
 /// What a call may see.
-pub(in crate::conversation) struct ToolScope<'a> {
+pub(crate) struct ToolScope<'a> {
     /// The number of the utterance that is answered, if it is kept.
-    pub(in crate::conversation) utterance: Option<u64>,
+    pub(crate) utterance: Option<u64>,
     /// The prompt that the model read. The model may open the artifacts that it mentions.
-    pub(in crate::conversation) prompt: &'a Prompt,
+    pub(crate) prompt: &'a Prompt,
     /// The most bytes to give.
-    pub(in crate::conversation) most: usize,
+    pub(crate) most: usize,
 }
 
 impl Conversation {
     /// Runs a function that the model called. What is wrong with the call is told to the model.
-    pub(in crate::conversation) async fn look_up(
-        &self,
-        call: &ToolCall,
-        sight: &ToolScope<'_>,
-    ) -> ToolOutput {
+    pub(crate) async fn look_up(&self, call: &ToolCall, sight: &ToolScope<'_>) -> ToolOutput {
         let arguments = Arguments::of(&call.arguments);
         let looked = match call.name.as_str() {
             READ_ARTIFACT => self.read_artifact(&arguments, sight).await,

@@ -93,13 +93,13 @@ impl Conversation {
 
     /// Whether a prompt was long enough for older messages to be summarized. Those of a context never are unasked: a
     /// summary would stand behind its personality, and change the head of every prompt.
-    pub(in crate::conversation) fn is_filled(&self, receipt: &Receipt) -> bool {
+    pub(crate) fn is_filled(&self, receipt: &Receipt) -> bool {
         receipt.history_limit.is_none()
             && self.summarize_at.is_some_and(|(share, _)| receipt.is_filled(share))
     }
 
     /// Compacts in the background, unless a turn begins first. What goes wrong is tried again after the next turn.
-    pub(in crate::conversation) fn summarize_when_idle(&self) {
+    pub(crate) fn summarize_when_idle(&self) {
         let Some((_, idle)) = self.summarize_at else { return };
         let mut began = self.turns.subscribe();
         let conversation = self.clone();
@@ -205,10 +205,7 @@ impl Conversation {
     }
 
     /// What is context in this thread, without what a summary stands for.
-    pub(in crate::conversation) async fn in_context(
-        &self,
-        profile: &Profile,
-    ) -> Result<Vec<Arc<StoredMessage>>> {
+    pub(crate) async fn in_context(&self, profile: &Profile) -> Result<Vec<Arc<StoredMessage>>> {
         let summary = profile.compaction(self.thread());
         let mut messages = self.own(self.store.read_tail(FARTHEST).await?.messages);
         let now = self.clock.now().timestamp();

@@ -16,19 +16,19 @@ use crate::prompt::Prompt;
 const WINDOW: u32 = 2048;
 
 /// What the model is to write.
-pub(in crate::conversation) struct WritingTask {
-    pub(in crate::conversation) system: &'static str,
+pub(crate) struct WritingTask {
+    pub(crate) system: &'static str,
     /// What stands behind the conversation: small models go by what they read last.
-    pub(in crate::conversation) asked: &'static str,
+    pub(crate) asked: &'static str,
     /// The most sentences that are taken.
-    pub(in crate::conversation) sentences: usize,
+    pub(crate) sentences: usize,
     /// Where a text without an end is cut, in characters.
-    pub(in crate::conversation) longest: usize,
+    pub(crate) longest: usize,
 }
 
 impl Conversation {
     /// How many tokens of what was said fit a request: half the model's window.
-    pub(in crate::conversation) async fn room(&self) -> Result<usize> {
+    pub(crate) async fn room(&self) -> Result<usize> {
         Ok(self.binding()?.model.limits().await?.window.unwrap_or(WINDOW) as usize / 2)
     }
 
@@ -36,7 +36,7 @@ impl Conversation {
     ///
     /// # Errors
     /// Those of the model, and where it says nothing.
-    pub(in crate::conversation) async fn write_text(
+    pub(crate) async fn write_text(
         &self,
         task: &WritingTask,
         lines: &str,
@@ -77,7 +77,7 @@ impl Conversation {
     }
 
     /// As much of what was said last as so many tokens hold, a line each.
-    pub(in crate::conversation) fn newest_lines<'a>(
+    pub(crate) fn newest_lines<'a>(
         &self,
         said: impl DoubleEndedIterator<Item = &'a ChatMessage>,
         room: usize,
@@ -97,11 +97,7 @@ impl Conversation {
     }
 
     /// A message as a line, cut where it alone would be too long, and how many tokens that takes.
-    pub(in crate::conversation) fn line(
-        &self,
-        message: &ChatMessage,
-        room: usize,
-    ) -> (Zeroizing<String>, usize) {
+    pub(crate) fn line(&self, message: &ChatMessage, room: usize) -> (Zeroizing<String>, usize) {
         let rates = &self.prompts.limits.rates;
         let mut line = Zeroizing::new(format!("{}: {}", message.role, message.content));
         let mut cost = rates.estimate(&line) + 1;

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Sentences, TurnReport};
+use super::TurnReport;
 use crate::conversation::Conversation;
 use crate::error::{Error, Result};
 use crate::message::ToolCall;
@@ -164,11 +164,6 @@ impl Answer {
             }
         }
         Err(Error::ShuttingDown)
-    }
-
-    /// The same answer in whole sentences, for a voice to read.
-    pub fn sentences(self) -> Sentences {
-        Sentences::new(self)
     }
 
     /// Interrupts the answer, of which only the first `chars` characters were heard, and says what is kept. Where

@@ -12,7 +12,7 @@ use crate::store::{ConversationStore, Document};
 /// The rates of one conversation's models. It is kept with the conversation, because it tells which languages are
 /// spoken there.
 #[derive(Default)]
-pub(in crate::conversation) struct TokenCalibrator {
+pub(crate) struct TokenCalibrator {
     /// As it is kept; `None` before it is read.
     document: Option<CalibrationDocument>,
     changed: bool,

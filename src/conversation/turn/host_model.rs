@@ -1,13 +1,12 @@
 //! Turns of a host that asks a model itself: an utterance is stored, and later its answer.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::conversation::Conversation;
 use crate::conversation::turn::state::SpokenText;
 use crate::error::{Error, Result};
-use crate::message::{ChatMessage, ChatRole};
+use crate::message::{CUT_OFF, ChatMessage, ChatRole};
 use crate::model::render::StampFilter;
 use crate::prompt::{Prompt, Receipt};
 use crate::store::StoredMessage;
@@ -22,26 +21,6 @@ pub struct PreparedTurn {
     pub prompt: Prompt,
     /// The account of the prompt.
     pub receipt: Receipt,
-}
-
-/// The utterance that a host with a model of its own has heard last, until an answer to it is kept.
-#[derive(Clone, Default)]
-pub(in crate::conversation) struct LastUtterance(Arc<Mutex<Option<Arc<StoredMessage>>>>);
-
-impl LastUtterance {
-    pub(in crate::conversation) fn set(&self, heard: Option<Arc<StoredMessage>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = heard;
-    }
-
-    fn get(&self) -> Option<Arc<StoredMessage>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl fmt::Debug for LastUtterance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LastHeard")
-    }
 }
 
 impl Conversation {
@@ -106,7 +85,7 @@ impl Conversation {
         &self,
         spoken: impl Into<String>,
     ) -> Result<Option<Arc<StoredMessage>>> {
-        match SpokenText::part(spoken.into(), "interrupted").message(self) {
+        match self.spoken_message(&SpokenText::part(spoken.into(), "interrupted")) {
             Some(spoken) => self.keep_last(spoken).await.map(Some),
             None => Ok(None),
         }
@@ -144,5 +123,17 @@ impl Conversation {
             self.last_utterance.set(None);
         }
         kept
+    }
+
+    /// The spoken text of an answer as a message, if there is any.
+    pub(super) fn spoken_message(&self, spoken: &SpokenText) -> Option<ChatMessage> {
+        if spoken.is_nothing() {
+            return None;
+        }
+        let message = self.message(ChatRole::Assistant, spoken.words.as_str());
+        Some(match spoken.cut_off {
+            Some(why) => message.with_metadata(CUT_OFF, why),
+            None => message,
+        })
     }
 }

@@ -14,7 +14,7 @@ type Asked<'a> = (&'a Utterance, &'a [ContextMessage]);
 
 impl Conversation {
     /// The prompt of a turn that does not begin. What servers' counts have taught is read, and nothing is learnt.
-    pub(in crate::conversation) async fn prompt_within(
+    pub(crate) async fn prompt_within(
         &self,
         model: &str,
         limits: &ModelLimits,

@@ -32,6 +32,13 @@ pub struct Sentences {
     next: Option<TurnEvent>,
 }
 
+impl Answer {
+    /// The same answer in whole sentences, for a voice to read.
+    pub fn sentences(self) -> Sentences {
+        Sentences::new(self)
+    }
+}
+
 impl Sentences {
     pub(super) fn new(mut answer: Answer) -> Self {
         answer.spoken(0);

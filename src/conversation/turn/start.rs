@@ -12,7 +12,7 @@ use crate::context::ContextMessage;
 use crate::conversation::Conversation;
 use crate::conversation::memory::tools::CALL_ALONE;
 use crate::conversation::turn::answer::{Answer, TurnOutcome};
-use crate::conversation::turn::state::{PendingTurn, SpokenText, TurnState, Unfinished};
+use crate::conversation::turn::state::{PendingTurn, SpokenText, TurnState, Unfinished, beginning};
 use crate::error::{Error, Result, joined};
 use crate::message::{ARTIFACT, ChatMessage, ChatRole, TOOL, ToolCall};
 use crate::prompt::Utterance;
@@ -69,7 +69,7 @@ impl Conversation {
     }
 
     /// The newest message, if it is this very utterance, said within that time and without an answer.
-    pub(in crate::conversation) async fn repeated(
+    pub(crate) async fn repeated(
         &self,
         message: &ChatMessage,
         within: Duration,
@@ -242,7 +242,7 @@ impl Conversation {
             });
         };
         // The new one first: a crash in between leaves both, never none.
-        let shorter = match SpokenText::part(words, "interrupted").message(self) {
+        let shorter = match self.spoken_message(&SpokenText::part(words, "interrupted")) {
             Some(shorter) => Some(self.keep_answer(newest, shorter).await?),
             None => None,
         };
@@ -279,14 +279,13 @@ impl Conversation {
     }
 
     /// Keeps what was spoken of an answer that was not asked for again, since another utterance comes.
-    pub(in crate::conversation) async fn keep_unfinished(
-        &self,
-        state: &mut TurnState,
-    ) -> Result<()> {
+    pub(crate) async fn keep_unfinished(&self, state: &mut TurnState) -> Result<()> {
         let Some(pending) = state.pending.take() else { return Ok(()) };
         state.off_record = !matches!(pending.turn, Utterance::Stored(_));
         let Utterance::Stored(utterance) = &pending.turn else { return Ok(()) };
-        let Some(message) = pending.unfinished.spoken().message(self) else { return Ok(()) };
+        let Some(message) = self.spoken_message(&pending.unfinished.spoken()) else {
+            return Ok(());
+        };
         match self.keep_answer(utterance, message).await {
             // What was forgotten takes along what was spoken in answer to it.
             Ok(_) | Err(Error::UtteranceForgotten) => Ok(()),
@@ -374,10 +373,4 @@ async fn detached<T: Send + 'static>(
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
     joined(tokio::spawn(work).await)
-}
-
-/// The first `chars` characters, if there are more.
-pub(super) fn beginning(text: &str, chars: usize) -> Option<String> {
-    let (end, _) = text.char_indices().nth(chars)?;
-    text.get(..end).map(str::to_owned)
 }

@@ -11,14 +11,13 @@ use tracing::Instrument;
 use zeroize::Zeroizing;
 
 use super::TurnReport;
-use super::start::beginning;
 use crate::context::ContextMessage;
 use crate::conversation::Conversation;
 use crate::conversation::model_binding::ModelBinding;
 use crate::conversation::turn::answer::{
     AnswerEvent, PlaybackEnd, TurnChannel, TurnEvent, TurnOutcome,
 };
-use crate::conversation::turn::state::{PendingTurn, SpokenText, TurnState, Unfinished};
+use crate::conversation::turn::state::{PendingTurn, SpokenText, TurnState, Unfinished, beginning};
 use crate::error::{Error, ModelFailure, Result};
 use crate::message::{ANSWER_TOKENS, ChatMessage, ChatRole, PROMPT_TOKENS, ToolCall};
 use crate::model::render::StampFilter;
@@ -283,7 +282,7 @@ impl TurnTask {
         let spoken = self.spoken_at_all(spoken);
         let mut message = None;
         if let (Utterance::Stored(utterance), Some(mut said)) =
-            (&self.turn, spoken.clone().message(&self.conversation))
+            (&self.turn, self.conversation.spoken_message(&spoken))
         {
             note(&mut said, &report.usage);
             match self.conversation.keep_answer(utterance, said).await {

@@ -10,7 +10,7 @@ use sottovoce::admin::{store_exists, store_keys};
 use sottovoce::config::ConfiguredKey;
 use sottovoce::{Config, ConversationStore, EncryptionKey, Error};
 
-use crate::exit::{Exit, Failure, Outcome, with_causes};
+use crate::exit::{self, Exit, Failure, Outcome, with_causes};
 use crate::output::{self, BAD, DIM, GOOD, WARN};
 use crate::session::{Session, left_out};
 
@@ -93,7 +93,7 @@ impl Report {
 
     fn error(&mut self, about: &'static str, error: &Error) {
         let fix = Fix::by_hand("what to do depends on the cause");
-        self.bad(about, with_causes(error), error.help(), fix);
+        self.bad(about, with_causes(error), exit::help(error), fix);
     }
 }
 
@@ -289,7 +289,7 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
                 Error::VaultDamaged { .. } => report.bad(
                     "store",
                     with_causes(&error),
-                    key::vault_mend(config, root).unwrap_or_else(|| error.help().to_owned()),
+                    key::vault_mend(config, root).unwrap_or_else(|| exit::help(&error).to_owned()),
                     Fix::by_hand("look at the damaged vault first: it may be the only one"),
                 ),
                 error => report.error("store", &error),

@@ -2,7 +2,8 @@
 
 use super::{TurnEvents, TurnTask};
 use crate::context::ContextMessage;
-use crate::conversation::memory::tools::{MemoryTools, ToolOutput, ToolScope};
+use crate::conversation::MemoryTools;
+use crate::conversation::memory::tools::{ToolOutput, ToolScope};
 use crate::conversation::turn::answer::{AnswerEvent, TurnEvent};
 use crate::error::Result;
 use crate::message::{ChatRole, TOOL};

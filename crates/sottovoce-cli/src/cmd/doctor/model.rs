@@ -4,7 +4,7 @@ use sottovoce::model::{ModelFailure, ModelInfo, ModelServer};
 use sottovoce::{Config, Error};
 
 use super::{Fix, Report};
-use crate::exit::with_causes;
+use crate::exit::{self, with_causes};
 use crate::output;
 
 /// Looks at the settings, and at what the server says of the model.
@@ -26,7 +26,7 @@ pub(super) async fn look(report: &mut Report, config: &Config) {
             let fix = Fix::by_hand("a server needs a terminal or a service of its own");
             let start = match server {
                 ModelServer::Ollama(_) => "ollama serve",
-                _ => error.help(),
+                _ => exit::help(&error),
             };
             return report.warn("model", with_causes(&error), start, fix);
         }
