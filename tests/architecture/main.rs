@@ -1,10 +1,14 @@
-//! The house rules that the compiler does not keep: which module may know which, and how large a file may grow.
+//! The house rules that the compiler does not keep: which module may use which, and how large a file or folder may grow.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, clippy::panic)]
+
+mod graph;
+mod map;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use graph::{Graph, Module, circles, code, files, module_of};
 
 /// Every module and what it may import. Values move down this list, never up.
 const MODULES: [(&str, &[&str]); 18] = [
@@ -43,49 +47,52 @@ const MODULES: [(&str, &[&str]); 18] = [
     ),
 ];
 
-/// Files of the library that only its tests compile, beside those in folders called `tests`.
-const TEST_MODULES: [&str; 3] = ["blob/contract.rs", "fuzzing.rs", "store/tests.rs"];
+/// The rooms of the store, from the bottom up. Each uses only those before it.
+const STORE: [&str; 16] = [
+    "record", "keyring", "folder", "pack", "settings", "read", "commit", "artifact", "snapshot",
+    "delete", "compact", "check", "repair", "write", "file_store", "admin",
+];
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            if !path.ends_with("store/tests") {
-                found.extend(sources(&path));
-            }
-        } else if path.extension().is_some_and(|ending| ending == "rs")
-            && !TEST_MODULES.iter().any(|name| path.ends_with(name))
-        {
-            found.push(path);
-        }
-    }
-    found
+/// The rooms of a conversation, likewise.
+const CONVERSATION: [&str; 4] = ["search", "turn", "summary", "memory"];
+
+/// Files of the library that only its tests compile, beside those in folders called `tests`.
+const TEST_MODULES: [&str; 2] = ["blob/contract.rs", "fuzzing.rs"];
+
+/// How many files of code a folder may hold.
+const FILES_PER_FOLDER: usize = 16;
+
+/// How many lines of code a file may have.
+const LINES_PER_FILE: usize = 400;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 fn src() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+    root().join("src")
 }
 
-/// A source file's text without comments and without its tests.
-fn code(path: &Path) -> String {
-    let text = fs::read_to_string(path).unwrap();
-    let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    let lines = product.lines().filter(|line| !line.trim_start().starts_with("//"));
-    lines.collect::<Vec<_>>().join("\n")
+/// The `src` folders of the library and of the crates beside it.
+fn crates() -> Vec<PathBuf> {
+    let beside = std::fs::read_dir(root().join("crates")).unwrap();
+    let beside = beside.map(|entry| entry.unwrap().path().join("src"));
+    std::iter::once(src()).chain(beside.filter(|src| src.is_dir())).collect()
 }
 
-fn module_of(path: &Path) -> String {
-    let below = path.strip_prefix(src()).unwrap();
-    let first = below.iter().next().unwrap().to_str().unwrap();
-    first.trim_end_matches(".rs").to_owned()
+fn sources(src: &Path) -> Vec<PathBuf> {
+    files(src, &TEST_MODULES)
 }
 
-/// Which modules each module names.
+fn graph(src: &Path) -> BTreeMap<Module, BTreeSet<Module>> {
+    Graph::read(src, &TEST_MODULES).edges()
+}
+
+/// Which top modules each top module uses.
 fn imports() -> BTreeMap<String, BTreeSet<String>> {
     let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for path in sources(&src()) {
-        let module = module_of(&path);
+        let Some(module) = module_of(&src(), &path).first().cloned() else { continue };
         let code = code(&path);
         assert!(!code.contains("super::super"), "{} climbs", path.display());
         for rest in code.split("crate::").skip(1) {
@@ -104,9 +111,6 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
 fn no_module_imports_one_that_comes_after_it() {
     let rules = BTreeMap::from(MODULES);
     for (module, imported) in imports() {
-        if module == "lib" {
-            continue;
-        }
         let allowed =
             rules.get(module.as_str()).unwrap_or_else(|| panic!("{module} is not in the list"));
         for other in imported {
@@ -125,6 +129,43 @@ fn the_list_of_modules_has_no_circle_and_nothing_superfluous() {
             assert!(before < at, "{module} may import {other}, which comes after it");
             assert!(real[*module].contains(*other), "{module} no longer needs {other}");
         }
+    }
+}
+
+#[test]
+fn no_room_uses_one_above_it() {
+    let edges = graph(&src());
+    for (module, rooms) in [("store", &STORE[..]), ("conversation", &CONVERSATION[..])] {
+        let level = |path: &Module| {
+            let room = path.get(1).filter(|_| path[0] == module)?;
+            Some(rooms.iter().position(|name| name == room).unwrap_or_else(|| {
+                panic!("{module}/{room} is not in the list of rooms");
+            }))
+        };
+        let mut wrong = Vec::new();
+        for (from, used) in &edges {
+            for to in used {
+                if let (Some(from_level), Some(to_level)) = (level(from), level(to))
+                    && to_level > from_level
+                {
+                    wrong.push(format!("{} uses {}", from.join("/"), to.join("/")));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "against the order of rooms:\n{}", wrong.join("\n"));
+    }
+}
+
+#[test]
+fn no_circle_has_more_than_two_files() {
+    for src in crates() {
+        let found = circles(&graph(&src));
+        let large: Vec<String> = found
+            .iter()
+            .filter(|circle| circle.len() > 2)
+            .map(|circle| circle.iter().map(|module| module.join("/")).collect::<Vec<_>>().join(" "))
+            .collect();
+        assert!(large.is_empty(), "circles in {}:\n{}", src.display(), large.join("\n"));
     }
 }
 
@@ -153,14 +194,26 @@ fn only_the_blob_layer_touches_files_and_only_the_clock_asks_the_time() {
 }
 
 #[test]
-fn files_stay_small_and_modules_have_no_mod_rs() {
-    let crates = fs::read_dir(src().join("../crates")).unwrap();
-    let crates = crates.map(|folder| folder.unwrap().path().join("src"));
-    for folder in crates.chain([src()]) {
-        for path in sources(&folder) {
+fn files_and_folders_stay_small_and_modules_have_no_mod_rs() {
+    for src in crates() {
+        let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
+        for path in sources(&src) {
             assert!(!path.ends_with("mod.rs"), "{}", path.display());
             let lines = code(&path).lines().count();
-            assert!(lines <= 400, "{} has {lines} lines of code", path.display());
+            assert!(lines <= LINES_PER_FILE, "{} has {lines} lines of code", path.display());
+            *folders.entry(path.parent().unwrap().to_owned()).or_default() += 1;
+        }
+        for (folder, count) in folders {
+            let is_library = folder.starts_with(root().join("src"));
+            // The root's files are the list of modules; the command's verbs are one file each.
+            if is_library && folder != root().join("src") {
+                assert!(count <= FILES_PER_FOLDER, "{} has {count} files", folder.display());
+            }
         }
     }
+}
+
+#[test]
+fn architecture_md_has_the_map_of_files() {
+    map::check(root(), &crates(), &TEST_MODULES);
 }
