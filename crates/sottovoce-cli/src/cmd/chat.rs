@@ -260,10 +260,7 @@ impl Chat {
     /// Shows an answer as it comes, and what the turn took. A turn that fails does not end the chat.
     async fn show(&mut self, answer: sottovoce::Result<Answer>) -> Result<(), Failure> {
         let reply = match answer {
-            Ok(answer) => tokio::select! {
-                reply = reply::read(answer, &mut self.interrupt, output::piece) => reply?,
-                never = self.lines.keep_room() => match never {},
-            },
+            Ok(answer) => reply::read(answer, &mut self.interrupt, output::piece).await?,
             Err(error) => {
                 let failure = Failure::from(error);
                 failure.report();

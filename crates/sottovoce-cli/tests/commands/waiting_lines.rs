@@ -99,25 +99,3 @@ fn ctrl_d_during_an_answer_ends_the_chat_after_it() {
     assert_eq!(chat.ended(), 0);
     assert_eq!(talk.home.words(), ["one", "It will rain.", "two", "Fine."]);
 }
-
-#[test]
-fn ctrl_c_stops_an_answer_also_behind_a_long_line() {
-    let talk = Talk::new();
-    talk.stub.next(Answer::saying(&["It will "]).silence());
-    let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
-    chat.press("one\r");
-    chat.screen.until("It will ");
-    let long = format!("L{}", "yé ".repeat(3000));
-    chat.press(&format!("two\r{long}"));
-    chat.press(CTRL_C);
-    chat.screen.until("what was shown is kept");
-    chat.screen.until("Fine.");
-    chat.press("end\r");
-    chat.screen.until("Fine.");
-    chat.prompt();
-    chat.press(CTRL_D);
-    assert_eq!(chat.ended(), 0);
-    let whole = format!("{long}end");
-    let expected = ["one", "It will ", "two", "Fine.", &whole, "Fine."];
-    assert!(talk.home.words() == expected, "{:?}", talk.home.words());
-}

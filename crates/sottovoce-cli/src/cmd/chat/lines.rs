@@ -1,12 +1,9 @@
 //! Lines of input: edited on a terminal, read as they are from a pipe.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::io::{self, BufRead, IsTerminal};
 use std::thread;
-use std::time::Duration;
 
-use rustix::io::ioctl_fionread;
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
@@ -15,7 +12,6 @@ use rustyline::config::Builder;
 use rustyline::error::ReadlineError;
 use rustyline::history::{History, MemHistory};
 use tokio::sync::mpsc;
-use zeroize::Zeroizing;
 
 use super::completion::Completion;
 use crate::output;
@@ -33,7 +29,7 @@ pub(super) enum Line {
 
 /// What the thread that reads is asked to do.
 enum Request {
-    Read { prompt: String, begun: String, remember: bool },
+    Read { prompt: String, remember: bool },
     Forget,
 }
 
@@ -46,8 +42,6 @@ pub(super) struct Lines {
     requests: mpsc::UnboundedSender<Request>,
     lines: mpsc::UnboundedReceiver<io::Result<Line>>,
     waiting: VecDeque<Line>,
-    /// What was taken from the terminal before a line was asked for.
-    early: Zeroizing<Vec<u8>>,
     /// How the terminal was before.
     terminal: Option<Termios>,
 }
@@ -68,13 +62,7 @@ impl Lines {
         } else {
             thread::spawn(move || read(asked, &answers));
         }
-        let lines = Self {
-            requests,
-            lines,
-            waiting: VecDeque::new(),
-            early: Zeroizing::default(),
-            terminal,
-        };
+        let lines = Self { requests, lines, waiting: VecDeque::new(), terminal };
         lines.set_mode(false)?;
         Ok(lines)
     }
@@ -107,78 +95,20 @@ impl Lines {
     /// The next line, which can be called back later unless it is off the record; or the answer to a question, which no
     /// line of a paste is taken for.
     pub(super) async fn next(&mut self, question: Option<&str>) -> io::Result<Line> {
-        let begun = self.take_early()?;
         if question.is_none()
             && let Some(line) = self.waiting.pop_front()
         {
             if let Line::Words(words) = &line {
                 output::line(format!("{PROMPT}{}", output::printable(words)))?;
             }
-            self.early.extend_from_slice(begun.as_bytes());
             return Ok(line);
         }
         let prompt = question.unwrap_or(PROMPT).to_owned();
-        let _ = self.requests.send(Request::Read { prompt, begun, remember: question.is_none() });
+        let _ = self.requests.send(Request::Read { prompt, remember: question.is_none() });
         Ok(match self.lines.recv().await.unwrap_or(Ok(Line::End))? {
             Line::Words(words) => self.first_of(&words),
             other => other,
         })
-    }
-
-    /// Takes from the terminal what it has little room for, for as long as this is awaited: Ctrl-C would wait behind what
-    /// does not fit.
-    pub(super) async fn keep_room(&mut self) -> Infallible {
-        loop {
-            tokio::time::sleep(LOOK).await;
-            // A terminal that is gone is heard of otherwise.
-            if !self.is_terminal() || self.read_down_to(ROOM).is_err() {
-                std::future::pending::<()>().await;
-            }
-        }
-    }
-
-    /// Takes from the terminal what it holds beyond so many bytes.
-    fn read_down_to(&mut self, left: u64) -> io::Result<()> {
-        let mut some = Zeroizing::new([0; 1024]);
-        while ioctl_fionread(io::stdin())? > left {
-            let read = rustix::io::read(io::stdin(), &mut some[..])?;
-            self.early.extend(some.iter().take(read));
-        }
-        Ok(())
-    }
-
-    /// Has the lines wait that were taken early, and gives the beginning of the one that is not at its end.
-    fn take_early(&mut self) -> io::Result<String> {
-        if self.early.is_empty() {
-            return Ok(String::new());
-        }
-        // The editor is slow to take a long line key by key.
-        self.read_down_to(0)?;
-        let mut early = std::mem::take(&mut self.early);
-        // The rest of a character is in the terminal, or on its way there.
-        while str::from_utf8(&early)
-            .is_err_and(|error| error.error_len().is_none() && !early.is_empty())
-        {
-            let mut byte = [0];
-            if rustix::io::read(io::stdin(), &mut byte)? == 0 {
-                break;
-            }
-            early.extend(byte);
-        }
-        let mut line = String::new();
-        for key in String::from_utf8_lossy(&early).chars() {
-            match key {
-                '\r' | '\n' => match words_of(&std::mem::take(&mut line)) {
-                    Line::Nothing => {}
-                    words => self.waiting.push_back(words),
-                },
-                CTRL_D if line.is_empty() => self.waiting.push_back(Line::End),
-                '\u{8}' | '\u{7f}' => drop(line.pop()),
-                key if key.is_control() => {}
-                key => line.push(key),
-            }
-        }
-        Ok(line)
     }
 
     /// Has a line wait that was no answer to the question for which it was taken.
@@ -209,11 +139,6 @@ impl Drop for Lines {
     }
 }
 
-/// How often it is looked whether the terminal has room, and for how many bytes it keeps what it has: it holds 4,095.
-const LOOK: Duration = Duration::from_millis(50);
-const ROOM: u64 = 2048;
-const CTRL_D: char = '\u{4}';
-
 /// What stands before a line.
 const PROMPT: &str = "> ";
 
@@ -225,14 +150,14 @@ fn edit(
     answers: &Answers,
 ) {
     while let Some(request) = asked.blocking_recv() {
-        let (prompt, begun, remember) = match request {
-            Request::Read { prompt, begun, remember } => (prompt, begun, remember),
+        let (prompt, remember) = match request {
+            Request::Read { prompt, remember } => (prompt, remember),
             Request::Forget => {
                 let _ = editor.history_mut().clear();
                 continue;
             }
         };
-        let line = match editor.readline_with_initial(&prompt, (&begun, "")) {
+        let line = match editor.readline(&prompt) {
             Ok(line) => {
                 let kept = line.lines().filter(|line| remember && !line.starts_with("/off"));
                 for line in kept {
