@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module's path below the crate; empty for the root.
-pub type Module = Vec<String>;
+pub(crate) type Module = Vec<String>;
 
 /// One `use`: the path as written, and the name that it gives.
 struct Use {
@@ -22,12 +22,12 @@ struct Source {
 }
 
 /// The files of one crate's `src`.
-pub struct Graph {
+pub(crate) struct Graph {
     sources: BTreeMap<Module, Source>,
 }
 
 /// The product's source files below a folder: no `tests` folders, and none of `others`.
-pub fn files(folder: &Path, others: &[&str]) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path, others: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -47,7 +47,7 @@ pub fn files(folder: &Path, others: &[&str]) -> Vec<PathBuf> {
 }
 
 /// A source file's text without comments and without its tests.
-pub fn code(path: &Path) -> String {
+pub(crate) fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
     let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let lines = product.lines().map(|line| match line.trim_start().starts_with("//") {
@@ -57,7 +57,7 @@ pub fn code(path: &Path) -> String {
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-pub fn module_of(src: &Path, path: &Path) -> Module {
+pub(crate) fn module_of(src: &Path, path: &Path) -> Module {
     let below = path.strip_prefix(src).unwrap().with_extension("");
     let names = below.iter().map(|name| name.to_str().unwrap().to_owned());
     names.filter(|name| name != "lib").collect()
@@ -153,7 +153,7 @@ impl Source {
 }
 
 impl Graph {
-    pub fn read(src: &Path, others: &[&str]) -> Self {
+    pub(crate) fn read(src: &Path, others: &[&str]) -> Self {
         let sources = files(src, others);
         let read = |path: &PathBuf| (module_of(src, path), Source::read(path));
         Self { sources: sources.iter().map(read).collect() }
@@ -166,7 +166,9 @@ impl Graph {
             "crate" => Some(path[1..].to_vec()),
             "self" | "super" => {
                 let (mut base, mut rest) = (from.clone(), path);
-                while let Some(step) = rest.first().filter(|step| ["self", "super"].contains(&step.as_str())) {
+                while let Some(step) =
+                    rest.first().filter(|step| ["self", "super"].contains(&step.as_str()))
+                {
                     if step == "super" {
                         base.pop();
                     }
@@ -218,7 +220,7 @@ impl Graph {
     }
 
     /// For each file the files that it uses.
-    pub fn edges(&self) -> BTreeMap<Module, BTreeSet<Module>> {
+    pub(crate) fn edges(&self) -> BTreeMap<Module, BTreeSet<Module>> {
         let mut edges = BTreeMap::new();
         for (module, source) in &self.sources {
             let mut used: BTreeSet<Module> = BTreeSet::new();
@@ -229,7 +231,8 @@ impl Graph {
             source.uses.iter().for_each(|used| add(&used.path));
             // A re-export alone is a table of contents, no dependency.
             let named: BTreeSet<&str> = words(&source.body).collect();
-            let reexports = source.reexports.iter().filter(|used| named.contains(used.name.as_str()));
+            let reexports =
+                source.reexports.iter().filter(|used| named.contains(used.name.as_str()));
             reexports.for_each(|used| add(&used.path));
             for path in paths(&source.body) {
                 add(&path);
@@ -244,12 +247,16 @@ impl Graph {
 fn paths(body: &str) -> Vec<Vec<String>> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let runs = body.split(|c: char| !is_part(c)).filter(|run| run.contains("::"));
-    let names = |run: &str| run.split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    runs.filter(|run| !run.starts_with(':')).map(names).filter(|path: &Vec<_>| path.len() > 1).collect()
+    let names =
+        |run: &str| run.split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    runs.filter(|run| !run.starts_with(':'))
+        .map(names)
+        .filter(|path: &Vec<_>| path.len() > 1)
+        .collect()
 }
 
 /// The circles: each a set of files of which every one uses every other, directly or not.
-pub fn circles(edges: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<BTreeSet<Module>> {
+pub(crate) fn circles(edges: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<BTreeSet<Module>> {
     let reach = |from: &Module| {
         let (mut seen, mut next) = (BTreeSet::new(), vec![from.clone()]);
         while let Some(module) = next.pop() {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::graph::files;
 
-const BEGIN: &str = "<!-- map: made by `UPDATE_MAP=1 cargo test --test architecture` -->\n```text\n";
+const BEGIN: &str =
+    "<!-- map: made by `UPDATE_MAP=1 cargo test --test architecture` -->\n```text\n";
 const END: &str = "```\n<!-- end of map -->";
 
 /// The first sentence of a file's documentation.
@@ -25,7 +26,8 @@ fn map(root: &Path, sources: &[PathBuf], others: &[&str]) -> String {
         let paths = files(src, others);
         writeln!(map, "{}/", src.strip_prefix(root).unwrap().display()).unwrap();
         // A folder's own file stands before what is in it.
-        let mut paths: Vec<_> = paths.into_iter().map(|path| (path.with_extension(""), path)).collect();
+        let mut paths: Vec<_> =
+            paths.into_iter().map(|path| (path.with_extension(""), path)).collect();
         paths.sort();
         for (module, path) in paths {
             let below = module.strip_prefix(src).unwrap();
@@ -38,7 +40,7 @@ fn map(root: &Path, sources: &[PathBuf], others: &[&str]) -> String {
     map
 }
 
-pub fn check(root: &Path, sources: &[PathBuf], others: &[&str]) {
+pub(crate) fn check(root: &Path, sources: &[PathBuf], others: &[&str]) {
     let file = root.join("ARCHITECTURE.md");
     let text = fs::read_to_string(&file).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("ARCHITECTURE.md has a map");
