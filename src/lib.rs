@@ -26,18 +26,15 @@
 //!
 //! | for | see |
 //! |---|---|
-//! | keeping and reading messages | [`ConversationStore`], [`FileConversationStore`], [`StoreOptions`] |
-//! | large data beside the messages | [`ConversationStore::add_artifact`], [`Artifact`], [`ArtifactReferences`] |
-//! | words in what was said | [`search()`], for people; [`MemoryTools`], for models |
-//! | keys | [`EncryptionKey`] |
-//! | what a prompt recalls | [`ContextProvider`], [`LastNContextProvider`], [`RetrievalContextProvider`] |
-//! | prompts and why they say what they say | [`Conversation::builder`], [`Prompt`], [`Receipt`] |
-//! | requests for model servers | [`PromptRenderer`], [`OllamaChatRenderer`], [`OllamaPromptRenderer`], [`OpenAiChatRenderer`] |
-//! | whole turns | [`Conversation`], [`Answer`], [`Sentences`], [`TurnReport`] |
-//! | models that answer | [`LanguageModel`], [`Ollama`], [`OllamaModel`], [`OllamaEmbedder`], [`OpenAi`], [`OpenAiModel`] |
-//! | changing the key | [`Rekey`] |
-//! | what is wrong with a store | [`FileConversationStore::verify`], [`FileConversationStore::repair`], [`Finding`] |
-//! | conversations of other systems, backups | [`import`], the crate `sottovoce-import` |
+//! | a turn: the answer sentence by sentence, interrupting it | [`Conversation`], [`Answer`], [`Sentences`], [`conversation`] |
+//! | storing and reading messages, artifacts, snapshots and settings | [`ConversationStore`], [`StoreOptions`], [`store`] |
+//! | keys, checks, repair, moving a store | [`EncryptionKey`], [`admin`] |
+//! | the history and your own retrieval | [`ContextProvider`], [`context`] |
+//! | prompts, and why they say what they say | [`prompt`] |
+//! | models, model servers, and requests for them | [`LanguageModel`], [`model`] |
+//! | conversations in which the model plays a part | [`persona`] |
+//! | searching what was said | [`conversation::search()`], for people; [`conversation::MemoryTools`], for models |
+//! | backups, and conversations of other systems | [`export`], [`import`], the crate `sottovoce-import` |
 //! | masking before sealing | [`Redactor`], [`ContactRedactor`] |
 //!
 //! Calls that touch files run on tokio's blocking threads and go on to their end when their future is dropped.

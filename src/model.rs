@@ -77,7 +77,7 @@ pub trait LanguageModel: Send + Sync {
     /// Starts answering a prompt. The reply yields the answer piece by piece.
     ///
     /// # Errors
-    /// [`Error::Model`](crate::Error::Model). [`ModelFailure::PromptTooLong`](crate::model::ModelFailure::PromptTooLong) makes
+    /// [`Error::Model`](crate::Error::Model). [`ModelFailure::PromptTooLong`] makes
     /// the conversation ask once more with less history.
     async fn reply(&self, prompt: &Prompt) -> Result<Box<dyn Reply>>;
 

@@ -58,7 +58,7 @@ impl Default for PersonaLimits {
 }
 
 /// The contexts of a store: conversations of a scope [`Scope::Named`] whose settings hold a
-/// [`Character`](crate::persona::Character). Clones are the same registry; several processes may have one on the same store.
+/// [`Character`]. Clones are the same registry; several processes may have one on the same store.
 ///
 /// A context expires when nobody has interacted with it for its persona's days. One that has expired, or was deleted, is
 /// refused to whoever would talk to it, and can be taken back until [`maintain`](Self::maintain) removes it, which it
