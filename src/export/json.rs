@@ -69,7 +69,7 @@ pub(super) fn conversation(
     if !tail.knows_settings() {
         return Err(Error::Damaged {
             place: folder.blobs.path().join(Document::Profile.file_name()).display().to_string(),
-            reason: "the conversation's settings cannot be read; a repair goes on without them",
+            reason: "the conversation's settings cannot be read; a repair continues without them",
         });
     }
     let opening = if is_first { OPENING } else { ",\n" };

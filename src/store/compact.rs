@@ -122,7 +122,7 @@ impl Compactor {
             HeadState::Known(_) => self.try_to_pack(committer.folder, tail, self.keep),
             HeadState::Absent | HeadState::Damaged => Err(Error::Damaged {
                 place: path.join(HEAD).display().to_string(),
-                reason: "it has to be rebuilt before anything is packed",
+                reason: "a repair must rebuild it before anything is packed",
             }),
         }
     }

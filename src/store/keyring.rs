@@ -277,7 +277,7 @@ impl Keyring {
             Binding::Broken => self.others.is_empty(),
         };
         let path = root.path().join(VAULT);
-        let reason = "it names a key that nothing binds to this store";
+        let reason = "it names a key that is not bound to this store";
         if is_sound { Ok(()) } else { Err(Error::VaultDamaged { path, reason }) }
     }
 }

@@ -1286,7 +1286,8 @@ async fn a_check_says_which_file_bears_a_number_twice_or_has_come_back() {
     let name = stranger.file_name();
     fs::copy(two.path().join(&name), one.path().join(&name)).unwrap();
     let report = store.verify(|_| {}).await.unwrap();
-    let duplicate = report.findings.iter().find(|f| f.kind == FindingKind::Duplicate).unwrap();
+    let duplicate =
+        report.findings.iter().find(|f| f.kind == FindingKind::DuplicateNumber).unwrap();
     assert_eq!((duplicate.file.as_deref(), duplicate.seqs), (Some(&*name), Some((2, 2))));
 
     // Packed, and put back after it was forgotten.

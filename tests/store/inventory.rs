@@ -135,7 +135,7 @@ async fn what_is_taken_away_brought_back_or_forgotten_is_told_apart() {
     }
     assert_eq!(told(&root, &earlier).await, []);
     let found = told(&root, &forgotten).await;
-    assert_eq!(found, [("unforgotten", (3, 4)), ("vanished", (10, 10))]);
+    assert_eq!(found, [("tombstone-lost", (3, 4)), ("vanished", (10, 10))]);
 }
 
 #[tokio::test]

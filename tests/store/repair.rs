@@ -294,7 +294,7 @@ async fn a_pack_that_overlaps_another_keeps_only_what_is_its_own() {
     let (low, high) = (numbers(some[0]), numbers(some[1]));
     let other = format!("{}.{}.{low}-{high}.2.pack", stem(some[0]), stem(some[1]));
     fs::write(root.join("packs").join(other), some.concat()).unwrap();
-    assert!(codes(&verify(root).await).contains(&"doubled"));
+    assert!(codes(&verify(root).await).contains(&"redundant-copy"));
     let repaired = mend(root).await;
     assert_eq!(remedies(&repaired), BTreeSet::from(["remove-copies"]));
     assert!(repaired.report.findings.is_empty(), "{:?}", repaired.report.findings);
@@ -388,7 +388,12 @@ async fn what_cannot_be_read_is_moved_only_when_asked_and_never_deleted() {
     let mut found = codes(&repaired.report);
     found.sort_unstable();
     found.dedup();
-    assert_eq!(found, ["cut-tail", "missing", "quarantined"], "{:?}", repaired.report.findings);
+    assert_eq!(
+        found,
+        ["missing", "quarantined", "tail-truncated"],
+        "{:?}",
+        repaired.report.findings
+    );
     assert!(repaired.report.findings.contains(&sottovoce::store::Finding {
         kind: FindingKind::Quarantined { files: 10 },
         file: Some("quarantine".into()),
@@ -452,7 +457,7 @@ async fn a_forgotten_record_that_came_back_in_a_file_or_a_pack_goes_at_once() {
     for (path, bytes) in &gone {
         fs::write(path, bytes).unwrap();
     }
-    assert!(codes(&verify(root).await).contains(&"returned"));
+    assert!(codes(&verify(root).await).contains(&"resurrected"));
     let repaired = mend(root).await;
     assert!(remedies(&repaired).contains("forget-again"), "{:?}", repaired.mended);
     assert!(repaired.report.findings.is_empty(), "{:?}", repaired.report.findings);

@@ -4,6 +4,7 @@ mod cli;
 mod cmd;
 mod complete;
 mod exit;
+mod finding_advice;
 mod help;
 mod hidden;
 mod interrupt;

@@ -14,6 +14,7 @@ use sottovoce::model::ModelRequest;
 use sottovoce::store::Finding;
 use sottovoce::{AnswerEvent, ChatMessage, StoredMessage};
 
+use crate::finding_advice;
 use crate::message_row::MessageRow;
 use crate::reply;
 
@@ -105,8 +106,9 @@ pub(crate) fn findings(findings: &[Finding]) -> io::Result<()> {
             finding.kind.code(),
             printable(&finding.to_string())
         ))?;
-        if helped.insert(finding.help()) {
-            line(format!("    {DIM}→ {}{DIM:#}", finding.help()))?;
+        let help = finding_advice::advice(finding);
+        if helped.insert(help) {
+            line(format!("    {DIM}→ {help}{DIM:#}"))?;
         }
     }
     Ok(())

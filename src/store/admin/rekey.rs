@@ -285,7 +285,7 @@ impl Rekey {
             true => Ok(()),
             false => Err(Error::Damaged {
                 place: root.path().join(VAULT).display().to_string(),
-                reason: "another change of keys is going on; let it end, then try again",
+                reason: "another change of keys is running; wait for its end and try again",
             }),
         }
     }

@@ -137,7 +137,7 @@ pub(crate) fn seal(
     match (streamed, sealed) {
         (Streamed::Taken(id), _) => Err(Error::Damaged {
             place: folder.artifacts.path().join(id).display().to_string(),
-            reason: "something lies there that is in no list; `sottovoce repair` removes it",
+            reason: "an unlisted file has its name; a repair removes it",
         }),
         (_, Some(sealed)) => Ok(sealed),
         (_, None) => Err(Error::ShuttingDown),

@@ -46,7 +46,7 @@ impl RepairKind {
             Kind::UnboundKey { .. } if quarantine && is_vault(finding) => Some(Self::BindVault),
             Kind::HeadMissing | Kind::HeadDamaged => Some(Self::RenewHead),
             Kind::Misplaced { .. } => Some(Self::PutBack),
-            Kind::Doubled => Some(Self::RemoveCopies),
+            Kind::RedundantCopy => Some(Self::RemoveCopies),
             Kind::Resurrected => Some(Self::ForgetAgain),
             Kind::Leftover => Some(Self::Sweep),
             Kind::Absent | Kind::Outdated => Some(Self::Accept),
@@ -98,15 +98,15 @@ impl fmt::Display for RepairKind {
         f.write_str(match self {
             Self::AdoptVault => "make a vault that fits the records",
             Self::BindVault => {
-                "take it out of the vault, of which a copy moves to the quarantine folder"
+                "remove it from the vault and keep a copy of the vault in the quarantine folder"
             }
             Self::RenewHead => "write a new head from the records that are there",
-            Self::PutBack => "put it back to its place",
-            Self::RebuildPack => "make a sound pack of what opens, and keep the rest in quarantine",
-            Self::RemoveCopies => "remove what is elsewhere too, to the byte",
+            Self::PutBack => "move it back to its own name",
+            Self::RebuildPack => "make a sound pack of what opens, and quarantine the rest",
+            Self::RemoveCopies => "remove copies that are stored elsewhere with the same bytes",
             Self::ForgetAgain => "remove it again",
             Self::Sweep => "remove it",
-            Self::Accept => "go on with the settings and snapshots that are there",
+            Self::Accept => "continue with the settings and snapshots that exist",
             Self::SetAside => "move it to the quarantine folder",
         })
     }

@@ -171,7 +171,7 @@ impl VerifyScan {
         }
         let damaged = |reason| FindingKind::Damaged(reason).in_file(name.place());
         self.findings.extend(wrong.into_iter().map(damaged));
-        self.findings.extend(is_doubled.then(|| FindingKind::Doubled.in_file(name.place())));
+        self.findings.extend(is_doubled.then(|| FindingKind::RedundantCopy.in_file(name.place())));
         Ok(())
     }
 
@@ -232,7 +232,7 @@ impl VerifyScan {
         let mut findings = std::mem::take(&mut self.findings);
         self.count_packs(folder, &uncounted, &mut |_| {})?;
         // Records that these packs have twice were counted at their earlier place.
-        self.findings.retain(|finding| finding.kind != FindingKind::Doubled);
+        self.findings.retain(|finding| finding.kind != FindingKind::RedundantCopy);
         findings.append(&mut self.findings);
         self.findings = findings;
         let mut there: HashSet<RecordName> = names.into_iter().collect();
@@ -284,7 +284,8 @@ impl VerifyScan {
     pub(crate) fn report(mut self, head: HeadState, told: u64) -> Report {
         self.loose.sort_unstable();
         let duplicates = self.opened.by_number().flat_map(|names| names.iter().skip(1).copied());
-        let duplicates = duplicates.map(|name| FindingKind::Duplicate.in_file(self.place_of(name)));
+        let duplicates =
+            duplicates.map(|name| FindingKind::DuplicateNumber.in_file(self.place_of(name)));
         let erased = &self.erased;
         let returned = self.opened.names().filter(|name| erased.contains(name.seq));
         let returned = returned.map(|name| FindingKind::Resurrected.in_file(self.place_of(name)));

@@ -136,7 +136,7 @@ impl Committer<'_> {
         let place = self.folder.blobs.path().join(Document::Profile.file_name());
         Err(Error::Damaged {
             place: place.display().to_string(),
-            reason: "the conversation's settings cannot be read; `sottovoce repair` goes on without them",
+            reason: "the conversation's settings cannot be read; a repair continues without them",
         })
     }
 
@@ -185,7 +185,7 @@ impl Committer<'_> {
         let plaintext = serde_json::to_vec(&profile.without_presets())
             .ok()
             .filter(|plaintext| plaintext.len() <= LONGEST_RECORD)
-            .ok_or(Error::InvalidMessage { reason: "the settings are too long to be kept" })?;
+            .ok_or(Error::InvalidMessage { reason: "the settings are too long to store" })?;
         self.replace(Document::Profile, &plaintext)?;
         tail.set_profile(Arc::new(profile), self.folder.retention);
         match tail.head {

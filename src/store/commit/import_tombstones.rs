@@ -80,8 +80,8 @@ pub(crate) fn current(
 fn outdated(folder: &Folder) -> Error {
     Error::Damaged {
         place: place(folder),
-        reason: "it is not the newest list of what was imported and forgotten, so that an import would bring some of \
-                 that back; `sottovoce repair` goes on without the newest",
+        reason: "it is not the newest list of forgotten imports, so an import would bring some of them back; a repair \
+                 continues without the newest",
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn put(
     profile.presets_are_unknown = false;
     let text = Presets::of(profile).bytes();
     if text.is_empty() || text.len() > LONGEST_RECORD {
-        return Err(Error::InvalidMessage { reason: "the presets are too long to be kept" });
+        return Err(Error::InvalidMessage { reason: "the presets are too long to store" });
     }
     if matches!(document::open(committer.folder, Document::Presets)?, Some(Err(_))) {
         document::check_replaceable(committer.folder, Document::Presets)?;

@@ -144,7 +144,7 @@ pub(crate) fn check_room(
         return Ok(());
     }
     Err(Error::InvalidMessage {
-        reason: "the conversation's limit leaves no room for so many: raise it with `sottovoce settings --max-messages`",
+        reason: "the conversation's limit leaves no room for so many: raise it first",
     })
 }
 

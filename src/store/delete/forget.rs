@@ -89,7 +89,7 @@ pub(crate) fn erase_surveyed(
     })?;
     if plaintext.len() > LONGEST_RECORD {
         return Err(Error::InvalidMessage {
-            reason: "so many separate numbers fit no record that could be read again",
+            reason: "too many separate ranges for one forget record",
         });
     }
     import_tombstones::note(committer, tail, &refs.imported)?;

@@ -63,7 +63,9 @@ fn refusal(kind: FindingKind, place: String) -> Error {
         FindingKind::NewerFormat(version) => return Error::NewerFormat { place, version },
         FindingKind::Damaged(reason) => reason,
         FindingKind::LegacyFormat => "it has the form of the older system's records",
-        _ => "its seal does not fit: it was changed, renamed, or brought from another conversation",
+        _ => {
+            "its seal does not verify: it was changed, renamed, or copied from another conversation"
+        }
     };
     Error::Damaged { place, reason }
 }

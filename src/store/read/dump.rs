@@ -88,7 +88,7 @@ fn forget(reader: &Reader, name: RecordName) -> Result<Record> {
         Opened::Forget(erased) => Ok(Record { name, body: Body::Forget(erased) }),
         _ => Err(Error::Damaged {
             place: name.to_string(),
-            reason: "what was forgotten was recorded anew meanwhile; try again",
+            reason: "messages were forgotten meanwhile; try again",
         }),
     }
 }

@@ -48,10 +48,10 @@ pub enum FindingKind {
     /// The seal verifies, but the contents are no record.
     BadRecord,
     /// Two files that both open have the same number.
-    Duplicate,
+    DuplicateNumber,
     /// A pack holds records that are stored elsewhere as well. An interrupted writer leaves this behind. Each record
     /// counts once.
-    Doubled,
+    RedundantCopy,
     /// A file that is not part of this store.
     Foreign,
     /// A record in the format of the system that this format replaced.
@@ -144,21 +144,21 @@ impl FindingKind {
             Self::Misplaced { .. } => "misplaced",
             Self::Damaged(_) => "damaged",
             Self::BadRecord => "bad-record",
-            Self::Duplicate => "duplicate",
-            Self::Doubled => "doubled",
+            Self::DuplicateNumber => "duplicate-number",
+            Self::RedundantCopy => "redundant-copy",
             Self::Foreign => "foreign",
-            Self::LegacyFormat => "ancestor",
+            Self::LegacyFormat => "legacy-format",
             Self::NewerFormat(_) => "newer-format",
             Self::NotPlain(_) => "not-plain",
             Self::Unreadable(_) => "unreadable",
             Self::Missing => "missing",
-            Self::TailTruncated => "cut-tail",
+            Self::TailTruncated => "tail-truncated",
             Self::ForgetMissing => "forget-missing",
             Self::HeadMissing => "head-missing",
             Self::HeadDamaged => "head-damaged",
             Self::VaultMissing => "vault-missing",
-            Self::Resurrected => "returned",
-            Self::HardLinked => "second-name",
+            Self::Resurrected => "resurrected",
+            Self::HardLinked => "hard-linked",
             Self::Leftover => "leftover",
             Self::Unlisted => "unlisted",
             Self::Absent => "absent",
@@ -167,7 +167,7 @@ impl FindingKind {
             Self::Quarantined { .. } => "quarantined",
             Self::RolledBack => "rolled-back",
             Self::Vanished => "vanished",
-            Self::TombstoneLost => "unforgotten",
+            Self::TombstoneLost => "tombstone-lost",
             Self::Replaced => "replaced",
             Self::NotCompared => "not-compared",
         }
@@ -180,7 +180,7 @@ impl FindingKind {
             Self::Resurrected
                 | Self::Leftover
                 | Self::HardLinked
-                | Self::Doubled
+                | Self::RedundantCopy
                 | Self::Dangling { .. }
                 | Self::Quarantined { .. }
                 | Self::NotCompared
@@ -234,151 +234,94 @@ impl fmt::Display for FindingKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::WrongKey { found } => {
-                write!(f, "sealed under key {found}, which was not given, so its words cannot be read")
+                write!(f, "sealed under key {found}, which was not given, so it cannot be read")
             }
             Self::UnboundKey { found } => write!(
                 f,
-                "the vault names key {found}, but the key that writes has not sealed that it belongs to this store: it may be another store's"
+                "the vault names key {found}, but the writing key's seal does not cover it: it may be another store's key"
             ),
             Self::Unopenable => f.write_str(
-                "its seal does not fit: it was changed, renamed, or brought from another conversation, and is never read",
+                "its seal does not verify: it was changed, renamed, or copied from another conversation; it is never read",
             ),
             Self::Misplaced { belongs } => {
-                write!(f, "a record brought here under another name; it is read only at {belongs}")
+                write!(f, "a copy of a record under a wrong name; it is read only at {belongs}")
             }
             Self::Damaged(reason) => {
-                write!(f, "damaged, perhaps by the disk or by someone: {reason}; what does not open is never read")
+                write!(f, "damaged, perhaps by the disk or by someone: {reason}; damaged parts are never read")
             }
-            Self::BadRecord => f.write_str("its seal is good, but it holds no record this version knows"),
-            Self::Duplicate => f.write_str(
-                "another record that opens has the same number, as after two copies of a folder were mixed; both are read",
+            Self::BadRecord => f.write_str("its seal verifies, but its contents are no record that this version knows"),
+            Self::DuplicateNumber => f.write_str(
+                "another readable record has the same number, as after mixing two copies of a folder; both are read",
             ),
-            Self::Doubled => f.write_str(
-                "holds records that are elsewhere as well, as an interruption leaves them; each counts once",
+            Self::RedundantCopy => f.write_str(
+                "it has records that are stored elsewhere as well, left by an interruption; each counts once",
             ),
             Self::Unlisted => f.write_str(
-                "a conversation that was removed, or that an older list of all does not name: one of both was put back",
+                "the catalog does not list this conversation: either the removed conversation or an older catalog was put back",
             ),
-            Self::Absent => f.write_str("it should be there, and is gone: lost, or taken away"),
-            Self::Outdated => f.write_str("an older state of it was put back, as by a backup"),
+            Self::Absent => f.write_str("it should exist but is missing: it was lost or removed"),
+            Self::Outdated => f.write_str("an older version of it was put back, as by a backup"),
             Self::Foreign => f.write_str("not a file of this store; it is never read as a message"),
             Self::LegacyFormat => f.write_str(
-                "a record in the format of the older system, without authenticated place; it is never read as a message",
+                "a record in the format of the older system, which does not authenticate its place; it is never read as a message",
             ),
             Self::NewerFormat(version) => {
-                write!(f, "written in format version {version}; a newer program reads it")
+                write!(f, "written in format version {version}; only a newer program can read it")
             }
-            Self::NotPlain(found) => write!(f, "{found} where a record should be; it is not followed"),
+            Self::NotPlain(found) => write!(f, "{found} instead of a record; it is not followed"),
             Self::Unreadable(kind) => {
-                write!(f, "the operating system could not read it ({kind}), so its words are out of reach for now")
+                write!(f, "the operating system could not read it ({kind})")
             }
-            Self::Missing => f.write_str("neither there nor recorded as forgotten: lost or taken away"),
+            Self::Missing => f.write_str("neither stored nor recorded as forgotten: lost or removed"),
             Self::TailTruncated => f.write_str(
-                "the head or the settings say that these were written: the newest records were lost or taken away",
+                "the head or the settings record these numbers: the newest records were lost or removed",
             ),
             Self::ForgetMissing => f.write_str(
-                "the head tells of a record here of what was forgotten, and it is gone: what was forgotten may have been put back",
+                "the head names a forget record here, and it is missing: forgotten messages may have been put back",
             ),
             Self::HeadMissing => f.write_str(
-                "there is no head, so newest records that were taken away would go unnoticed",
+                "there is no head, so a loss of the newest records would go unnoticed",
             ),
             Self::HeadDamaged => f.write_str(
-                "the head does not open, so newest records that were taken away would go unnoticed",
+                "the head does not open, so a loss of the newest records would go unnoticed",
             ),
             Self::VaultMissing => f.write_str(
-                "there is no vault beside these records; they can be read, but nothing can be written",
+                "there are records but no vault: they can be read, but nothing can be written",
             ),
             Self::Resurrected => f.write_str(
-                "forgotten, yet there again, as a backup brings it back; it is never returned, and removed at the next append",
+                "forgotten but there again, as after restoring a backup; it is never read, and the next append removes it",
             ),
             Self::HardLinked => f.write_str(
-                "the same file has a second name somewhere, which forgetting does not reach",
+                "the file has a second name somewhere (a hard link), which forgetting does not reach",
             ),
             Self::Leftover => {
-                f.write_str("left behind by an interrupted write; removed at the next append")
+                f.write_str("left behind by an interrupted write; the next append removes it")
             }
             Self::Dangling { id } => {
-                write!(f, "refers to artifact://{id}, which is not there; it may have been deleted")
+                write!(f, "refers to artifact://{id}, which does not exist; it may have been deleted")
             }
             Self::Quarantined { files: 1 } => {
-                f.write_str("1 entry lies there that was set aside; it is never read, and forgetting does not reach it")
+                f.write_str("a repair moved 1 entry there; it is never read, and forgetting does not reach it")
             }
             Self::Quarantined { files } => write!(
                 f,
-                "{files} entries lie there that were set aside; they are never read, and forgetting does not reach them"
+                "a repair moved {files} entries there; they are never read, and forgetting does not reach them"
             ),
             Self::RolledBack => f.write_str(
-                "these were given when the inventory was taken, but not now: an older copy of the folder was put back",
+                "the inventory has these numbers, but the store does not: an older copy of the folder was put back",
             ),
             Self::Vanished => f.write_str(
-                "there when the inventory was taken, but now neither there nor recorded as forgotten",
+                "the inventory has these, but now they are neither stored nor recorded as forgotten",
             ),
             Self::TombstoneLost => f.write_str(
-                "recorded as forgotten when the inventory was taken, but not now: an older copy was put back",
+                "forgotten according to the inventory, but no longer recorded as forgotten: an older copy was put back",
             ),
             Self::Replaced => f.write_str(
-                "other records lie here than when the inventory was taken: an older copy was put back and written to",
+                "these numbers belong to other records than in the inventory: an older copy was put back and written to",
             ),
             Self::NotCompared => f.write_str(
-                "the inventory was taken under another key, so that numbers were compared and contents were not",
+                "the inventory was taken under another key, so only numbers were compared, not contents",
             ),
-        }
-    }
-}
-
-impl Finding {
-    /// What to do about it, in one line.
-    pub fn help(&self) -> &'static str {
-        use FindingKind as Kind;
-        let packed = self.file.as_deref().is_some_and(|file| file.starts_with(PACKS));
-        match &self.kind {
-            Kind::WrongKey { .. } => "give the key that it was sealed under",
-            Kind::UnboundKey { .. } => {
-                "end a change of keys that was begun: `sottovoce rekey`; if there is none, `sottovoce repair --quarantine` takes the key out of the vault"
-            }
-            Kind::Misplaced { .. } => "`sottovoce repair` puts it back to its place",
-            Kind::Damaged(_) if packed => "`sottovoce repair` makes a sound pack of what opens",
-            Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord => {
-                "restore it from a backup; `sottovoce repair --quarantine` moves it out of the way"
-            }
-            Kind::LegacyFormat | Kind::Foreign | Kind::NotPlain(_) => {
-                "move it away if it is yours; `sottovoce repair --quarantine` does"
-            }
-            Kind::Duplicate => "read both; `sottovoce forget` takes both away",
-            Kind::NewerFormat(_) => "use the newer program that wrote it",
-            Kind::Unreadable(_) => "check the disk and the file's mode, then look again",
-            Kind::Missing | Kind::TailTruncated | Kind::Vanished => {
-                "restore them from a backup, or record each as gone: `sottovoce forget NUMBER`"
-            }
-            Kind::ForgetMissing => {
-                "restore it from a backup, or forget once more what should be gone: `sottovoce forget NUMBER`"
-            }
-            Kind::HeadMissing | Kind::HeadDamaged => {
-                "`sottovoce repair` writes a new one from the records that are there"
-            }
-            Kind::VaultMissing => {
-                "restore `vault` from a backup, or have `sottovoce repair` make one that fits the records"
-            }
-            Kind::Resurrected | Kind::Leftover | Kind::Doubled => {
-                "`sottovoce repair` tidies up at once"
-            }
-            Kind::Unlisted => {
-                "if it is yours, `sottovoce repair --catalog` enters it again; if it was removed, remove it once more"
-            }
-            Kind::Absent | Kind::Outdated => {
-                "restore the newest from a backup, or go on without it: `sottovoce repair`, for a whole conversation `sottovoce repair --catalog`"
-            }
-            Kind::HardLinked => "find the other name and remove it: `find / -samefile FILE`",
-            Kind::RolledBack | Kind::TombstoneLost | Kind::Replaced => {
-                "look for the newer folder before anything more is written: `sottovoce forget` and appends go on from here"
-            }
-            Kind::NotCompared => "take a new one: `sottovoce verify --save FILE`",
-            Kind::Dangling { .. } => {
-                "`sottovoce artifact list` shows what there is; nothing need be done"
-            }
-            Kind::Quarantined { .. } => {
-                "look through it and delete it when nothing in it is wanted"
-            }
         }
     }
 }
@@ -395,16 +338,15 @@ impl fmt::Display for Finding {
     }
 }
 
-/// `finding`, `file`, `seqs`, `problem`, `meaning` and `help`, for machines.
+/// For machines: `finding`, `file`, `seqs`, `problem` and `meaning`. A front end adds its own advice.
 impl Serialize for Finding {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut fields = to.serialize_struct("Finding", 6)?;
+        let mut fields = to.serialize_struct("Finding", 5)?;
         fields.serialize_field("finding", self.kind.code())?;
         fields.serialize_field("file", &self.file)?;
         fields.serialize_field("seqs", &self.seqs)?;
         fields.serialize_field("problem", &self.kind.is_problem())?;
         fields.serialize_field("meaning", &self.kind.to_string())?;
-        fields.serialize_field("help", &self.help())?;
         fields.end()
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn rebuild(folder: &Folder, name: PackName) -> Result<()> {
         })?;
         if !is_sound(folder, new)? {
             let place = folder.packs.path().join(new.to_string()).display().to_string();
-            return Err(Error::Damaged { place, reason: "it does not read as it was written" });
+            return Err(Error::Damaged { place, reason: "it does not read back as written" });
         }
     }
     if !rest.is_empty() {
@@ -201,6 +201,6 @@ fn keep(folder: &Folder, pack: &Pack, rest: &[Span]) -> Result<()> {
     }
     Err(Error::Damaged {
         place: aside.path().display().to_string(),
-        reason: "it holds a thousand rests of one pack already",
+        reason: "the quarantine folder has a thousand files of one pack already",
     })
 }

@@ -64,7 +64,7 @@ pub(crate) fn check(profile: &Profile) -> Result<()> {
         return Ok(());
     }
     let place = Document::Presets.file_name().to_owned();
-    let reason = "the presets cannot be read; `sottovoce repair` goes on without them";
+    let reason = "the presets cannot be read; a repair continues without them";
     Err(Error::Damaged { place, reason })
 }
 

@@ -269,7 +269,7 @@ async fn runs_as_the_model_does(steps: Vec<Step>) {
             model.expect_all(&watcher).await;
         }
         let found = reader.verify(|_| {}).await.unwrap().findings;
-        let harmless = [FindingKind::Doubled, FindingKind::Resurrected];
+        let harmless = [FindingKind::RedundantCopy, FindingKind::Resurrected];
         assert!(found.iter().all(|finding| harmless.contains(&finding.kind)), "{found:?}");
         let packs = blobs.folder("packs");
         for pack in names(&*packs, ".pack") {
@@ -287,7 +287,7 @@ async fn runs_as_the_model_does(steps: Vec<Step>) {
     model.expect_all(&store).await;
     let found = store.verify(|_| {}).await.unwrap().findings;
     // What a backup put back twice may wait until its packs are merged; nobody is shown it twice.
-    assert!(found.iter().all(|finding| finding.kind == FindingKind::Doubled), "{found:?}");
+    assert!(found.iter().all(|finding| finding.kind == FindingKind::RedundantCopy), "{found:?}");
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for name in names(&*blobs, ".json").into_iter().chain(lines(&*blobs).into_iter().map(|l| l.0)) {
         *places.entry(name).or_default() += 1;

@@ -172,7 +172,7 @@ async fn packing_broken_off_at_any_step_loses_and_doubles_nothing() {
             assert!(there.iter().copied().eq(1..=last), "step {step}: {there:?}");
             assert!(last == before + 1 || last == before && !told, "step {step}: {there:?}");
             let found = findings(&next).await;
-            let harmless = |kind: &FindingKind| *kind == FindingKind::Doubled;
+            let harmless = |kind: &FindingKind| *kind == FindingKind::RedundantCopy;
             assert!(found.iter().all(harmless), "step {step}: {found:?}");
             appended(&next, last + 1..=last + 1).await;
             assert_eq!(seqs(&next).await.len() as u64, last + 1);
@@ -296,7 +296,7 @@ async fn a_record_in_a_pack_and_beside_it_counts_once_and_then_stays_in_the_pack
     let name = unpack(&*blobs, 3);
     let store = open(&blobs, 2).await;
     assert_eq!(seqs(&store).await, (1..=20).collect::<Vec<_>>());
-    assert_eq!(findings(&store).await, [FindingKind::Doubled]);
+    assert_eq!(findings(&store).await, [FindingKind::RedundantCopy]);
     assert!(store.verify(|_| {}).await.unwrap().is_sound());
     appended(&store, 21..=21).await;
     assert_eq!(blobs.read(&name).unwrap(), None);

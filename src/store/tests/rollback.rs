@@ -101,7 +101,7 @@ async fn a_head_put_back_with_the_newest_records_gone_contradicts_the_settings()
 
         for n in [1, 3, 9] {
             let reading = open(&blobs).await.read_tail(n).await.unwrap();
-            assert_eq!(found(&reading), [("cut-tail", Some((4, 5)))]);
+            assert_eq!(found(&reading), [("tail-truncated", Some((4, 5)))]);
             assert_eq!(reading.last_seq, 5);
         }
         let report = open(&blobs).await.verify(|_| {}).await.unwrap();
@@ -125,7 +125,7 @@ async fn whoever_was_reading_meanwhile_tells_of_a_head_put_back() {
     blobs.remove(&name(&blobs, "_0004_")).unwrap();
     blobs.overwrite("head", &head).unwrap();
     let reading = reader.read_tail(9).await.unwrap();
-    assert_eq!(found(&reading), [("cut-tail", Some((4, 4)))]);
+    assert_eq!(found(&reading), [("tail-truncated", Some((4, 4)))]);
     // And has others know of it with the next message.
     appended(&reader, 5..=5).await;
     assert!(!open(&blobs).await.verify(|_| {}).await.unwrap().is_sound());

@@ -77,7 +77,7 @@ pub(crate) fn put_back(
     sealed?;
     if other.get() {
         return Err(Error::InvalidMessage {
-            reason: "an artifact of the export is not what it was",
+            reason: "the contents of an exported artifact have changed",
         });
     }
     folder.artifacts.sync()

@@ -24,7 +24,7 @@ impl Writer {
         let folder = Arc::clone(&self.reader);
         let folder = &folder.folder;
         let mut below = folder.scope.folder()?;
-        let reason = "the default conversation cannot be taken away";
+        let reason = "the default conversation cannot be removed";
         let name = below.pop().ok_or(Error::InvalidScope { reason })?;
         let parent = below.iter().fold(Arc::clone(&folder.root), |at, name| at.folder(name));
         let limits = self.limits.clone();

@@ -70,7 +70,7 @@ impl Writer {
                     Body::Message(message) => {
                         if name.kind != RecordKind::from(message.role) {
                             return Err(Error::InvalidMessage {
-                                reason: "its name tells another role",
+                                reason: "its name has another role",
                             });
                         }
                         together.push((
@@ -82,7 +82,7 @@ impl Writer {
                         // A forget record cannot cover later numbers.
                         if erased.highest() >= name.seq {
                             return Err(Error::InvalidMessage {
-                                reason: "it tells of numbers after its own",
+                                reason: "it covers numbers after its own",
                             });
                         }
                         publish(committer, tail, std::mem::take(&mut together))?;

@@ -16,6 +16,7 @@ use crate::cmd::import::advance;
 use crate::cmd::import::keys::Sources;
 use crate::cmd::scopes;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::finding_advice::FindingRow;
 use crate::interrupt::Interrupt;
 use crate::output::{self, BOLD};
 use crate::private_file;
@@ -98,11 +99,16 @@ enum System {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Row<'a> {
     file: &'a Path,
     sealed: bool,
-    #[serde(flatten)]
-    exported: &'a Exported,
+    conversations: usize,
+    messages: u64,
+    artifacts: usize,
+    snapshots: usize,
+    left_out: u64,
+    skipped: Vec<FindingRow<'a>>,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -209,7 +215,16 @@ fn confirmed(session: &Session, file: &Path) -> Result<bool, Failure> {
 fn tell(session: &Session, args: &Args, exported: &Exported) -> io::Result<()> {
     let is_stdout = args.file == Path::new("-");
     if session.json && !is_stdout {
-        return output::json(&Row { file: &args.file, sealed: args.sealed, exported });
+        return output::json(&Row {
+            file: &args.file,
+            sealed: args.sealed,
+            conversations: exported.conversations,
+            messages: exported.messages,
+            artifacts: exported.artifacts,
+            snapshots: exported.snapshots,
+            left_out: exported.left_out,
+            skipped: FindingRow::all(&exported.skipped),
+        });
     }
     output::skipped(&exported.skipped);
     let mut words = format!(

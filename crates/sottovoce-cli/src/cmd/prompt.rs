@@ -9,6 +9,7 @@ use sottovoce::prompt::Receipt;
 
 use crate::cmd::stats::moment;
 use crate::exit::{Exit, Outcome};
+use crate::finding_advice;
 use crate::output::{self, BOLD, DIM, GOOD, WARN};
 use crate::recall::Recall;
 use crate::session::{Session, words};
@@ -53,7 +54,7 @@ enum Renderer {
 #[derive(Serialize)]
 struct Explained<'a> {
     request: &'a RawValue,
-    receipt: &'a Receipt,
+    receipt: &'a RawValue,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -73,6 +74,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let request = config.renderer(kind).render(&prompt);
     if session.json && args.explain {
         let body = output::raw_json(request.body)?;
+        let receipt = output::raw_json(finding_advice::receipt_json(&receipt)?)?;
         output::json(&Explained { request: &body, receipt: &receipt })?;
         return Ok(Exit::Done);
     }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use sottovoce::admin::{Rekey, RekeyReport, store_exists};
 
 use crate::exit::{Exit, Failure, Outcome};
+use crate::finding_advice::FindingRow;
 use crate::interrupt::Interrupt;
 use crate::output::{self, WARN};
 use crate::session::Session;
@@ -91,7 +92,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         target.settle(&config)?;
     }
     if session.json {
-        rekeyed.left.iter().try_for_each(output::json)?;
+        FindingRow::all(&rekeyed.left).iter().try_for_each(output::json)?;
         output::json(&Summary {
             done,
             id: &rekeyed.id,

@@ -12,6 +12,7 @@ use sottovoce::{Config, FileConversationStore};
 
 use crate::cmd::scopes;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::finding_advice::FindingRow;
 use crate::output::{self, BAD, BOLD, GOOD, WARN};
 use crate::session::Session;
 use shelf::Shelf;
@@ -148,7 +149,7 @@ async fn everything(session: &Session, config: &Config, args: Args) -> Outcome {
 pub(super) fn show(session: &Session, report: &Report, expected: Option<bool>) -> io::Result<()> {
     let sound = report.is_sound();
     if session.json {
-        report.findings.iter().try_for_each(output::json)?;
+        FindingRow::all(&report.findings).iter().try_for_each(output::json)?;
         return output::json(&Summary {
             v: 1,
             sound,

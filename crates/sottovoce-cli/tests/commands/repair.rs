@@ -64,7 +64,10 @@ fn a_copy_under_another_name_is_said_to_be_removed() {
     let mended = home.run(&["repair", "--yes"]);
     assert_eq!(code(&mended), 0, "{}", err(&mended));
     let said = out(&mended);
-    assert!(said.contains("→ remove what is elsewhere too") && !said.contains("→ put"), "{said}");
+    assert!(
+        said.contains("→ remove copies that are stored") && !said.contains("→ move it back"),
+        "{said}"
+    );
     assert!(!Path::new(&copy).exists());
     assert_eq!(home.words(), ["one", "two"]);
 }

@@ -81,7 +81,7 @@ impl Committer<'_> {
 pub(crate) fn misread(path: std::path::PathBuf) -> Error {
     Error::Damaged {
         place: path.display().to_string(),
-        reason: "sealed anew, it did not read back as it was written, so the old file stays; check the disk",
+        reason: "after resealing it did not read back as written, so the old file stays; check the disk",
     }
 }
 

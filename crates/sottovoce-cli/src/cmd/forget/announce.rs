@@ -4,11 +4,12 @@ use std::io;
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
-use sottovoce::store::{Finding, ForgetPlan, ForgetReport};
+use sottovoce::store::{ForgetPlan, ForgetReport};
 use sottovoce::{ConversationStore, FileConversationStore};
 
 use super::merged;
 use crate::exit::Failure;
+use crate::finding_advice::FindingRow;
 use crate::output::{self, DIM};
 
 /// What will be done: "delete 2 messages (1 asked for, 1 original) for ever; also take them out of 1 snapshot".
@@ -148,7 +149,7 @@ struct Row<'a> {
     snapshots_deleted: usize,
     summaries: usize,
     artifacts: usize,
-    left: &'a [Finding],
+    left: Vec<FindingRow<'a>>,
 }
 
 /// The same for machines.
@@ -165,6 +166,6 @@ pub(crate) fn json(forgotten: &ForgetReport) -> io::Result<()> {
         snapshots_deleted: plan.deleted_snapshots.len(),
         summaries: plan.summaries,
         artifacts: plan.artifacts.len(),
-        left: &forgotten.left,
+        left: FindingRow::all(&forgotten.left),
     })
 }
