@@ -1,4 +1,4 @@
-//! The only module that asks what time it is.
+//! The clock: the only module that reads the time.
 
 use std::fmt::Debug;
 use std::sync::Mutex;
@@ -7,9 +7,9 @@ use std::time::SystemTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Unit, Zoned};
 
-/// Where the crate gets the time from.
+/// A source of time.
 pub trait Clock: Debug + Send + Sync {
-    /// The present moment in the user's time zone, to the millisecond.
+    /// The current time in the user's time zone, to the millisecond.
     fn now(&self) -> Zoned;
 }
 
@@ -25,7 +25,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A moment of the system's clock, which may show years that have no date; the end of time nearest to it then.
+/// The system clock's time. A time outside the range of dates becomes the nearest end of that range.
 fn moment(now: SystemTime) -> Timestamp {
     let end = match now.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(_) => Timestamp::MAX,
@@ -34,7 +34,7 @@ fn moment(now: SystemTime) -> Timestamp {
     Timestamp::try_from(now).unwrap_or(end)
 }
 
-/// A clock that stands still until it is moved: for tests and reproducible prompts.
+/// A clock that moves only on request, for tests and reproducible prompts.
 #[derive(Debug)]
 pub struct ManualClock(Mutex<Zoned>);
 
@@ -44,17 +44,17 @@ impl ManualClock {
         Self(Mutex::new(now))
     }
 
-    /// A clock that shows the given moment in UTC.
+    /// A clock that shows this time in UTC.
     pub fn at_utc(now: Timestamp) -> Self {
         Self::at(now.to_zoned(jiff::tz::TimeZone::UTC))
     }
 
-    /// Shows another moment from now on, earlier or later.
+    /// Sets another time, earlier or later.
     pub fn set(&self, now: Zoned) {
         *self.lock() = now;
     }
 
-    /// Moves forward, or back with a negative duration. Stays put at the ends of time.
+    /// Moves forward, or back by a negative duration. Stops at the ends of the range.
     pub fn advance(&self, by: SignedDuration) {
         let mut now = self.lock();
         if let Ok(later) = now.checked_add(by) {
@@ -87,7 +87,7 @@ mod tests {
             };
             let now = moment(now);
             assert_eq!(now, Timestamp::MAX);
-            // What is shown of it does not panic either, in whatever zone.
+            // Formatting must not panic either, in any time zone.
             for zone in [TimeZone::UTC, TimeZone::fixed(jiff::tz::offset(14))] {
                 assert!(
                     now.to_zoned(zone)

@@ -1,4 +1,4 @@
-//! The key in a file of its own, readable by its owner alone.
+//! Key files: a key in a file that only its owner can read.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
 
 impl EncryptionKey {
-    /// Reads a key file; `None` where there is none.
+    /// Reads a key file; `None` if there is none.
     ///
     /// # Errors
-    /// [`Error::KeyFile`] for a file that is not 64 hexadecimal digits and a newline.
+    /// [`Error::KeyFile`] unless the file is 64 hexadecimal digits and a newline.
     pub fn read_file(path: &Path) -> Result<Option<Self>> {
         let (folder, name) = split(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?;
         let Some(bytes) = folder.read(&name)?.map(Zeroizing::new) else {
@@ -25,17 +25,17 @@ impl EncryptionKey {
         })
     }
 
-    /// Makes a key file durable that is there already: who made it may have been killed before it was.
+    /// Makes an existing key file durable: the program that wrote it may have been interrupted before that.
     #[cfg(feature = "config")]
     pub(crate) fn anchor_file(path: &Path) -> Result<()> {
         split(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?.0.anchor()
     }
 
-    /// Writes a key file for this key, whole and durable or not at all. `false`, and nothing changed, where something
-    /// has the name.
+    /// Writes a key file for this key, durably and atomically. Returns `false` and changes nothing if the name is
+    /// taken.
     ///
     /// # Errors
-    /// [`Error::NoKey`] for a passphrase, which has another key in each store.
+    /// [`Error::NoKey`] for a passphrase, which gives another key in each store.
     pub fn write_file(&self, path: &Path) -> Result<bool> {
         let (folder, name) = split(path)?;
         let text = self.to_hex().ok_or(Error::NoKey)?;
@@ -44,8 +44,7 @@ impl EncryptionKey {
         Ok(written)
     }
 
-    /// Puts a key file for this key in place of any that is there, durably. At every moment the one or the other is
-    /// there.
+    /// Writes or replaces a key file with this key, durably and atomically.
     ///
     /// # Errors
     /// [`Error::NoKey`] for a passphrase.
@@ -55,18 +54,18 @@ impl EncryptionKey {
         folder.sync()
     }
 
-    /// Removes a key file, durably; no error where there is none.
+    /// Removes a key file, durably. Does nothing if there is none.
     ///
     /// # Errors
-    /// What keeps it from being removed.
+    /// What prevents removing it.
     pub fn remove_file(path: &Path) -> Result<()> {
         let (folder, name) = split(path)?;
         folder.remove(&name)?;
         folder.sync()
     }
 
-    /// Makes a new key and its file, whole and durable or not at all. Where the file exists already, or another
-    /// process makes it at the same time, the key is the one in the file.
+    /// Reads a key file, or makes a new key and its file, durably and atomically. If another process makes the file
+    /// at the same time, returns the key in that file.
     pub fn read_or_make_file(path: &Path) -> Result<Self> {
         let (folder, name) = split(path)?;
         let text = Self::generate()?.to_hex().unwrap_or_default();
@@ -89,7 +88,7 @@ fn split(path: &Path) -> Result<(FsBlobs, String)> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    // People link their configuration folders, and systems mount secrets as links.
+    // The configuration folder may be a link, and systems mount secrets as links.
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     Ok((FsBlobs::new(&folder, &[])?, name.to_owned()))
 }

@@ -1,4 +1,4 @@
-//! One thing said, by whom and when.
+//! Messages: what was said, by whom and when.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,14 +9,14 @@ use zeroize::Zeroize;
 
 use crate::error::{Error, Result};
 
-/// Who speaks in a message.
+/// The role of a message's speaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ChatRole {
-    /// The person.
+    /// The user.
     User,
     /// The language model.
     Assistant,
-    /// The host: an announcement or a note.
+    /// The host, for an announcement or a note.
     System,
     /// The result of a tool call.
     Tool,
@@ -70,11 +70,11 @@ impl std::str::FromStr for ChatRole {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ToolCall {
-    /// Links the call with its result; empty where the model gave none.
+    /// Links the call to its result; empty if the model gave none.
     pub id: String,
-    /// The function.
+    /// The function's name.
     pub name: String,
-    /// Its arguments, nested at most 64 deep.
+    /// The arguments, nested at most 64 deep.
     pub arguments: serde_json::Value,
 }
 
@@ -84,24 +84,26 @@ impl fmt::Debug for ToolCall {
     }
 }
 
-/// The metadata of a tool's result that names the function.
+/// Metadata key of a tool result: the function's name.
 pub const TOOL: &str = "tool";
-/// The metadata of an answer that is only a part of one.
+/// Metadata key of an incomplete answer: why it is incomplete.
 pub(crate) const CUT_OFF: &str = "cutOff";
-/// The metadata of a message that another system wrote.
+/// Metadata key of an imported message: its system and record.
 pub const IMPORTED_FROM: &str = "importedFrom";
-/// The metadata of a message that came back from a snapshot: its id and the number it had, with a colon between them.
+/// Metadata key of a message restored from a snapshot: the snapshot's id and the message's number in it, separated by
+/// a colon.
 pub const RESTORED_FROM: &str = "restoredFrom";
-/// The metadata of a message that says from when on it is no context any more.
+/// Metadata key: the time from which the message is no longer context.
 pub const EXPIRES_AT: &str = "expiresAt";
-/// The metadata of a restored message that says when it was said.
+/// Metadata key of a restored message: when it was said.
 pub(crate) const SAID_AT: &str = "saidAt";
-/// The metadata of a message whose words were moved to an artifact: its id. It goes with the message.
+/// Metadata key of a message whose words were moved to an artifact: the artifact's id. The artifact is deleted with
+/// the message.
 pub const ARTIFACT: &str = "artifact";
-/// The metadata of an answer that says how many tokens its prompts took, and itself.
+/// Metadata keys of an answer: how many tokens its prompts and the answer took.
 pub(crate) const PROMPT_TOKENS: &str = "promptTokens";
 pub(crate) const ANSWER_TOKENS: &str = "answerTokens";
-/// The metadata of a restored message that names the thread in which it was said.
+/// Metadata key of a restored message: the thread in which it was said.
 pub(crate) const SAID_IN: &str = "saidIn";
 
 /// A message of a conversation. `Debug` shows its shape but never its words, and dropping it wipes them from memory.
@@ -111,7 +113,7 @@ pub(crate) const SAID_IN: &str = "saidIn";
 pub struct ChatMessage {
     /// Who speaks.
     pub role: ChatRole,
-    /// The words.
+    /// The text.
     pub content: String,
     /// When it was said, to the nanosecond.
     #[serde(
@@ -120,12 +122,12 @@ pub struct ChatMessage {
         deserialize_with = "read_timestamp"
     )]
     pub timestamp: Timestamp,
-    /// The host's own notes. `speaker` is shown to the model, `confidence` (0 to 1) can keep a doubtful transcript out
-    /// of later prompts, `cutOff` marks part of an answer, `tool` names the function of a result, `importedFrom` says
-    /// which record of which system it was, `restoredFrom` which message of which snapshot, which was `saidAt` then and
-    /// `saidIn` that thread; past what `expiresAt` says it is no context; `artifact` names the artifact that a long result
-    /// was moved to, `promptTokens` and `answerTokens` what an answer took. `device`, `lang` and `discordMessageId` are the
-    /// customary others.
+    /// Key-value pairs. `speaker` is shown to the model; `confidence` (0 to 1) can keep a doubtful transcript out of
+    /// later prompts; `cutOff` marks an incomplete answer; `tool` names a result's function; `importedFrom` gives the
+    /// system and record of an imported message; `restoredFrom` gives the snapshot and number of a restored one, with
+    /// `saidAt` and `saidIn` for its time and thread; `expiresAt` ends its time in the context; `artifact` names the
+    /// artifact with a long result; `promptTokens` and `answerTokens` count an answer's tokens. Hosts usually add
+    /// `device`, `lang` and `discordMessageId`.
     #[serde(serialize_with = "write_metadata", deserialize_with = "read_metadata", default)]
     pub metadata: BTreeMap<String, String>,
     /// Functions that an assistant message calls.
@@ -134,7 +136,7 @@ pub struct ChatMessage {
     /// The call that a tool message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
-    /// The thread within the conversation, where the host has several.
+    /// The thread in the conversation, if the host has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// The speaker's offset from UTC at that time, in minutes east, so that a rendered time never changes.
@@ -143,14 +145,14 @@ pub struct ChatMessage {
 }
 
 impl ChatMessage {
-    /// A message said at a local time, whose offset from UTC is kept.
+    /// A message said at a local time. Keeps the offset from UTC.
     pub fn new(role: ChatRole, content: impl Into<String>, now: &Zoned) -> Self {
         let mut message = Self::at(role, content, now.timestamp());
         message.offset_minutes = offset_minutes(now);
         message
     }
 
-    /// A message said at a moment whose local time is not known; it is shown in UTC.
+    /// A message whose local time is unknown. It is shown in UTC.
     pub fn at(role: ChatRole, content: impl Into<String>, timestamp: Timestamp) -> Self {
         Self {
             role,
@@ -171,51 +173,51 @@ impl ChatMessage {
         self
     }
 
-    /// Who spoke, where the host knows.
+    /// The speaker's name, if the host knows it.
     pub fn speaker(&self) -> Option<&str> {
         self.metadata.get("speaker").map(String::as_str)
     }
 
-    /// How certain the transcript is, 0 to 1, where the host says.
+    /// The transcript's confidence from 0 to 1, if the host knows it.
     pub fn confidence(&self) -> Option<f64> {
         self.metadata.get("confidence")?.trim().parse().ok().filter(|c| (0.0..=1.0).contains(c))
     }
 
-    /// Why only a part of the answer is here, if it is only a part: it was `interrupted`, it `failed`, or it reached
-    /// its greatest `length`.
+    /// Why an answer is incomplete: `interrupted`, `failed`, or `length` if it reached the length limit. `None` if it
+    /// is complete.
     pub fn cut_off(&self) -> Option<&str> {
         self.metadata.get(CUT_OFF).map(String::as_str)
     }
 
-    /// Whether another system wrote it.
+    /// Whether it was imported from another system.
     pub(crate) fn is_imported(&self) -> bool {
         self.metadata.contains_key(IMPORTED_FROM)
     }
 
-    /// The snapshot that it was restored from, and the number that it had in it.
+    /// The snapshot from which it was restored, and its number there.
     pub fn restored_from(&self) -> Option<(&str, u64)> {
         let (snapshot, seq) = self.metadata.get(RESTORED_FROM)?.rsplit_once(':')?;
         Some((snapshot, seq.parse().ok()?))
     }
 
-    /// When it was said: its timestamp, but for a restored message, which says so itself.
+    /// When it was said: its timestamp, or the original time of a restored message.
     pub fn said_at(&self) -> Timestamp {
         let restored = || self.metadata.get(SAID_AT)?.parse().ok();
         restored().unwrap_or(self.timestamp)
     }
 
-    /// Whether it is no context any more at that moment, as its metadata `expiresAt` says.
+    /// Whether its `expiresAt` has passed by this time, so that it is no longer context.
     pub fn has_expired(&self, now: Timestamp) -> bool {
         let expiry = self.metadata.get(EXPIRES_AT).and_then(|at| at.parse::<Timestamp>().ok());
         expiry.is_some_and(|expiry| expiry < now)
     }
 
-    /// The artifact that its words were moved to, if they were.
+    /// The artifact to which its text was moved, if it was.
     pub fn moved_to(&self) -> Option<&str> {
         self.metadata.get(ARTIFACT).map(String::as_str)
     }
 
-    /// How many tokens an answer took, with its prompts, as far as the server said.
+    /// How many tokens an answer and its prompts took, as far as the server reported it.
     pub fn tokens_spent(&self) -> u64 {
         let counted = |name| self.metadata.get(name).and_then(|n: &String| n.parse::<u64>().ok());
         [PROMPT_TOKENS, ANSWER_TOKENS].into_iter().filter_map(counted).fold(0, u64::saturating_add)
@@ -227,7 +229,7 @@ impl ChatMessage {
     }
 }
 
-/// How far local time is ahead of UTC at a moment, in minutes.
+/// The local time's offset from UTC in minutes.
 pub(crate) fn offset_minutes(now: &Zoned) -> Option<i16> {
     i16::try_from(now.offset().seconds() / 60).ok()
 }
@@ -275,7 +277,7 @@ fn read_timestamp<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Er
     from.deserialize_str(Moment)
 }
 
-/// Reads a timestamp without a copy of its text.
+/// Parses a timestamp without copying its text.
 struct Moment;
 
 impl serde::de::Visitor<'_> for Moment {

@@ -1,17 +1,16 @@
-//! Whose conversation it is.
+//! Scopes: whose conversation it is.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// The owner of a conversation. Every scope has a folder of its own and is part of what each file's seal covers, so
-/// that a file moved from one scope to another does not open. There is no scope around another: what is not in this one
-/// is nowhere.
+/// The owner of a conversation. Each scope has a folder of its own, and each file's seal covers the scope, so a file
+/// that is moved to another scope does not open. Scopes do not nest.
 ///
-/// As text it is `default`, `dm/42`, `guild/1/2/42` or `named/kitchen`. In an id, `/`, `%`, white space and whatever a
-/// terminal may obey are written as `%` and two hexadecimal digits for each byte of their UTF-8, so that every scope has
-/// exactly one text and every text one scope.
+/// Their text is `default`, `dm/42`, `guild/1/2/42` or `named/kitchen`. In an id, each byte (in UTF-8) of `/`, `%`,
+/// white space and what a terminal may interpret is written as `%` and two hexadecimal digits, so that each scope has
+/// exactly one text.
 ///
 /// ```
 /// use sottovoce::Scope;
@@ -25,41 +24,41 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum Scope {
-    /// The one conversation of a single-user host.
+    /// The only conversation of a single-user host.
     #[default]
     Default,
     /// Direct messages with one person.
     Dm {
-        /// The person's id.
+        /// The user's id.
         user: String,
     },
-    /// One person in one channel of a shared space.
+    /// One user in one channel of a shared space.
     Guild {
         /// The shared space.
         guild: String,
-        /// The channel in it.
+        /// The channel's id.
         channel: String,
-        /// The person's id.
+        /// The user's id.
         user: String,
     },
-    /// A conversation with a name of its own.
+    /// A named conversation.
     Named {
         /// The name.
         id: String,
     },
-    /// The list of all others, which only the library writes.
+    /// The catalog of conversations, which only the library writes.
     #[doc(hidden)]
     Catalog,
 }
 
-/// The folders of a root that hold other scopes than [`Scope::Default`].
+/// The folders of a root with scopes other than [`Scope::Default`].
 pub(crate) const SCOPE_FOLDERS: [&str; 3] = ["dms", "guilds", "conversations"];
 
-/// The folder of a root that backups of contexts go to where no other is named.
+/// The folder of a root for backups, if no other folder was chosen.
 pub(crate) const BACKUPS: &str = "backups";
 
 impl Scope {
-    /// The scope's parts as the seal covers them, ids in the host's own bytes.
+    /// The scope's parts, as seals cover them. Ids are not encoded.
     pub(crate) fn parts(&self) -> Vec<&str> {
         match self {
             Self::Default => vec!["default"],
@@ -70,10 +69,10 @@ impl Scope {
         }
     }
 
-    /// The scope's folder below the storage root, one element a level; empty for [`Scope::Default`].
+    /// The scope's folder below the storage root, one element per level. Empty for [`Scope::Default`].
     ///
     /// # Errors
-    /// [`Error::InvalidScope`] for an id that is empty, holds control characters or is over 200 bytes when encoded.
+    /// [`Error::InvalidScope`] if an id is empty, has control characters or is longer than 200 bytes when encoded.
     pub fn folder(&self) -> Result<Vec<String>> {
         let [dms, guilds, conversations] = SCOPE_FOLDERS.map(str::to_owned);
         Ok(match self {
@@ -99,7 +98,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// An id as it stands in a scope's text.
+/// An id as a scope's text shows it.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -115,8 +114,8 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Whether a character can stand in a scope's text as it is: not where it separates ids, cannot be seen, or turns the
-/// direction of what follows it. A fixed list, so that no scope's text changes with a version of Unicode.
+/// Whether a character is written as it is. Separators, invisible characters and those that change the text's
+/// direction are not. The list is fixed, so that a scope's text does not change with the version of Unicode.
 fn is_plain(c: char) -> bool {
     let is_hidden = matches!(
         c,
@@ -159,7 +158,7 @@ impl FromStr for Scope {
     }
 }
 
-/// How the folders of a scope are named, one a level.
+/// The kinds of scopes with folders of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScopeKind {
     Dm,
@@ -170,7 +169,7 @@ pub(crate) enum ScopeKind {
 impl ScopeKind {
     pub(crate) const ALL: [Self; 3] = [Self::Dm, Self::Guild, Self::Named];
 
-    /// The folder of a root that these scopes are in.
+    /// The folder of a root with these scopes.
     pub(crate) fn folder(self) -> &'static str {
         let [dms, guilds, conversations] = SCOPE_FOLDERS;
         match self {
@@ -180,7 +179,7 @@ impl ScopeKind {
         }
     }
 
-    /// How many levels are below that.
+    /// How many levels of folders are below it.
     pub(crate) fn levels(self) -> usize {
         match self {
             Self::Dm | Self::Named => 1,
@@ -188,7 +187,7 @@ impl ScopeKind {
         }
     }
 
-    /// The scope of a folder; `None` where no scope has that folder.
+    /// The scope of a folder; `None` if no scope has that folder.
     pub(crate) fn scope(self, folders: &[String]) -> Option<Scope> {
         let ids: Option<Vec<String>> = folders.iter().map(|folder| decode(folder)).collect();
         let scope = match (self, ids?.as_mut_slice()) {
@@ -200,13 +199,13 @@ impl ScopeKind {
             }
             _ => return None,
         };
-        // What another spelling leads to is not where the scope is kept.
+        // Another spelling of a folder's name does not lead to the scope.
         let kept = scope.folder().ok()?;
         (kept.get(1..) == Some(folders)).then_some(scope)
     }
 }
 
-/// Device names that Windows reserves in every folder, with or without an ending.
+/// Device names that Windows reserves in every folder, with or without an extension.
 const RESERVED: [&str; 22] = [
     "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8",
     "com9", "lpt1", "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
@@ -338,7 +337,7 @@ mod tests {
         ]
     }
 
-    /// As file systems may compare names: letter case and Unicode's forms do not count.
+    /// Folds names as file systems may compare them, ignoring letter case and Unicode normalization.
     fn folded(folders: &[String]) -> Vec<String> {
         folders.iter().map(|name| name.to_lowercase()).collect()
     }
