@@ -111,6 +111,23 @@ pub trait ConversationStore: Send + Sync {
         answered: &StoredMessage,
     ) -> Result<Vec<Arc<StoredMessage>>>;
 
+    /// Keeps answers as [`append_answers`](Self::append_answers) does and replaces a document as
+    /// [`write_document`](Self::write_document) does. A store may do both in one commit. The answers are kept even if
+    /// the document cannot be written; the second part of what is returned says whether it was.
+    ///
+    /// # Errors
+    /// Those of [`append_answers`](Self::append_answers). The document may have been replaced then.
+    async fn append_answers_with_document(
+        &self,
+        answers: Vec<ChatMessage>,
+        answered: &StoredMessage,
+        document: Document,
+        plaintext: &[u8],
+    ) -> Result<(Vec<Arc<StoredMessage>>, Result<()>)> {
+        let stored = self.append_answers(answers, answered).await?;
+        Ok((stored, self.write_document(document, plaintext).await))
+    }
+
     /// The newest `n` messages that open, oldest first; fewer only where there are fewer.
     async fn read_tail(&self, n: usize) -> Result<ReadResult>;
 

@@ -305,7 +305,25 @@ impl ConversationStore for FileConversationStore {
             return Err(Error::OtherScope);
         }
         let answered = answered.name;
-        self.write(move |writer| writer.append_answers(answers, answered)).await
+        let append = move |writer: &mut Writer| writer.append_answers(answers, answered, None);
+        Ok(self.write(append).await?.0)
+    }
+
+    async fn append_answers_with_document(
+        &self,
+        answers: Vec<ChatMessage>,
+        answered: &StoredMessage,
+        document: Document,
+        plaintext: &[u8],
+    ) -> Result<(Vec<Arc<StoredMessage>>, Result<()>)> {
+        if *answered.scope != *self.reader.folder.scope {
+            return Err(Error::OtherScope);
+        }
+        let (answered, plaintext) = (answered.name, Zeroizing::new(plaintext.to_vec()));
+        self.write(move |writer| {
+            writer.append_answers(answers, answered, Some((document, &plaintext)))
+        })
+        .await
     }
 
     async fn read_tail(&self, n: usize) -> Result<ReadResult> {

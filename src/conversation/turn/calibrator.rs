@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::context::tokens::{Calibration, TokenCount, TokenRates};
-use crate::error::Error;
+use crate::error::Result;
 use crate::store::{ConversationStore, Document};
 
 /// The rates of one conversation's models. It is kept with the conversation, because it tells which languages are
@@ -106,14 +106,22 @@ impl TokenCalibrator {
         self.changed = true;
     }
 
-    /// Keeps what has changed.
-    pub(super) async fn keep(&mut self, store: &dyn ConversationStore) {
-        let Some(document) = self.document.as_ref().filter(|_| self.changed) else { return };
-        let kept = match serde_json::to_vec(document).map(Zeroizing::new) {
-            Ok(document) => store.write_document(Document::Calibration, &document).await,
-            Err(error) => Err(Error::host("the calibration", error)),
-        };
-        match kept {
+    /// The document to be saved; `None` if nothing has changed.
+    pub(super) fn unsaved(&self) -> Option<Zeroizing<Vec<u8>>> {
+        let document = self.document.as_ref().filter(|_| self.changed)?;
+        serde_json::to_vec(document).ok().map(Zeroizing::new)
+    }
+
+    /// Saves what has changed.
+    pub(super) async fn save(&mut self, store: &dyn ConversationStore) {
+        if let Some(document) = self.unsaved() {
+            self.note_saved(store.write_document(Document::Calibration, &document).await);
+        }
+    }
+
+    /// Notes what became of saving the document.
+    pub(super) fn note_saved(&mut self, saved: Result<()>) {
+        match saved {
             Ok(()) => self.changed = false,
             // It is tried again after the next turn.
             Err(error) => {

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::conversation::Conversation;
+use crate::conversation::turn::calibrator::TokenCalibrator;
 use crate::conversation::turn::state::SpokenText;
 use crate::error::{Error, Result};
 use crate::message::{CUT_OFF, ChatMessage, ChatRole};
 use crate::model::render::StampFilter;
 use crate::prompt::{Prompt, Receipt};
-use crate::store::StoredMessage;
+use crate::store::{Document, StoredMessage};
 
 /// A stored utterance with the prompt for the model.
 #[derive(Debug)]
@@ -98,17 +99,28 @@ impl Conversation {
     pub async fn keep_answer(
         &self,
         utterance: &StoredMessage,
-        mut answer: ChatMessage,
+        answer: ChatMessage,
     ) -> Result<Arc<StoredMessage>> {
-        if answer.role != ChatRole::Assistant {
-            return Err(Error::InvalidMessage {
-                reason: "an answer has the role of the assistant",
-            });
-        }
-        // A model that a host asks itself may write time stamps too.
-        let stamps = StampFilter::naming([&utterance.message].into_iter());
-        stamps.remove_from(&mut answer.content);
+        let answer = without_stamps(utterance, answer)?;
         let stored = self.store.append_answers(vec![answer], utterance).await?;
+        stored.into_iter().next().ok_or(Error::ShuttingDown)
+    }
+
+    /// [`keep_answer`](Self::keep_answer) that saves a changed calibration in the same commit.
+    pub(super) async fn keep_calibrated_answer(
+        &self,
+        utterance: &StoredMessage,
+        answer: ChatMessage,
+        calibrator: &mut TokenCalibrator,
+    ) -> Result<Arc<StoredMessage>> {
+        let Some(learnt) = calibrator.unsaved() else {
+            return self.keep_answer(utterance, answer).await;
+        };
+        let answers = vec![without_stamps(utterance, answer)?];
+        let document = Document::Calibration;
+        let kept = self.store.append_answers_with_document(answers, utterance, document, &learnt);
+        let (stored, saved) = kept.await?;
+        calibrator.note_saved(saved);
         stored.into_iter().next().ok_or(Error::ShuttingDown)
     }
 
@@ -136,4 +148,14 @@ impl Conversation {
             None => message,
         })
     }
+}
+
+/// The answer without time stamps at its beginning: a model that a host asks itself may write them too.
+fn without_stamps(utterance: &StoredMessage, mut answer: ChatMessage) -> Result<ChatMessage> {
+    if answer.role != ChatRole::Assistant {
+        return Err(Error::InvalidMessage { reason: "an answer has the role of the assistant" });
+    }
+    let stamps = StampFilter::naming([&utterance.message].into_iter());
+    stamps.remove_from(&mut answer.content);
+    Ok(answer)
 }

@@ -285,7 +285,9 @@ impl TurnTask {
             (&self.turn, self.conversation.spoken_message(&spoken))
         {
             note(&mut said, &report.usage);
-            match self.conversation.keep_answer(utterance, said).await {
+            let calibrator = &mut self.state.calibrator;
+            let kept = self.conversation.keep_calibrated_answer(utterance, said, calibrator);
+            match kept.await {
                 Ok(stored) => message = Some(stored),
                 Err(error @ Error::UtteranceForgotten) => {
                     self.state.pending = None;
@@ -305,13 +307,15 @@ impl TurnTask {
             self.state.pending = None;
             self.state.off_record = !matches!(self.turn, Utterance::Stored(_));
         }
-        self.save_calibration().await;
+        if message.is_none() {
+            self.save_calibration().await;
+        }
         TurnEvent::Done(Box::new(TurnOutcome { message, report }))
     }
 
     async fn save_calibration(&mut self) {
         if let Utterance::Stored(_) = self.turn {
-            self.state.calibrator.keep(&*self.conversation.store).await;
+            self.state.calibrator.save(&*self.conversation.store).await;
         }
     }
 

@@ -100,9 +100,14 @@ impl Committer<'_> {
 
     /// Replaces a document, durably. The head does not change, because cached messages stay valid.
     pub(crate) fn replace(&self, document: Document, plaintext: &[u8]) -> Result<()> {
-        let line = self.key.seal(&document.place(&self.folder.scope.parts()), plaintext)?;
-        self.folder.blobs.replace(document.file_name(), &line)?;
+        self.stage(document, plaintext)?;
         self.folder.blobs.sync()
+    }
+
+    /// Replaces a document. Durable once the folder is synced.
+    pub(crate) fn stage(&self, document: Document, plaintext: &[u8]) -> Result<()> {
+        let line = self.key.seal(&document.place(&self.folder.scope.parts()), plaintext)?;
+        self.folder.blobs.replace(document.file_name(), &line)
     }
 
     /// Changes the settings and records their revision in the head, both durably.

@@ -534,6 +534,39 @@ async fn an_answer_is_kept_only_while_its_utterance_is_there() {
 }
 
 #[tokio::test]
+async fn a_document_beside_an_answer_is_replaced_only_while_the_utterance_is_there() {
+    each(async |backend| {
+        let (one, other) = (backend.open().await, backend.open().await);
+        let utterances = one.append_all(numbered(1..=2)).await.unwrap();
+        let keep = async |text: &str, of: usize, bytes: &'static [u8]| {
+            let answered = &utterances[of];
+            let document = Document::Calibration;
+            one.append_answers_with_document(answer(text), answered, document, bytes).await
+        };
+        let (kept, written) = keep("to 1", 0, b"learnt").await.unwrap();
+        assert_eq!(kept[0].seq, 3);
+        written.unwrap();
+        for store in [&one, &other, &backend.open().await] {
+            assert_eq!(document(store).await.unwrap(), b"learnt");
+            assert_eq!(texts(&store.read_tail(9).await.unwrap()), ["1", "2", "to 1"]);
+        }
+        other.forget(&[2..=2]).await.unwrap();
+        let refused = keep("to 2", 1, b"more").await;
+        assert!(matches!(refused, Err(Error::UtteranceForgotten)), "{refused:?}");
+        assert_eq!(document(&other).await.unwrap(), b"learnt");
+        // What is too long for a document keeps no answer away.
+        let long = vec![7; 32 << 20];
+        let (utterance, calibration) = (&utterances[0], Document::Calibration);
+        let kept = one.append_answers_with_document(answer("more"), utterance, calibration, &long);
+        let (kept, written) = kept.await.unwrap();
+        assert!(kept.len() == 1 && matches!(written, Err(Error::TooLarge { .. })), "{written:?}");
+        assert_eq!(document(&other).await.unwrap(), b"learnt");
+        assert!(one.verify(|_| {}).await.unwrap().findings.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn an_answer_is_not_taken_for_that_to_another_message_of_the_same_number() {
     each(async |backend| {
         // As after the whole conversation was removed and begun again.

@@ -566,6 +566,41 @@ async fn a_document_that_fails_at_any_step_leaves_the_old_one_or_the_new_one_and
 }
 
 #[tokio::test]
+async fn an_answer_and_a_document_fail_together_only_where_bytes_may_not_be_durable() {
+    for (call, error, is_kept) in [
+        (Call::Replace, not_durable as fn(&Path) -> Error, false),
+        (Call::Replace, no_space, true),
+        (Call::Create, no_space, false),
+        (Call::Sync, not_durable, false),
+        (Call::Lock, no_files, false),
+    ] {
+        for setting in settings() {
+            let store = open(&setting.faulty).await;
+            let utterance = store.append_message(said(1)).await.unwrap();
+            store.write_document(Document::Calibration, b"old").await.unwrap();
+            setting.faulty.fail(call, 0, 1, error);
+            let answers = || vec![said(2)];
+            let document = Document::Calibration;
+            let kept =
+                store.append_answers_with_document(answers(), &utterance, document, b"new").await;
+            assert!(setting.faulty.is_spent());
+            assert_eq!(kept.is_ok(), is_kept, "{call:?} {kept:?}");
+            let poisons = matches!(kept, Err(Error::NotDurable { .. }));
+            if let Ok((stored, written)) = kept {
+                assert!(stored.len() == 1 && written.is_err());
+            }
+            let other = open_sound(&setting).await;
+            let found = other.read_document(Document::Calibration).await.unwrap().unwrap();
+            assert!(*found == b"old" || !is_kept && *found == b"new", "{call:?}");
+            let again =
+                store.append_answers_with_document(answers(), &utterance, document, b"again").await;
+            assert_eq!(matches!(again, Err(Error::Poisoned { .. })), poisons, "{again:?}");
+            assert_sound(&other).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_batch_that_fails_midway_says_how_many_are_durable() {
     for error in [no_space, no_files, broken] {
         for setting in settings() {

@@ -8,28 +8,42 @@ use crate::store::commit::committer::Committer;
 use crate::store::delete::cleanup;
 use crate::store::read::reader::{ReadQuery, Reader};
 use crate::store::read::tail::Tail;
+use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::name::RecordName;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
-use crate::store::write::{Writer, publish_all, trim};
+use crate::store::write::{Writer, is_not_durable, publish_all, trim};
 
 impl Writer {
-    /// Stores messages in order if the record that they answer still exists.
+    /// Stores messages in order if the record that they answer still exists, and replaces a document in the same
+    /// commit. Returns whether that succeeded as well.
     pub(crate) fn append_answers(
         &mut self,
         answers: Vec<ChatMessage>,
         answered: RecordName,
-    ) -> Result<Vec<Arc<StoredMessage>>> {
+        document: Option<(Document, &[u8])>,
+    ) -> Result<(Vec<Arc<StoredMessage>>, Result<()>)> {
         let drafts = ValidMessage::all(answers, &self.limits)?;
         if drafts.is_empty() {
-            return Ok(Vec::new());
+            let written = document
+                .map_or(Ok(()), |(document, plaintext)| self.write_document(document, plaintext));
+            return Ok((Vec::new(), written));
         }
+        let mut written = document
+            .map_or(Ok(()), |(document, plaintext)| self.check_document(document, plaintext));
         let reader = Arc::clone(&self.reader);
         let (stored, lost) = self.locked(|committer, tail, compactor| {
             cleanup::expire(&reader, committer, tail)?;
             if !is_there(&reader, tail, answered)? {
                 return Err(Error::UtteranceForgotten);
             }
+            if let Some((document, plaintext)) = document.filter(|_| written.is_ok()) {
+                written = match committer.stage(document, plaintext) {
+                    Err(error) if is_not_durable(&error) => return Err(error),
+                    staged => staged,
+                };
+            }
+            // Its acknowledgement makes the document durable as well.
             let stored = publish_all(committer, tail, drafts, TimestampPolicy::Newest)?;
             if tail.profile.cleared.is_some_and(|cleared| answered.seq <= cleared.seq) {
                 drop_refused(committer, tail, &stored);
@@ -38,7 +52,7 @@ impl Writer {
             Ok((stored, trim(&reader, committer, tail)))
         })?;
         self.poisoned |= lost;
-        Ok(stored)
+        Ok((stored, written))
     }
 }
 

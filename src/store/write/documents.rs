@@ -124,6 +124,12 @@ impl Writer {
 
     /// Replaces a document.
     pub(crate) fn write_document(&mut self, document: Document, plaintext: &[u8]) -> Result<()> {
+        self.check_document(document, plaintext)?;
+        self.locked(|committer, _, _| committer.replace(document, plaintext))
+    }
+
+    /// Refuses a document that may not be written.
+    pub(super) fn check_document(&self, document: Document, plaintext: &[u8]) -> Result<()> {
         if matches!(document, Document::Presets | Document::Profile) {
             let reason =
                 "the settings are changed with `change_profile`, so that no change is lost";
@@ -133,8 +139,7 @@ impl Writer {
         if size > limit {
             return Err(Error::TooLarge { size, limit });
         }
-        document::check_replaceable(&self.reader.folder, document)?;
-        self.locked(|committer, _, _| committer.replace(document, plaintext))
+        document::check_replaceable(&self.reader.folder, document)
     }
 
     /// Checks that an artifact may be sealed. Returns how long to wait for locks.

@@ -60,7 +60,7 @@ const LOOSE: usize = 64;
 
 const BOB: Whose = Whose { user: Some("bob"), is_rekeyed: false };
 
-pub(crate) const STEPS: [Step; 17] = [
+pub(crate) const STEPS: [Step; 18] = [
     Step {
         name: "first-append",
         is_long: false,
@@ -173,6 +173,20 @@ pub(crate) const STEPS: [Step; 17] = [
                 told,
                 &Expected { before: 9, more: 0, forgets: &[2, 3, 5], ..Expected::default() },
             )
+        },
+    },
+    // A message and a document in one commit.
+    Step {
+        name: "answer",
+        is_long: false,
+        seed: |root| {
+            filled(root, LOOSE, 3)?;
+            writes(root, 1..=1)
+        },
+        work: |root| answers(root, 2..=3),
+        check: |root, told| {
+            check::document(root, told, 1)?;
+            check::conversation(root, told, &Expected::one_more_than(3))
         },
     },
     Step {
@@ -331,6 +345,29 @@ fn forgets(root: &Path, loose: usize) -> Result<()> {
 fn repair(root: &Path) -> Result<()> {
     block_on(async {
         open(root, LOOSE).await?.repair(RepairOptions::default(), |_| {}).await?;
+        Ok(())
+    })
+}
+
+fn answers(root: &Path, numbers: RangeInclusive<u64>) -> Result<()> {
+    block_on(async {
+        let store = open(root, LOOSE).await?;
+        for number in numbers {
+            let newest = store.read_tail(1).await?;
+            let utterance = newest.messages.last().ok_or("there is nothing to answer")?;
+            let answers = vec![said(text(newest.last_seq + 1))?];
+            let learnt = check::document_of(number);
+            let kept = store.append_answers_with_document(
+                answers,
+                utterance,
+                Document::Calibration,
+                learnt.as_bytes(),
+            );
+            let (stored, written) = kept.await?;
+            written?;
+            say(&format!("kept {}", stored.last().ok_or("nothing was stored")?.seq));
+            say(&format!("document {number}"));
+        }
         Ok(())
     })
 }
