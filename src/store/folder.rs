@@ -79,6 +79,16 @@ pub(crate) enum Opened {
     Gone,
 }
 
+impl Opened {
+    /// The message, if it is one that opened.
+    pub(crate) fn message(&self) -> Option<&Arc<StoredMessage>> {
+        match self {
+            Self::Message(message) => Some(message),
+            Self::Forget(_) | Self::Skipped(_) | Self::Gone => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeadState {
     Absent,

@@ -2,6 +2,8 @@
 
 pub(crate) mod dump;
 pub(crate) mod head_path;
+pub(crate) mod query;
+pub(crate) mod range_cache;
 pub(crate) mod reader;
 pub(crate) mod record_cache;
 pub(crate) mod reverse_scan;

@@ -17,7 +17,7 @@ use crate::message::ChatMessage;
 use crate::store::delete::forget;
 use crate::store::delete::forget::UnreadablePolicy;
 use crate::store::read::dump::{Body, Record};
-use crate::store::read::reader::ReadQuery;
+use crate::store::read::query::ReadQuery;
 use crate::store::read::tail::Tail;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::name::RecordName;

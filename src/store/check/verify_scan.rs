@@ -141,7 +141,7 @@ impl VerifyScan {
         let read = |chunk: &PackChunk| Part::read(folder, chunk);
         parallel_map_ordered(
             &chunks,
-            PackChunk::threads_for(&chunks, folder.threads()),
+            PackChunk::threads_for(&chunks, || folder.threads()),
             read,
             |chunk, (read, part)| {
                 progress(part.lines);

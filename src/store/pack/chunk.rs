@@ -18,6 +18,8 @@ pub(crate) struct PackChunk {
     span: Range<u64>,
     /// Whether this is the last chunk of the range that was split.
     pub(crate) is_last: bool,
+    /// Whether this is the only chunk of that range.
+    pub(crate) is_only: bool,
 }
 
 /// The outcome of reading a chunk.
@@ -32,17 +34,22 @@ impl PackChunk {
     /// Splits a range of a pack into chunks, at least one.
     pub(crate) fn cut(pack: PackName, span: Range<u64>) -> impl Iterator<Item = Self> {
         let Range { start: first, end } = span;
-        (0..(end - first).div_ceil(CHUNK).max(1)).map(move |number| {
+        let chunks = (end - first).div_ceil(CHUNK).max(1);
+        (0..chunks).map(move |number| {
             let start = first + number * CHUNK;
             let span = start..(start + CHUNK).min(end);
-            Self { pack, is_last: span.end == end, span }
+            Self { pack, is_last: span.end == end, is_only: chunks == 1, span }
         })
     }
 
     /// How many threads pay off for these chunks.
-    pub(crate) fn threads_for(chunks: &[Self], most: usize) -> usize {
+    pub(crate) fn threads_for(chunks: &[Self], most: impl FnOnce() -> usize) -> usize {
         let bytes: u64 = chunks.iter().map(|chunk| chunk.span.end - chunk.span.start).sum();
-        usize::try_from(bytes / (CHUNK / 4)).unwrap_or(most).clamp(1, most)
+        match bytes / (CHUNK / 4) {
+            // Asking the system for the number of processors takes longer than reading this few bytes.
+            0 | 1 => 1,
+            worthwhile => usize::try_from(worthwhile).unwrap_or(usize::MAX).min(most()).max(1),
+        }
     }
 
     /// Passes its lines to `visit`, in order, until `visit` returns `false`.

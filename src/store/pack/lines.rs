@@ -12,6 +12,9 @@ const CHUNK: usize = if cfg!(fuzzing) { 64 } else { 1 << 16 };
 /// The binary search stops at a range of this many bytes, which is then scanned.
 const STEP: u64 = if cfg!(fuzzing) { 64 } else { 1 << 13 };
 
+/// The distance from the first message of a range at which its end is looked for first; most ranges are shorter.
+const NEAR: u64 = if cfg!(fuzzing) { 64 } else { 1 << 16 };
+
 /// The lines, forwards.
 pub(crate) struct Lines<'a> {
     pack: &'a Pack,
@@ -65,30 +68,66 @@ impl<'a> Lines<'a> {
     /// The offset of the first line whose record is not `before` something, found by binary search. Lines must be
     /// sorted by that property; otherwise the result may be any line.
     pub(crate) fn first_after(pack: &'a Pack, before: impl Fn(RecordName) -> bool) -> Result<u64> {
-        // Lines that start before `low` are before it. Lines that start at `high` or later are not.
-        let (mut low, mut high) = (0, pack.size());
-        let mut line = Line::default();
+        Self::first_within(pack, 0..pack.size(), before)
+    }
+
+    /// [`first_after`](Self::first_after) that looks near `start` first, the offset of a line.
+    pub(crate) fn first_near(
+        pack: &'a Pack,
+        start: u64,
+        before: impl Fn(RecordName) -> bool,
+    ) -> Result<u64> {
+        let (mut low, mut high) = (start, pack.size());
+        let mut step = NEAR;
+        while let Some(probe) = low.checked_add(step).filter(|probe| *probe < high) {
+            match Self::is_before(pack, probe..high, &before)? {
+                Some(line) => low = line,
+                None => high = probe,
+            }
+            step = step.saturating_mul(8);
+        }
+        Self::first_within(pack, low..high, before)
+    }
+
+    /// [`first_after`](Self::first_after) within a part. Lines that start before the part are `before`. Lines that start
+    /// at its end or later are not.
+    fn first_within(
+        pack: &'a Pack,
+        part: Range<u64>,
+        before: impl Fn(RecordName) -> bool,
+    ) -> Result<u64> {
+        let Range { start: mut low, end: mut high } = part;
         while high - low > STEP {
             let middle = low + (high - low) / 2;
-            let mut lines = Self::with_chunk(pack, middle, 1 << 12);
-            // Skip the rest of the line at the middle. A hostile line may have no end.
-            let is_over = !lines.skip_line_within(high - middle)?;
-            if is_over || lines.at() >= high {
-                high = middle;
-                continue;
-            }
-            match lines.next_into(&mut line)? {
-                true if line.name.is_some_and(&before) => low = line.span.start,
-                _ => high = middle,
+            match Self::is_before(pack, middle..high, &before)? {
+                Some(line) => low = line,
+                None => high = middle,
             }
         }
         let mut lines = Self::with_chunk(pack, low, 1 << 14);
+        let mut line = Line::default();
         while lines.next_into(&mut line)? {
             if !line.name.is_some_and(&before) {
                 return Ok(line.span.start);
             }
         }
         Ok(pack.size())
+    }
+
+    /// The offset of the first line that starts within a part, if its record is `before`.
+    fn is_before(
+        pack: &'a Pack,
+        part: Range<u64>,
+        before: impl Fn(RecordName) -> bool,
+    ) -> Result<Option<u64>> {
+        let mut lines = Self::with_chunk(pack, part.start, 1 << 12);
+        // Skip the rest of the line at the part's start. A hostile line may have no end.
+        let is_over = !lines.skip_line_within(part.end - part.start)?;
+        if is_over || lines.at() >= part.end {
+            return Ok(None);
+        }
+        let line = lines.next()?;
+        Ok(line.filter(|line| line.name.is_some_and(before)).map(|line| line.span.start))
     }
 
     /// The lines from a time on. Lines are sorted by time.

@@ -1,7 +1,7 @@
 //! The reader: answers from memory while that is current, and otherwise from the folder.
 
 use std::collections::HashSet;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -9,14 +9,16 @@ use jiff::Timestamp;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::store::folder::decoder::RecordDecoder;
-use crate::store::folder::{ATTEMPTS, Folder, Opened, unstable_folder};
+use crate::store::folder::{ATTEMPTS, Folder, HeadState, Listing, Opened, unstable_folder};
 use crate::store::pack::chunk::{ChunkRead, PackChunk};
-use crate::store::pack::lines::Lines;
 use crate::store::pack::parallel::parallel_map_ordered;
 use crate::store::pack::{OpenedPack, Pack, Reported};
+use crate::store::read::query::ReadQuery;
+use crate::store::read::range_cache::RangeCache;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::head::Head;
 use crate::store::record::name::RecordName;
 use crate::store::record::pack_name::PackName;
 use crate::store::record::read_result::ReadResult;
@@ -24,82 +26,12 @@ use crate::store::record::retention::Horizon;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile::Profile;
 
-/// Selects the messages to read.
-#[derive(Debug, Clone)]
-pub(crate) enum ReadQuery {
-    Seqs(RangeInclusive<u64>),
-    Times(Range<Timestamp>),
-}
-
-impl ReadQuery {
-    fn has(&self, name: RecordName) -> bool {
-        match self {
-            Self::Seqs(seqs) => seqs.contains(&name.seq),
-            Self::Times(times) => name.time.timestamp().is_some_and(|time| times.contains(&time)),
-        }
-    }
-
-    /// Whether a pack may have any of them.
-    fn may_be_in(&self, pack: &PackName) -> bool {
-        match self {
-            Self::Seqs(seqs) => *seqs.start() <= pack.highest && pack.lowest <= *seqs.end(),
-            Self::Times(times) => {
-                pack.last.time.timestamp().is_none_or(|last| times.start <= last)
-                    && pack.first.time.timestamp().is_none_or(|first| first < times.end)
-            }
-        }
-    }
-
-    /// Whether a pack may have nothing else.
-    fn surrounds(&self, pack: &PackName) -> bool {
-        match self {
-            Self::Seqs(seqs) => *seqs.start() <= pack.lowest && pack.highest <= *seqs.end(),
-            Self::Times(_) => self.has(pack.first) && self.has(pack.last),
-        }
-    }
-
-    /// The part of a pack that has them, found by binary search. Packs are sorted by time; by number too, except in
-    /// imported conversations.
-    fn part_of(&self, pack: &Pack) -> Result<Range<u64>> {
-        let (first, end) = match self {
-            Self::Times(times) => {
-                let at = |name: RecordName| name.time.timestamp();
-                let is_before = |name| at(name).is_some_and(|time| time < times.start);
-                let is_over = |name| at(name).is_some_and(|time| time >= times.end);
-                let first = Lines::first_after(pack, is_before)?;
-                (first, Lines::first_after(pack, |name| !is_over(name))?)
-            }
-            Self::Seqs(seqs) => {
-                let first = Lines::first_after(pack, |name| name.seq < *seqs.start())?;
-                (first, Lines::first_after(pack, |name| name.seq <= *seqs.end())?)
-            }
-        };
-        Ok(first..end.max(first))
-    }
-
-    /// Whether everything was found, so that no message can be elsewhere.
-    fn are_all(&self, found: &PartialRead<'_>) -> bool {
-        match self {
-            Self::Times(_) => true,
-            Self::Seqs(_) if found.is_thorough => true,
-            Self::Seqs(seqs) => {
-                let mut there = found.tail.without_message();
-                let mut numbers: Vec<u64> = found.messages.iter().map(|m| m.seq).collect();
-                numbers.sort_unstable();
-                there.extend(runs(&numbers));
-                let last = (*seqs.end()).min(found.tail.last_seq);
-                let wanted: SeqSet = std::iter::once(*seqs.start()..=last).collect();
-                wanted.without(&there).count() == 0
-            }
-        }
-    }
-}
-
 /// A conversation's folder and its cached tail.
 pub(crate) struct Reader {
     pub(crate) folder: Folder,
     clock: Arc<dyn Clock>,
     cache: Mutex<Cache>,
+    ranges: Mutex<RangeCache>,
 }
 
 #[derive(Default)]
@@ -111,7 +43,7 @@ struct Cache {
 
 impl Reader {
     pub(crate) fn new(folder: Folder, clock: Arc<dyn Clock>) -> Self {
-        Self { folder, clock, cache: Mutex::default() }
+        Self { folder, clock, cache: Mutex::default(), ranges: Mutex::default() }
     }
 
     /// A reader of the same store's default conversation.
@@ -137,7 +69,15 @@ impl Reader {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn ranges(&self) -> MutexGuard<'_, RangeCache> {
+        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn install(&self, tail: Option<Tail>) {
+        match &tail {
+            Some(tail) => self.ranges().forget(&tail.erased),
+            None => *self.ranges() = RangeCache::default(),
+        }
         let mut cache = self.cache();
         cache.version += 1;
         cache.tail = tail;
@@ -220,6 +160,7 @@ impl Reader {
             (cache.tail.clone(), cache.version)
         };
         let tail = Tail::load(&self.folder, n, known.as_ref())?;
+        self.ranges().forget(&tail.erased);
         let mut cache = self.cache();
         // Of two concurrent readers, one may have seen a message that the head does not record yet. The other one
         // must not replace that tail.
@@ -267,9 +208,9 @@ impl Reader {
 
     /// One attempt; `None` if a file vanished after it was listed.
     pub(crate) fn read_once(&self, tail: &Tail, wanted: &ReadQuery) -> Result<Option<ReadResult>> {
-        let listing = self.folder.list()?;
+        let (listing, head) = self.listing(tail)?;
         let mut loose = PartialRead::of(tail);
-        for name in listing.names.into_iter().filter(|name| !name.is_forget()) {
+        for &name in listing.names.iter().filter(|name| !name.is_forget()) {
             if wanted.has(name) && !tail.erased.contains(name.seq) {
                 match self.folder.open(name)? {
                     Opened::Gone => return Ok(None),
@@ -278,35 +219,65 @@ impl Reader {
             }
         }
         loose.settle();
-        let mut packs = listing.packs;
-        packs.retain(|pack| wanted.may_be_in(pack));
+        let packs = listing.packs.iter().filter(|pack| wanted.may_be_in(pack));
+        let packs: Vec<PackName> = packs.copied().collect();
         // First assume that packs are sorted by number. If messages are missing, read all of each pack.
         for thorough in [false, true] {
             let mut found = loose.clone();
             found.is_thorough = thorough;
-            let Some(found) = self.read_packs(found, &packs, wanted)? else {
+            let Some(found) = self.read_packs(found, &packs, wanted, head.as_ref())? else {
                 return Ok(None);
             };
-            if wanted.are_all(&found) {
+            if found.has_all(wanted) {
                 return Ok(Some(found.reading()));
             }
         }
         Ok(None)
     }
 
+    /// Lists the folder, or returns the cached listing if the head's stamps prove it current. Returns the head if they
+    /// prove the listing current.
+    fn listing(&self, tail: &Tail) -> Result<(Arc<Listing>, Option<Head>)> {
+        let head = match tail.head {
+            HeadState::Known(head) if self.folder.matches_stamps(&head)? => head,
+            _ => return Ok((Arc::new(self.folder.list()?), None)),
+        };
+        if let Some(listing) = self.ranges().listing(&head) {
+            return Ok((listing, Some(head)));
+        }
+        let listing = Arc::new(self.folder.list()?);
+        if !self.folder.matches_stamps(&head)? {
+            return Ok((listing, None));
+        }
+        self.ranges().set_listing(&head, &listing);
+        Ok((listing, Some(head)))
+    }
+
+    /// Reads the wanted messages of some packs. If `head` proves the listing of packs current, ranges that were read
+    /// lately come from memory.
     fn read_packs<'a>(
         &self,
         mut found: PartialRead<'a>,
         packs: &[PackName],
         wanted: &ReadQuery,
+        head: Option<&Head>,
     ) -> Result<Option<PartialRead<'a>>> {
         let (tail, mut reported) = (found.tail, Reported::default());
         let loose: HashSet<RecordName> = found.messages.iter().map(|m| m.name).collect();
+        // One readable copy is enough.
+        let is_open = |name: RecordName| !tail.erased.contains(name.seq) && !loose.contains(&name);
         let is_thorough = found.is_thorough;
         let whole = |pack: &PackName| is_thorough || wanted.surrounds(pack);
         found.is_thorough = packs.iter().all(whole);
+        let head = head.filter(|_| !is_thorough);
         let mut chunks = Vec::new();
         for &name in packs {
+            if let Some(known) = head.and_then(|_| self.ranges().find(name, wanted)) {
+                for stored in known.into_iter().filter(|stored| is_open(stored.name)) {
+                    found.take(stored.name, Opened::Message(stored), String::new);
+                }
+                continue;
+            }
             match Pack::open(&self.folder, name)? {
                 OpenedPack::Pack(pack) if whole(&name) => {
                     chunks.extend(PackChunk::cut(name, 0..pack.size()));
@@ -322,28 +293,32 @@ impl Reader {
         let read = |chunk: &PackChunk| {
             let (mut decoder, mut records, mut has_foreign) =
                 (RecordDecoder::new(&self.folder), Vec::new(), false);
+            let mut is_whole = chunk.is_only;
             let read = chunk.read(&self.folder, |line| {
                 match line.name {
                     None => has_foreign = true,
-                    // One readable copy is enough.
-                    Some(name)
-                        if wanted.has(name)
-                            && !tail.erased.contains(name.seq)
-                            && !loose.contains(&name) =>
-                    {
-                        records.push((name, decoder.open(name, line.text(), line.file())?));
+                    Some(name) if wanted.has(name) && is_open(name) => {
+                        let opened = decoder.open(name, line.text(), line.file())?;
+                        is_whole &= matches!(opened, Opened::Message(_));
+                        records.push((name, opened));
                     }
-                    Some(_) => {}
+                    Some(name) => is_whole &= !wanted.has(name),
                 }
                 Ok(true)
             });
-            Ok((read?, records, has_foreign))
+            let read = read?;
+            is_whole &= read == ChunkRead::Done && !has_foreign;
+            Ok((read, records, has_foreign, is_whole))
         };
         parallel_map_ordered(
             &chunks,
-            PackChunk::threads_for(&chunks, self.folder.threads()),
+            PackChunk::threads_for(&chunks, || self.folder.threads()),
             read,
-            |chunk, (read, records, has_foreign)| {
+            |chunk, (read, records, has_foreign, is_whole)| {
+                if let Some(head) = head.filter(|_| is_whole) {
+                    let messages = records.iter().filter_map(|(_, opened)| opened.message());
+                    self.ranges().add(head, chunk.pack, wanted, messages.cloned().collect());
+                }
                 has_vanished |= read == ChunkRead::Gone;
                 if has_foreign {
                     let kind = FindingKind::Damaged("a line of it is not a record's");
@@ -398,6 +373,23 @@ impl<'a> PartialRead<'a> {
         if !self.messages.is_sorted_by(|a, b| a.name < b.name) {
             self.messages.sort_by_key(|message| message.name);
             self.messages.dedup_by_key(|message| message.name);
+        }
+    }
+
+    /// Whether everything was found, so that no message can be elsewhere.
+    fn has_all(&self, wanted: &ReadQuery) -> bool {
+        match wanted {
+            ReadQuery::Times(_) => true,
+            ReadQuery::Seqs(_) if self.is_thorough => true,
+            ReadQuery::Seqs(seqs) => {
+                let mut there = self.tail.without_message();
+                let mut numbers: Vec<u64> = self.messages.iter().map(|m| m.seq).collect();
+                numbers.sort_unstable();
+                there.extend(runs(&numbers));
+                let last = (*seqs.end()).min(self.tail.last_seq);
+                let wanted: SeqSet = std::iter::once(*seqs.start()..=last).collect();
+                wanted.without(&there).count() == 0
+            }
         }
     }
 

@@ -7,7 +7,8 @@ use jiff::{Timestamp, Zoned};
 
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, IMPORTED_FROM, RESTORED_FROM, SAID_AT, SAID_IN};
-use crate::store::read::reader::{ReadQuery, Reader};
+use crate::store::read::query::ReadQuery;
+use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::Snapshot;

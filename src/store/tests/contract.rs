@@ -567,6 +567,41 @@ async fn a_document_beside_an_answer_is_replaced_only_while_the_utterance_is_the
 }
 
 #[tokio::test]
+async fn a_range_that_is_read_again_shows_what_was_appended_forgotten_and_packed_since() {
+    each(async |backend| {
+        let backend = backend.packing();
+        let (one, other) = (backend.open().await, backend.open().await);
+        one.append_all(numbered(1..=200)).await.unwrap();
+        let all = || other.read_times(Timestamp::MIN..Timestamp::MAX);
+        let some = || other.read_seqs(40..=59);
+        for _ in 0..3 {
+            assert_eq!(seqs(&all().await.unwrap()), (1..=200).collect::<Vec<_>>());
+            assert_eq!(seqs(&some().await.unwrap()), (40..=59).collect::<Vec<_>>());
+            assert_eq!(seqs(&other.read_seqs(45..=46).await.unwrap()), [45, 46]);
+        }
+        one.append_all(numbered(201..=203)).await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(seqs(&all().await.unwrap()), (1..=203).collect::<Vec<_>>());
+        }
+        one.forget(&[45..=45, 203..=203]).await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(all().await.unwrap().messages.len(), 201);
+            assert_eq!(some().await.unwrap().messages.len(), 19);
+            assert_eq!(seqs(&other.read_seqs(45..=46).await.unwrap()), [46]);
+        }
+        for seq in 205..=300 {
+            one.append_all(numbered(seq..=seq)).await.unwrap();
+        }
+        for store in [&one, &other] {
+            let found = store.read_times(Timestamp::MIN..Timestamp::MAX).await.unwrap();
+            assert_eq!(found.messages.len(), 297);
+            assert!(found.skipped.is_empty());
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn an_answer_is_not_taken_for_that_to_another_message_of_the_same_number() {
     each(async |backend| {
         // As after the whole conversation was removed and begun again.

@@ -85,6 +85,32 @@ async fn what_was_kept_at_once_is_read_from_its_pack_without_a_look_at_the_folde
 }
 
 #[tokio::test]
+async fn a_range_of_packs_that_is_read_again_is_neither_listed_nor_opened() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let faulty = Faulty::over(blobs.clone());
+    let writer = open(&blobs, 8).await;
+    writer.append_all((1..=300).map(said).collect()).await.unwrap();
+    let reader = open(&faulty, 8).await;
+    let read = reader.read_seqs(100..=199).await.unwrap();
+    faulty.fail(Call::List, 0, usize::MAX, broken);
+    let (calls, _) = faulty.counted();
+    for (first, last) in [(100, 199), (120, 130)] {
+        let again = reader.read_seqs(first..=last).await.unwrap();
+        assert!(seqs(&again).into_iter().eq(first..=last));
+    }
+    assert_eq!(read.messages.len(), 100);
+    // The head twice, its marks before and within the read, and the lock of nobody.
+    assert!(faulty.counted().0 - calls <= 8, "{}", faulty.counted().0 - calls);
+    // One appended message needs a look at the folder, but not at the packs' lines.
+    faulty.fail(Call::List, usize::MAX, 0, broken);
+    appended(&writer, 1).await;
+    assert!(seqs(&reader.read_seqs(100..=301).await.unwrap()).into_iter().eq(100..=301));
+    // A forgotten message is gone from memory too.
+    writer.forget(&[150..=150]).await.unwrap();
+    assert_eq!(reader.read_seqs(149..=151).await.unwrap().messages.len(), 2);
+}
+
+#[tokio::test]
 async fn a_document_and_packing_leave_the_head_as_good_as_it_was() {
     let blobs = Arc::new(MemoryBlobs::default());
     let faulty = Faulty::over(blobs.clone());
