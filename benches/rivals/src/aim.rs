@@ -48,8 +48,8 @@ impl Aim {
     pub(crate) fn all() -> Vec<Self> {
         use Bound::{AtMost, Gain, Share};
         use Figure::{
-            Append, Bulk, Day, Disk, Memory, Open, OtherAppend, OwnAppend, Scan, ScanTwo, Singly,
-            Unchanged,
+            Append, Bulk, Day, Disk, Memory, Open, OtherAppend, OtherDay, OwnAppend, Scan, ScanTwo,
+            Singly, Unchanged,
         };
         let (document, cipher) = (Who::Store(Kind::Document), Who::Store(Kind::SqlCipher));
         let rival = |figure, messages, who, bound| Self {
@@ -102,6 +102,8 @@ impl Aim {
             },
             rival(Disk, SCANNED, document, Gain(7.0)),
             alone(Day, MILLION, 1e-3),
+            rival(Day, MILLION, cipher, Share(2.0)),
+            rival(OtherDay, MILLION, cipher, Share(2.0)),
         ]
     }
 

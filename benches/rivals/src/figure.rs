@@ -19,6 +19,7 @@ pub(crate) enum Figure {
     ScanTwo,
     Disk,
     Day,
+    OtherDay,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,7 +76,7 @@ impl Who {
 }
 
 impl Figure {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Unchanged,
         Self::OwnAppend,
         Self::OtherAppend,
@@ -90,6 +91,7 @@ impl Figure {
         Self::ScanTwo,
         Self::Disk,
         Self::Day,
+        Self::OtherDay,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -108,6 +110,7 @@ impl Figure {
             Self::ScanTwo => "scan, two threads",
             Self::Disk => "on disk, each message",
             Self::Day => "one day",
+            Self::OtherDay => "another day each time",
         }
     }
 
@@ -123,7 +126,7 @@ impl Figure {
             Self::Bulk | Self::Singly => "bulk",
             Self::Scan | Self::ScanTwo => "scan",
             Self::Disk => "disk",
-            Self::Day => "day",
+            Self::Day | Self::OtherDay => "day",
         }
     }
 

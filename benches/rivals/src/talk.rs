@@ -40,6 +40,13 @@ impl Talk {
         Ok(middle..middle + SignedDuration::from_millis(DAY))
     }
 
+    /// Another day each time, all over the conversation.
+    pub(crate) fn other_day(self, time: usize) -> Outcome<Range<Timestamp>> {
+        let days = (self.messages / self.of_a_day()).max(1);
+        let first = self.message(time.wrapping_mul(7_919) % days * self.of_a_day())?.timestamp;
+        Ok(first..first + SignedDuration::from_millis(DAY))
+    }
+
     /// How many messages that day has before anything is added.
     pub(crate) fn of_a_day(self) -> usize {
         let whole = (DAY as u64).div_ceil(self.pause() as u64) as usize;

@@ -71,12 +71,22 @@ pub(super) fn memory(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell
 }
 
 pub(super) fn day(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
-    let (day, expected) = (arena.talk.day()?, arena.talk.of_a_day());
-    of_stores(arena, rounds, Figure::Day, |seat| {
+    let (talk, day, expected) = (arena.talk, arena.talk.day()?, arena.talk.of_a_day());
+    let mut cells = of_stores(arena, rounds, Figure::Day, |seat| {
         let (time, words) = timed(|| seat.contender()?.between(&day))?;
         seat.check_count(&words, expected)?;
         Ok(time)
-    })
+    })?;
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    cells.extend(of_stores(arena, rounds, Figure::OtherDay, |seat| {
+        let time = times.entry(seat.kind.code()).or_default();
+        *time += 1;
+        let day = talk.other_day(*time)?;
+        let (time, words) = timed(|| seat.contender()?.between(&day))?;
+        seat.check_count(&words, expected)?;
+        Ok(time)
+    })?);
+    Ok(cells)
 }
 
 pub(super) fn scan(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
