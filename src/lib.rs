@@ -95,3 +95,28 @@ pub mod admin {
 #[cfg(all(doctest, feature = "config"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The samples of the pages for developers, likewise.
+#[cfg(all(doctest, feature = "config"))]
+mod pages {
+    #[doc = include_str!("../docs/api/another-store.md")]
+    struct AnotherStore;
+
+    #[doc = include_str!("../docs/api/append-and-read.md")]
+    struct AppendAndRead;
+
+    #[doc = include_str!("../docs/api/barge-in.md")]
+    struct BargeIn;
+
+    #[doc = include_str!("../docs/api/retrieval.md")]
+    struct Retrieval;
+
+    #[doc = include_str!("../docs/api/several-people.md")]
+    struct SeveralPeople;
+
+    #[doc = include_str!("../docs/api/testing.md")]
+    struct Testing;
+
+    #[doc = include_str!("../docs/api/turn.md")]
+    struct Turn;
+}

@@ -73,7 +73,7 @@ async fn what_is_not_there_is_answered_with_what_there_is_and_an_id_is_never_a_p
         let error = registry.get(id).await.unwrap_err();
         let text = format!("{error} {}", error.help());
         assert_eq!(failure(error), PersonaFailure::NoSuchContext { known: vec![made.id.clone()] });
-        assert!(text.contains(&made.id) && text.contains("context list"), "{text}");
+        assert!(text.contains(&made.id) && text.contains("list the contexts"), "{text}");
     }
     let error = failure(registry.preset("nope").await.unwrap_err());
     let PersonaFailure::NoSuchPreset { known } = error else { panic!("{error}") };
