@@ -105,5 +105,6 @@ impl<'a> OllamaSettings<'a> {
 }
 
 /// Makes the renderer of a model whose settings are known.
+#[cfg(feature = "ollama")]
 pub(crate) type MakeRenderer =
     dyn Fn(ModelOptions) -> Box<dyn PromptRenderer> + Send + Sync + 'static;

@@ -1,5 +1,7 @@
 //! A model in the host's own process, written with the public API alone.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
