@@ -142,6 +142,9 @@ pub enum Error {
         /// The newest message's time.
         newest: jiff::Timestamp,
     },
+    /// The conversation has changed since its state was read. Nothing was changed; the caller reads it again and retries.
+    #[error("the conversation has changed meanwhile")]
+    Conflict,
     /// A stored utterance was to be answered, or an inventory compared, in a conversation that is not its own.
     #[error("it belongs to another conversation")]
     OtherScope,
@@ -157,6 +160,9 @@ pub enum Error {
         /// The ids that are most like it.
         nearest: Vec<String>,
     },
+    /// The conversation's store keeps no artifacts.
+    #[error("the store keeps no artifacts")]
+    NoArtifacts,
     /// There is no artifact of that id, or several begin so.
     #[error("there is no such artifact; {}", suggestion(nearest, "added"))]
     NoSuchArtifact {
@@ -382,6 +388,8 @@ impl Error {
             }
             Self::NoSuchSnapshot { .. } => "list the snapshots and choose one of them",
             Self::NoSuchArtifact { .. } => "list the artifacts and choose one of them",
+            Self::Conflict => "try again",
+            Self::NoArtifacts => "use a store that keeps artifacts, as the file store does",
             Self::OtherScope => "use it in the conversation that it is from",
             Self::FromTheFuture => "set the machine's clock, or correct the message's time",
             Self::LockTimeout { .. } => {

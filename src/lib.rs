@@ -65,6 +65,8 @@ pub mod prompt;
 mod redact;
 mod scope;
 pub mod store;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 #[cfg(feature = "config")]

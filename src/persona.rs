@@ -268,9 +268,9 @@ impl PersonaRegistry {
         let id = id::fresh("context", now)?;
         let character = Character { preset, ..Character::new(persona, now) };
         let make = move |profile: &mut Profile| {
-            profile.rename(Some(name));
+            profile.rename(Some(name.clone()));
             profile.created_at = Some(now);
-            profile.character = Some(character);
+            profile.character = Some(character.clone());
         };
         self.change(&id, make).await
     }
@@ -325,7 +325,7 @@ impl PersonaRegistry {
         persona.check()?;
         let now = self.now();
         let apply = move |profile: &mut Profile| {
-            let PersonaConversationChange { name, persona, is_active } = change;
+            let PersonaConversationChange { name, persona, is_active } = change.clone();
             if let Some(name) = name {
                 profile.rename(Some(name));
             }
@@ -384,7 +384,7 @@ impl PersonaRegistry {
     async fn change(
         &self,
         id: &str,
-        change: impl FnOnce(&mut Profile) + Send + 'static,
+        change: impl FnMut(&mut Profile) + Send + 'static,
     ) -> Result<PersonaConversation> {
         self.opened(id).await?.change_profile(Box::new(change)).await?;
         self.look(id)

@@ -10,7 +10,9 @@ use crate::crypto::fingerprint;
 use crate::error::{Error, Result};
 use crate::import::{Refusal, RefusalReason};
 use crate::store::file_store::blocking;
-use crate::store::{ArtifactKind, ConversationStore, FileConversationStore, NewArtifact, Profile};
+use crate::store::{
+    ArtifactKind, ArtifactStore, ConversationStore, FileConversationStore, NewArtifact, Profile,
+};
 
 /// The bytes that are read at once.
 const PIECE: usize = 1 << 16;

@@ -87,7 +87,7 @@ impl Begun {
         })
         .await?;
         if !seqs.is_empty() {
-            store.change_profile(Box::new(move |profile| profile.prune(seqs))).await?;
+            store.change_profile(Box::new(move |profile| profile.prune(seqs.clone()))).await?;
         }
         Ok(())
     }

@@ -88,7 +88,8 @@ impl ImportedPresets {
             let verdict = judge(&profile, &imported.preset);
             let Some(preset) = report.note(verdict, imported.file.clone()) else { continue };
             let taken = preset.id.clone();
-            match store.change_profile(Box::new(move |profile| add(profile, preset))).await {
+            match store.change_profile(Box::new(move |profile| add(profile, preset.clone()))).await
+            {
                 Ok(changed) => profile = changed,
                 Err(error) => match RefusalReason::for_store_error(&error) {
                     Some(reason) => {

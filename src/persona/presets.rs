@@ -66,7 +66,7 @@ impl PersonaRegistry {
     async fn put(
         &self,
         preset: Preset,
-        change: impl FnOnce(&mut Preset) + Send + 'static,
+        mut change: impl FnMut(&mut Preset) + Send + 'static,
     ) -> Result<Preset> {
         preset.check()?;
         let (store, _) = self.settings().await?;
@@ -80,7 +80,7 @@ impl PersonaRegistry {
             }
             match profile.presets.get_mut(&kept.id) {
                 Some(there) => change(there),
-                None => drop(profile.presets.insert(kept.id.clone(), kept)),
+                None => drop(profile.presets.insert(kept.id.clone(), kept.clone())),
             }
         };
         let mut profile = store.change_profile(Box::new(keep)).await?;

@@ -24,7 +24,7 @@ impl PromptBuilder {
         let (Some(id), None) = (references.next(), references.next()) else { return None };
         let share = limits.most(None).map_or(usize::MAX, |tokens| tokens / PART * TOKEN);
         let most = limits.inline.min(share);
-        let contents = self.store.open_artifact(id).await.ok()??;
+        let contents = self.store.artifact_store()?.open_artifact(id).await.ok()??;
         let artifact = contents.artifact();
         if !artifact.is_text() || artifact.size > most as u64 {
             return None;

@@ -1,11 +1,11 @@
 //! The encrypted file store, the public facade of this module.
 
 pub(crate) mod artifact_references;
+mod backend;
 mod background;
 pub(crate) mod options;
 
 use std::fmt;
-use std::io::Read;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
@@ -19,8 +19,7 @@ use crate::message::ChatMessage;
 use crate::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::ConversationStore;
-use crate::store::artifact::artifact_files;
-use crate::store::artifact::contents::ArtifactContents;
+use crate::store::backend::state::StorePolicy;
 use crate::store::check::baseline::{self, Inventory};
 use crate::store::check::report::{Progress, Report};
 use crate::store::check::verify::verify;
@@ -30,11 +29,10 @@ use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
 use crate::store::delete::plan::{ForgetPlan, ForgetReport, ForgetRequest};
 use crate::store::folder::document;
 use crate::store::pack::merge::size;
-use crate::store::read::query::ReadQuery;
+use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::state::ConversationState;
 use crate::store::read::stats::{self, Stats};
-use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact};
 use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::Finding;
@@ -48,7 +46,6 @@ use crate::store::settings::summary::Summary;
 use crate::store::snapshot::restore::{RestoreJob, RestoreThreads};
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::Writer;
-use crate::store::write::add_artifact;
 pub(crate) use background::{CancelOnDrop, blocking};
 
 /// The outcome of packing.
@@ -73,6 +70,7 @@ pub struct FileConversationStore {
     writer: Arc<tokio::sync::Mutex<Writer>>,
     clock: Arc<dyn Clock>,
     redactor: Option<Arc<dyn Redactor>>,
+    policy: StorePolicy,
 }
 
 impl FileConversationStore {
@@ -82,7 +80,13 @@ impl FileConversationStore {
         clock: Arc<dyn Clock>,
         redactor: Option<Arc<dyn Redactor>>,
     ) -> Self {
-        Self { reader, writer: Arc::new(tokio::sync::Mutex::new(writer)), clock, redactor }
+        let policy = writer.policy();
+        Self { reader, writer: Arc::new(tokio::sync::Mutex::new(writer)), clock, redactor, policy }
+    }
+
+    /// Whose conversation this is.
+    pub fn scope(&self) -> &Arc<Scope> {
+        &self.reader.folder.scope
     }
 
     /// Checks every file and reports all findings. Calls `progress` on the way. Changes no record. If something seems
@@ -206,7 +210,7 @@ impl FileConversationStore {
     /// Like [`read_seqs`](ConversationStore::read_seqs), with hidden messages that are not removed yet.
     pub(crate) async fn read_kept(&self, seqs: RangeInclusive<u64>) -> Result<ReadResult> {
         let reader = Arc::clone(&self.reader);
-        blocking(move || Ok(reader.read_kept(&ReadQuery::Seqs(seqs))?.0)).await
+        blocking(move || Ok(reader.read_kept(&RangeQuery::Seqs(seqs))?.0)).await
     }
 
     /// Statistics. Opens only the newest messages.
@@ -268,7 +272,7 @@ impl FileConversationStore {
         blocking(move || work(&mut writer)).await
     }
 
-    async fn read_if(&self, wanted: ReadQuery) -> Result<ReadResult> {
+    async fn read_if(&self, wanted: RangeQuery) -> Result<ReadResult> {
         let reader = Arc::clone(&self.reader);
         blocking(move || reader.read_if(&wanted)).await
     }
@@ -276,23 +280,6 @@ impl FileConversationStore {
 
 #[async_trait]
 impl ConversationStore for FileConversationStore {
-    fn scope(&self) -> &Arc<Scope> {
-        &self.reader.folder.scope
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        Arc::clone(&self.clock)
-    }
-
-    fn redactor(&self) -> Option<Arc<dyn Redactor>> {
-        self.redactor.clone()
-    }
-
-    async fn append_message(&self, message: ChatMessage) -> Result<Arc<StoredMessage>> {
-        let stored = self.append_all(vec![message]).await?;
-        stored.into_iter().next().ok_or(Error::ShuttingDown)
-    }
-
     async fn append_all(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
         self.write(|writer| writer.append(messages, TimestampPolicy::Newest)).await
     }
@@ -338,11 +325,11 @@ impl ConversationStore for FileConversationStore {
     }
 
     async fn read_seqs(&self, seqs: RangeInclusive<u64>) -> Result<ReadResult> {
-        self.read_if(ReadQuery::Seqs(seqs)).await
+        self.read_if(RangeQuery::Seqs(seqs)).await
     }
 
     async fn read_times(&self, times: Range<Timestamp>) -> Result<ReadResult> {
-        self.read_if(ReadQuery::Times(times)).await
+        self.read_if(RangeQuery::Times(times)).await
     }
 
     async fn plan_forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetPlan> {
@@ -428,43 +415,17 @@ impl ConversationStore for FileConversationStore {
         self.write(move |writer| writer.delete_snapshot(&id)).await
     }
 
-    async fn artifacts(&self) -> Result<(Vec<Artifact>, Vec<Finding>)> {
-        let reader = Arc::clone(&self.reader);
-        blocking(move || artifact_files::list(&reader.folder, &*reader.settings()?)).await
-    }
-
-    async fn add_artifact(
+    async fn install_summary(
         &self,
-        artifact: NewArtifact,
-        mut content: Box<dyn Read + Send>,
-    ) -> Result<AddedArtifact> {
-        let writer = Arc::clone(&self.writer);
-        let reader = Arc::clone(&self.reader);
-        blocking(move || add_artifact::add(&reader, &writer, &artifact, &mut *content)).await
-    }
-
-    async fn open_artifact(&self, id: &str) -> Result<Option<ArtifactContents>> {
-        let (reader, id) = (Arc::clone(&self.reader), id.to_owned());
-        blocking(move || artifact_files::read_contents(&reader.folder, &*reader.settings()?, &id))
-            .await
-    }
-
-    async fn delete_artifacts(&self, ids: &[String]) -> Result<()> {
-        let ids = ids.to_vec();
-        self.write(move |writer| writer.delete_artifacts(&ids)).await
-    }
-
-    async fn compact(
-        &self,
-        compaction: Summary,
+        summary: Summary,
         before: Option<Summary>,
-        goes_on: bool,
+        continues: bool,
     ) -> Result<bool> {
-        self.write(move |writer| writer.compact(compaction, before.as_ref(), goes_on)).await
+        self.write(move |writer| writer.install_summary(summary, before.as_ref(), continues)).await
     }
 
-    async fn uncompact(&self, thread: Option<String>) -> Result<bool> {
-        self.write(move |writer| writer.uncompact(thread.as_deref())).await
+    async fn remove_summary(&self, thread: Option<String>) -> Result<bool> {
+        self.write(move |writer| writer.remove_summary(thread.as_deref())).await
     }
 
     async fn restore(

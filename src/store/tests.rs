@@ -13,6 +13,7 @@ mod interrupted_imports;
 mod interrupted_packing;
 mod interrupted_rekey;
 mod power_cut;
+mod published_contract;
 mod rollback;
 mod setbacks;
 mod unbound_keys;

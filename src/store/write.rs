@@ -3,6 +3,7 @@
 pub(crate) mod add_artifact;
 pub(crate) mod answers;
 pub(crate) mod catalog;
+pub(crate) mod commit;
 pub(crate) mod documents;
 pub(crate) mod recovery;
 pub(crate) mod removal;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::artifact::artifact_files;
+use crate::store::backend::state::StorePolicy;
 use crate::store::check::repair_kind::{RepairAction, RepairKind};
 use crate::store::commit::batch::Batch;
 use crate::store::commit::committer::Committer;
@@ -46,7 +48,14 @@ impl Writer {
         Self { reader, limits, poisoned: false, swept: false, compactor }
     }
 
-    /// Stores messages in order. Refuses all if one is invalid.
+    /// What it accepts, and how much is kept of conversations that have no limits of their own.
+    pub(crate) fn policy(&self) -> StorePolicy {
+        StorePolicy::default()
+            .max_message_bytes(self.limits.max_message_bytes)
+            .retention(self.reader.folder.retention)
+    }
+
+    /// Keeps messages in order; refuses all if one may not be stored.
     pub(crate) fn append(
         &mut self,
         messages: Vec<ChatMessage>,

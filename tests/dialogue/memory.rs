@@ -35,7 +35,8 @@ fn calls(house: &House, all: &[(&str, Value)]) {
 async fn add(house: &House, name: &str, text: &str) -> Artifact {
     let new = NewArtifact::new(ArtifactKind::File, name);
     let text = Box::new(std::io::Cursor::new(text.to_owned().into_bytes()));
-    let artifact = house.store.add_artifact(new, text).await.unwrap().artifact;
+    let artifact =
+        house.store.artifact_store().unwrap().add_artifact(new, text).await.unwrap().artifact;
     let note = format!("Added {}: {}", artifact.description(), artifact.reference());
     house.store.append_message(house.conversation.message(ChatRole::System, note)).await.unwrap();
     artifact
@@ -340,6 +341,8 @@ fn an_artifact_of_mimir_is_found_by_the_id_that_it_had_there() {
             NewArtifact::new(ArtifactKind::File, "old.md").with_metadata("mimirId", "artifact-7");
         let old = house
             .store
+            .artifact_store()
+            .unwrap()
             .add_artifact(new, Box::new("old words\n".as_bytes()))
             .await
             .unwrap()

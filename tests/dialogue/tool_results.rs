@@ -13,7 +13,7 @@ fn words_of(house: &House, id: &str) -> impl Future<Output = Option<String>> {
     let store = house.store.clone();
     let id = id.to_owned();
     async move {
-        let mut contents = store.open_artifact(&id).await.unwrap()?;
+        let mut contents = store.artifact_store()?.open_artifact(&id).await.unwrap()?;
         let mut words = String::new();
         contents.read_to_string(&mut words).unwrap();
         Some(words)
@@ -54,7 +54,7 @@ fn words_that_two_messages_or_an_artifact_share_go_with_their_own_message_alone(
         }
         let content = Box::new(Cursor::new(long.clone().into_bytes()));
         let new = NewArtifact::new(ArtifactKind::File, "forecast.txt");
-        let added = house.store.add_artifact(new, content).await.unwrap();
+        let added = house.store.artifact_store().unwrap().add_artifact(new, content).await.unwrap();
         assert!(!added.was_there);
         let id = |at: usize| {
             let stored: &sottovoce::StoredMessage = &kept[at];

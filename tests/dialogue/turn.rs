@@ -574,7 +574,10 @@ async fn results_of_tools_for_what_another_process_has_forgotten_are_not_kept() 
     let error = soon(house.conversation.tool_results(results)).await.unwrap_err();
     assert!(matches!(error, Error::UtteranceForgotten), "{error}");
     assert!(house.kept().await.is_empty());
-    assert!(house.store.artifacts().await.unwrap().0.is_empty(), "the result's words");
+    assert!(
+        house.store.artifact_store().unwrap().artifacts().await.unwrap().0.is_empty(),
+        "the result's words"
+    );
     house.model.says("Hello.");
     soon(house.conversation.ask("Hi").await.unwrap().whole()).await.unwrap();
     assert_eq!(house.kept().await, [user("Hi"), assistant("Hello.")]);

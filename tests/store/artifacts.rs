@@ -8,7 +8,8 @@ use std::path::Path;
 use crate::common::{block_on, key, open, options, said};
 use sottovoce::admin::{Rekey, RepairOptions};
 use sottovoce::store::{
-    AddedArtifact, ArtifactKind, FindingKind, NewArtifact, Retention, SavedMessage, Snapshot,
+    AddedArtifact, ArtifactKind, ArtifactStore, FindingKind, NewArtifact, Retention, SavedMessage,
+    Snapshot,
 };
 use sottovoce::{
     ConversationStore, EncryptionKey, Error, FileConversationStore, Scope, StoreOptions,

@@ -20,4 +20,6 @@ mod repair;
 mod retention;
 mod search;
 mod snapshots;
+mod sqlite_chat;
+mod sqlite_store;
 mod walk;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::{block_on, key, options, said, snapshot, texts, within};
 use sottovoce::import::{Backup, ConversationReport};
-use sottovoce::store::{ArtifactKind, NewArtifact};
+use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact};
 use sottovoce::{ConversationStore, FileConversationStore, Scope};
 
 fn scope() -> Scope {

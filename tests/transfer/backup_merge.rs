@@ -12,7 +12,7 @@ use sottovoce::context::LastNContextProvider;
 use sottovoce::export::{ExportForm, ExportRange, Exporter};
 use sottovoce::import::{Backup, ConversationReport};
 use sottovoce::model::{OllamaChatRenderer, PromptRenderer};
-use sottovoce::store::{ArtifactKind, NewArtifact, SavedMessage, Snapshot};
+use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact, SavedMessage, Snapshot};
 use sottovoce::{
     ChatMessage, ChatRole, Conversation, ConversationStore, FileConversationStore, ManualClock,
     ModelOptions,

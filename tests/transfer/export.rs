@@ -14,7 +14,7 @@ use sottovoce::context::{LastNContextProvider, OldestStrategy};
 use sottovoce::export::{ExportForm, ExportRange, Exported, Exporter};
 use sottovoce::import::{Backup, ConversationReport};
 use sottovoce::model::{OllamaChatRenderer, PromptRenderer};
-use sottovoce::store::{ArtifactKind, NewArtifact, SavedMessage, Snapshot};
+use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact, SavedMessage, Snapshot};
 use sottovoce::{
     ChatMessage, ChatRole, Conversation, ConversationStore, EncryptionKey, Error,
     FileConversationStore, ManualClock, ModelOptions, Scope, StoreOptions, ToolCall,
@@ -418,7 +418,10 @@ async fn take(store: &FileConversationStore, clock: &Arc<ManualClock>, step: Ste
             talk.prune(&plan).await.unwrap();
         }
         Step::Title(title) => {
-            store.change_profile(Box::new(|profile| profile.rename(Some(title)))).await.unwrap();
+            store
+                .change_profile(Box::new(move |profile| profile.rename(Some(title.clone()))))
+                .await
+                .unwrap();
         }
         Step::Pack => drop(store.pack(|_| {}).await.unwrap()),
     }

@@ -5,7 +5,7 @@ use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTempla
 use serde::Serialize;
 use serde_json::{Value, json};
 use sottovoce::ConversationStore;
-use sottovoce::store::find_artifact;
+use sottovoce::store::{ArtifactStore, find_artifact};
 
 use crate::fault::Fault;
 use crate::hub::Hub;

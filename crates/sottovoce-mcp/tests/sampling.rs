@@ -10,7 +10,7 @@ use rmcp::ServiceExt;
 use serde_json::{Value, json};
 use sottovoce::import::{Backup, OpenStore};
 use sottovoce::persona::{PersonaConversationChange, PersonaRegistry};
-use sottovoce::store::{ArtifactKind, NewArtifact};
+use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact};
 use sottovoce::{
     ChatMessage, ChatRole, Clock, Config, ConversationStore, EncryptionKey, ManualClock,
     StoreOptions,

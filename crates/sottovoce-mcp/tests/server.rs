@@ -12,7 +12,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RunningService};
 use rmcp::{ClientHandler, ErrorData, RoleClient, ServiceExt};
 use serde_json::{Value, json};
-use sottovoce::store::{ArtifactKind, NewArtifact};
+use sottovoce::store::{ArtifactKind, ArtifactStore, NewArtifact};
 use sottovoce::{
     Clock, Config, ConversationStore, EncryptionKey, ManualClock, Scope, StoreOptions,
 };

@@ -104,9 +104,11 @@ impl Conversation {
             }
         }
         overview.created = overview.created.or(first);
-        for artifact in self.store.artifacts().await?.0 {
-            let kind: &ArtifactKind = &artifact.kind;
-            *overview.artifacts.entry(kind.to_string()).or_default() += 1;
+        if let Some(store) = self.store.artifact_store() {
+            for artifact in store.artifacts().await?.0 {
+                let kind: &ArtifactKind = &artifact.kind;
+                *overview.artifacts.entry(kind.to_string()).or_default() += 1;
+            }
         }
         let receipt = self.prompt_now().await?;
         overview.prompt_tokens = receipt.used_tokens.saturating_sub(receipt.user_tokens);

@@ -116,7 +116,8 @@ impl Conversation {
         if !is_named && !sight.prompt.mentions(&id) {
             return Ok(none());
         }
-        let Some(contents) = self.store.open_artifact(&id).await? else { return Ok(none()) };
+        let Some(store) = self.store.artifact_store() else { return Ok(none()) };
+        let Some(contents) = store.open_artifact(&id).await? else { return Ok(none()) };
         let about =
             contents.artifact().description().split_whitespace().collect::<Vec<_>>().join(" ");
         if !contents.artifact().is_text() {

@@ -37,7 +37,7 @@ impl Conversation {
         }
         let mut state = self.wait().await;
         state.request = None;
-        self.store.change_profile(Box::new(move |profile| profile.prune(dropped))).await?;
+        self.store.change_profile(Box::new(move |profile| profile.prune(dropped.clone()))).await?;
         Ok(())
     }
 
@@ -51,8 +51,10 @@ impl Conversation {
         let mut state = self.wait().await;
         state.request = None;
         let before = self.store.profile().await?.pruned();
-        let after =
-            self.store.change_profile(Box::new(move |profile| profile.unprune(seqs))).await?;
+        let after = self
+            .store
+            .change_profile(Box::new(move |profile| profile.unprune(seqs.clone())))
+            .await?;
         Ok(before.saturating_sub(after.pruned()))
     }
 }

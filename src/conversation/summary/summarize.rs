@@ -88,7 +88,7 @@ impl Conversation {
     pub async fn undo_summary(&self) -> Result<bool> {
         let mut state = self.wait().await;
         state.request = None;
-        self.store.uncompact(self.prompts.thread.clone()).await
+        self.store.remove_summary(self.prompts.thread.clone()).await
     }
 
     /// Whether a prompt was long enough for older messages to be summarized. Those of a context never are unasked: a
@@ -154,7 +154,7 @@ impl Conversation {
                 Summary::new(self.prompts.thread.clone(), times, of, String::clone(&text));
             // Steps of one compaction are taken back together.
             let goes_on = done.messages > 0;
-            if self.store.compact(summary, before, goes_on).await? {
+            if self.store.install_summary(summary, before, goes_on).await? {
                 done.messages += step.taken.len();
                 done.tokens_before += step.tokens;
                 done.tokens_after = tokens;

@@ -40,7 +40,7 @@ impl Conversation {
         let one_line = words.split_whitespace().collect::<Vec<_>>().join(" ");
         let title = one_line.trim_matches(|c: char| "\"'“”„«».*#".contains(c)).trim().to_owned();
         let kept = title.clone();
-        self.store.change_profile(Box::new(move |profile| profile.propose(kept))).await?;
+        self.store.change_profile(Box::new(move |profile| profile.propose(kept.clone()))).await?;
         // What is forgotten from now on takes the title with it; what was forgotten meanwhile did not find it.
         let there = self.store.read_tail(LOOKED_AT * 2).await?.messages;
         let is_there = |seq| there.iter().any(|stored| stored.seq == seq);

@@ -172,7 +172,9 @@ impl Conversation {
             Err(error @ Error::UtteranceForgotten) => {
                 state.pending = None;
                 state.request = None;
-                self.store.delete_artifacts(&artifacts).await?;
+                if let Some(store) = self.store.artifact_store() {
+                    store.delete_artifacts(&artifacts).await?;
+                }
                 Err(error)
             }
             Err(error) => Err(error),

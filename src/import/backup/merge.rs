@@ -17,7 +17,7 @@ use crate::message::ChatMessage;
 use crate::store::delete::forget;
 use crate::store::delete::forget::UnreadablePolicy;
 use crate::store::read::dump::{Body, Record};
-use crate::store::read::query::ReadQuery;
+use crate::store::read::query::RangeQuery;
 use crate::store::read::tail::Tail;
 use crate::store::record::import_digest::Origin;
 use crate::store::record::name::RecordName;
@@ -200,7 +200,7 @@ impl Merge {
     ) -> Result<Option<Arc<StoredMessage>>> {
         if seq > self.read_to {
             let end = seq.saturating_add(STRETCH - 1);
-            let (reading, _) = store.reader().read_kept(&ReadQuery::Seqs(seq..=end))?;
+            let (reading, _) = store.reader().read_kept(&RangeQuery::Seqs(seq..=end))?;
             // An unreadable record may be the same message.
             let refusal = reading.skipped.iter().find_map(crate::store::Finding::refusal);
             if let Some(refusal) = refusal {

@@ -46,7 +46,7 @@ pub(super) async fn adopt(
     }
     let takes_settings = is_later && here.rev < there.rev;
     let lost = line == Line::Same && here.were_lost;
-    if let Some(theirs) = there.character.take() {
+    if let Some(theirs) = there.character.clone() {
         let is_welcome = line == Line::Empty || lost || takes_settings;
         let is_left_out = match &here.character {
             Some(own) => line != Line::Same && own.persona != theirs.persona,
@@ -66,7 +66,7 @@ pub(super) async fn adopt(
     left_out.extend(others.into_iter().map(|id| LeftOut::Preset { id }));
     let adopted = move |profile: &mut Profile| {
         if profile.title.is_none() {
-            profile.rename(there.title.take());
+            profile.rename(there.title.clone());
         }
         if profile.tags.is_empty() {
             profile.tags.clone_from(&there.tags);
@@ -75,12 +75,12 @@ pub(super) async fn adopt(
             profile.metadata.clone_from(&there.metadata);
         }
         if profile.character.is_none()
-            && let Some(character) = there.character.take()
+            && let Some(character) = there.character.clone()
         {
             profile.character = Some(Character::in_force(character));
             profile.were_lost = false;
         }
-        presets::merge(profile, presets);
+        presets::merge(profile, presets.clone());
     };
     adopted.clone()(&mut after);
     // An unchanged profile is not written, since that would create the conversation.

@@ -15,6 +15,7 @@ pub async fn find_artifact(store: &dyn ConversationStore, id: &str) -> Result<St
         Err(error) => return Err(error),
     };
     let id = id.strip_prefix(SCHEME).unwrap_or(id);
+    let Some(store) = store.artifact_store() else { return Err(Error::NoArtifacts) };
     let (artifacts, _) = store.artifacts().await?;
     let mut meant = artifacts
         .iter()

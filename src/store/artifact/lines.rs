@@ -92,7 +92,7 @@ impl ArtifactContents {
 #[cfg(test)]
 mod tests {
     use crate::crypto::EncryptionKey;
-    use crate::store::{ArtifactKind, ConversationStore, NewArtifact, StoreOptions};
+    use crate::store::{ArtifactKind, ArtifactStore, NewArtifact, StoreOptions};
 
     #[tokio::test]
     async fn lines_are_whole_unless_one_alone_does_not_fit() {

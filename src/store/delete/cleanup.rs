@@ -26,8 +26,14 @@ pub struct CleanupReport {
 
 /// The least and the most hidden messages that are collected before they are removed together.
 const TOGETHER: (u64, u64) = (16, 1024);
-/// The most messages that one append removes. The rest is left to later appends and to a clean-up.
-const AT_ONCE: u64 = 4096;
+/// The most messages that an append removes; more are left to the next ones, and to a clean-up.
+pub(crate) const AT_ONCE: u64 = 4096;
+
+/// How many messages over the limit of `most` are deleted together.
+pub(crate) fn together(most: u64) -> u64 {
+    let (least, greatest) = TOGETHER;
+    (most / 8).clamp(least, greatest)
+}
 
 /// Removes everything that is hidden.
 ///
@@ -109,9 +115,8 @@ pub(crate) fn trim(reader: &Reader, committer: &Committer<'_>, tail: &mut Tail) 
     let Some(most) = tail.retention.max_messages.map(|most| u64::from(most.get())) else {
         return Ok(());
     };
-    let (least, greatest) = TOGETHER;
-    let together = (most / 8).clamp(least, greatest);
-    // Estimated from numbers.
+    let together = together(most);
+    // As far as numbers tell.
     let over = tail.last_seq.saturating_sub(tail.without_message().count()).saturating_sub(most);
     if over < together || !tail.knows_settings() || tail.unreadable().next().is_some() {
         return Ok(());

@@ -9,7 +9,7 @@ use crate::store::commit::committer::Committer;
 use crate::store::commit::import_tombstones;
 use crate::store::folder::{Folder, Listing, Opened};
 use crate::store::pack::purge::purge;
-use crate::store::read::query::ReadQuery;
+use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::{LONGEST_RECORD, StoredMessage};
@@ -33,7 +33,12 @@ impl MessageRefs {
         self.moved.extend(stored.message.moved_to().map(str::to_owned));
     }
 
-    /// The artifacts to delete with the messages.
+    /// The ids of the artifacts that hold their words.
+    pub(crate) fn moved(&self) -> impl Iterator<Item = &String> {
+        self.moved.iter()
+    }
+
+    /// The artifacts that go with them.
     pub(crate) fn artifacts(&self, profile: &Profile) -> Vec<String> {
         self.moved.iter().filter(|id| profile.artifact(id).is_some()).cloned().collect()
     }
@@ -137,7 +142,7 @@ pub(crate) fn survey(
         if ranges.peek().is_some_and(|range| *range.start() <= end) {
             last = end;
         }
-        let reading = reader.read_alone(tail, &ReadQuery::Seqs(next..=last))?;
+        let reading = reader.read_alone(tail, &RangeQuery::Seqs(next..=last))?;
         if unread == UnreadablePolicy::Refused {
             reading.check_readable(forgotten)?;
         }

@@ -40,7 +40,7 @@ pub struct LimitsEffect {
     pub hides: AffectedMessages,
     /// Hidden messages that are still stored and would be visible again.
     pub returns: AffectedMessages,
-    state: Option<State>,
+    state: Option<LimitsState>,
 }
 
 /// What to do with hidden messages that the new limits would show.
@@ -54,14 +54,17 @@ pub enum HiddenMessages {
 
 /// The state from which an effect was computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct State {
-    last_seq: u64,
-    rev: u64,
-    before: Horizon,
-    after: Horizon,
+pub(crate) struct LimitsState {
+    pub(crate) last_seq: u64,
+    /// The revision of the settings.
+    pub(crate) rev: u64,
+    /// From where on the conversation is shown now.
+    pub(crate) before: Horizon,
+    /// From where on the other limits would show it.
+    pub(crate) after: Horizon,
 }
 
-impl State {
+impl LimitsState {
     fn of(reader: &Reader, tail: &Tail, retention: Option<Retention>) -> Result<Self> {
         let now = reader.now();
         let after = retention.unwrap_or(reader.folder.retention);
@@ -75,25 +78,32 @@ impl State {
 }
 
 impl LimitsEffect {
-    /// Requires the lock.
-    pub(crate) fn of(reader: &Reader, tail: &Tail, retention: Option<Retention>) -> Result<Self> {
-        let state = State::of(reader, tail, retention)?;
-        let (mut hides, mut returns) = (AffectedMessages::default(), AffectedMessages::default());
-        if state.before != state.after {
-            let all: SeqSet = std::iter::once(1..=tail.last_seq).collect();
-            survey(
-                reader,
-                tail,
-                &all.without(&tail.without_message()),
-                UnreadablePolicy::Recorded,
-                |stored| match (state.before.shows(stored.name), state.after.shows(stored.name)) {
-                    (true, false) => hides.add(stored),
-                    (false, true) => returns.add(stored),
-                    _ => {}
-                },
-            )?;
+    /// An effect that is worked out from this state, before any message is noted.
+    pub(crate) fn from_state(state: LimitsState) -> Self {
+        Self { state: Some(state), ..Self::default() }
+    }
+
+    /// Counts a message that is stored.
+    pub(crate) fn note(&mut self, stored: &StoredMessage) {
+        let Some(state) = &self.state else { return };
+        match (state.before.shows(stored.name), state.after.shows(stored.name)) {
+            (true, false) => self.hides.add(stored),
+            (false, true) => self.returns.add(stored),
+            _ => {}
         }
-        Ok(Self { hides, returns, state: Some(state) })
+    }
+
+    /// For the lock's holder.
+    pub(crate) fn of(reader: &Reader, tail: &Tail, retention: Option<Retention>) -> Result<Self> {
+        let state = LimitsState::of(reader, tail, retention)?;
+        let is_other = state.before != state.after;
+        let mut effect = Self::from_state(state);
+        if is_other {
+            let all: SeqSet = std::iter::once(1..=tail.last_seq).collect();
+            let there = all.without(&tail.without_message());
+            survey(reader, tail, &there, UnreadablePolicy::Recorded, |stored| effect.note(stored))?;
+        }
+        Ok(effect)
     }
 
     /// Fails if the limits would now have another effect than this one.
@@ -106,10 +116,13 @@ impl LimitsEffect {
         tail: &Tail,
         retention: Option<Retention>,
     ) -> Result<()> {
-        let now = State::of(reader, tail, retention)?;
-        // A conversation that was never written to has no state.
-        let then = self.state.as_ref();
-        let is_same = then.map_or(now.last_seq == 0, |then| *then == now);
+        self.check_state(&LimitsState::of(reader, tail, retention)?)
+    }
+
+    /// The same for the state as it is now.
+    pub(crate) fn check_state(&self, now: &LimitsState) -> Result<()> {
+        // Of a conversation that was never written to there is no state.
+        let is_same = self.state.as_ref().map_or(now.last_seq == 0, |then| then == now);
         if is_same { Ok(()) } else { Err(Error::MoreThanAnnounced) }
     }
 }
@@ -120,7 +133,7 @@ pub(crate) fn compare(
     tail: &Tail,
     retention: Option<Retention>,
 ) -> Result<(bool, bool)> {
-    let State { before, after, .. } = State::of(reader, tail, retention)?;
+    let LimitsState { before, after, .. } = LimitsState::of(reader, tail, retention)?;
     Ok((after.hides_less_than(before), before.hides_less_than(after)))
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::Finding;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::Snapshot;
@@ -52,7 +53,51 @@ pub struct ForgetPlan {
 }
 
 impl ForgetPlan {
-    /// How many messages are removed.
+    /// A plan for what is asked of a conversation with that highest number.
+    pub(crate) fn begin(asked: &ForgetRequest, last: u64) -> Self {
+        let numbers = match asked {
+            ForgetRequest::All => std::iter::once(1..=last).collect(),
+            ForgetRequest::Numbers(ranges) => {
+                ranges.iter().map(|range| *range.start()..=(*range.end()).min(last)).collect()
+            }
+        };
+        Self { asked: numbers, is_whole: *asked == ForgetRequest::All, ..Self::default() }
+    }
+
+    /// Notes a message that goes: asked for, or related to what is.
+    pub(crate) fn note(&mut self, stored: &StoredMessage) {
+        let place = match stored.message.restored_from() {
+            _ if self.asked.contains(stored.seq) => &mut self.messages,
+            Some(_) => &mut self.copies,
+            None => &mut self.originals,
+        };
+        place.push(stored.seq);
+    }
+
+    /// Completes the plan once all messages are noted.
+    pub(crate) fn finish(
+        &mut self,
+        (related, hidden): (&SeqSet, &SeqSet),
+        vacant: &SeqSet,
+        profile: &Profile,
+        snapshots: &[Snapshot],
+    ) {
+        for numbers in [&mut self.messages, &mut self.originals, &mut self.copies, &mut self.hidden]
+        {
+            numbers.sort_unstable();
+        }
+        let there: SeqSet = self.messages.iter().map(|number| *number..=*number).collect();
+        self.lost = self.asked.without(vacant).without(&there).count();
+        self.numbers = related.clone();
+        self.numbers.extend(hidden.ranges());
+        self.summaries = profile.made_of(related);
+        self.proposed_title = profile.has_proposed_title();
+        self.note_snapshots(snapshots, profile, related);
+        self.description = self.is_whole && profile.has_words();
+        self.keeps_context = profile.character.is_some();
+    }
+
+    /// How many messages go.
     pub fn message_count(&self) -> usize {
         self.messages.len() + self.originals.len() + self.copies.len() + self.hidden.len()
     }
@@ -104,12 +149,7 @@ impl ForgetPlan {
             && (self.keeps_context || !announced.keeps_context)
     }
 
-    pub(crate) fn note_snapshots(
-        &mut self,
-        snapshots: &[Snapshot],
-        profile: &Profile,
-        gone: &SeqSet,
-    ) {
+    fn note_snapshots(&mut self, snapshots: &[Snapshot], profile: &Profile, gone: &SeqSet) {
         for snapshot in snapshots {
             match snapshot.count_of(gone) {
                 0 => {}
@@ -170,7 +210,7 @@ mod tests {
             say(ChatRole::Assistant).await;
         }
         let summary = Summary::new(None, (now, now), std::iter::once(3..=4).collect(), "x".into());
-        assert!(store.compact(summary, None, false).await.unwrap());
+        assert!(store.install_summary(summary, None, false).await.unwrap());
         let four = Some(Retention::FOREVER.max_messages(4));
         let effect = store.limits_effect(four).await.unwrap();
         store.change_limits(four, HiddenMessages::Keep, &effect).await.unwrap();

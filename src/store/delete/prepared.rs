@@ -39,63 +39,28 @@ impl Prepared {
         tail: &mut Tail,
         asked: &ForgetRequest,
     ) -> Result<Self> {
-        let last = tail.last_seq;
-        let is_whole = *asked == ForgetRequest::All;
-        let asked: SeqSet = match asked {
-            ForgetRequest::All => std::iter::once(1..=last).collect(),
-            ForgetRequest::Numbers(ranges) => {
-                ranges.iter().map(|range| *range.start()..=(*range.end()).min(last)).collect()
-            }
-        };
+        let mut plan = ForgetPlan::begin(asked, tail.last_seq);
         let (snapshots, unread) = snapshot_files::all(committer.folder, &tail.profile)?;
-        let related = with_copies(reader, tail, &snapshots, asked.clone())?;
-        // Hidden messages must not become visible in place of the forgotten ones.
+        let related = with_copies(reader, tail, &snapshots, plan.asked.clone())?;
+        // What the limits hide is not to take the place of what goes.
         let hidden = cleanup::hidden_now(reader, committer, tail)?.without(&related);
-        let (mut refs, mut plan) =
-            (MessageRefs::default(), ForgetPlan { is_whole, ..Default::default() });
-        survey(
-            reader,
-            tail,
-            &related.without(&tail.erased),
-            UnreadablePolicy::Refused,
-            |stored| {
-                refs.note(stored);
-                let place = match stored.message.restored_from() {
-                    _ if asked.contains(stored.seq) => &mut plan.messages,
-                    Some(_) => &mut plan.copies,
-                    None => &mut plan.originals,
-                };
-                place.push(stored.seq);
-            },
-        )?;
-        survey(
-            reader,
-            tail,
-            &hidden.without(&tail.erased),
-            UnreadablePolicy::Recorded,
-            |stored| {
-                refs.note(stored);
-                plan.hidden.push(stored.seq);
-            },
-        )?;
-        for numbers in [&mut plan.messages, &mut plan.originals, &mut plan.copies, &mut plan.hidden]
-        {
-            numbers.sort_unstable();
-        }
-        let there: SeqSet = plan.messages.iter().map(|number| *number..=*number).collect();
-        plan.lost = asked.without(&tail.without_message()).without(&there).count();
-        (plan.asked, plan.numbers) = (asked, related.clone());
-        plan.numbers.extend(hidden.ranges());
+        let mut refs = MessageRefs::default();
+        let concerned = related.without(&tail.erased);
+        survey(reader, tail, &concerned, UnreadablePolicy::Refused, |stored| {
+            refs.note(stored);
+            plan.note(stored);
+        })?;
+        let concerned = hidden.without(&tail.erased);
+        survey(reader, tail, &concerned, UnreadablePolicy::Recorded, |stored| {
+            refs.note(stored);
+            plan.hidden.push(stored.seq);
+        })?;
         let profile = &tail.profile;
-        plan.summaries = profile.made_of(&related);
-        plan.proposed_title = profile.has_proposed_title();
-        plan.artifacts = match is_whole {
+        plan.finish((&related, &hidden), &tail.without_message(), profile, &snapshots);
+        plan.artifacts = match plan.is_whole {
             true => profile.artifacts().map(str::to_owned).collect(),
             false => refs.artifacts(profile),
         };
-        plan.note_snapshots(&snapshots, profile, &related);
-        plan.description = is_whole && profile.has_words();
-        plan.keeps_context = profile.character.is_some();
         Ok(Self { plan, snapshots, unread, related, refs })
     }
 

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::message::ChatMessage;
 use crate::store::ConversationStore;
 use crate::store::artifact::artifact_files;
+use crate::store::backend::ArtifactStore;
 use crate::store::file_store::FileConversationStore;
 use crate::store::record::artifact::{
     Artifact, ArtifactKind, ID_LENGTH, SCHEME, artifact_references,
@@ -178,7 +179,7 @@ mod tests {
         let seq = store.append_message(words).await.unwrap().seq;
         let of = std::iter::once(seq..=seq).collect();
         let summary = Summary::new(None, (now, now), of, used.reference());
-        assert!(store.compact(summary, None, false).await.unwrap());
+        assert!(store.install_summary(summary, None, false).await.unwrap());
         let found = store.artifact_references().await.unwrap();
         assert_eq!(found.unreferenced, [unused]);
         assert!(found.messages.is_empty() && found.unread.is_empty());

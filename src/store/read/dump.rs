@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::folder::Opened;
-use crate::store::read::query::ReadQuery;
+use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::name::RecordName;
@@ -61,7 +61,7 @@ pub(crate) fn read(
     let mut first = part.first.max(1);
     while first <= last {
         let end = last.min(first.saturating_add(STRETCH - 1));
-        let mut reading = reader.read_if(&ReadQuery::Seqs(first..=end))?;
+        let mut reading = reader.read_if(&RangeQuery::Seqs(first..=end))?;
         reading.messages.sort_unstable_by_key(|stored| stored.seq);
         for stored in reading.messages {
             while let Some(name) = forgets.next_if(|name| name.seq < stored.seq) {

@@ -12,12 +12,12 @@ use crate::store::record::pack_name::PackName;
 
 /// Selects the messages to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ReadQuery {
+pub(crate) enum RangeQuery {
     Seqs(RangeInclusive<u64>),
     Times(Range<Timestamp>),
 }
 
-impl ReadQuery {
+impl RangeQuery {
     pub(crate) fn has(&self, name: RecordName) -> bool {
         match self {
             Self::Seqs(seqs) => seqs.contains(&name.seq),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::store::folder::Listing;
-use crate::store::read::query::ReadQuery;
+use crate::store::read::query::RangeQuery;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::head::Head;
 use crate::store::record::pack_name::PackName;
@@ -32,7 +32,7 @@ pub(crate) struct RangeCache {
 /// All messages of one pack that a query selects.
 struct CachedRange {
     pack: PackName,
-    query: ReadQuery,
+    query: RangeQuery,
     messages: Vec<Arc<StoredMessage>>,
 }
 
@@ -56,7 +56,7 @@ impl RangeCache {
     pub(crate) fn find(
         &mut self,
         pack: PackName,
-        query: &ReadQuery,
+        query: &RangeQuery,
     ) -> Option<Vec<Arc<StoredMessage>>> {
         let at = self.ranges.iter().position(|range| {
             range.pack == pack && (range.query == *query || range.query.includes(query))
@@ -75,7 +75,7 @@ impl RangeCache {
         &mut self,
         head: &Head,
         pack: PackName,
-        query: &ReadQuery,
+        query: &RangeQuery,
         messages: Vec<Arc<StoredMessage>>,
     ) {
         let range = CachedRange { pack, query: query.clone(), messages };

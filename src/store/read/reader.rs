@@ -13,7 +13,7 @@ use crate::store::folder::{ATTEMPTS, Folder, HeadState, Listing, Opened, unstabl
 use crate::store::pack::chunk::{ChunkRead, PackChunk};
 use crate::store::pack::parallel::parallel_map_ordered;
 use crate::store::pack::{OpenedPack, Pack, Reported};
-use crate::store::read::query::ReadQuery;
+use crate::store::read::query::RangeQuery;
 use crate::store::read::range_cache::RangeCache;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
@@ -173,7 +173,7 @@ impl Reader {
     }
 
     /// Reads every selected message that is not hidden, in conversation order.
-    pub(crate) fn read_if(&self, wanted: &ReadQuery) -> Result<ReadResult> {
+    pub(crate) fn read_if(&self, wanted: &RangeQuery) -> Result<ReadResult> {
         let (mut reading, tail) = self.read_kept(wanted)?;
         let horizon = self.horizon(&tail)?;
         reading.messages.retain(|message| horizon.shows(message.name));
@@ -181,7 +181,7 @@ impl Reader {
     }
 
     /// Like [`read_if`](Self::read_if), with messages that are hidden but not removed yet. Returns the tail as well.
-    pub(crate) fn read_kept(&self, wanted: &ReadQuery) -> Result<(ReadResult, Tail)> {
+    pub(crate) fn read_kept(&self, wanted: &RangeQuery) -> Result<(ReadResult, Tail)> {
         let mut known = self.known();
         for _ in 0..ATTEMPTS {
             let tail = match known.take() {
@@ -202,12 +202,12 @@ impl Reader {
     }
 
     /// The same for the lock holder: no file can vanish meanwhile.
-    pub(crate) fn read_alone(&self, tail: &Tail, wanted: &ReadQuery) -> Result<ReadResult> {
+    pub(crate) fn read_alone(&self, tail: &Tail, wanted: &RangeQuery) -> Result<ReadResult> {
         self.read_once(tail, wanted)?.ok_or_else(|| unstable_folder(&self.folder))
     }
 
     /// One attempt; `None` if a file vanished after it was listed.
-    pub(crate) fn read_once(&self, tail: &Tail, wanted: &ReadQuery) -> Result<Option<ReadResult>> {
+    pub(crate) fn read_once(&self, tail: &Tail, wanted: &RangeQuery) -> Result<Option<ReadResult>> {
         let (listing, head) = self.listing(tail)?;
         let mut loose = PartialRead::of(tail);
         for &name in listing.names.iter().filter(|name| !name.is_forget()) {
@@ -259,7 +259,7 @@ impl Reader {
         &self,
         mut found: PartialRead<'a>,
         packs: &[PackName],
-        wanted: &ReadQuery,
+        wanted: &RangeQuery,
         head: Option<&Head>,
     ) -> Result<Option<PartialRead<'a>>> {
         let (tail, mut reported) = (found.tail, Reported::default());
@@ -377,11 +377,11 @@ impl<'a> PartialRead<'a> {
     }
 
     /// Whether everything was found, so that no message can be elsewhere.
-    fn has_all(&self, wanted: &ReadQuery) -> bool {
+    fn has_all(&self, wanted: &RangeQuery) -> bool {
         match wanted {
-            ReadQuery::Times(_) => true,
-            ReadQuery::Seqs(_) if self.is_thorough => true,
-            ReadQuery::Seqs(seqs) => {
+            RangeQuery::Times(_) => true,
+            RangeQuery::Seqs(_) if self.is_thorough => true,
+            RangeQuery::Seqs(seqs) => {
                 let mut there = self.tail.without_message();
                 let mut numbers: Vec<u64> = self.messages.iter().map(|m| m.seq).collect();
                 numbers.sort_unstable();

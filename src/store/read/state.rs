@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::store::backend::state::StoreState;
 use crate::store::read::reader::Reader;
-use crate::store::record::document::Document;
+use crate::store::read::tail::Tail;
 use crate::store::settings::profile::Profile;
 
 /// A conversation's state at some moment.
@@ -28,13 +29,21 @@ impl ConversationState {
     /// [`Error::Damaged`] if the settings could not be read. Also what prevents reading the conversation.
     pub(crate) fn of(reader: &Reader) -> Result<Self> {
         let tail = reader.newest()?;
-        if !tail.knows_settings() {
-            let place = reader.folder.blobs.path().join(Document::Profile.file_name());
-            let reason = "the conversation's settings cannot be read";
-            return Err(Error::Damaged { place: place.display().to_string(), reason });
-        }
+        tail.check_settings(&reader.folder)?;
         let last_seq = tail.last_seq;
         let messages = last_seq.saturating_sub(tail.without_message().count());
         Ok(Self { profile: Arc::clone(&tail.profile), last: tail.last_said(), last_seq, messages })
     }
+}
+
+/// The revision of a conversation with that newest end: it grows with every record and with every change of the settings.
+pub(crate) fn revision(tail: &Tail) -> u64 {
+    tail.last_seq.saturating_add(tail.profile.rev.max(tail.head.profile()))
+}
+
+/// The same with how far the conversation goes.
+pub(crate) fn of_tail(tail: &Tail) -> StoreState {
+    let newest = (tail.last_seq > 0).then(|| tail.newest.timestamp()).flatten();
+    StoreState::new(tail.last_seq, revision(tail), newest)
+        .with_forgotten(tail.without_message().ranges())
 }

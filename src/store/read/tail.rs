@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::folder::{Folder, HeadState};
+use crate::store::record::document::Document;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;
 use crate::store::record::name::{NameTime, RecordName};
 use crate::store::record::pack_name::PackName;
 use crate::store::record::read_result::ReadResult;
-use crate::store::record::retention;
-use crate::store::record::retention::{Horizon, Retention};
+use crate::store::record::retention::{Horizon, NewestEnd, Retention};
 use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::presets;
 use crate::store::settings::profile;
@@ -116,31 +116,9 @@ impl Tail {
 
     /// Which part of the conversation is visible; `None` if too few messages are in memory to decide.
     pub(crate) fn horizon(&self, now: impl FnOnce() -> Timestamp) -> Option<Horizon> {
-        if self.retention.is_forever() {
-            return Some(Horizon::All);
-        }
-        if self.messages.is_empty() {
-            return self.whole.then_some(Horizon::All);
-        }
-        let expiry = self.last_said().and_then(|last| self.retention.expiry(last));
-        if expiry.is_some_and(|expiry| expiry < now()) {
-            return Some(Horizon::Expired);
-        }
-        let Some(most) = self.retention.max_messages else {
-            return Some(Horizon::All);
-        };
-        if !self.whole && self.messages.len() < self.retention.needed() {
-            return None;
-        }
-        // A file that cannot be read at the moment counts as a message. Otherwise the window would extend to hidden
-        // messages.
         let unread = self.unreadable().filter(|finding| finding.record().is_some()).count();
-        let most = (most.get() as usize).saturating_sub(unread);
-        if self.messages.len() <= most {
-            return Some(Horizon::All);
-        }
-        let start = retention::start(self.messages.iter().map(|stored| &stored.message), most);
-        Some(self.messages.get(start).map_or(Horizon::Nothing, |first| Horizon::From(first.name)))
+        let end = NewestEnd { is_whole: self.whole, last_said: self.last_said(), unread };
+        Horizon::within(self.retention, self.messages.iter(), end, now)
     }
 
     /// The time of the newest message. If that message does not open, the time comes from its name.
@@ -166,7 +144,20 @@ impl Tail {
         !self.skipped.iter().any(profile::is_about)
     }
 
-    /// Stores published settings. The head still has to record them.
+    /// Refuses to go by settings that cannot be read.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub(crate) fn check_settings(&self, folder: &Folder) -> Result<()> {
+        if self.knows_settings() {
+            return Ok(());
+        }
+        let place = folder.blobs.path().join(Document::Profile.file_name());
+        let reason = "the conversation's settings cannot be read";
+        Err(Error::Damaged { place: place.display().to_string(), reason })
+    }
+
+    /// Notes settings that have been published; the head has to tell of them yet.
     pub(crate) fn set_profile(&mut self, profile: Arc<Profile>, default: Retention) {
         self.retention = profile.retention.unwrap_or(default);
         if let HeadState::Known(head) = &mut self.head {

@@ -1,6 +1,9 @@
 //! The kinds of sealed documents beside the messages.
 
+use std::fmt;
+
 use crate::crypto::{Kind, Place};
+use crate::store::record::layout::SNAPSHOTS;
 
 /// A sealed document of a conversation. Each conversation has at most one of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,5 +45,31 @@ impl Document {
             Self::Profile => Kind::Profile,
         };
         Place::of(kind, scope, self.file_name())
+    }
+}
+
+/// Names one document of a conversation: one of the fixed ones, or a snapshot. `Display` gives a name that is unique within
+/// the conversation and never changes, such as `profile` or `snapshots/6f1c…`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DocumentId {
+    /// A document of which there is at most one.
+    Named(Document),
+    /// The snapshot with that id, a UUID.
+    Snapshot(String),
+}
+
+impl From<Document> for DocumentId {
+    fn from(document: Document) -> Self {
+        Self::Named(document)
+    }
+}
+
+impl fmt::Display for DocumentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(document) => f.write_str(document.file_name()),
+            Self::Snapshot(id) => write!(f, "{SNAPSHOTS}/{id}"),
+        }
     }
 }

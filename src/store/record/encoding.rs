@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::scope::Scope;
-use crate::store::record::name::{RecordKind, RecordName};
+use crate::store::record::name::{NameTime, RecordKind, RecordName};
 
 /// The most bytes of a record's plaintext. A sealed record of this length still fits the limit for reading a file.
 pub(crate) const LONGEST_RECORD: usize = 11 << 20;
@@ -32,6 +32,24 @@ pub struct StoredMessage {
 }
 
 impl StoredMessage {
+    /// The message with that number, at that place in time within the conversation, which is kept to the millisecond. For
+    /// stores that read it from their medium.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMessage`] for a number of 0 and for a time before the year 0.
+    pub fn from_parts(
+        scope: &Arc<Scope>,
+        seq: u64,
+        ordered_at: Timestamp,
+        message: ChatMessage,
+    ) -> Result<Self> {
+        if seq == 0 {
+            return Err(Error::InvalidMessage { reason: "numbers begin at 1" });
+        }
+        let time = NameTime::try_from(ordered_at)?;
+        Ok(Self::new(scope, RecordName { time, seq, kind: message.role.into() }, message))
+    }
+
     pub(crate) fn new(scope: &Arc<Scope>, name: RecordName, message: ChatMessage) -> Self {
         Self { scope: Arc::clone(scope), seq: name.seq, message, name }
     }

@@ -1,11 +1,13 @@
 //! Retention limits, and what they hide until it is deleted.
 
 use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::message::ChatMessage;
+use crate::store::record::encoding::StoredMessage;
 use crate::store::record::name::RecordName;
 
 /// Limits on how many messages are kept and for how long. The default keeps everything forever.
@@ -66,7 +68,51 @@ pub(crate) enum Horizon {
     Expired,
 }
 
+/// What the newest end of a conversation tells beside its messages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewestEnd {
+    /// Whether the messages at hand are all there are.
+    pub(crate) is_whole: bool,
+    /// When the newest message was said, be it one that does not open.
+    pub(crate) last_said: Option<Timestamp>,
+    /// How many messages cannot be read just now.
+    pub(crate) unread: usize,
+}
+
 impl Horizon {
+    /// From where on these limits show a conversation with these newest messages, oldest first. `None` where too few are
+    /// at hand to tell.
+    pub(crate) fn within<'a>(
+        limits: Retention,
+        messages: impl ExactSizeIterator<Item = &'a Arc<StoredMessage>> + Clone,
+        end: NewestEnd,
+        now: impl FnOnce() -> Timestamp,
+    ) -> Option<Self> {
+        if limits.is_forever() {
+            return Some(Self::All);
+        }
+        if messages.len() == 0 {
+            return end.is_whole.then_some(Self::All);
+        }
+        let expiry = end.last_said.and_then(|last| limits.expiry(last));
+        if expiry.is_some_and(|expiry| expiry < now()) {
+            return Some(Self::Expired);
+        }
+        let Some(most) = limits.max_messages else {
+            return Some(Self::All);
+        };
+        if !end.is_whole && messages.len() < limits.needed() {
+            return None;
+        }
+        // What cannot be read just now has its place too, or the window would reach back over what was hidden.
+        let most = (most.get() as usize).saturating_sub(end.unread);
+        if messages.len() <= most {
+            return Some(Self::All);
+        }
+        let start = start(messages.clone().map(|stored| &stored.message), most);
+        Some(messages.skip(start).next().map_or(Self::Nothing, |first| Self::From(first.name)))
+    }
+
     pub(crate) fn shows(self, name: RecordName) -> bool {
         match self {
             Self::All => true,

@@ -57,6 +57,11 @@ impl SeqSet {
             .is_some_and(|&(_, last)| seq <= last)
     }
 
+    /// Every number.
+    pub(crate) fn everything() -> Self {
+        std::iter::once(1..=u64::MAX).collect()
+    }
+
     /// The end of the range that starts at 1; 0 if there is none.
     pub(crate) fn unbroken(&self) -> u64 {
         self.ranges().next().filter(|run| *run.start() == 1).map_or(0, |run| *run.end())

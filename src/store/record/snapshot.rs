@@ -128,6 +128,21 @@ impl Snapshot {
         removed
     }
 
+    /// Takes out what was forgotten since it was made. `last` is the highest number of the conversation.
+    ///
+    /// # Errors
+    /// [`Error::NothingToSave`] if no message is left.
+    pub(crate) fn drop_forgotten(&mut self, forgotten: &SeqSet, last: u64) -> Result<()> {
+        let held_any = !self.messages.is_empty();
+        let mut gone = forgotten.clone();
+        if !self.is_imported() {
+            // The whole conversation may have gone meanwhile, and another begun in its place.
+            gone.extend(std::iter::once(last.saturating_add(1)..=u64::MAX));
+        }
+        self.remove_messages(&gone);
+        if held_any && self.messages.is_empty() { Err(Error::NothingToSave) } else { Ok(()) }
+    }
+
     pub(crate) fn to_plaintext(&self) -> Result<Zeroizing<Vec<u8>>> {
         let unwritable =
             |_| Error::InvalidMessage { reason: "the snapshot cannot be written as JSON" };

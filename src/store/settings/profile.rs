@@ -147,8 +147,8 @@ impl Cost {
 /// The most summaries, over all threads.
 const MOST_SUMMARIES: usize = 32;
 
-/// A change of a conversation's settings.
-pub type ProfileChange = Box<dyn FnOnce(&mut Profile) + Send>;
+/// A change of a conversation's settings. A store may call it again on newer settings if another writer was faster.
+pub type ProfileChange = Box<dyn FnMut(&mut Profile) + Send>;
 
 /// The point up to which the context was cleared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! Summaries, which replace a conversation's older messages in prompts.
 
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -38,7 +39,19 @@ impl Summary {
         Self { thread, at, until, of, text }
     }
 
-    /// The thread; `None` for messages without one.
+    /// A summary that says `text` about these messages of a thread, which are in conversation order.
+    pub fn of_messages(
+        thread: Option<String>,
+        at: Timestamp,
+        messages: &[Arc<StoredMessage>],
+        text: impl Into<String>,
+    ) -> Self {
+        let until = messages.last().map_or(at, |last| last.ordered_at());
+        let of = messages.iter().map(|stored| stored.seq..=stored.seq).collect();
+        Self::new(thread, (at, until), of, text.into())
+    }
+
+    /// The thread that it is of; `None` for what was said in none.
     pub fn thread(&self) -> Option<&str> {
         self.thread.as_deref()
     }

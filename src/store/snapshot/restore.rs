@@ -1,17 +1,18 @@
 //! Restores messages from snapshots and tracks which messages are copies.
 
-use crate::store::record::snapshot::root;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::{Timestamp, Zoned};
 
 use crate::error::{Error, Result};
 use crate::message::{ChatMessage, IMPORTED_FROM, RESTORED_FROM, SAID_AT, SAID_IN};
-use crate::store::read::query::ReadQuery;
+use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
+use crate::store::record::encoding::StoredMessage;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::record::snapshot::Snapshot;
+use crate::store::record::snapshot::{Snapshot, root};
 use crate::store::snapshot::snapshot_files;
 
 /// A request to restore a snapshot.
@@ -72,22 +73,30 @@ impl RestoreJob {
         let Some(snapshot) = snapshot_files::read(&reader.folder, &tail.profile, &self.id)? else {
             return Err(Error::NoSuchSnapshot { nearest: Vec::new() });
         };
-        let wanted = ReadQuery::Times(self.since..Timestamp::MAX);
+        let wanted = RangeQuery::Times(self.since..Timestamp::MAX);
         let reading = reader.read_alone(tail, &wanted)?;
         let horizon = reader.horizon(tail)?;
-        let mut seen: BTreeSet<(Option<&str>, u64)> = reading
-            .messages
-            .iter()
-            .filter(|stored| horizon.shows(stored.name) && !tail.profile.hides(stored))
+        let shown = reading.messages.iter();
+        let shown = shown.filter(|m| horizon.shows(m.name) && !tail.profile.hides(m));
+        Ok(self.copies(&snapshot, shown))
+    }
+
+    /// Copies of a snapshot's messages, but for those that their threads see among these.
+    pub(crate) fn copies<'a>(
+        &self,
+        snapshot: &Snapshot,
+        shown: impl Iterator<Item = &'a Arc<StoredMessage>>,
+    ) -> Vec<ChatMessage> {
+        let mut seen: BTreeSet<(Option<&str>, u64)> = shown
             .map(|stored| (stored.message.thread_id.as_deref(), root(stored.seq, &stored.message)))
             .collect();
         let new = snapshot.messages.iter().filter_map(|saved| {
             let first = root(saved.seq, &saved.message);
             let thread = self.threads.target(&saved.message)?;
             let is_new = seen.insert((thread, first));
-            is_new.then(|| self.copy(&snapshot, first, &saved.message, thread))
+            is_new.then(|| self.copy(snapshot, first, &saved.message, thread))
         });
-        Ok(new.collect())
+        new.collect()
     }
 
     fn copy(
@@ -113,7 +122,42 @@ impl RestoreJob {
     }
 }
 
-/// Adds to these numbers their restored copies and the originals that they are copies of.
+/// Which messages are copies of which, as snapshots and restored messages tell.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    /// An original's number, and a copy's.
+    pairs: Vec<(u64, u64)>,
+}
+
+impl Copies {
+    pub(crate) fn of(snapshots: &[Snapshot]) -> Self {
+        let saved = snapshots.iter().flat_map(|snapshot| &snapshot.messages);
+        Self { pairs: saved.map(|saved| (root(saved.seq, &saved.message), saved.seq)).collect() }
+    }
+
+    /// Notes those of these messages that are copies.
+    pub(crate) fn note(&mut self, messages: &[Arc<StoredMessage>]) {
+        let copies = messages.iter().filter(|m| m.message.restored_from().is_some());
+        self.pairs.extend(copies.map(|stored| (root(stored.seq, &stored.message), stored.seq)));
+    }
+
+    /// The numbers, with those of their originals and of all copies of these.
+    pub(crate) fn related(&self, mut seqs: SeqSet) -> SeqSet {
+        let roots: BTreeSet<u64> = self
+            .pairs
+            .iter()
+            .filter(|(root, copy)| seqs.contains(*root) || seqs.contains(*copy))
+            .map(|(root, _)| *root)
+            .collect();
+        let concerned = self.pairs.iter().filter(|(root, _)| roots.contains(root));
+        let numbers: Vec<_> =
+            concerned.flat_map(|(root, copy)| [*root..=*root, *copy..=*copy]).collect();
+        seqs.extend(numbers.into_iter());
+        seqs
+    }
+}
+
+/// The numbers, with those of restored copies and of what they are copies of.
 ///
 /// # Errors
 /// If a possible copy can only be read under another key, by a newer program or at another time.
@@ -121,32 +165,18 @@ pub(crate) fn with_copies(
     reader: &Reader,
     tail: &Tail,
     snapshots: &[Snapshot],
-    mut seqs: SeqSet,
+    seqs: SeqSet,
 ) -> Result<SeqSet> {
-    let mut families: Vec<(u64, u64)> = snapshots
-        .iter()
-        .flat_map(|snapshot| &snapshot.messages)
-        .map(|saved| (root(saved.seq, &saved.message), saved.seq))
-        .collect();
+    let mut copies = Copies::of(snapshots);
     let restored = match tail.knows_settings() {
         true => tail.profile.restored.clone(),
         // Any message may be a copy.
         false => std::iter::once(1..=tail.last_seq).collect(),
     };
     for range in restored.without(&tail.erased).ranges() {
-        let reading = reader.read_alone(tail, &ReadQuery::Seqs(range))?;
+        let reading = reader.read_alone(tail, &RangeQuery::Seqs(range))?;
         reading.check_readable(&restored)?;
-        let copies = reading.messages.iter().filter(|m| m.message.restored_from().is_some());
-        families.extend(copies.map(|stored| (root(stored.seq, &stored.message), stored.seq)));
+        copies.note(&reading.messages);
     }
-    let roots: BTreeSet<u64> = families
-        .iter()
-        .filter(|(root, copy)| seqs.contains(*root) || seqs.contains(*copy))
-        .map(|(root, _)| *root)
-        .collect();
-    let concerned = families.iter().filter(|(root, _)| roots.contains(root));
-    let numbers: Vec<_> =
-        concerned.flat_map(|(root, copy)| [*root..=*root, *copy..=*copy]).collect();
-    seqs.extend(numbers.into_iter());
-    Ok(seqs)
+    Ok(copies.related(seqs))
 }

@@ -16,6 +16,7 @@ use crate::store::record::layout::{QUARANTINE, SNAPSHOTS};
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::{Snapshot, is_id};
 use crate::store::settings::profile::Profile;
+use crate::store::settings::withdrawal::Withdrawal;
 
 /// Reads a snapshot by its id; `None` if there is none.
 pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Option<Snapshot>> {
@@ -41,16 +42,7 @@ pub(crate) fn save(
 ) -> Result<()> {
     check_id(&snapshot.id)?;
     committer.check_settings(tail)?;
-    let (held_any, is_imported) = (!snapshot.messages.is_empty(), snapshot.is_imported());
-    let mut forgotten = tail.erased.clone();
-    if !is_imported {
-        // The conversation may have been forgotten in the meantime and a new one started.
-        forgotten.extend(std::iter::once(tail.last_seq.saturating_add(1)..=u64::MAX));
-    }
-    snapshot.remove_messages(&forgotten);
-    if held_any && snapshot.messages.is_empty() {
-        return Err(Error::NothingToSave);
-    }
+    snapshot.drop_forgotten(&tail.erased, tail.last_seq)?;
     let before = match open(committer.folder, &snapshot.id, 0)? {
         Ok(there) => there.rev,
         Err(_) => 0,
@@ -97,43 +89,20 @@ pub(crate) fn remove_messages(
     (snapshots, findings): (Vec<Snapshot>, &[Finding]),
     seqs: &SeqSet,
 ) -> Result<usize> {
-    let mut withdrawn = 0;
-    let (mut changed, mut emptied) = (Vec::new(), Vec::new());
-    for mut snapshot in snapshots {
-        let listed = tail.profile.revision(&snapshot.id);
-        let (had_any, is_imported) = (!snapshot.messages.is_empty(), snapshot.is_imported());
-        if snapshot.remove_messages(seqs) {
-            withdrawn += 1;
-            if had_any && snapshot.messages.is_empty() {
-                emptied.push((snapshot.id.clone(), is_imported));
-                continue;
-            }
-            snapshot.rev += 1;
-            put(committer, &snapshot)?;
-        }
-        // An interrupted run may have left a newer revision than the settings list.
-        if listed.is_some_and(|listed| listed < snapshot.rev) {
-            changed.push((snapshot.id.clone(), snapshot.rev));
-        }
-    }
-    for (id, listed) in tail.profile.listed() {
+    let is_unread = |id: &str| {
         let place = place(id);
-        if findings.iter().any(|finding| finding.file.as_deref() == Some(&*place)) {
-            changed.push((id.to_owned(), listed.saturating_add(1)));
-        }
+        findings.iter().any(|finding| finding.file.as_deref() == Some(&*place))
+    };
+    let withdrawal = Withdrawal::of(snapshots, is_unread, seqs, &tail.profile);
+    withdrawal.changed.iter().try_for_each(|snapshot| put(committer, snapshot))?;
+    if withdrawal.changes(&tail.profile) {
+        committer.change_profile(tail, |profile| withdrawal.apply(profile))?;
     }
-    let any_listed = emptied.iter().any(|(id, _)| tail.profile.revision(id).is_some());
-    if !changed.is_empty() || any_listed {
-        committer.change_profile(tail, |profile| {
-            profile.snapshots.extend(changed);
-            emptied.iter().for_each(|(id, is_imported)| profile.unlist(id, *is_imported));
-        })?;
-    }
-    if !emptied.is_empty() {
-        emptied.iter().try_for_each(|(id, _)| committer.folder.snapshots.remove(id))?;
+    if !withdrawal.emptied.is_empty() {
+        withdrawal.emptied.iter().try_for_each(|(id, _)| committer.folder.snapshots.remove(id))?;
         committer.folder.snapshots.sync()?;
     }
-    Ok(withdrawn)
+    Ok(withdrawal.count)
 }
 
 /// Removes unlisted files on request: those of an interrupted deletion or save, and those that a backup has brought

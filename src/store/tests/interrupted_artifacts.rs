@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::store::tests::failing_storage::{Call, Faulty, broken};
 use crate::store::{
-    ArtifactKind, ConversationStore, FileConversationStore, FindingKind, NewArtifact, StoreOptions,
+    ArtifactKind, ArtifactStore, ConversationStore, FileConversationStore, FindingKind,
+    NewArtifact, StoreOptions,
 };
 use crate::{ChatMessage, ChatRole, EncryptionKey, Result};
 

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::commit::committer::Committer;
 use crate::store::delete::cleanup;
-use crate::store::read::query::ReadQuery;
+use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
@@ -67,7 +67,7 @@ fn is_there(reader: &Reader, tail: &Tail, answered: RecordName) -> Result<bool> 
     if let Some(known) = tail.messages().find(|stored| stored.seq == seq) {
         return Ok(known.name == answered);
     }
-    let reading = reader.read_alone(tail, &ReadQuery::Seqs(seq..=seq))?;
+    let reading = reader.read_alone(tail, &RangeQuery::Seqs(seq..=seq))?;
     if let Some(found) = reading.messages.first() {
         return Ok(found.name == answered);
     }

@@ -13,7 +13,7 @@ use crate::store::commit::committer::Committer;
 use crate::store::compact::Compactor;
 use crate::store::delete::plan::ForgetRequest;
 use crate::store::folder::{Folder, HeadState};
-use crate::store::read::query::ReadQuery;
+use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::layout::{CATALOG, HEAD};
@@ -44,7 +44,7 @@ impl Catalog {
     /// The listed conversations as text, with the numbers of their messages.
     pub(crate) fn entries(&self) -> Result<BTreeMap<String, BTreeSet<u64>>> {
         let mut entries: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
-        for stored in self.reader.read_if(&ReadQuery::Seqs(0..=u64::MAX))?.messages {
+        for stored in self.reader.read_if(&RangeQuery::Seqs(0..=u64::MAX))?.messages {
             entries.entry(stored.message.content.clone()).or_default().insert(stored.seq);
         }
         Ok(entries)

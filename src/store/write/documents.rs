@@ -36,13 +36,7 @@ impl Writer {
                 return Err(Error::HiddenMessages);
             }
             committer.change_profile(tail, |kept| {
-                // Fields that hosts must not change keep their values.
-                let own = std::mem::take(kept);
-                let Profile { rev, snapshots, restored, artifacts, imports, .. } = own;
-                let Profile { presets_rev, presets_are_unknown, forgotten_scopes, .. } = own;
-                let profile =
-                    Profile { presets_rev, presets_are_unknown, forgotten_scopes, ..profile };
-                *kept = Profile { rev, snapshots, restored, artifacts, imports, ..profile };
+                *kept = std::mem::take(kept).with_host_change(profile);
             })?;
             Ok(Profile::clone(&tail.profile))
         })
@@ -165,39 +159,26 @@ impl Writer {
         })
     }
 
-    /// Installs a summary if `before` is still the newest one of its thread and no message that is newly covered was
-    /// forgotten or cleared. With `goes_on` it replaces `before`. Returns whether it was installed.
-    pub(crate) fn compact(
+    /// Installs a summary if `before` is still the newest one of its thread, and none of the messages that it adds to that
+    /// was forgotten or cleared. Returns whether it was installed.
+    pub(crate) fn install_summary(
         &mut self,
-        compaction: Summary,
+        summary: Summary,
         before: Option<&Summary>,
-        goes_on: bool,
+        continues: bool,
     ) -> Result<bool> {
         self.locked(|committer, tail, _| {
             committer.check_settings(tail)?;
-            let profile = &tail.profile;
-            let is_last = profile.compaction(compaction.thread()) == before;
-            let known = before.map(|before| before.of().clone()).unwrap_or_default();
-            let fresh = compaction.of().without(&known);
-            let cleared = profile.cleared.map_or(0, |cleared| cleared.seq);
-            let is_gone = fresh
-                .ranges()
-                .any(|range| tail.erased.intersects(&range) || *range.start() <= cleared);
-            if !is_last || is_gone {
+            if !tail.profile.may_install(&summary, before, &tail.erased) {
                 return Ok(false);
             }
-            committer.change_profile(tail, |profile| {
-                if goes_on {
-                    profile.uncompact(compaction.thread());
-                }
-                profile.add_summary(compaction);
-            })?;
+            committer.change_profile(tail, |profile| profile.install(summary, continues))?;
             Ok(true)
         })
     }
 
-    /// Removes a thread's last summary. Returns whether there was one.
-    pub(crate) fn uncompact(&mut self, thread: Option<&str>) -> Result<bool> {
+    /// Removes a thread's newest summary. Returns whether there was one.
+    pub(crate) fn remove_summary(&mut self, thread: Option<&str>) -> Result<bool> {
         self.locked(|committer, tail, _| {
             let is_there = tail.profile.compaction(thread).is_some();
             committer.change_profile(tail, |profile| {

@@ -11,7 +11,7 @@ mod size;
 mod source;
 
 use serde::Serialize;
-use sottovoce::store::{AddedArtifact, Artifact, ArtifactContents, find_artifact};
+use sottovoce::store::{AddedArtifact, Artifact, ArtifactContents, ArtifactStore, find_artifact};
 use sottovoce::{ChatMessage, ChatRole, ConversationStore, Error, FileConversationStore};
 
 use crate::exit::{Failure, Outcome};

@@ -14,6 +14,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use sottovoce::context::{ContextRequest, LastNContextProvider};
 use sottovoce::import::{ConversationReport, ImportedConversations};
+use sottovoce::store::ArtifactStore;
 use sottovoce::{
     ContextProvider, ConversationStore, Error, FileConversationStore, Scope, StoredMessage,
 };

@@ -13,7 +13,7 @@ use crate::common::{block_on, options, snapshot, within};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sottovoce::import::{ConversationReport, ImportedConversations};
-use sottovoce::store::{ArtifactKind, Cost, NewArtifact};
+use sottovoce::store::{ArtifactKind, ArtifactStore, Cost, NewArtifact};
 use sottovoce::{ConversationStore, Error, FileConversationStore, Scope, StoredMessage};
 use sottovoce_import::{MimirFolder, Reader};
 

@@ -4,8 +4,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sottovoce::ConversationStore;
-use sottovoce::store::{ArtifactLines, find_artifact};
+use sottovoce::store::{ArtifactLines, ArtifactStore, find_artifact};
 
 use super::{arguments, define, json};
 use crate::fault::Fault;

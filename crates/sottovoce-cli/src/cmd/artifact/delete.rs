@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use sottovoce::store::{ArtifactReferences, find_artifact};
-use sottovoce::{ConversationStore, Error, FileConversationStore};
+use sottovoce::store::{ArtifactReferences, ArtifactStore, find_artifact};
+use sottovoce::{Error, FileConversationStore};
 
 use super::list::{row, short};
 use crate::exit::{Exit, Failure, Outcome};

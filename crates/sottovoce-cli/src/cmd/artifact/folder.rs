@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
-use sottovoce::store::{AddedArtifact, ArtifactKind, NewArtifact};
+use sottovoce::store::{AddedArtifact, ArtifactKind, ArtifactStore, NewArtifact};
 use sottovoce::{Config, ConversationStore};
 
 use self::intake::{Intake, Limits};

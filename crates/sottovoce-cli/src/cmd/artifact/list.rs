@@ -1,7 +1,7 @@
 //! `sottovoce artifact list`
 
-use sottovoce::store::Artifact;
-use sottovoce::{ConversationStore, FileConversationStore};
+use sottovoce::FileConversationStore;
+use sottovoce::store::{Artifact, ArtifactStore};
 
 use crate::cmd::stats::{bytes, moment};
 use crate::exit::{Exit, Outcome};

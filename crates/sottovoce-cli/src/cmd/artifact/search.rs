@@ -4,9 +4,8 @@ use std::fmt::Write;
 use std::io::Cursor;
 
 use serde::Serialize;
-use sottovoce::ConversationStore;
 use sottovoce::conversation::{Found, SEARCH_NOTE, SearchHit, SearchOptions, search};
-use sottovoce::store::{Artifact, ArtifactKind, NewArtifact};
+use sottovoce::store::{Artifact, ArtifactKind, ArtifactStore, NewArtifact};
 use zeroize::Zeroizing;
 
 use super::source::Wiped;

@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use sottovoce::store::{AddedArtifact, NewArtifact};
-use sottovoce::{ConversationStore, FileConversationStore};
+use sottovoce::FileConversationStore;
+use sottovoce::store::{AddedArtifact, ArtifactStore, NewArtifact};
 use zeroize::Zeroizing;
 
 use crate::interrupt::Interrupt;

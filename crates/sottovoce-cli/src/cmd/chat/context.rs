@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 use sottovoce::persona::{NewPersonaConversation, Persona, PersonaChange, PersonaFailure, Preset};
-use sottovoce::{ConversationStore, Error, Scope};
+use sottovoce::{Error, Scope};
 
 use super::Chat;
 use super::lines::Line;

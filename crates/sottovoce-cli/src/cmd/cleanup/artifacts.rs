@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use indicatif::ProgressBar;
-use sottovoce::store::Artifact;
+use sottovoce::store::{Artifact, ArtifactStore};
 use sottovoce::{ConversationStore, FileConversationStore};
 
 use crate::cmd::artifact::list::row;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use sottovoce::conversation::Overview;
 use sottovoce::persona::PersonaConversation;
-use sottovoce::store::Artifact;
+use sottovoce::store::{Artifact, ArtifactStore};
 use sottovoce::{ConversationStore, StoredMessage};
 
 use super::Open;

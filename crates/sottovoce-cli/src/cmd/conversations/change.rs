@@ -55,7 +55,7 @@ pub(super) async fn rename(session: &Session, args: Rename) -> Outcome {
         ));
     }
     let title = Some(title).filter(|_| !args.clear);
-    change(session, Box::new(move |profile| profile.rename(title))).await
+    change(session, Box::new(move |profile| profile.rename(title.clone()))).await
 }
 
 async fn propose(session: &Session) -> Outcome {
@@ -78,7 +78,7 @@ async fn propose(session: &Session) -> Outcome {
 }
 
 pub(super) async fn tag(session: &Session, names: Vec<String>) -> Outcome {
-    change(session, Box::new(move |profile| profile.tags.extend(names))).await
+    change(session, Box::new(move |profile| profile.tags.extend(names.iter().cloned()))).await
 }
 
 pub(super) async fn untag(session: &Session, names: Vec<String>) -> Outcome {

@@ -70,9 +70,9 @@ pub(crate) async fn attach(
     character.preset = preset;
     store
         .change_profile(Box::new(move |profile| {
-            profile.character.get_or_insert(character);
+            profile.character.get_or_insert_with(|| character.clone());
             if profile.title.is_none() && name.is_some() {
-                profile.rename(name);
+                profile.rename(name.clone());
             }
         }))
         .await?;

@@ -1,0 +1,124 @@
+//! The file store as a medium, and its artifacts.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use zeroize::Zeroizing;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::redact::Redactor;
+use crate::scope::Scope;
+use crate::store::artifact::artifact_files;
+use crate::store::artifact::contents::ArtifactContents;
+use crate::store::backend::batch::Batch;
+use crate::store::backend::state::{StorePolicy, StoreState};
+use crate::store::backend::{ArtifactStore, ReadQuery, StoreBackend};
+use crate::store::file_store::{FileConversationStore, blocking};
+use crate::store::folder::document;
+use crate::store::read::query::RangeQuery;
+use crate::store::read::reader::Reader;
+use crate::store::read::state;
+use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact};
+use crate::store::record::document::{Document, DocumentId};
+use crate::store::record::finding::Finding;
+use crate::store::record::read_result::ReadResult;
+use crate::store::snapshot::snapshot_files;
+use crate::store::write::add_artifact;
+
+#[async_trait]
+impl StoreBackend for FileConversationStore {
+    fn scope(&self) -> &Arc<Scope> {
+        Self::scope(self)
+    }
+
+    async fn state(&self) -> Result<StoreState> {
+        let reader = Arc::clone(self.reader());
+        blocking(move || Ok(state::of_tail(&reader.newest()?))).await
+    }
+
+    async fn read(&self, query: ReadQuery) -> Result<ReadResult> {
+        let reader = Arc::clone(self.reader());
+        blocking(move || match query {
+            ReadQuery::Tail(n) => Ok(reader.load(n)?.newest(n).unwrap_or_default()),
+            ReadQuery::Seqs(seqs) => Ok(reader.read_kept(&RangeQuery::Seqs(seqs))?.0),
+            ReadQuery::Times(times) => Ok(reader.read_kept(&RangeQuery::Times(times))?.0),
+        })
+        .await
+    }
+
+    async fn document(&self, id: &DocumentId) -> Result<Option<Zeroizing<Vec<u8>>>> {
+        let (reader, id) = (Arc::clone(self.reader()), id.clone());
+        blocking(move || match id {
+            DocumentId::Named(Document::Profile) => settings(&reader),
+            DocumentId::Named(named) => document::read(&reader.folder, named),
+            DocumentId::Snapshot(id) => {
+                let snapshot = snapshot_files::read(&reader.folder, &*reader.settings()?, &id)?;
+                snapshot.map(|snapshot| snapshot.to_plaintext()).transpose()
+            }
+        })
+        .await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<StoreState> {
+        self.write(move |writer| writer.commit(&batch)).await
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    fn redactor(&self) -> Option<Arc<dyn Redactor>> {
+        self.redactor.clone()
+    }
+
+    fn policy(&self) -> StorePolicy {
+        self.policy.clone()
+    }
+
+    fn artifact_store(&self) -> Option<&dyn ArtifactStore> {
+        Some(self)
+    }
+}
+
+/// The settings as JSON; `None` for a conversation that never had any.
+fn settings(reader: &Reader) -> Result<Option<Zeroizing<Vec<u8>>>> {
+    let tail = reader.newest()?;
+    tail.check_settings(&reader.folder)?;
+    if tail.profile.rev == 0 {
+        return Ok(None);
+    }
+    let reason = "the settings cannot be written as JSON";
+    let json = serde_json::to_vec(&*tail.profile).map_err(|_| Error::InvalidMessage { reason })?;
+    Ok(Some(Zeroizing::new(json)))
+}
+
+#[async_trait]
+impl ArtifactStore for FileConversationStore {
+    async fn artifacts(&self) -> Result<(Vec<Artifact>, Vec<Finding>)> {
+        let reader = Arc::clone(&self.reader);
+        blocking(move || artifact_files::list(&reader.folder, &*reader.settings()?)).await
+    }
+
+    async fn add_artifact(
+        &self,
+        artifact: NewArtifact,
+        mut content: Box<dyn Read + Send>,
+    ) -> Result<AddedArtifact> {
+        let writer = Arc::clone(&self.writer);
+        let reader = Arc::clone(&self.reader);
+        blocking(move || add_artifact::add(&reader, &writer, &artifact, &mut *content)).await
+    }
+
+    async fn open_artifact(&self, id: &str) -> Result<Option<ArtifactContents>> {
+        let (reader, id) = (Arc::clone(&self.reader), id.to_owned());
+        blocking(move || artifact_files::read_contents(&reader.folder, &*reader.settings()?, &id))
+            .await
+    }
+
+    async fn delete_artifacts(&self, ids: &[String]) -> Result<()> {
+        let ids = ids.to_vec();
+        self.write(move |writer| writer.delete_artifacts(&ids)).await
+    }
+}

@@ -1,0 +1,142 @@
+//! What every store can do, written once on top of a [`StoreBackend`]. Each change reads the state, works out a batch and
+//! commits it; after a conflict it begins again.
+
+pub(crate) mod append;
+pub(crate) mod forget;
+pub(crate) mod limits;
+pub(crate) mod read;
+pub(crate) mod settings;
+pub(crate) mod snapshot;
+
+use std::ops::RangeInclusive;
+
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result};
+use crate::store::backend::batch::Batch;
+use crate::store::backend::state::StoreState;
+use crate::store::backend::{ReadQuery, StoreBackend};
+use crate::store::record::document::{Document, DocumentId};
+use crate::store::record::encoding::{LONGEST_RECORD, StoredMessage, object};
+use crate::store::record::retention::Retention;
+use crate::store::record::seq_set::SeqSet;
+use crate::store::settings::profile::Profile;
+
+/// How often a change is tried.
+const ATTEMPTS: usize = 200;
+/// How many messages are read at a time where all are looked at.
+const STRETCH: u64 = 4096;
+
+/// Runs an attempt until it meets no conflict.
+macro_rules! retried {
+    ($attempt:expr) => {{
+        let mut left = $crate::store::provided::ATTEMPTS;
+        loop {
+            match $attempt.await {
+                Err($crate::error::Error::Conflict) if left > 1 => left -= 1,
+                outcome => break outcome,
+            }
+            tokio::task::yield_now().await;
+        }
+    }};
+}
+pub(crate) use retried;
+
+/// A conversation's state and its settings at that moment, or later ones: a commit then meets a conflict.
+pub(crate) struct View {
+    pub(crate) state: StoreState,
+    pub(crate) profile: Profile,
+    pub(crate) retention: Retention,
+}
+
+impl View {
+    /// # Errors
+    /// [`Error::Damaged`] if the settings cannot be read.
+    pub(crate) async fn of(store: &(impl StoreBackend + ?Sized)) -> Result<Self> {
+        let state = store.state().await?;
+        let profile = match store.document(&Document::Profile.into()).await? {
+            Some(bytes) => parse(&Document::Profile.into(), &bytes)?,
+            None => Profile::default(),
+        };
+        let retention = profile.retention.unwrap_or(store.policy().retention);
+        Ok(Self { state, profile, retention })
+    }
+
+    /// A batch for this state that also changes the settings, if they are not as they were.
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut Profile)) -> Result<Batch> {
+        self.change_after(Batch::new(&self.state), change)
+    }
+
+    /// The same after the documents of a batch.
+    pub(crate) fn change_after(
+        &mut self,
+        batch: Batch,
+        change: impl FnOnce(&mut Profile),
+    ) -> Result<Batch> {
+        let mut profile = self.profile.clone();
+        change(&mut profile);
+        if profile == self.profile {
+            return Ok(batch);
+        }
+        profile.rev = self.profile.rev.saturating_add(1);
+        profile.seq = self.state.last_seq;
+        let bytes = serde_json::to_vec(&profile)
+            .ok()
+            .map(Zeroizing::new)
+            .filter(|bytes| bytes.len() <= LONGEST_RECORD)
+            .ok_or(Error::InvalidMessage { reason: "the settings are too long to be kept" })?;
+        self.profile = profile;
+        Ok(batch.write(Document::Profile, bytes))
+    }
+
+    /// The numbers from 1 to the highest.
+    pub(crate) fn all(&self) -> SeqSet {
+        std::iter::once(1..=self.state.last_seq).collect()
+    }
+}
+
+/// The value in a document's JSON.
+fn parse<T: serde::de::DeserializeOwned>(id: &DocumentId, bytes: &[u8]) -> Result<T> {
+    let reason = "it is not what its name says";
+    object(bytes).ok_or_else(|| Error::Damaged { place: id.to_string(), reason })
+}
+
+/// Hands over the messages with these numbers, some thousand at a time.
+///
+/// # Errors
+/// Where one cannot be read now that another key, a newer program or another time may give, if `is_strict`.
+async fn survey(
+    store: &(impl StoreBackend + ?Sized),
+    seqs: &SeqSet,
+    is_strict: bool,
+    visit: &mut (dyn FnMut(&StoredMessage) + Send),
+) -> Result<()> {
+    for range in pieces(seqs) {
+        let result = store.read(ReadQuery::Seqs(range)).await?;
+        if is_strict {
+            result.check_readable(seqs)?;
+        }
+        result.messages.iter().filter(|m| seqs.contains(m.seq)).for_each(|m| visit(m));
+    }
+    Ok(())
+}
+
+/// Ranges that cover the numbers, none longer than a stretch. Those close together are read in one go.
+fn pieces(seqs: &SeqSet) -> Vec<RangeInclusive<u64>> {
+    let mut pieces: Vec<RangeInclusive<u64>> = Vec::new();
+    for range in seqs.ranges() {
+        let mut first = *range.start();
+        if let Some(last) = pieces.last_mut()
+            && *range.end() - *last.start() < STRETCH
+        {
+            *last = *last.start()..=*range.end();
+            continue;
+        }
+        while *range.end() - first >= STRETCH {
+            pieces.push(first..=first + STRETCH - 1);
+            first += STRETCH;
+        }
+        pieces.push(first..=*range.end());
+    }
+    pieces
+}

@@ -1,0 +1,178 @@
+//! Forgetting: what goes, and carrying it out.
+
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result};
+use crate::store::backend::batch::Batch;
+use crate::store::backend::{ArtifactStore, ReadQuery, StoreBackend};
+use crate::store::delete::forget::MessageRefs;
+use crate::store::delete::plan::{ForgetPlan, ForgetReport, ForgetRequest};
+use crate::store::provided::{View, limits, pieces, retried, snapshot, survey};
+use crate::store::record::document::{Document, DocumentId};
+use crate::store::record::seq_set::SeqSet;
+use crate::store::record::snapshot::Snapshot;
+use crate::store::settings::profile::Profile;
+use crate::store::settings::withdrawal::Withdrawal;
+use crate::store::snapshot::restore::Copies;
+
+pub(crate) async fn plan(
+    store: &(impl StoreBackend + ?Sized),
+    asked: ForgetRequest,
+) -> Result<ForgetPlan> {
+    let view = View::of(store).await?;
+    Ok(Prepared::of(store, &view, &asked).await?.plan)
+}
+
+pub(crate) async fn forget(
+    store: &(impl StoreBackend + ?Sized),
+    asked: ForgetRequest,
+    announced: Option<&ForgetPlan>,
+) -> Result<ForgetReport> {
+    retried!(forget_once(store, &asked, announced))
+}
+
+async fn forget_once(
+    store: &(impl StoreBackend + ?Sized),
+    asked: &ForgetRequest,
+    announced: Option<&ForgetPlan>,
+) -> Result<ForgetReport> {
+    let mut view = View::of(store).await?;
+    let prepared = Prepared::of(store, &view, asked).await?;
+    if announced.is_some_and(|announced| !prepared.plan.is_within(announced)) {
+        return Err(Error::MoreThanAnnounced);
+    }
+    let Prepared { plan, snapshots, related, refs } = prepared;
+    let numbers = plan.numbers.without(&view.state.forgotten);
+    if plan.is_nothing() && numbers.is_empty() {
+        return Ok(ForgetReport::default());
+    }
+    let unread: Vec<&String> = plan.closed_snapshots.iter().collect();
+    let withdrawal =
+        Withdrawal::of(snapshots, |id| unread.iter().any(|u| *u == id), &related, &view.profile);
+    let mut batch = Batch::new(&view.state);
+    for snapshot in &withdrawal.changed {
+        batch = batch.write(DocumentId::Snapshot(snapshot.id.clone()), snapshot.to_plaintext()?);
+    }
+    let is_whole = plan.is_whole;
+    let mut batch = view.change_after(batch, |profile| {
+        withdrawal.apply(profile);
+        if profile.has_any_made_of(&related) {
+            profile.drop_derived(&related);
+        }
+        if is_whole {
+            forget_rest(profile, &plan);
+        }
+    })?;
+    let mut removed_snapshots: Vec<&String> = withdrawal.emptied.iter().map(|(id, _)| id).collect();
+    if is_whole {
+        removed_snapshots.extend(&plan.deleted_snapshots);
+        removed_snapshots.sort_unstable();
+        removed_snapshots.dedup();
+        let calibration = Document::Calibration;
+        if store.document(&calibration.into()).await?.is_some() {
+            // How long its texts were tells which languages were spoken.
+            batch = batch.write(calibration, Zeroizing::new(b"{}".to_vec()));
+        }
+    }
+    for id in removed_snapshots {
+        batch = batch.remove(DocumentId::Snapshot(id.clone()));
+    }
+    delete_artifacts_of(store, &refs).await?;
+    store.commit(batch.delete(plan.numbers.ranges())).await?;
+    if let Some(artifacts) = store.artifact_store().filter(|_| is_whole) {
+        artifacts.delete_artifacts(&plan.artifacts).await?;
+    }
+    let mut removed: Vec<u64> = [&plan.messages, &plan.originals, &plan.copies, &plan.hidden]
+        .into_iter()
+        .flatten()
+        .copied()
+        .collect();
+    removed.sort_unstable();
+    tracing::info!(removed = removed.len(), "forgot");
+    Ok(ForgetReport {
+        numbers: numbers.count(),
+        removed,
+        snapshots: withdrawal.count,
+        left: Vec::new(),
+        plan,
+    })
+}
+
+/// Takes out of the settings what a conversation holds beside its messages.
+fn forget_rest(profile: &mut Profile, plan: &ForgetPlan) {
+    for id in &plan.deleted_snapshots {
+        if profile.revision(id).is_some() {
+            profile.unlist(id, false);
+        }
+    }
+    if plan.description {
+        profile.forget_words();
+    }
+}
+
+/// Deletes the artifacts that hold the words of messages that are about to go.
+pub(crate) async fn delete_artifacts_of(
+    store: &(impl StoreBackend + ?Sized),
+    refs: &MessageRefs,
+) -> Result<()> {
+    let ids: Vec<String> = refs.moved().cloned().collect();
+    match store.artifact_store().filter(|_| !ids.is_empty()) {
+        Some(artifacts) => artifacts.delete_artifacts(&ids).await,
+        None => Ok(()),
+    }
+}
+
+/// A plan with what is needed to carry it out.
+struct Prepared {
+    plan: ForgetPlan,
+    snapshots: Vec<Snapshot>,
+    related: SeqSet,
+    refs: MessageRefs,
+}
+
+impl Prepared {
+    async fn of(
+        store: &(impl StoreBackend + ?Sized),
+        view: &View,
+        asked: &ForgetRequest,
+    ) -> Result<Self> {
+        let mut plan = ForgetPlan::begin(asked, view.state.last_seq);
+        let (snapshots, _) = snapshot::list(store, &view.profile).await?;
+        let forgotten = &view.state.forgotten;
+        let mut copies = Copies::of(&snapshots);
+        let restored = view.profile.restored.without(forgotten);
+        for range in pieces(&restored) {
+            let result = store.read(ReadQuery::Seqs(range)).await?;
+            result.check_readable(&restored)?;
+            copies.note(&result.messages);
+        }
+        let related = copies.related(plan.asked.clone());
+        let hidden = limits::hidden(store, view).await?.without(&related);
+        let mut refs = MessageRefs::default();
+        survey(store, &related.without(forgotten), true, &mut |stored| {
+            refs.note(stored);
+            plan.note(stored);
+        })
+        .await?;
+        survey(store, &hidden.without(forgotten), false, &mut |stored| {
+            refs.note(stored);
+            plan.hidden.push(stored.seq);
+        })
+        .await?;
+        plan.finish((&related, &hidden), forgotten, &view.profile, &snapshots);
+        plan.artifacts = artifacts(store.artifact_store(), plan.is_whole, &refs).await?;
+        Ok(Self { plan, snapshots, related, refs })
+    }
+}
+
+/// The artifacts that go.
+async fn artifacts(
+    store: Option<&dyn ArtifactStore>,
+    is_whole: bool,
+    refs: &MessageRefs,
+) -> Result<Vec<String>> {
+    let Some(store) = store else { return Ok(Vec::new()) };
+    let (artifacts, _) = store.artifacts().await?;
+    let goes = |id: &String| is_whole || refs.moved().any(|moved| moved == id);
+    Ok(artifacts.into_iter().map(|artifact| artifact.id.clone()).filter(goes).collect())
+}

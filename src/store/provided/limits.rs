@@ -1,0 +1,224 @@
+//! How much is kept: what the limits hide, and deleting that.
+
+use crate::error::{Error, Result};
+use crate::store::backend::StoreBackend;
+use crate::store::backend::batch::Batch;
+use crate::store::delete::cleanup::{AT_ONCE, CleanupReport, together};
+use crate::store::delete::forget::MessageRefs;
+use crate::store::delete::limits::{HiddenMessages, LimitsEffect, LimitsState};
+use crate::store::provided::forget::delete_artifacts_of;
+use crate::store::provided::read::{Newest, now};
+use crate::store::provided::{View, retried, survey};
+use crate::store::record::finding::Finding;
+use crate::store::record::retention::{Horizon, Retention};
+use crate::store::record::seq_set::SeqSet;
+use crate::store::settings::profile::Profile;
+
+pub(crate) async fn effect(
+    store: &(impl StoreBackend + ?Sized),
+    retention: Option<Retention>,
+) -> Result<LimitsEffect> {
+    let view = View::of(store).await?;
+    if view.state.last_seq == 0 {
+        return Ok(LimitsEffect::default());
+    }
+    let state = limits_state(store, &view, retention).await?;
+    let is_other = state.before != state.after;
+    let mut effect = LimitsEffect::from_state(state);
+    if is_other {
+        let there = view.all().without(&view.state.forgotten);
+        survey(store, &there, false, &mut |stored| effect.note(stored)).await?;
+    }
+    Ok(effect)
+}
+
+pub(crate) async fn limits_state(
+    store: &(impl StoreBackend + ?Sized),
+    view: &View,
+    retention: Option<Retention>,
+) -> Result<LimitsState> {
+    let others = retention.unwrap_or(store.policy().retention);
+    let now = now(store);
+    let before = Newest::of(store, view.retention, 0).await?.horizon(view.retention, now);
+    let after = Newest::of(store, others, 0).await?.horizon(others, now);
+    Ok(LimitsState { last_seq: view.state.last_seq, rev: view.profile.rev, before, after })
+}
+
+pub(crate) async fn change(
+    store: &(impl StoreBackend + ?Sized),
+    retention: Option<Retention>,
+    hidden: HiddenMessages,
+    announced: &LimitsEffect,
+) -> Result<Profile> {
+    retried!(change_once(store, retention, hidden, announced))
+}
+
+async fn change_once(
+    store: &(impl StoreBackend + ?Sized),
+    retention: Option<Retention>,
+    hidden: HiddenMessages,
+    announced: &LimitsEffect,
+) -> Result<Profile> {
+    let mut view = View::of(store).await?;
+    announced.check_state(&limits_state(store, &view, retention).await?)?;
+    let deletion = match hidden {
+        HiddenMessages::Delete => {
+            Some(Deletion::of(store, &view, view.retention.ttl_seconds.is_some()).await?)
+        }
+        HiddenMessages::Keep => None,
+    };
+    let batch = view.change(|profile| {
+        if deletion.as_ref().is_some_and(|deletion| deletion.is_expired) {
+            profile.drop_derived(&SeqSet::everything());
+        }
+        profile.retention = retention;
+    })?;
+    match deletion {
+        Some(deletion) => deletion.commit(store, batch).await?,
+        None => _ = store.commit(batch).await?,
+    }
+    Ok(view.profile)
+}
+
+pub(crate) async fn cleanup(store: &(impl StoreBackend + ?Sized)) -> Result<CleanupReport> {
+    retried!(cleanup_once(store))
+}
+
+async fn cleanup_once(store: &(impl StoreBackend + ?Sized)) -> Result<CleanupReport> {
+    let mut view = View::of(store).await?;
+    let deletion = Deletion::of(store, &view, !view.retention.is_forever()).await?;
+    if deletion.seqs.is_empty() {
+        return Ok(CleanupReport::default());
+    }
+    let (removed, expired) = (deletion.removed, deletion.is_expired);
+    let batch = view.change(|profile| {
+        if expired {
+            profile.drop_derived(&SeqSet::everything());
+        }
+    })?;
+    deletion.commit(store, batch).await?;
+    Ok(CleanupReport { removed, expired })
+}
+
+/// Deletes a conversation that has expired, before something new would make it last on. Returns the state afterwards.
+pub(crate) async fn expire(store: &(impl StoreBackend + ?Sized)) -> Result<View> {
+    let mut view = View::of(store).await?;
+    if view.retention.ttl_seconds.is_none() {
+        return Ok(view);
+    }
+    let newest = Newest::of(store, view.retention, 0).await?;
+    if newest.horizon(view.retention, now(store)) != Horizon::Expired {
+        return Ok(view);
+    }
+    let deletion = Deletion::of(store, &view, false).await?;
+    let batch = view.change(|profile| profile.drop_derived(&SeqSet::everything()))?;
+    deletion.commit(store, batch).await?;
+    View::of(store).await
+}
+
+/// Deletes messages over the limit once there are enough of them. If that fails they stay hidden.
+pub(crate) async fn trim(store: &(impl StoreBackend + ?Sized)) {
+    if let Err(error) = retried!(trim_once(store)) {
+        tracing::warn!(%error, "could not delete the messages over the limit");
+    }
+}
+
+async fn trim_once(store: &(impl StoreBackend + ?Sized)) -> Result<()> {
+    let view = View::of(store).await?;
+    let Some(most) = view.retention.max_messages.map(|most| u64::from(most.get())) else {
+        return Ok(());
+    };
+    let stored = view.state.last_seq.saturating_sub(view.state.forgotten.count());
+    if stored.saturating_sub(most) < together(most) {
+        return Ok(());
+    }
+    let mut deletion = Deletion::of(store, &view, false).await?;
+    if deletion.seqs.count() >= together(most) {
+        deletion.seqs = deletion.seqs.lowest(AT_ONCE);
+        deletion.commit(store, Batch::new(&view.state)).await?;
+    }
+    Ok(())
+}
+
+/// Refuses messages that are not new if they would take the place of others.
+pub(crate) async fn check_room(
+    store: &(impl StoreBackend + ?Sized),
+    view: &View,
+    more: usize,
+) -> Result<()> {
+    let Some(most) = view.retention.max_messages else { return Ok(()) };
+    let newest = Newest::of(store, view.retention, 0).await?;
+    let horizon = newest.horizon(view.retention, now(store));
+    let shown = newest.result.messages.iter().filter(|m| horizon.shows(m.name)).count();
+    if shown.saturating_add(more) <= most.get() as usize {
+        return Ok(());
+    }
+    Err(Error::InvalidMessage { reason: NO_ROOM })
+}
+
+pub(crate) const NO_ROOM: &str = "the conversation's limit leaves no room for so many";
+
+/// The numbers that the limits hide now.
+pub(crate) async fn hidden(store: &(impl StoreBackend + ?Sized), view: &View) -> Result<SeqSet> {
+    let newest = Newest::of(store, view.retention, 0).await?;
+    Ok(hidden_by(&newest, newest.horizon(view.retention, now(store)), view))
+}
+
+fn hidden_by(newest: &Newest, horizon: Horizon, view: &View) -> SeqSet {
+    let mut others = view.state.forgotten.clone();
+    match horizon {
+        Horizon::All => return SeqSet::default(),
+        Horizon::Expired => {}
+        Horizon::From(_) | Horizon::Nothing => {
+            let shown = newest.result.messages.iter().filter(|m| horizon.shows(m.name));
+            others.extend(shown.map(|stored| stored.seq..=stored.seq));
+            let doubtful = newest.result.skipped.iter().filter_map(|finding| finding.seqs);
+            others.extend(doubtful.map(|(first, last)| first..=last));
+        }
+    }
+    view.all().without(&others)
+}
+
+/// The deletion of what the limits hide.
+struct Deletion {
+    seqs: SeqSet,
+    removed: usize,
+    is_expired: bool,
+    refs: MessageRefs,
+}
+
+impl Deletion {
+    /// # Errors
+    /// [`Error::ClockBehind`] if the clock counts and shows a time before the newest message's.
+    async fn of(
+        store: &(impl StoreBackend + ?Sized),
+        view: &View,
+        clock_counts: bool,
+    ) -> Result<Self> {
+        let newest = Newest::of(store, view.retention, 0).await?;
+        let now = now(store);
+        if clock_counts && let Some(newest) = newest.last_said().filter(|newest| now < *newest) {
+            return Err(Error::ClockBehind { newest });
+        }
+        // What cannot be read just now may be what is shown, or hide where it begins.
+        if let Some(refusal) = newest.result.skipped.iter().find_map(Finding::refusal) {
+            return Err(refusal);
+        }
+        let horizon = newest.horizon(view.retention, now);
+        let seqs = hidden_by(&newest, horizon, view);
+        let (mut removed, mut refs) = (0, MessageRefs::default());
+        survey(store, &seqs, false, &mut |stored| {
+            removed += 1;
+            refs.note(stored);
+        })
+        .await?;
+        Ok(Self { seqs, removed, is_expired: horizon == Horizon::Expired, refs })
+    }
+
+    async fn commit(&self, store: &(impl StoreBackend + ?Sized), batch: Batch) -> Result<()> {
+        delete_artifacts_of(store, &self.refs).await?;
+        store.commit(batch.delete(self.seqs.ranges())).await?;
+        tracing::info!(removed = self.removed, "cleaned up");
+        Ok(())
+    }
+}

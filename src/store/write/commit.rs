@@ -1,0 +1,104 @@
+//! Committing a batch that was worked out without the lock.
+
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result};
+use crate::store::backend::batch::Batch;
+use crate::store::backend::state::StoreState;
+use crate::store::commit::batch::Batch as PackedBatch;
+use crate::store::commit::committer::Committer;
+use crate::store::delete::forget::{self, UnreadablePolicy};
+use crate::store::folder::document;
+use crate::store::read::state;
+use crate::store::read::tail::Tail;
+use crate::store::record::document::{Document, DocumentId};
+use crate::store::record::encoding::object;
+use crate::store::record::snapshot::Snapshot;
+use crate::store::record::validation::{TimestampPolicy, ValidMessage};
+use crate::store::settings::profile::Profile;
+use crate::store::snapshot::snapshot_files;
+use crate::store::write::{Writer, publish_all};
+
+impl Writer {
+    /// Writes the documents, then adds the messages, then deletes, if the revision is the expected one.
+    pub(crate) fn commit(&mut self, batch: &Batch) -> Result<StoreState> {
+        let reader = Arc::clone(&self.reader);
+        let mut valid = Vec::with_capacity(batch.messages().len());
+        for stored in batch.messages() {
+            let mut message = ValidMessage::new(stored.message.clone(), &self.limits)?;
+            message.time = stored.name.time;
+            valid.push(message);
+        }
+        self.locked(|committer, tail, compactor| {
+            if state::revision(tail) != batch.expected_revision() {
+                return Err(Error::Conflict);
+            }
+            let seqs = batch.messages().iter().map(|stored| stored.seq);
+            if !seqs.eq((1..=valid.len() as u64).map(|at| tail.last_seq.saturating_add(at))) {
+                return Err(Error::InvalidMessage { reason: "its numbers do not follow" });
+            }
+            for (id, bytes) in batch.documents() {
+                put(committer, tail, id, bytes)?;
+            }
+            if compactor.is_bulk(valid.len()) {
+                let packed = PackedBatch::of(valid)?;
+                packed.publish(committer, tail, TimestampPolicy::Own)?;
+                compactor.merge_packs(committer);
+            } else if !valid.is_empty() {
+                publish_all(committer, tail, valid, TimestampPolicy::Own)?;
+                compactor.pack(committer, tail);
+            }
+            if !batch.deleted().is_empty() {
+                let unread = UnreadablePolicy::Recorded;
+                forget::erase(&reader, committer, tail, batch.deleted(), unread)?;
+            }
+            Ok(state::of_tail(tail))
+        })
+    }
+}
+
+/// Writes one document, or removes it.
+fn put(
+    committer: &Committer<'_>,
+    tail: &mut Tail,
+    id: &DocumentId,
+    bytes: Option<&[u8]>,
+) -> Result<()> {
+    match (id, bytes) {
+        (DocumentId::Named(Document::Profile), Some(bytes)) => {
+            let profile: Profile = parsed(bytes)?;
+            committer.change_profile(tail, |kept| {
+                let rev = kept.rev;
+                *kept = Profile { rev, ..profile };
+            })
+        }
+        (DocumentId::Snapshot(id), Some(bytes)) => {
+            let snapshot: Snapshot = parsed(bytes)?;
+            if snapshot.id != *id {
+                return Err(Error::InvalidMessage { reason: "the snapshot has another id" });
+            }
+            snapshot_files::check_id(id)?;
+            snapshot_files::put(committer, &snapshot)
+        }
+        (DocumentId::Snapshot(id), None) => {
+            snapshot_files::check_id(id)?;
+            committer.folder.snapshots.remove(id)?;
+            committer.folder.snapshots.sync()
+        }
+        (DocumentId::Named(named @ (Document::Calibration | Document::Imports)), Some(bytes)) => {
+            document::check_replaceable(committer.folder, *named)?;
+            committer.replace(*named, bytes)
+        }
+        (DocumentId::Named(_), _) => {
+            Err(Error::InvalidMessage { reason: "the store keeps this document by itself" })
+        }
+    }
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    let reason = "the document is not what its name says";
+    let copy = Zeroizing::new(bytes.to_vec());
+    object(&copy).ok_or(Error::InvalidMessage { reason })
+}

@@ -1,0 +1,100 @@
+//! How much is kept.
+
+use super::*;
+use crate::store::{HiddenMessages, Retention};
+
+pub(super) async fn a_limit_hides_whole_exchanges_and_cleanup_deletes_them<F>(
+    at: Fixture<'_, F>,
+) -> Rule
+where
+    F: AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>,
+{
+    let policy = StorePolicy::default().retention(Retention::FOREVER.max_messages(3));
+    let store = at.open_with(policy).await?;
+    for n in 1..=3 {
+        store.append_message(said(n)).await?;
+        store.append_all(answer("yes")).await?;
+    }
+    // Three would begin with an answer.
+    same!(seqs(store.read_tail(9).await)?, [5, 6]);
+    same!(seqs(store.read_seqs(1..=9).await)?, [5, 6]);
+    same!(seqs(store.read_times(Timestamp::MIN..Timestamp::MAX).await)?, [5, 6]);
+    same!(seqs(store.read(crate::store::ReadQuery::Tail(9)).await)?, [1, 2, 3, 4, 5, 6]);
+    same!(store.cleanup().await?.removed, 4);
+    same!(store.cleanup().await?.removed, 0);
+    same!(seqs(at.open().await?.read_tail(9).await)?, [5, 6]);
+    Ok(())
+}
+
+pub(super) async fn an_expired_conversation_is_hidden_and_begins_anew<F>(at: Fixture<'_, F>) -> Rule
+where
+    F: AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>,
+{
+    let policy = StorePolicy::default().retention(Retention::FOREVER.ttl_seconds(60));
+    let store = at.open_with(policy).await?;
+    store.append_all(numbered(1..=2)).await?;
+    at.set_clock("2025-08-24T16:37:00Z");
+    same!(seqs(store.read_tail(9).await)?, [1, 2]);
+    at.set_clock("2025-08-24T17:00:00Z");
+    holds!(seqs(store.read_tail(9).await)?.is_empty());
+    let next = store.append_message(said_at("new", "2025-08-24T17:00:00Z")).await?.seq;
+    holds!(next > 2);
+    // Even without limits, what had expired is gone.
+    same!(seqs(at.open().await?.read_tail(9).await)?, [next]);
+    Ok(())
+}
+
+pub(super) async fn wider_limits_ask_first<F>(at: Fixture<'_, F>) -> Rule
+where
+    F: AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>,
+{
+    let store = at.open().await?;
+    store.append_all(numbered(1..=4)).await?;
+    let two = Some(Retention::FOREVER.max_messages(2));
+    let effect = store.limits_effect(two).await?;
+    same!((effect.hides.messages, effect.returns.messages), (2, 0));
+    store.change_limits(two, HiddenMessages::Keep, &effect).await?;
+    same!(seqs(store.read_tail(9).await)?, [3, 4]);
+    let widen = |profile: &mut crate::store::Profile| profile.retention = None;
+    refused!(store.change_profile(Box::new(widen)).await, Error::HiddenMessages);
+    let effect = store.limits_effect(None).await?;
+    same!((effect.hides.messages, effect.returns.messages), (0, 2));
+    store.append_message(said(5)).await?;
+    refused!(
+        store.change_limits(None, HiddenMessages::Keep, &effect).await,
+        Error::MoreThanAnnounced
+    );
+    let effect = store.limits_effect(None).await?;
+    store.change_limits(None, HiddenMessages::Delete, &effect).await?;
+    same!(seqs(at.open().await?.read_tail(9).await)?, [4, 5]);
+    Ok(())
+}
+
+pub(super) async fn a_clock_behind_deletes_nothing<F>(at: Fixture<'_, F>) -> Rule
+where
+    F: AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>,
+{
+    let policy = StorePolicy::default().retention(Retention::FOREVER.ttl_seconds(60));
+    let store = at.open_with(policy).await?;
+    store.append_message(said(1)).await?;
+    at.set_clock("2025-08-24T16:00:00Z");
+    refused!(store.cleanup().await, Error::ClockBehind { .. });
+    same!(seqs(store.read_tail(9).await)?, [1]);
+    Ok(())
+}
+
+pub(super) async fn many_messages_over_the_limit_are_trimmed<F>(at: Fixture<'_, F>) -> Rule
+where
+    F: AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>,
+{
+    let policy = StorePolicy::default().retention(Retention::FOREVER.max_messages(4));
+    let store = at.open_with(policy).await?;
+    for n in 1..=60 {
+        store.append_message(said(n)).await?;
+    }
+    let shown = texts(store.read_tail(99).await)?;
+    same!(shown, ["57", "58", "59", "60"]);
+    let stored = store.read(crate::store::ReadQuery::Tail(99)).await?.messages.len();
+    holds!(stored < 40);
+    Ok(())
+}
