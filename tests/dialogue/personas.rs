@@ -34,8 +34,9 @@ async fn stage(persona: Option<Persona>, window: Option<usize>) -> Stage {
     let store: Arc<dyn ConversationStore> = Arc::new(options.open_in_memory().await.unwrap());
     if let Some(persona) = persona {
         let character = Character::new(persona, time.now().timestamp());
-        let change =
-            move |profile: &mut sottovoce::store::Profile| profile.character = Some(character);
+        let change = move |profile: &mut sottovoce::store::Profile| {
+            profile.character = Some(character.clone())
+        };
         store.change_profile(Box::new(change)).await.unwrap();
     }
     let last_n = Arc::new(LastNContextProvider::in_blocks());

@@ -292,7 +292,8 @@ async fn a_contexts_history_is_summarized_only_when_somebody_asks_for_it() {
     let now = "2025-08-24T05:31:01Z".parse().unwrap();
     let character =
         sottovoce::persona::Character::new(sottovoce::persona::Persona::new("You are Mira."), now);
-    let change = |profile: &mut sottovoce::store::Profile| profile.character = Some(character);
+    let change =
+        move |profile: &mut sottovoce::store::Profile| profile.character = Some(character.clone());
     house.store.change_profile(Box::new(change)).await.unwrap();
     for n in 0..12 {
         house.model.says(&format!("answer {n}"));

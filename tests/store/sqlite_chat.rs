@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use sottovoce::{
-    Conversation, ConversationStore, HiddenMessages, LanguageModel, LastNContextProvider,
-    ManualClock, ModelOptions, OllamaChatRenderer, PromptBuilder, RestoreThreads, Retention, Scope,
-    StorePolicy, SystemPromptProvider,
-};
+use sottovoce::store::{HiddenMessages, RestoreThreads, Retention, StorePolicy};
+use sottovoce::{Conversation, ConversationStore, ManualClock, Scope};
 
 use super::common::scripted::Scripted;
 use super::sqlite_store::SqliteStore;
@@ -23,12 +20,10 @@ async fn a_chat_holds_over_sqlite() {
     };
     let store = open();
     let model = Arc::new(Scripted::default());
-    let system = SystemPromptProvider::new("You are a voice.");
-    let builder = PromptBuilder::new(system, store.scope().clone(), clock.clone())
-        .with(Arc::new(LastNContextProvider::in_blocks(store.clone())));
-    let renderer = Arc::new(OllamaChatRenderer::new(ModelOptions::new("scripted")));
-    let talk = Conversation::new(store.clone(), builder, clock.clone(), 6)
-        .with_model(Arc::clone(&model) as Arc<dyn LanguageModel>, renderer);
+    let talk = Conversation::builder(store.clone())
+        .system("You are a voice.")
+        .model(model.clone())
+        .build();
     let ask = async |question: &str, answer: &str| {
         model.says(answer);
         clock.advance(jiff::SignedDuration::from_secs(1));
@@ -49,7 +44,8 @@ async fn a_chat_holds_over_sqlite() {
     assert_eq!(snapshot.messages.len(), 6);
     store.clear().await.unwrap();
     ask("And now?", "Nothing.").await;
-    let sent = model.read(model.requests.lock().unwrap().len() - 1);
+    let last = model.requests.lock().unwrap().len() - 1;
+    let sent = model.read(last);
     assert!(!sent.iter().any(|said| said.contains("Mia")), "{sent:?}");
     let now = sottovoce::Clock::now(&*clock);
     let since = now.timestamp();

@@ -7,11 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
-use sottovoce::testing::{StoreSetup, conversation_store_contract};
-use sottovoce::{
-    Batch, Clock, ConversationStore, DocumentId, Error, Finding, FindingKind, ReadQuery,
-    ReadResult, Result, Scope, StoreBackend, StorePolicy, StoreState, StoredMessage,
+use sottovoce::store::{
+    Batch, DocumentId, Finding, FindingKind, ReadQuery, ReadResult, StoreBackend, StorePolicy,
+    StoreState,
 };
+use sottovoce::testing::{StoreSetup, conversation_store_contract};
+use sottovoce::{Clock, ConversationStore, Error, Result, Scope, StoredMessage};
 use zeroize::Zeroizing;
 
 const SCHEMA: &str = "
@@ -31,7 +32,7 @@ const SCHEMA: &str = "
 
 /// A conversation in an `SQLite` file. Several processes may use the file at once.
 #[derive(Debug)]
-pub struct SqliteStore {
+pub(crate) struct SqliteStore {
     scope: Arc<Scope>,
     name: String,
     clock: Arc<dyn Clock>,
@@ -53,7 +54,7 @@ fn back(number: i64) -> u64 {
 }
 
 impl SqliteStore {
-    pub fn open(
+    pub(crate) fn open(
         file: &Path,
         scope: Scope,
         clock: Arc<dyn Clock>,
@@ -82,9 +83,9 @@ impl SqliteStore {
             [&self.name],
             |row| row.get(0),
         )?;
-        let newest = newest.and_then(|at| Timestamp::from_millisecond(at).ok());
-        let mut ranges =
-            connection.prepare_cached("SELECT first, last FROM forgotten WHERE scope = ?")?;
+        let newest =
+            newest.and_then(|at| Timestamp::from_nanosecond(i128::from(at) * 1_000_000).ok());
+        let mut ranges = connection.prepare("SELECT first, last FROM forgotten WHERE scope = ?")?;
         let ranges = ranges.query_map([&self.name], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let ranges: Vec<(i64, i64)> = ranges.collect::<rusqlite::Result<_>>()?;
         let ranges = ranges.into_iter().map(|(first, last)| back(first)..=back(last));
@@ -98,7 +99,7 @@ impl SqliteStore {
     ) -> rusqlite::Result<std::result::Result<StoredMessage, Finding>> {
         let (seq, at): (i64, i64) = (row.get(0)?, row.get(1)?);
         let json: Zeroizing<Vec<u8>> = Zeroizing::new(row.get(2)?);
-        let place = Timestamp::from_millisecond(at).ok();
+        let place = Timestamp::from_nanosecond(i128::from(at) * 1_000_000).ok();
         let message = place.zip(serde_json::from_slice(&json).ok()).and_then(|(at, message)| {
             StoredMessage::from_parts(&self.scope, back(seq), at, message).ok()
         });
@@ -129,7 +130,7 @@ impl SqliteStore {
             }
         };
         let select = format!("SELECT seq, at, json FROM messages WHERE scope = ?1 AND {condition}");
-        let mut rows = transaction.prepare_cached(&select)?;
+        let mut rows = transaction.prepare(&select)?;
         let rows = rows.query_map(params![self.name, first, last], |row| self.message(row))?;
         let (mut messages, mut findings) = (Vec::new(), Vec::new());
         for row in rows {

@@ -35,11 +35,11 @@ struct Memories(Mutex<BTreeMap<String, Arc<MemoryBlobs>>>);
 
 impl Memories {
     async fn open(&self, setup: StoreSetup, loose: usize) -> Result<FileConversationStore> {
-        // A scope has a folder of its own, which blobs in memory are not.
-        let place = format!("{} {:?}", setup.name, setup.scope);
-        let blobs = self.0.lock().unwrap().entry(place).or_default().clone();
-        let blobs: Arc<dyn Blobs> = blobs;
-        options(setup).loose_files(loose).open_blobs(blobs.clone(), blobs).await
+        let root = self.0.lock().unwrap().entry(setup.name.clone()).or_default().clone();
+        let root: Arc<dyn Blobs> = root;
+        let below = setup.scope.folder()?;
+        let folder = below.iter().fold(Arc::clone(&root), |at, name| at.folder(name));
+        options(setup).loose_files(loose).open_blobs(root, folder).await
     }
 }
 
