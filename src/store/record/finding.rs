@@ -110,6 +110,11 @@ pub enum FindingKind {
 }
 
 impl Finding {
+    /// A finding about the messages with the numbers from the first to the last of these.
+    pub fn about(kind: FindingKind, first: u64, last: u64) -> Self {
+        Self { kind, file: None, seqs: Some((first, last)) }
+    }
+
     /// The record that the finding's file name stands for.
     pub(crate) fn record(&self) -> Option<RecordName> {
         let file = self.file.as_deref()?;

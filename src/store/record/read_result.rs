@@ -19,6 +19,17 @@ pub struct ReadResult {
 }
 
 impl ReadResult {
+    /// A result with these messages, oldest first, of a conversation with that highest number.
+    pub fn new(messages: Vec<Arc<StoredMessage>>, last_seq: u64) -> Self {
+        Self { messages, last_seq, skipped: Vec::new() }
+    }
+
+    /// The same with what had to be left out.
+    #[must_use]
+    pub fn with_skipped(self, skipped: Vec<Finding>) -> Self {
+        Self { skipped, ..self }
+    }
+
     /// Fails if the read skipped one of these numbers and another key, a newer program or a later attempt may read
     /// it.
     pub(crate) fn check_readable(&self, seqs: &SeqSet) -> Result<()> {
