@@ -1,6 +1,12 @@
 //! Conversations at rest: appended to, read from the end, forgotten on request.
 
-pub(crate) mod admin;
+/// Administration of a whole store: changing keys, moving it, and checking its catalog.
+pub(crate) mod admin {
+    pub(crate) mod catalog_baseline;
+    pub(crate) mod catalog_check;
+    pub(crate) mod move_store;
+    pub(crate) mod rekey;
+}
 pub(crate) mod artifact;
 pub(crate) mod backend;
 pub(crate) mod check;
@@ -11,7 +17,6 @@ pub(crate) mod file_store;
 pub(crate) mod folder;
 pub(crate) mod keyring;
 pub(crate) mod pack;
-pub(crate) mod provided;
 pub(crate) mod read;
 pub(crate) mod record;
 pub(crate) mod repair;
@@ -35,7 +40,7 @@ pub use artifact::contents::ArtifactContents;
 pub use artifact::find::find_artifact;
 pub use artifact::lines::ArtifactLines;
 pub use backend::batch::Batch;
-pub use backend::state::{StorePolicy, StoreState};
+pub use backend::policy::StorePolicy;
 pub use backend::{ArtifactStore, ReadQuery, StoreBackend};
 pub use check::baseline::Inventory;
 pub use check::repair_kind::{RepairAction, RepairKind};
@@ -60,6 +65,7 @@ pub use record::finding::{Finding, FindingKind};
 pub use record::read_result::ReadResult;
 pub use record::retention::Retention;
 pub use record::snapshot::{SavedMessage, Snapshot};
+pub use record::store_state::StoreState;
 pub use repair::{RepairOptions, RepairReport};
 pub use settings::profile::{Cleared, Cost, Profile, ProfileChange};
 pub use settings::summary::Summary;
@@ -91,7 +97,7 @@ pub trait ConversationStore: StoreBackend {
     /// # Errors
     /// [`Error::Partial`] says how many of the first were stored.
     async fn append_all(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
-        provided::append::append(self, messages).await
+        backend::provided::append::append(self, messages).await
     }
 
     /// Stores the answers to a stored message, in order and durably, if that message is still there at the moment of
@@ -107,7 +113,7 @@ pub trait ConversationStore: StoreBackend {
         answers: Vec<ChatMessage>,
         answered: &StoredMessage,
     ) -> Result<Vec<Arc<StoredMessage>>> {
-        provided::append::append_answers(self, answers, answered).await
+        backend::provided::append::append_answers(self, answers, answered).await
     }
 
     /// Stores answers as [`append_answers`](Self::append_answers) does and replaces a document as
@@ -129,18 +135,18 @@ pub trait ConversationStore: StoreBackend {
 
     /// The newest `n` messages that can be read, oldest first; fewer only if there are fewer.
     async fn read_tail(&self, n: usize) -> Result<ReadResult> {
-        provided::read::tail(self, n).await
+        backend::provided::read::tail(self, n).await
     }
 
     /// The messages with these numbers, in conversation order.
     async fn read_seqs(&self, seqs: RangeInclusive<u64>) -> Result<ReadResult> {
-        provided::read::read(self, ReadQuery::Seqs(seqs)).await
+        backend::provided::read::read(self, ReadQuery::Seqs(seqs)).await
     }
 
     /// The messages whose [`ordered_at`](StoredMessage::ordered_at) lies in this range, in conversation order. It is the
     /// later of the message's own time and that of the one before it, to the millisecond.
     async fn read_times(&self, times: Range<Timestamp>) -> Result<ReadResult> {
-        provided::read::read(self, ReadQuery::Times(times)).await
+        backend::provided::read::read(self, ReadQuery::Times(times)).await
     }
 
     /// What forgetting these messages would delete. Changes nothing.
@@ -148,7 +154,7 @@ pub trait ConversationStore: StoreBackend {
     /// # Errors
     /// Those of [`forget`](Self::forget).
     async fn plan_forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetPlan> {
-        provided::forget::plan(self, ForgetRequest::Numbers(seqs.to_vec())).await
+        backend::provided::forget::plan(self, ForgetRequest::Numbers(seqs.to_vec())).await
     }
 
     /// What [`forget_all`](Self::forget_all) would delete. Changes nothing.
@@ -156,7 +162,7 @@ pub trait ConversationStore: StoreBackend {
     /// # Errors
     /// Those of [`forget`](Self::forget).
     async fn plan_forget_all(&self) -> Result<ForgetPlan> {
-        provided::forget::plan(self, ForgetRequest::All).await
+        backend::provided::forget::plan(self, ForgetRequest::All).await
     }
 
     /// Deletes what a plan announced and is still there, and nothing else.
@@ -165,13 +171,13 @@ pub trait ConversationStore: StoreBackend {
     /// [`Error::MoreThanAnnounced`], and nothing is deleted, if something would go now that the plan does not name. Those
     /// of [`forget`](Self::forget).
     async fn forget_planned(&self, plan: &ForgetPlan) -> Result<ForgetReport> {
-        provided::forget::forget(self, plan.asked(), Some(plan)).await
+        backend::provided::forget::forget(self, plan.asked(), Some(plan)).await
     }
 
     /// Deletes messages by number for ever, with restored copies, the originals of copies and what was made of them, and
     /// records that it did. The report says what went; [`plan_forget`](Self::plan_forget) says it before.
     async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetReport> {
-        provided::forget::forget(self, ForgetRequest::Numbers(seqs.to_vec()), None).await
+        backend::provided::forget::forget(self, ForgetRequest::Numbers(seqs.to_vec()), None).await
     }
 
     /// Deletes every message, snapshot, artifact and summary for ever, with title, tags and notes. A context stays, with
@@ -180,7 +186,7 @@ pub trait ConversationStore: StoreBackend {
     /// # Errors
     /// Those of [`forget`](Self::forget).
     async fn forget_all(&self) -> Result<ForgetReport> {
-        provided::forget::forget(self, ForgetRequest::All, None).await
+        backend::provided::forget::forget(self, ForgetRequest::All, None).await
     }
 
     /// A document's bytes as they were last written; `None` if it never was.
@@ -200,13 +206,13 @@ pub trait ConversationStore: StoreBackend {
     /// [`Error::TooLarge`] for more bytes than a message may have. What this program cannot open but another may, and
     /// what is no plain file, is refused as reading refuses it.
     async fn write_document(&self, document: Document, plaintext: &[u8]) -> Result<()> {
-        provided::settings::write_document(self, document, plaintext).await
+        backend::provided::settings::write_document(self, document, plaintext).await
     }
 
     /// The conversation's own settings; the defaults if it has none. If they cannot be read, the file store gives the
     /// defaults and every read reports it.
     async fn profile(&self) -> Result<Arc<Profile>> {
-        provided::read::profile(self).await.map(Arc::new)
+        backend::provided::read::profile(self).await.map(Arc::new)
     }
 
     /// Changes the settings as they are at that moment, so that no other change is lost; durable when this returns.
@@ -216,13 +222,13 @@ pub trait ConversationStore: StoreBackend {
     /// [`Error::HiddenMessages`] for limits that would show again what those in force hide: use
     /// [`change_limits`](Self::change_limits) for those. As [`write_document`](Self::write_document).
     async fn change_profile(&self, change: ProfileChange) -> Result<Profile> {
-        provided::settings::change(self, change).await
+        backend::provided::settings::change(self, change).await
     }
 
     /// What other limits would hide and what they would show again; `None` for those of all conversations. Changes
     /// nothing.
     async fn limits_effect(&self, retention: Option<Retention>) -> Result<LimitsEffect> {
-        provided::limits::effect(self, retention).await
+        backend::provided::limits::effect(self, retention).await
     }
 
     /// Changes how much is kept, after somebody has agreed to the effect.
@@ -236,13 +242,13 @@ pub trait ConversationStore: StoreBackend {
         hidden: HiddenMessages,
         announced: &LimitsEffect,
     ) -> Result<Profile> {
-        provided::limits::change(self, retention, hidden, announced).await
+        backend::provided::limits::change(self, retention, hidden, announced).await
     }
 
     /// Clears the context up to now: no history in later prompts goes back further. Deletes nothing, and applies to all
     /// threads.
     async fn clear(&self) -> Result<Profile> {
-        provided::settings::clear(self).await
+        backend::provided::settings::clear(self).await
     }
 
     /// Deletes the messages that the limits hide.
@@ -251,13 +257,13 @@ pub trait ConversationStore: StoreBackend {
     /// [`Error::ClockBehind`] if the clock shows a time before the newest message's, and [`Error::Damaged`] if the
     /// settings cannot be read. Nothing is deleted then.
     async fn cleanup(&self) -> Result<CleanupReport> {
-        provided::limits::cleanup(self).await
+        backend::provided::limits::cleanup(self).await
     }
 
     /// The snapshots, newest first, and what is wrong with those that cannot be read.
     async fn snapshots(&self) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
-        let view = provided::View::of(self).await?;
-        provided::snapshot::list(self, &view.profile).await
+        let view = backend::provided::View::of(self).await?;
+        backend::provided::snapshot::list(self, &view.profile).await
     }
 
     /// A snapshot by its id; `None` if there is none.
@@ -265,7 +271,7 @@ pub trait ConversationStore: StoreBackend {
     /// # Errors
     /// [`Error::Damaged`] or [`Error::WrongKey`] for one that does not open; it stays as it is.
     async fn read_snapshot(&self, id: &str) -> Result<Option<Snapshot>> {
-        provided::snapshot::read(self, id).await
+        backend::provided::snapshot::read(self, id).await
     }
 
     /// Stores a snapshot, in place of any with its id; durable when this returns.
@@ -273,12 +279,12 @@ pub trait ConversationStore: StoreBackend {
     /// # Errors
     /// [`Error::TooLarge`] for one of over 11 MiB, [`Error::NothingToSave`] if all its messages were forgotten meanwhile.
     async fn save_snapshot(&self, snapshot: Snapshot) -> Result<()> {
-        provided::snapshot::save(self, &snapshot).await
+        backend::provided::snapshot::save(self, &snapshot).await
     }
 
     /// Deletes a snapshot for ever. An id that is not there is no error.
     async fn delete_snapshot(&self, id: &str) -> Result<()> {
-        provided::snapshot::delete(self, id).await
+        backend::provided::snapshot::delete(self, id).await
     }
 
     /// Stores a snapshot's messages anew, said `now`, each in its own thread unless another is named, except those that
@@ -293,8 +299,11 @@ pub trait ConversationStore: StoreBackend {
         threads: RestoreThreads,
         now: Zoned,
     ) -> Result<Vec<Arc<StoredMessage>>> {
-        provided::snapshot::restore(self, &RestoreJob { id: id.to_owned(), since, now, threads })
-            .await
+        backend::provided::snapshot::restore(
+            self,
+            &RestoreJob { id: id.to_owned(), since, now, threads },
+        )
+        .await
     }
 
     /// Installs a summary if `before` is still the newest one of its thread, and none of the messages that it adds to
@@ -305,11 +314,12 @@ pub trait ConversationStore: StoreBackend {
         before: Option<Summary>,
         continues: bool,
     ) -> Result<bool> {
-        provided::settings::install_summary(self, &summary, before.as_ref(), continues).await
+        backend::provided::settings::install_summary(self, &summary, before.as_ref(), continues)
+            .await
     }
 
     /// Removes a thread's newest summary, so that prompts hold its messages again. Returns whether there was one.
     async fn remove_summary(&self, thread: Option<String>) -> Result<bool> {
-        provided::settings::remove_summary(self, thread.as_deref()).await
+        backend::provided::settings::remove_summary(self, thread.as_deref()).await
     }
 }

@@ -1,8 +1,8 @@
-//! What a store's medium has to do. Everything else that a store can do is written on top of it, in
-//! [`provided`](crate::store::provided).
+//! What a store's medium has to do. Everything else that a store can do is provided on top of it.
 
 pub(crate) mod batch;
-pub(crate) mod state;
+pub(crate) mod policy;
+pub(crate) mod provided;
 
 use std::fmt::Debug;
 use std::io::Read;
@@ -22,8 +22,9 @@ use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact};
 use crate::store::record::document::DocumentId;
 use crate::store::record::finding::Finding;
 use crate::store::record::read_result::ReadResult;
+use crate::store::record::store_state::StoreState;
 use batch::Batch;
-use state::{StorePolicy, StoreState};
+use policy::StorePolicy;
 
 /// Which messages a read asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

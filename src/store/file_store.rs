@@ -19,7 +19,7 @@ use crate::message::ChatMessage;
 use crate::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::ConversationStore;
-use crate::store::backend::state::StorePolicy;
+use crate::store::backend::policy::StorePolicy;
 use crate::store::check::baseline::{self, Inventory};
 use crate::store::check::report::{Progress, Report};
 use crate::store::check::verify::verify;

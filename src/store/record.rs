@@ -14,4 +14,5 @@ pub(crate) mod read_result;
 pub(crate) mod retention;
 pub(crate) mod seq_set;
 pub(crate) mod snapshot;
+pub(crate) mod store_state;
 pub(crate) mod validation;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::artifact::artifact_files;
-use crate::store::backend::state::StorePolicy;
+use crate::store::backend::policy::StorePolicy;
 use crate::store::check::repair_kind::{RepairAction, RepairKind};
 use crate::store::commit::batch::Batch;
 use crate::store::commit::committer::Committer;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use crate::store::backend::state::StoreState;
 use crate::store::record::document::DocumentId;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::seq_set::SeqSet;
+use crate::store::record::store_state::StoreState;
 
 /// One change of a conversation: documents, then messages, then deletions. `Debug` shows no words.
 #[derive(Clone, Default)]

@@ -13,7 +13,7 @@ use crate::scope::Scope;
 use crate::store::artifact::artifact_files;
 use crate::store::artifact::contents::ArtifactContents;
 use crate::store::backend::batch::Batch;
-use crate::store::backend::state::{StorePolicy, StoreState};
+use crate::store::backend::policy::StorePolicy;
 use crate::store::backend::{ArtifactStore, ReadQuery, StoreBackend};
 use crate::store::file_store::{FileConversationStore, blocking};
 use crate::store::folder::document;
@@ -24,6 +24,7 @@ use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact};
 use crate::store::record::document::{Document, DocumentId};
 use crate::store::record::finding::Finding;
 use crate::store::record::read_result::ReadResult;
+use crate::store::record::store_state::StoreState;
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::add_artifact;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::error::Result;
-use crate::store::backend::state::StoreState;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
+use crate::store::record::store_state::StoreState;
 use crate::store::settings::profile::Profile;
 
 /// A conversation's state at some moment.

@@ -6,7 +6,6 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::store::backend::batch::Batch;
-use crate::store::backend::state::StoreState;
 use crate::store::commit::batch::Batch as PackedBatch;
 use crate::store::commit::committer::Committer;
 use crate::store::delete::forget::{self, UnreadablePolicy};
@@ -16,6 +15,7 @@ use crate::store::read::tail::Tail;
 use crate::store::record::document::{Document, DocumentId};
 use crate::store::record::encoding::object;
 use crate::store::record::snapshot::Snapshot;
+use crate::store::record::store_state::StoreState;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
 use crate::store::settings::profile::Profile;
 use crate::store::snapshot::snapshot_files;

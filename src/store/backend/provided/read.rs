@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::error::Result;
+use crate::store::backend::provided::View;
 use crate::store::backend::{ReadQuery, StoreBackend};
-use crate::store::provided::View;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::read_result::ReadResult;
 use crate::store::record::retention::{Horizon, NewestEnd, Retention};

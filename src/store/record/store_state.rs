@@ -1,10 +1,9 @@
-//! How far a conversation goes, and what its store accepts.
+//! How far a conversation goes.
 
 use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
 
-use crate::store::record::retention::Retention;
 use crate::store::record::seq_set::SeqSet;
 
 /// How far a conversation goes at some moment.
@@ -36,35 +35,5 @@ impl StoreState {
     /// The numbers that were deleted, sorted. None of them touches another.
     pub fn forgotten(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
         self.forgotten.ranges()
-    }
-}
-
-/// What a store accepts and how much it keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StorePolicy {
-    /// How much is kept of conversations that have no limits of their own.
-    pub retention: Retention,
-    /// The most bytes of a message as JSON, and of a document that a host writes.
-    pub max_message_bytes: usize,
-}
-
-impl Default for StorePolicy {
-    fn default() -> Self {
-        Self { retention: Retention::FOREVER, max_message_bytes: 1 << 20 }
-    }
-}
-
-impl StorePolicy {
-    /// The same with other limits for conversations that have none of their own.
-    #[must_use]
-    pub fn retention(self, retention: Retention) -> Self {
-        Self { retention, ..self }
-    }
-
-    /// The same with another size limit.
-    #[must_use]
-    pub fn max_message_bytes(self, max_message_bytes: usize) -> Self {
-        Self { max_message_bytes, ..self }
     }
 }

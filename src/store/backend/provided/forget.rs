@@ -4,10 +4,12 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::store::backend::batch::Batch;
+use crate::store::backend::provided::{
+    View, delete_artifacts_of, limits, pieces, retried, snapshot, survey,
+};
 use crate::store::backend::{ArtifactStore, ReadQuery, StoreBackend};
 use crate::store::delete::forget::MessageRefs;
 use crate::store::delete::plan::{ForgetPlan, ForgetReport, ForgetRequest};
-use crate::store::provided::{View, limits, pieces, retried, snapshot, survey};
 use crate::store::record::document::{Document, DocumentId};
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::Snapshot;
@@ -107,18 +109,6 @@ fn forget_rest(profile: &mut Profile, plan: &ForgetPlan) {
     }
     if plan.description {
         profile.forget_words();
-    }
-}
-
-/// Deletes the artifacts that hold the words of messages that are about to go.
-pub(crate) async fn delete_artifacts_of(
-    store: &(impl StoreBackend + ?Sized),
-    refs: &MessageRefs,
-) -> Result<()> {
-    let ids: Vec<String> = refs.moved().cloned().collect();
-    match store.artifact_store().filter(|_| !ids.is_empty()) {
-        Some(artifacts) => artifacts.delete_artifacts(&ids).await,
-        None => Ok(()),
     }
 }
 

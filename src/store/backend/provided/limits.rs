@@ -3,12 +3,11 @@
 use crate::error::{Error, Result};
 use crate::store::backend::StoreBackend;
 use crate::store::backend::batch::Batch;
+use crate::store::backend::provided::read::{Newest, now};
+use crate::store::backend::provided::{View, delete_artifacts_of, retried, survey};
 use crate::store::delete::cleanup::{AT_ONCE, CleanupReport, together};
 use crate::store::delete::forget::MessageRefs;
 use crate::store::delete::limits::{HiddenMessages, LimitsEffect, LimitsState};
-use crate::store::provided::forget::delete_artifacts_of;
-use crate::store::provided::read::{Newest, now};
-use crate::store::provided::{View, retried, survey};
 use crate::store::record::finding::Finding;
 use crate::store::record::retention::{Horizon, Retention};
 use crate::store::record::seq_set::SeqSet;

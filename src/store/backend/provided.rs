@@ -14,12 +14,13 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::store::backend::batch::Batch;
-use crate::store::backend::state::StoreState;
 use crate::store::backend::{ReadQuery, StoreBackend};
+use crate::store::delete::forget::MessageRefs;
 use crate::store::record::document::{Document, DocumentId};
 use crate::store::record::encoding::{LONGEST_RECORD, StoredMessage, object};
 use crate::store::record::retention::Retention;
 use crate::store::record::seq_set::SeqSet;
+use crate::store::record::store_state::StoreState;
 use crate::store::settings::profile::Profile;
 
 /// How often a change is tried.
@@ -30,7 +31,7 @@ const STRETCH: u64 = 4096;
 /// Runs an attempt until it meets no conflict.
 macro_rules! retried {
     ($attempt:expr) => {{
-        let mut left = $crate::store::provided::ATTEMPTS;
+        let mut left = $crate::store::backend::provided::ATTEMPTS;
         loop {
             match $attempt.await {
                 Err($crate::error::Error::Conflict) if left > 1 => left -= 1,
@@ -139,4 +140,16 @@ fn pieces(seqs: &SeqSet) -> Vec<RangeInclusive<u64>> {
         pieces.push(first..=*range.end());
     }
     pieces
+}
+
+/// Deletes the artifacts that hold the words of messages that are about to go.
+async fn delete_artifacts_of(
+    store: &(impl StoreBackend + ?Sized),
+    refs: &MessageRefs,
+) -> Result<()> {
+    let ids: Vec<String> = refs.moved().cloned().collect();
+    match store.artifact_store().filter(|_| !ids.is_empty()) {
+        Some(artifacts) => artifacts.delete_artifacts(&ids).await,
+        None => Ok(()),
+    }
 }

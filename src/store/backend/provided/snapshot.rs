@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::store::backend::batch::Batch;
+use crate::store::backend::provided::append::{numbered, validated};
+use crate::store::backend::provided::limits::{check_room, expire};
+use crate::store::backend::provided::read::{Newest, now};
+use crate::store::backend::provided::{View, parse, retried};
 use crate::store::backend::{ReadQuery, StoreBackend};
-use crate::store::provided::append::{numbered, validated};
-use crate::store::provided::limits::{check_room, expire};
-use crate::store::provided::read::{Newest, now};
-use crate::store::provided::{View, parse, retried};
 use crate::store::record::document::DocumentId;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
