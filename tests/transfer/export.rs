@@ -439,14 +439,15 @@ proptest! {
                 (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
             let clock = Arc::new(ManualClock::at_utc(start()));
             let time: Arc<dyn sottovoce::Clock> = clock.clone();
-            let store = StoreOptions::new(key()).clock(time).loose_files(4).open(root.path()).await.unwrap();
+            let options = || StoreOptions::new(key()).clock(Arc::clone(&time));
+            let store = options().loose_files(4).open(root.path()).await.unwrap();
             for step in steps {
                 take(&store, &clock, step).await;
             }
             let (first, second) = (out.path().join("1"), out.path().join("2"));
             export(&store, &first).await;
             import(&first, other.path()).await.unwrap();
-            let back = open(other.path()).await;
+            let back = options().open(other.path()).await.unwrap();
             export(&back, &second).await;
             assert!(std::fs::read(&first).unwrap() == std::fs::read(&second).unwrap());
             assert_eq!(all(&back).await, all(&store).await);

@@ -23,7 +23,7 @@ pub(crate) fn help(error: &Error) -> &'static str {
             "end a change that was begun, with `sottovoce rekey` to the key that writes now; if some files do not open, add `--leave-unreadable`"
         }
         Error::Damaged { .. } => {
-            "restore the file from a backup, and run `sottovoce verify` for the whole picture"
+            "run `sottovoce verify` for the whole picture; restore the file from a backup, or have `sottovoce repair` mend what it can"
         }
         Error::NoSuchSnapshot { .. } => "`sottovoce snapshot list` shows all there are",
         Error::NoSuchArtifact { .. } => "`sottovoce artifact list` shows all there are",

@@ -56,7 +56,7 @@ fn a_lost_head_is_to_be_rebuilt_before_anything_is_packed() {
     let refused = home.run(&["pack"]);
     assert_eq!(code(&refused), 1);
     assert!(
-        err(&refused).contains("head") && err(&refused).contains("rebuilt"),
+        err(&refused).contains("head") && err(&refused).contains("sottovoce repair"),
         "{}",
         err(&refused)
     );
