@@ -108,7 +108,7 @@ where
     let plan = store.plan_forget(&[1..=1]).await?;
     let copy = of.first().copied().unwrap_or_default();
     same!((&plan.messages[..], &plan.copies[..], plan.summaries), (&[1][..], &[copy][..], 1));
-    same!(plan.changed_snapshots, [id.clone()]);
+    same!(plan.changed_snapshots, std::slice::from_ref(&id));
     let report = store.forget_planned(&plan).await?;
     same!((report.removed, report.snapshots), (vec![1, copy], 1));
     holds!(store.profile().await?.compaction(None).is_none());

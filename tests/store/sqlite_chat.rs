@@ -59,7 +59,7 @@ async fn a_chat_holds_over_sqlite() {
     assert!(open().profile().await.unwrap().compaction(None).is_some());
     let plan = store.plan_forget(&[1..=1]).await.unwrap();
     assert_eq!((plan.messages.len(), plan.copies.len(), plan.summaries), (1, 1, 1));
-    assert_eq!(plan.changed_snapshots, [snapshot.id.clone()]);
+    assert_eq!(plan.changed_snapshots, std::slice::from_ref(&snapshot.id));
     store.forget_planned(&plan).await.unwrap();
     assert!(!texts().await.iter().any(|text| text.contains("Mia is")), "forgotten");
     assert!(!texts().await.contains(&"My cat is Mia.".to_owned()));

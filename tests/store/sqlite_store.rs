@@ -202,7 +202,7 @@ impl StoreBackend for SqliteStore {
     }
 
     fn policy(&self) -> StorePolicy {
-        self.policy.clone()
+        self.policy
     }
 
     async fn state(&self) -> Result<StoreState> {

@@ -75,7 +75,7 @@ impl StoreBackend for FileConversationStore {
     }
 
     fn policy(&self) -> StorePolicy {
-        self.policy.clone()
+        self.policy
     }
 
     fn artifact_store(&self) -> Option<&dyn ArtifactStore> {

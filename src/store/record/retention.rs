@@ -110,7 +110,7 @@ impl Horizon {
             return Some(Self::All);
         }
         let start = start(messages.clone().map(|stored| &stored.message), most);
-        Some(messages.skip(start).next().map_or(Self::Nothing, |first| Self::From(first.name)))
+        Some(messages.clone().nth(start).map_or(Self::Nothing, |first| Self::From(first.name)))
     }
 
     pub(crate) fn shows(self, name: RecordName) -> bool {
