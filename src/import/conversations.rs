@@ -201,7 +201,7 @@ impl ImportedConversation {
     /// # Errors
     /// [`Error::OtherScope`] for a store of another scope; those of [`ImportedMessages::import_into`], of
     /// [`change_profile`](ConversationStore::change_profile), of [`save_snapshot`](ConversationStore::save_snapshot) and
-    /// of [`add_artifact`](ConversationStore::add_artifact).
+    /// of [`add_artifact`](crate::store::ArtifactStore::add_artifact).
     pub async fn import_into(
         self,
         store: &FileConversationStore,
