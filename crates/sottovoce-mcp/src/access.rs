@@ -1,11 +1,12 @@
-//! Which conversations the server may touch.
+//! Access rules: which conversations the server may read and change.
 
 use sottovoce::{Error, Result, Scope};
 
-/// The word for all contexts.
+/// The word in `Mcp.Scopes` that stands for all contexts.
 const CONTEXTS: &str = "contexts";
 
-/// Which conversations the server may touch: its contexts unless told otherwise, and nobody's direct messages.
+/// The conversations that the server may read and change. The default is all contexts and nothing else. Direct
+/// messages are never included.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) contexts: bool,
@@ -13,7 +14,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// As the setting `Mcp.Scopes` says it: words with spaces or commas between them.
+    /// Parses the setting `Mcp.Scopes`: words separated by spaces or commas.
     pub(crate) fn parse(setting: &str) -> Result<Self> {
         let mut access = Self::default();
         for word in setting.split([' ', ',', ';']).filter(|word| !word.is_empty()) {
@@ -34,7 +35,7 @@ impl Access {
         Ok(access)
     }
 
-    /// Whether a conversation that is no context may be touched.
+    /// Whether the server may use a conversation that is not a context.
     pub(crate) fn has(&self, scope: &Scope) -> bool {
         self.scopes.contains(scope)
     }

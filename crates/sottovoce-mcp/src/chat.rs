@@ -1,4 +1,4 @@
-//! `context-chat`: saying something in a context, and having it answered.
+//! The tool `context-chat`: stores a message in a context and answers it with a model.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,20 +26,20 @@ use crate::tool::{answer, arguments, define, json};
 
 pub(crate) const NAME: &str = "context-chat";
 
-/// The share of a history's limit from which on it is warned of.
+/// The share of the history's limit at which the answer carries a warning.
 const NEARLY_FULL: f64 = 0.8;
-/// How long progress is told apart.
+/// The shortest time between two progress notifications.
 const BEAT: Duration = Duration::from_millis(200);
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
-    /// In which context, by its id or its name.
+    /// The context, by id or name.
     context_id: String,
-    /// What is said.
+    /// The message to answer.
     #[schemars(length(min = 1))]
     message: String,
-    /// Whether the model is told how to behave; true unless given.
+    /// Whether the prompt holds the context's personality; true unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     maintain_personality: Option<bool>,
 }
@@ -50,19 +50,19 @@ struct Arguments {
 struct Output {
     /// The answer.
     response: String,
-    /// What the context is called.
+    /// The context's name.
     context_name: String,
-    /// How the model was told to behave.
+    /// The context's personality.
     personality: String,
-    /// What was said, as it is kept.
+    /// The user's message as stored.
     user_message: MessageShape,
-    /// The answer, as it is kept.
+    /// The answer as stored.
     assistant_response: MessageShape,
-    /// What it took, and until when the context lasts.
+    /// The cost of the turn, and the context's expiry.
     metadata: Metadata,
-    /// How many tokens of history the model was given.
+    /// Tokens of history in the prompt.
     history_tokens: usize,
-    /// Whether older messages did not fit.
+    /// Whether older messages were left out because they did not fit.
     truncated: bool,
 }
 
@@ -70,21 +70,21 @@ struct Output {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 struct Metadata {
-    /// Tokens of prompt and answer: as the model counted them, or else as estimated.
+    /// Tokens of prompt and answer, as counted by the model server, or estimated if the server gave no count.
     tokens_used: u64,
-    /// How many tokens of history the model was given, as estimated.
+    /// Estimated tokens of history in the prompt.
     history_tokens: usize,
-    /// The most that it may be given: the context's limit, or what the model's window leaves.
+    /// The most tokens of history that the prompt may hold: the context's limit, or what the model's window leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     history_limit: Option<usize>,
-    /// Whether older messages did not fit.
+    /// Whether older messages were left out because they did not fit.
     history_truncated: bool,
-    /// When the context expires, if nobody speaks until then.
+    /// When the context expires unless somebody speaks in it before.
     #[serde(skip_serializing_if = "Option::is_none")]
     context_expiry: Option<String>,
-    /// Whether it has expired.
+    /// Whether the context has expired.
     is_expired: bool,
-    /// What the user should know: that the history is nearly full, or that the answer was cut.
+    /// Warnings for the user: the history is nearly full, or the answer was cut.
     warnings: Vec<String>,
 }
 
@@ -102,12 +102,12 @@ what was said before. Both are stored.",
     )
 }
 
-/// A turn that was answered.
+/// An answered turn.
 pub(crate) struct Utterance {
     pub(crate) utterance: Arc<StoredMessage>,
     pub(crate) reply: Arc<StoredMessage>,
     pub(crate) receipt: Receipt,
-    /// Tokens of prompt and answer, where somebody counted them.
+    /// Tokens of prompt and answer, if the server counted them.
     pub(crate) counted: Option<u64>,
     pub(crate) cut: bool,
 }
@@ -133,7 +133,7 @@ async fn talk(
 ) -> Result<CallToolResponse, Stop> {
     let given: Arguments = arguments(given)?;
     if given.message.trim().is_empty() {
-        return Err(Fault::new("message has no words").into());
+        return Err(Fault::new("message must contain a word").into());
     }
     let prefers = hub.config.mcp.prefer_sampling;
     let offered = prefers != Sampling::Never && offers_sampling(request);
@@ -151,7 +151,8 @@ async fn talk(
     let turn = if let Some(turn) = answered {
         turn
     } else {
-        // The retry of a client must be of the very same call, and what it calls so may be another context meanwhile.
+        // A retry must be the same call on the same context. The id is part of the key because a name may mean
+        // another context by then.
         let call = serde_json::to_string(&(&target.id, &given)).unwrap_or_default();
         let (words, scope) = (given.message.as_str(), &target.scope);
         let conversation = &conversation.without_model();
@@ -161,9 +162,9 @@ async fn talk(
             Sampled::Round(needed) => return Ok(needed.into()),
         }
     };
-    hub.tell(Change::Updated(resources::CONTEXTS.to_owned()));
-    hub.tell(Change::Updated(resources::context_uri(&target.id)));
-    // What was said has put the expiry off.
+    hub.publish(Change::Updated(resources::CONTEXTS.to_owned()));
+    hub.publish(Change::Updated(resources::context_uri(&target.id)));
+    // The utterance has postponed the expiry.
     let now = match &target.context {
         Some(context) => hub.registry.get(&context.id).await.ok(),
         None => None,
@@ -189,9 +190,9 @@ async fn begin(
     ))
 }
 
-/// Why the configured model has given no answer.
+/// Why the configured model gave no answer.
 enum NoTurn {
-    /// There is no server, or not that model on it; the utterance is kept.
+    /// The server is not reachable, or lacks the model. The utterance is stored.
     NobodyAnswers(Option<Arc<StoredMessage>>, Fault),
     Other(Fault),
 }
@@ -213,7 +214,7 @@ fn is_nobody(error: &Error) -> bool {
     matches!(failure, ModelFailure::Unreachable(_) | ModelFailure::NoSuchModel { .. })
 }
 
-/// Has the configured model answer.
+/// Asks the configured model for the answer.
 async fn ask(
     hub: &Hub,
     conversation: &Conversation,
@@ -222,10 +223,10 @@ async fn ask(
 ) -> Result<Utterance, NoTurn> {
     let mut answer = tokio::select! {
         answer = conversation.ask_once(words, sampling::PATIENCE) => answer?,
-        () = hub.given_up(request) => return Err(Fault::new("cancelled while it was being said").into()),
+        () = hub.given_up(request) => return Err(Fault::new("cancelled while the message was being stored").into()),
     };
     let utterance = answer.utterance().cloned();
-    // One wait for the whole answer: each piece would begin the last moment anew.
+    // One future for the whole answer. A new one for each event would restart the grace period.
     let mut given_up = std::pin::pin!(hub.given_up(request));
     let (mut told, mut pieces) = (Instant::now(), 0_u32);
     let kept = loop {
@@ -233,9 +234,9 @@ async fn ask(
             piece = answer.next() => piece,
             () = &mut given_up => {
                 drop(answer);
-                // What had come of the answer is kept before anybody hears that it is over.
+                // Stores the partial answer before the caller learns that the turn has ended.
                 conversation.close().await?;
-                return Err(Fault::new("cancelled; what was said is kept, and so is what had come of the answer").into());
+                return Err(Fault::new("cancelled; the message and the answer's beginning are stored").into());
             }
         };
         match piece {
@@ -252,17 +253,17 @@ async fn ask(
                 conversation.close().await?;
                 let is_nobody = is_nobody(&error);
                 let fault = Fault::from(error);
-                let fault = Fault::new(format!("what was said is kept, but {}", fault.reason()));
+                let fault = Fault::new(format!("the message is stored, but {}", fault.reason()));
                 return Err(match is_nobody {
                     true => NoTurn::NobodyAnswers(utterance, fault),
                     false => fault.into(),
                 });
             }
-            None => return Err(Fault::new("the answer ended before it was whole").into()),
+            None => return Err(Fault::new("the answer ended early").into()),
         }
     };
     let (Some(utterance), Some(reply)) = (utterance, kept.message) else {
-        return Err(Fault::new("the model called functions, which nobody here can run").into());
+        return Err(Fault::new("the model called functions, but this server runs none").into());
     };
     let usage = &kept.report.usage;
     let counted = match (usage.prompt_tokens, usage.answer_tokens) {
@@ -276,7 +277,7 @@ async fn progress(request: &RequestContext<RoleServer>, pieces: u32) {
     let Some(token) = request.meta.get_progress_token() else { return };
     let progress = ProgressNotificationParam::new(token, f64::from(pieces))
         .with_message("the model is answering");
-    // Whoever does not listen any more has cancelled, which is told elsewhere.
+    // If the client no longer listens, the call is cancelled, and the cancellation is handled elsewhere.
     drop(request.peer.notify_progress(progress).await);
 }
 
@@ -298,7 +299,7 @@ fn output(
             .push("the history is over 80 % full; older messages will be left out soon".to_owned());
     }
     if turn.cut {
-        warnings.push("the answer was cut at its limit of tokens".to_owned());
+        warnings.push("the answer reached its token limit and was cut".to_owned());
     }
     let (history_tokens, truncated) = (receipt.history_tokens(), receipt.is_history_truncated());
     let told = context.as_ref().map(|context| context.character.persona.personality.clone());

@@ -1,4 +1,4 @@
-//! Completing arguments as somebody types them.
+//! Completion of arguments while a user types them.
 
 use rmcp::ErrorData;
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference};
@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::hub::Hub;
 use crate::{prompts, resources};
 
-/// The most that the protocol lets be offered at once.
+/// The most completions that the protocol allows in one answer.
 const MOST: usize = 100;
 
 pub(crate) async fn complete(
@@ -24,13 +24,13 @@ pub(crate) async fn complete(
         _ => false,
     };
     if !known {
-        return Err(ErrorData::invalid_params("there is nothing of that name to complete", None));
+        return Err(ErrorData::invalid_params("there is no prompt or resource of that name", None));
     }
     let offered = offered(hub, &request.r#ref, argument).await;
     let offered =
         offered.map_err(|fault| ErrorData::internal_error(fault.reason().to_owned(), None))?;
     let typed = request.argument.value.to_lowercase();
-    // What begins so, then what has it somewhere.
+    // Values that start with the text come first, then those that contain it.
     let mut fitting: Vec<(bool, String)> = offered
         .into_iter()
         .filter(|value| value.to_lowercase().contains(&typed))
@@ -45,7 +45,7 @@ pub(crate) async fn complete(
     Ok(CompleteResult::new(info))
 }
 
-/// All values that an argument can have here, without doubles.
+/// All distinct values that an argument may have.
 async fn offered(hub: &Hub, of: &Reference, argument: &str) -> Result<Vec<String>, Fault> {
     if !hub.access.contexts {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! What a tool answers when it cannot do what it was asked.
+//! Tool errors: what a tool answers if it cannot do what was asked.
 
 use std::error::Error as _;
 
@@ -7,7 +7,7 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use sottovoce::Error;
 use sottovoce::persona::PersonaFailure;
 
-/// Why something could not be done, in words for the model that asked. They hold nothing of what anybody said.
+/// The reason for a failure, in words for the model that called the tool. It never holds conversation text.
 #[derive(Debug)]
 pub(crate) struct Fault(String);
 
@@ -29,22 +29,22 @@ impl From<Error> for Fault {
             reason = format!("{reason}: {deeper}");
             cause = deeper.source();
         }
-        Self(format!("{reason}. What helps: {}", help(&error)))
+        Self(format!("{reason}. Advice: {}", help(&error)))
     }
 }
 
-/// What a model can do about it with the tools that it has.
+/// Advice for the model: which tool helps after this error.
 fn help(error: &Error) -> &'static str {
     let Error::Context(failure) = error else { return error.help() };
     match failure {
         PersonaFailure::NoSuchContext { .. } => "context-manage lists the contexts",
         PersonaFailure::NoSuchPreset { .. } => "personality-preset-manage lists the presets",
-        PersonaFailure::Expired { .. } => "context-manage with the action extend puts that off",
+        PersonaFailure::Expired { .. } => "postpone the expiry with context-manage, action extend",
         PersonaFailure::Deleted { .. } => {
-            "context-manage with the action update and isActive true takes it back"
+            "restore it with context-manage, action update, isActive true"
         }
         PersonaFailure::Full { .. } => {
-            "conversation-manage deletes messages; or make another context"
+            "delete messages with conversation-manage, or create another context"
         }
         PersonaFailure::TooManyContexts { .. } => "delete contexts that are not needed",
         _ => error.help(),
@@ -53,9 +53,9 @@ fn help(error: &Error) -> &'static str {
 
 /// Why a call ends early.
 pub(crate) enum Stop {
-    /// The model that made it is told.
+    /// The tool failed. The model gets the reason.
     Told(Fault),
-    /// It is against the protocol.
+    /// The request violates the protocol. The client gets a protocol error.
     Refused(ErrorData),
 }
 

@@ -1,4 +1,4 @@
-//! What all clients share: the store, which part of it they may touch, and who hears of changes.
+//! State shared by all clients: the store, the access rules and the channel of change notices.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,14 +20,14 @@ use crate::access::Access;
 use crate::fault::Fault;
 use crate::sampling::Answered;
 
-/// How many changes a client may be behind before it is only told that there were some.
+/// How many changes a client may lag behind. Beyond that it only learns that something changed.
 const BEHIND: usize = 256;
-/// How long a model may go on answering when the server ends. Clients that start a server kill it soon after.
+/// How long an answer may go on after the server was told to stop. Clients that start a server kill it soon after.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
-/// How many conversations are kept ready.
+/// How many open conversations the hub caches.
 const READY: usize = 256;
 
-/// What all clients share.
+/// State shared by all clients.
 pub struct Hub {
     pub(crate) config: Config,
     pub(crate) registry: PersonaRegistry,
@@ -41,30 +41,30 @@ pub struct Hub {
     ready: Mutex<HashMap<Scope, Conversation>>,
 }
 
-/// Something that clients may want to hear of.
+/// A change that clients may subscribe to.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
-    /// There are others than before.
+    /// The list of resources changed.
     Resources,
-    /// What is behind a URI is not as it was.
+    /// The content behind a URI changed.
     Updated(String),
 }
 
-/// A conversation that a client means.
+/// The conversation that a call addresses.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    /// How clients call it.
+    /// The id that clients use for it.
     pub(crate) id: String,
     pub(crate) scope: Scope,
-    /// What it is, where it is a context.
+    /// The context, if the conversation is one.
     pub(crate) context: Option<PersonaConversation>,
 }
 
 impl Hub {
-    /// A server of the configured store, opened with these keys.
+    /// Creates a hub for the configured store, opened with these keys.
     ///
     /// # Errors
-    /// [`Error::Config`] for scopes that are none, [`Error::NoKey`] for no key, and [`Error::NoRandomness`].
+    /// [`Error::Config`] if `Mcp.Scopes` is not valid, [`Error::NoKey`] without a key, and [`Error::NoRandomness`].
     pub fn new(
         config: Config,
         keys: Vec<Arc<EncryptionKey>>,
@@ -90,12 +90,13 @@ impl Hub {
         }))
     }
 
-    /// Ends what waits for changes, when it is cancelled.
+    /// A token that ends everything that waits for changes when it is cancelled.
     pub fn stop(&self) -> CancellationToken {
         self.stop.clone()
     }
 
-    /// Returns when a call is not to go on: its client has given it up, or the server ends and a last moment is over.
+    /// Returns when a call must end: its client has cancelled it, or the server is stopping and the grace period has
+    /// passed.
     pub(crate) async fn given_up(&self, request: &RequestContext<RoleServer>) {
         let ending = async {
             self.stop.cancelled().await;
@@ -107,32 +108,34 @@ impl Hub {
         }
     }
 
-    /// Waits for turns that are given up, and keeps what had come of their answers. Whoever ends a server calls it last.
+    /// Waits for cancelled turns and stores their partial answers. Call this last when the server ends.
     pub async fn close(&self) {
         let open: Vec<_> = self.ready().values().cloned().collect();
         let closing = open.iter().map(async |conversation| {
             if let Err(error) = conversation.close().await {
-                tracing::warn!(%error, "the beginning of an answer is not kept");
+                tracing::warn!(%error, "a partial answer could not be stored");
             }
         });
         futures_util::future::join_all(closing).await;
     }
 
-    /// Tells whoever listens.
-    pub(crate) fn tell(&self, change: Change) {
-        // Nobody listening is no failure.
+    /// Publishes a change to all subscribers.
+    pub(crate) fn publish(&self, change: Change) {
+        // Having no subscriber is not an error.
         drop(self.changes.send(change));
     }
 
-    /// Refuses where contexts are not to be touched.
+    /// Fails if the server may not use contexts.
     pub(crate) fn check_contexts(&self) -> Result<(), Fault> {
         match self.access.contexts {
             true => Ok(()),
-            false => Err(Fault::new("this server may not touch contexts; Mcp.Scopes says which")),
+            false => Err(Fault::new(
+                "this server may not use contexts; the setting Mcp.Scopes does not allow them",
+            )),
         }
     }
 
-    /// The context of that id or name.
+    /// Finds a context by id or name.
     pub(crate) async fn context(&self, id: &str) -> Result<PersonaConversation, Fault> {
         self.check_contexts()?;
         match self.registry.find(id).await {
@@ -141,7 +144,7 @@ impl Hub {
         }
     }
 
-    /// What a client means by an id: a context, or a conversation by its scope, if it may be touched.
+    /// Resolves an id to a context, or to a conversation by its scope if the server may use that.
     pub(crate) async fn target(&self, id: &str) -> Result<Target, Fault> {
         if let Ok(scope) = id.parse::<Scope>()
             && self.access.has(&scope)
@@ -153,7 +156,7 @@ impl Hub {
         Ok(Target { id: context.id.clone(), scope, context: Some(context) })
     }
 
-    /// An error about contexts with the names of those that there are.
+    /// Adds the names of the existing contexts to an error about a context.
     async fn with_names(&self, error: Error) -> Fault {
         let Ok(listed) = self.registry.list().await else { return error.into() };
         let open = listed.contexts.iter().filter(|context| context.is_open()).take(20);
@@ -166,7 +169,7 @@ impl Hub {
         Fault::new(format!("{}. Available contexts: {}", fault.reason(), names.join(", ")))
     }
 
-    /// The store of a conversation; of a context, whether or not anybody may talk to it.
+    /// Opens the store of a conversation. Contexts that are deleted or expired open too.
     pub(crate) async fn store(&self, target: &Target) -> Result<FileConversationStore> {
         match &target.context {
             Some(context) => self.registry.store(&context.id).await,
@@ -174,7 +177,7 @@ impl Hub {
         }
     }
 
-    /// The same for something to be said in it.
+    /// Opens the store of a conversation for writing. Fails for contexts that are deleted, expired or full.
     pub(crate) async fn store_to_write(&self, target: &Target) -> Result<FileConversationStore> {
         match &target.context {
             Some(context) => self.registry.open(&context.id).await,
@@ -187,8 +190,8 @@ impl Hub {
         self.config.open_store_with(self.keys.clone(), scope, clock).await
     }
 
-    /// The conversation of a target, the same one for every client, so that turns wait for each other. What only has to
-    /// be answered is answered also where there is no room for more.
+    /// The conversation of a target. All clients share one, so that turns wait for each other. A call that only
+    /// answers a stored utterance also works in a full context.
     pub(crate) async fn conversation(
         &self,
         target: &Target,
@@ -200,7 +203,7 @@ impl Hub {
         };
         let store: Arc<dyn ConversationStore> = Arc::new(store?);
         if let Some(known) = self.ready_conversation(target) {
-            // Its folder may have been taken away and brought back.
+            // The folder may have been removed and restored.
             match known.store().profile().await {
                 Ok(_) => return Ok(known),
                 Err(Error::FolderReplaced { .. }) => drop(self.ready().remove(&target.scope)),
@@ -212,11 +215,11 @@ impl Hub {
         if ready.len() >= READY {
             ready.clear();
         }
-        // Another call may have been faster.
+        // Another call may have opened it first.
         Ok(ready.entry(target.scope.clone()).or_insert(conversation).clone())
     }
 
-    /// The conversation of a target, if anybody has talked in it here.
+    /// The conversation of a target, if the hub has it open.
     pub(crate) fn ready_conversation(&self, target: &Target) -> Option<Conversation> {
         self.ready().get(&target.scope).cloned()
     }

@@ -1,12 +1,12 @@
-//! The contexts of a [`sottovoce`] store, as a server of the [Model Context Protocol](https://modelcontextprotocol.io).
+//! A [Model Context Protocol](https://modelcontextprotocol.io) server for the contexts of a [`sottovoce`] store.
 //!
-//! A [`Hub`] holds what all clients share; a [`Server`] answers one of them. [`stdio::serve`] talks to the client that
-//! started the process, [`http::serve`] to those that connect. Both speak the current revision of the protocol,
-//! 2026-07-28, and those before it that begin with a handshake.
+//! A [`Hub`] holds what all clients share. A [`Server`] answers one client. [`stdio::serve`] talks to the client that
+//! started the process, [`http::serve`] to clients that connect. Both speak the current revision of the protocol,
+//! 2026-07-28, and the earlier ones that begin with a handshake.
 //!
-//! Nothing is written to standard output but the protocol, and nobody's words to any log.
+//! Standard output carries only the protocol. Logs never hold conversation text.
 
-// What the newest revision of the protocol has put aside, the revisions before it still need.
+// Earlier revisions of the protocol need features that the newest one deprecates.
 #![allow(deprecated)]
 
 mod access;

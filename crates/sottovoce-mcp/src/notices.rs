@@ -1,4 +1,4 @@
-//! Telling clients of changes: those of the newest revision listen for them, the others are told in their session.
+//! Change notices: clients of the newest revision listen for them, the others get them in their session.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,28 +11,28 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::hub::{Change, Hub};
 
-/// How long a client may take to hear of a change.
+/// How long sending one notice to a client may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often it is looked whether a client is still there.
+/// The interval between checks whether a client is still connected.
 const LOOK: Duration = Duration::from_secs(30);
-/// The most resources that a session may want to hear of: as many as there usually may be contexts.
+/// The most resources that a session may subscribe to: the default limit of contexts.
 const MOST: usize = 1000;
-/// The most bytes of a resource's URI; those of ours are far shorter.
+/// The longest resource URI that a client may subscribe to, in bytes. The server's own are far shorter.
 const LONGEST_URI: usize = 512;
 
-/// The resources that a session wants to hear of.
+/// The resources that a session is subscribed to.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted(Arc<Mutex<BTreeSet<String>>>);
 
 impl Wanted {
-    /// Or else why that cannot be.
+    /// Adds a resource, or returns the reason why it cannot be added.
     pub(crate) fn add(&self, uri: String) -> Result<(), String> {
         if uri.len() > LONGEST_URI {
-            return Err(format!("a resource's URI has at most {LONGEST_URI} bytes"));
+            return Err(format!("a resource's URI may have at most {LONGEST_URI} bytes"));
         }
         let mut wanted = self.uris();
         if wanted.len() >= MOST && !wanted.contains(&uri) {
-            return Err(format!("a session may subscribe to {MOST} resources"));
+            return Err(format!("a session may subscribe to at most {MOST} resources"));
         }
         wanted.insert(uri);
         Ok(())
@@ -51,7 +51,7 @@ impl Wanted {
     }
 }
 
-/// As much of what a client wants to hear of as it may.
+/// Cuts a subscription filter to the limits of a session.
 pub(crate) fn within_limits(mut wanted: SubscriptionFilter) -> SubscriptionFilter {
     if let Some(uris) = &mut wanted.resource_subscriptions {
         uris.retain(|uri| uri.len() <= LONGEST_URI);
@@ -60,7 +60,7 @@ pub(crate) fn within_limits(mut wanted: SubscriptionFilter) -> SubscriptionFilte
     wanted
 }
 
-/// Tells a client that listens, until it stops or the server does.
+/// Sends changes to a listening client until the client or the server stops.
 pub(crate) async fn listen(hub: &Hub, subscription: SubscriptionContext) {
     let mut changes = hub.changes.subscribe();
     loop {
@@ -70,7 +70,7 @@ pub(crate) async fn listen(hub: &Hub, subscription: SubscriptionContext) {
             () = hub.stop.cancelled() => return,
         };
         let sink = subscription.sink();
-        // That a client wants to hear of other changes only is no failure.
+        // The client may have subscribed to other changes only; that is not an error.
         match change {
             Ok(Change::Resources) | Err(RecvError::Lagged(_)) => {
                 drop(sink.notify_resource_list_changed().await);
@@ -81,7 +81,7 @@ pub(crate) async fn listen(hub: &Hub, subscription: SubscriptionContext) {
     }
 }
 
-/// Tells a session in the background, until it is over.
+/// Forwards changes to a session in the background until the session ends.
 pub(crate) fn forward(hub: &Arc<Hub>, peer: Peer<RoleServer>, wanted: Wanted) {
     let (mut changes, stop) = (hub.changes.subscribe(), hub.stop.clone());
     tokio::spawn(async move {
@@ -100,15 +100,15 @@ pub(crate) fn forward(hub: &Arc<Hub>, peer: Peer<RoleServer>, wanted: Wanted) {
             if matches!(change, Err(RecvError::Closed)) {
                 return;
             }
-            let told = tokio::time::timeout(PATIENCE, tell(&peer, change, &wanted)).await;
-            if matches!(told, Ok(Err(_))) {
+            let sent = tokio::time::timeout(PATIENCE, notify(&peer, change, &wanted)).await;
+            if matches!(sent, Ok(Err(_))) {
                 return;
             }
         }
     });
 }
 
-async fn tell(
+async fn notify(
     peer: &Peer<RoleServer>,
     change: Result<Change, RecvError>,
     wanted: &Wanted,

@@ -1,33 +1,33 @@
-//! Long lists, one page at a time.
+//! Paging of long lists.
 
 use rmcp::ErrorData;
 use rmcp::model::{Cursor, PaginatedRequestParams};
 
 use crate::fault::Fault;
 
-/// How many items the protocol's own lists give at once.
+/// Items per page in the protocol's own lists.
 const PAGE: usize = 100;
-/// The most that a tool gives at once.
+/// The most items per page in a tool's list.
 const MOST: usize = 100;
 
-/// A page of a list of the protocol, and where the next one begins.
+/// Returns one page of a protocol list and the cursor of the next page.
 pub(crate) fn by_cursor<T>(
     all: Vec<T>,
     request: Option<PaginatedRequestParams>,
 ) -> Result<(Vec<T>, Option<Cursor>), ErrorData> {
     let start = match request.and_then(|request| request.cursor) {
         None => 0,
-        // A list may have grown shorter since.
+        // The list may have become shorter since the cursor was given.
         Some(cursor) => cursor
             .parse::<usize>()
-            .map_err(|_| ErrorData::invalid_params("the cursor is none of this server's", None))?,
+            .map_err(|_| ErrorData::invalid_params("the cursor is not from this server", None))?,
     };
     let next = start.saturating_add(PAGE);
     let next = (next < all.len()).then(|| next.to_string());
     Ok((all.into_iter().skip(start).take(PAGE).collect(), next))
 }
 
-/// Which part of a list a tool is to give: pages count from 1.
+/// The page of a list that a tool returns. Pages count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) number: usize,
@@ -47,7 +47,7 @@ impl Page {
         Ok(Self { number, size })
     }
 
-    /// How many items there are up to its end.
+    /// How many items the list needs up to the end of this page.
     pub(crate) fn end(self) -> usize {
         self.number.saturating_mul(self.size)
     }

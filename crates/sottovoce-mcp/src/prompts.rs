@@ -1,4 +1,4 @@
-//! The two prompts: for making up a personality, and for summing up a context.
+//! The server's two prompts: creating a personality, and summarizing a context.
 
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
@@ -7,7 +7,7 @@ use serde_json::Value;
 pub(crate) const CREATOR: &str = "personality-creator";
 pub(crate) const SUMMARY: &str = "context-summary";
 
-/// The most bytes of an argument.
+/// The longest argument in bytes.
 const LONGEST: usize = 4096;
 
 pub(crate) fn list() -> Vec<Prompt> {
@@ -17,25 +17,25 @@ pub(crate) fn list() -> Vec<Prompt> {
     vec![
         Prompt::new(
             SUMMARY,
-            Some("Sum up what was said in a context"),
+            Some("Summarize what was said in a context"),
             Some(vec![
-                argument("contextName", "What the context is called"),
-                argument("personality", "How the model behaves in it"),
-                argument("interactionCount", "How many exchanges there were"),
-                argument("timeSpan", "Over which time, such as: the last week"),
+                argument("contextName", "The context's name"),
+                argument("personality", "The model's behaviour in it"),
+                argument("interactionCount", "The number of exchanges"),
+                argument("timeSpan", "The time to cover, such as: the last week"),
             ]),
         )
-        .with_title("Sum up a context"),
+        .with_title("Summarize a context"),
         Prompt::new(
             CREATOR,
-            Some("Make up a personality for a context"),
+            Some("Create a personality for a context"),
             Some(vec![
-                argument("role", "Who the model is to be, such as: a patient teacher"),
-                argument("traits", "How it is to behave, such as: warm, brief, curious"),
-                argument("scenario", "What it is for, such as: homework in the evening"),
+                argument("role", "The model's role, such as: a patient teacher"),
+                argument("traits", "Its behaviour, such as: warm, brief, curious"),
+                argument("scenario", "Its purpose, such as: homework in the evening"),
             ]),
         )
-        .with_title("Make up a personality"),
+        .with_title("Create a personality"),
     ]
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn get(
             ErrorData::invalid_params(format!("the prompt needs the argument {wanted}"), None)
         })?;
         if given.len() > LONGEST {
-            let reason = format!("the argument {wanted} has over {LONGEST} bytes");
+            let reason = format!("the argument {wanted} may have at most {LONGEST} bytes");
             return Err(ErrorData::invalid_params(reason, None));
         }
         Ok(given)
@@ -59,7 +59,7 @@ pub(crate) fn get(
             let (role, traits) = (argument("role")?, argument("traits")?);
             let scenario = argument("scenario")?;
             let text = format!(
-                "Make up a personality for an assistant.\n\nRole: {role}\nTraits: {traits}\nMainly for: {scenario}\n\n\
+                "Create a personality for an assistant.\n\nRole: {role}\nTraits: {traits}\nMainly for: {scenario}\n\n\
 Answer with these, each on a line of its own:\n1. a name of two or three words;\n2. a description of one sentence;\n\
 3. a system prompt that addresses the assistant as \"you\", says what it does and what it leaves alone, and has it stay \
 the same when the user is upset, in a hurry or joking;\n4. a personality in one line;\n5. a temperature from 0 to 1, \
@@ -72,12 +72,12 @@ personality-preset-manage."
             let (name, personality) = (argument("contextName")?, argument("personality")?);
             let (count, span) = (argument("interactionCount")?, argument("timeSpan")?);
             let text = format!(
-                "Sum up the conversation in the context \"{name}\", in which the assistant is: {personality}. It has \
+                "Summarize the conversation in the context \"{name}\", in which the assistant is: {personality}. It has \
 {count} exchanges, over this time: {span}.\n\nRead it first, with the tool conversation-manage or the context's resource. \
 Then tell, briefly and without making anything up:\n1. what was talked about;\n2. what the user wants, likes and has \
 decided;\n3. what is still open;\n4. whether the assistant kept to its personality, with an example where it did not."
             );
-            (text, "Summing up a context")
+            (text, "Summarizing a context")
         }
         _ => {
             let reason = format!("there is no such prompt; there are {CREATOR} and {SUMMARY}");

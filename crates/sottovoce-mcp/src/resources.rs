@@ -1,4 +1,4 @@
-//! The resources: contexts and presets to be read by their URIs.
+//! The resources: contexts, presets and artifacts, each under a URI.
 
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
@@ -13,30 +13,31 @@ use crate::shape::{ArtifactShape, ContextShape, MessageShape, PresetShape, Setti
 
 pub(crate) const CONTEXTS: &str = "mcp-llm-generator://contexts";
 pub(crate) const CONTEXT: &str = "mcp-llm-generator://context/{contextId}";
-/// The text of an artifact. The context is the whole path of a scope where it is no context.
+/// The URI template of an artifact's text. For a conversation that is not a context, `contextId` is the path of its
+/// scope.
 pub(crate) const ARTIFACT: &str = "mcp-llm-generator://artifact/{+contextId}/{artifactId}";
 pub(crate) const TEMPLATES: &str = "mcp-llm-generator://personality-templates";
 pub(crate) const PRESETS: &str = "mcp-llm-generator://personality-presets";
 pub(crate) const PRESET: &str = "mcp-llm-generator://preset/{presetId}";
 
 const JSON: &str = "application/json";
-/// How many of its newest messages a context is shown with.
+/// How many of its newest messages a context's resource shows.
 const RECENT: usize = 10;
 
-/// Where a context is read.
+/// The URI of a context.
 pub(crate) fn context_uri(id: &str) -> String {
     CONTEXT.replace("{contextId}", id)
 }
 
-/// The most bytes of an artifact that are read at once; `artifact-read` reads longer ones in parts.
+/// The largest artifact that one read returns, in bytes. `artifact-read` returns larger ones in parts.
 const LONGEST: usize = 1 << 20;
 
-/// Where a preset is read.
+/// The URI of a preset.
 pub(crate) fn preset_uri(id: &str) -> String {
     PRESET.replace("{presetId}", id)
 }
 
-/// All that can be read: the lists, then each context and each preset in its list's order.
+/// All resources: the lists, then each context and each preset in the order of its list.
 pub(crate) async fn list(hub: &Hub) -> Result<Vec<Resource>, Fault> {
     if !hub.access.contexts {
         return Ok(Vec::new());
@@ -50,14 +51,9 @@ pub(crate) async fn list(hub: &Hub) -> Result<Vec<Resource>, Fault> {
             TEMPLATES,
             "personality-templates",
             "Personality templates",
-            "The built-in personalities that contexts can be made from, in short",
+            "The built-in personalities, in short",
         ),
-        of(
-            PRESETS,
-            "personality-presets",
-            "Personality presets",
-            "All presets that contexts can be made from",
-        ),
+        of(PRESETS, "personality-presets", "Personality presets", "All presets for new contexts"),
     ];
     for context in hub.registry.list().await?.contexts {
         if context.is_open() {
@@ -66,7 +62,7 @@ pub(crate) async fn list(hub: &Hub) -> Result<Vec<Resource>, Fault> {
                 &uri,
                 &context.id,
                 &context.name,
-                "A context and what was said in it lately",
+                "A context and its newest messages",
             ));
         }
     }
@@ -83,19 +79,19 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(CONTEXT, "context-detail")
             .with_title("Context")
-            .with_description("A context, its personality, and what was said in it lately")
+            .with_description("A context, its personality and its newest messages")
             .with_mime_type(JSON),
         ResourceTemplate::new(ARTIFACT, "artifact").with_title("Artifact").with_description(
-            "A text that is kept beside a context's messages, which refer to it as artifact://ID",
+            "A text stored beside a context's messages, which refer to it as artifact://ID",
         ),
         ResourceTemplate::new(PRESET, "preset-detail")
             .with_title("Preset")
-            .with_description("A personality preset with its figures")
+            .with_description("A personality preset with its settings")
             .with_mime_type(JSON),
     ]
 }
 
-/// A personality that a context can be made from, in short.
+/// A short description of a preset.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Template {
@@ -153,7 +149,7 @@ pub(crate) async fn read(hub: &Hub, uri: &str) -> Result<ReadResourceResult, Err
     }
 }
 
-/// An artifact's text.
+/// Reads an artifact's text.
 async fn artifact(
     hub: &Hub,
     context: &str,
@@ -164,11 +160,11 @@ async fn artifact(
     let store = hub.store(&target).await?;
     let id = find_artifact(&store, id).await?;
     let contents = store.open_artifact(&id).await?;
-    let contents = contents.ok_or_else(|| Fault::new("it was deleted just now"))?;
+    let contents = contents.ok_or_else(|| Fault::new("the artifact has just been deleted"))?;
     let mime_type = contents.artifact().mime_type.clone();
     if !contents.artifact().is_text() || contents.artifact().size > LONGEST as u64 {
         return Err(Fault::new(
-            "it is no text, or too long to be read at once; artifact-read reads parts",
+            "the artifact is not text, or too large for one read; artifact-read reads parts",
         ));
     }
     let read = tokio::task::spawn_blocking(move || contents.lines(1, u64::MAX, LONGEST)).await;

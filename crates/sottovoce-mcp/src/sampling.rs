@@ -1,5 +1,5 @@
-//! Asking the client's own model. Clients of the newest revision are told to ask and to call again with the answer; those
-//! before it are asked while the call goes on.
+//! Sampling: asks the client's own model. Clients of the newest revision are told to ask and to call again with the
+//! answer. Clients of earlier revisions are asked during the call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,51 +23,51 @@ use crate::chat::Utterance;
 use crate::fault::{Fault, Stop};
 use crate::hub::Hub;
 
-/// What the answer is called in a round.
+/// The name of the answer in a round.
 const ANSWER: &str = "answer";
-/// The most tokens of an answer, where the conversation has no limit of its own.
+/// The most tokens of an answer if the conversation sets no limit.
 const USUAL: u32 = 1000;
-/// How long a client may take to have its model asked, which may mean asking its user first; and for how long it may try
-/// again to get what it said answered.
+/// How long a client may take to answer, which may include asking its user. Also how long a client may retry an
+/// unanswered message.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What a client brings when it calls again.
+/// What a client sends when it calls again.
 pub(crate) struct Round {
     pub(crate) responses: Option<InputResponses>,
     pub(crate) state: Option<String>,
 }
 
-/// What is to be answered.
+/// What the client's model is asked to answer.
 pub(crate) struct Asked<'a> {
-    /// The whole call and the conversation that it means, so that no other call's answer is taken for this one's.
+    /// The whole call with the conversation that it addresses. An answer to another call is refused.
     pub(crate) call: &'a str,
     pub(crate) scope: &'a Scope,
     pub(crate) words: &'a str,
-    /// The utterance, where it is kept already.
+    /// The utterance, if it is stored already.
     pub(crate) said: Option<Arc<StoredMessage>>,
     pub(crate) conversation: &'a Conversation,
 }
 
 pub(crate) enum Sampled {
     Answered(Box<Utterance>),
-    /// The client is to ask, and to call again.
+    /// The client must ask its model and call again.
     Round(InputRequiredResult),
 }
 
-/// Which answers were kept lately: to which utterance of a conversation, when, and under which number. The utterance's file
-/// name tells it from another one that gets its number after the conversation was removed.
+/// Recently stored answers: conversation and utterance, mapped to the time and the answer's number. The utterance is
+/// identified by its file name, because its number may be given again after the conversation was removed.
 pub(crate) type Answered = HashMap<(Scope, String), (Instant, u64)>;
 
-/// What is remembered between two calls, signed.
+/// What the client hands back with its second call, signed by the server.
 #[derive(Serialize, Deserialize)]
 struct State {
-    /// The number of the utterance, which is kept already.
+    /// The number of the stored utterance.
     utterance: u64,
-    /// Its file.
+    /// The name of the utterance's file.
     file: String,
 }
 
-/// Whether the client has a model that it lets servers ask.
+/// Whether the client allows servers to ask its model.
 pub(crate) fn offers_sampling(request: &RequestContext<RoleServer>) -> bool {
     if is_modern(request) {
         return request.meta.client_capabilities().is_some_and(|client| client.sampling.is_some());
@@ -80,7 +80,7 @@ fn is_modern(request: &RequestContext<RoleServer>) -> bool {
     request.protocol_version().is_some_and(|version| !version.has_initialize())
 }
 
-/// Whether a client brings the answer of its model, to what was said in a call before this one.
+/// Whether a call brings the model's answer to an earlier call.
 pub(crate) fn brings_answer(round: &Round, request: &RequestContext<RoleServer>) -> bool {
     is_modern(request) && round.responses.as_ref().is_some_and(|known| known.contains_key(ANSWER))
 }
@@ -104,16 +104,15 @@ async fn in_rounds(hub: &Hub, asked: Asked<'_>, round: Round) -> Result<Sampled,
     };
     let invalid = |reason: &'static str| Stop::Refused(ErrorData::invalid_params(reason, None));
     let state = round.state.ok_or_else(|| invalid("requestState is missing"))?;
-    let state: State = hub
-        .codec
-        .open_json_with(&state, asked.call.as_bytes())
-        .map_err(|_| invalid("requestState is of another call, too old, or was changed"))?;
+    let state: State = hub.codec.open_json_with(&state, asked.call.as_bytes()).map_err(|_| {
+        invalid("requestState belongs to another call, has expired, or was changed")
+    })?;
     let answer: CreateMessageResult = serde_json::from_value(response.clone())
-        .map_err(|_| invalid("the answer is no result of sampling/createMessage"))?;
+        .map_err(|_| invalid("the answer is not a result of sampling/createMessage"))?;
     Ok(second_round(hub, &asked, &state, &answer).await?)
 }
 
-/// The utterance, kept once, with its prompt.
+/// Stores the utterance once, and builds its prompt.
 async fn hear(asked: &Asked<'_>) -> Result<(Arc<StoredMessage>, Prompt, Receipt), Fault> {
     if let Some(said) = &asked.said {
         let (prompt, receipt) = asked.conversation.prompt(Arc::clone(said)).await?;
@@ -131,7 +130,7 @@ async fn first_round(hub: &Hub, asked: &Asked<'_>) -> Result<Sampled, Fault> {
     let state = hub
         .codec
         .seal_json_with(&state, &options)
-        .map_err(|_| Fault::new("the call cannot be gone on with"))?;
+        .map_err(|_| Fault::new("the call cannot be continued"))?;
     let needed = InputRequest::CreateMessage(CreateMessageRequest::new(params));
     let needed = std::iter::once((ANSWER.to_owned(), needed)).collect();
     Ok(Sampled::Round(InputRequiredResult::new(Some(needed), Some(state))))
@@ -154,8 +153,9 @@ async fn second_round(
     Ok(turn(utterance, reply, receipt, answer))
 }
 
-/// Keeps the answer to an utterance, unless one is kept already: a client may send it again, not knowing whether it came
-/// through. In the background, so that nobody who breaks off in between leaves it kept and not remembered.
+/// Stores the answer to an utterance unless one is stored already: a client may send it again if it does not know
+/// whether it arrived. Runs in the background, so that a cancelled call cannot leave an answer stored but not
+/// remembered.
 async fn keep_once(
     hub: &Hub,
     asked: &Asked<'_>,
@@ -166,18 +166,18 @@ async fn keep_once(
     let this = (asked.scope.clone(), utterance.file_name());
     let kept = tokio::spawn(async move {
         let mut answered = answered.lock().await;
-        // What is older can be sent no more.
+        // A client can no longer retry older calls.
         answered.retain(|_, (at, _)| at.elapsed() <= PATIENCE);
         if let Some((_, seq)) = answered.get(&this) {
             let known = stored(&conversation, *seq).await?;
-            return known.ok_or_else(|| Fault::new("the answer was deleted since"));
+            return known.ok_or_else(|| Fault::new("the answer has been deleted since"));
         }
         let reply = conversation.message(ChatRole::Assistant, words);
         let reply = conversation.keep_answer(&utterance, reply).await?;
         answered.insert(this, (Instant::now(), reply.seq));
         Ok(reply)
     });
-    kept.await.unwrap_or_else(|_| Err(Fault::new("the answer cannot be kept")))
+    kept.await.unwrap_or_else(|_| Err(Fault::new("the answer cannot be stored")))
 }
 
 async fn stored(
@@ -187,7 +187,7 @@ async fn stored(
     Ok(conversation.store().read_seqs(seq..=seq).await?.messages.into_iter().next())
 }
 
-/// Asks a client that can be asked while its call goes on.
+/// Asks a client during its call.
 async fn at_once(
     hub: &Hub,
     asked: Asked<'_>,
@@ -196,7 +196,7 @@ async fn at_once(
     let (utterance, prompt, receipt) = hear(&asked).await?;
     let wanted = ServerRequest::CustomRequest(exact(params(&prompt)?, prompt.temperature)?);
     let patience = PeerRequestOptions::with_timeout(PATIENCE);
-    let said = |reason: String| Fault::new(format!("what was said is kept, but {reason}"));
+    let said = |reason: String| Fault::new(format!("the message is stored, but {reason}"));
     let lost = |_| said("the client cannot be asked".to_owned());
     let handle = request.peer.send_request_with_option(wanted, patience).await.map_err(lost)?;
     let id = handle.id.clone();
@@ -211,14 +211,14 @@ async fn at_once(
     };
     let answer = match answer {
         Ok(ClientResult::CreateMessageResult(answer)) => answer,
-        Ok(_) => return Err(said("the client answered something else".to_owned())),
+        Ok(_) => return Err(said("the client answered with another kind of result".to_owned())),
         Err(ServiceError::McpError(error)) => {
             return Err(said(format!("the client refused to ask its model: {}", error.message)));
         }
         Err(ServiceError::Timeout { .. }) => {
             return Err(said("the client gave no answer for ten minutes".to_owned()));
         }
-        Err(_) => return Err(said("the client has gone".to_owned())),
+        Err(_) => return Err(said("the client has disconnected".to_owned())),
     };
     let reply = asked.conversation.message(ChatRole::Assistant, words(&answer)?);
     let reply = asked.conversation.keep_answer(&utterance, reply).await?;
@@ -235,7 +235,7 @@ fn turn(
     Sampled::Answered(Box::new(Utterance { utterance, reply, receipt, counted: None, cut }))
 }
 
-/// The words of an answer.
+/// The text of an answer.
 fn words(answer: &CreateMessageResult) -> Result<String, Fault> {
     let texts = answer.message.content.iter().filter_map(|content| match content {
         SamplingMessageContentBlock::Text(text) => Some(text.text.as_str()),
@@ -243,16 +243,16 @@ fn words(answer: &CreateMessageResult) -> Result<String, Fault> {
     });
     let words: String = texts.collect();
     if words.trim().is_empty() {
-        return Err(Fault::new("what was said is kept, but the client's model answered nothing"));
+        return Err(Fault::new("the message is stored, but the client's model gave no answer"));
     }
     Ok(words)
 }
 
-/// The prompt as the client's model is to be asked it: the words are those of a chat request, so that they read the same
-/// in every turn.
+/// The sampling request for a prompt. It uses the same texts as a chat request, so that an earlier turn reads the
+/// same in every request.
 fn params(prompt: &Prompt) -> Result<CreateMessageRequestParams, Fault> {
     let request = OpenAiChatRenderer::new(ModelOptions::new("")).render(prompt);
-    let odd = || Fault::new("the prompt cannot be asked");
+    let odd = || Fault::new("the prompt cannot be sent as a sampling request");
     let request: Value = serde_json::from_str(&request.body).map_err(|_| odd())?;
     let (mut system, mut messages) = (None, Vec::new());
     for line in request.get("messages").and_then(Value::as_array).ok_or_else(odd)? {
@@ -274,13 +274,13 @@ fn params(prompt: &Prompt) -> Result<CreateMessageRequestParams, Fault> {
     Ok(params)
 }
 
-/// The request with the temperature as it is set: the library keeps half of its digits, and writes 0.7 as
+/// The request with the exact temperature. The protocol's library stores it as a 32-bit float and writes 0.7 as
 /// 0.699999988079071.
 fn exact(
     params: CreateMessageRequestParams,
     temperature: Option<f64>,
 ) -> Result<CustomRequest, Fault> {
-    let odd = |_| Fault::new("the prompt cannot be asked");
+    let odd = |_| Fault::new("the prompt cannot be sent as a sampling request");
     let mut params = serde_json::to_value(params).map_err(odd)?;
     if let (Some(params), Some(temperature)) = (params.as_object_mut(), temperature) {
         params.insert("temperature".to_owned(), temperature.into());

@@ -1,5 +1,4 @@
-//! JSON Schemas of what tools take and give, as clients and models like them: whole in themselves, every property
-//! described, and nothing that says the same twice.
+//! JSON Schemas of the tools' input and output: self-contained, every property described, no redundant keywords.
 
 use std::sync::Arc;
 
@@ -9,12 +8,12 @@ use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-/// What a tool takes.
+/// The schema of a tool's input.
 pub(crate) fn input<T: JsonSchema>() -> Arc<JsonObject> {
     object::<T>(SchemaSettings::draft2020_12())
 }
 
-/// What a tool gives.
+/// The schema of a tool's output.
 pub(crate) fn output<T: JsonSchema>() -> Arc<JsonObject> {
     object::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
@@ -27,14 +26,14 @@ fn object<T: JsonSchema>(settings: SchemaSettings) -> Arc<JsonObject> {
     let generator = settings.with(whole).with_transform(Tidy).into_generator();
     let mut schema = match generator.into_root_schema_for::<T>().to_value() {
         Value::Object(schema) => schema,
-        // No struct has such a schema.
+        // Structs never have such a schema.
         _ => JsonObject::new(),
     };
     schema.remove("description");
     Arc::new(schema)
 }
 
-/// Takes away what says nothing: titles that repeat names, formats of numbers, and null where a property may be left out.
+/// Removes redundant keywords: titles that repeat names, number formats, and null for optional properties.
 #[derive(Clone)]
 struct Tidy;
 

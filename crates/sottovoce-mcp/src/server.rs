@@ -1,4 +1,4 @@
-//! The protocol's side of the server: every request is handed to whoever answers it.
+//! The protocol's request handler: passes each request to the module that answers it.
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
@@ -28,17 +28,17 @@ Make one with context-manage (create_from_preset or create), talk in it with con
 context-remember, find things again with context-search, \
 and read with artifact-read what messages refer to as artifact://ID. Ids and names of contexts are both understood.";
 
-/// For how long clients may keep what never changes while the server runs, in milliseconds.
+/// How long clients may cache what never changes while the server runs, in milliseconds.
 const LASTING: u64 = 3_600_000;
 
-/// Answers one client.
+/// Answers the requests of one client.
 pub struct Server {
     hub: Arc<Hub>,
     wanted: Wanted,
 }
 
 impl Server {
-    /// A server of what the hub holds.
+    /// Creates a server for one client of the hub.
     pub fn new(hub: Arc<Hub>) -> Self {
         Self { hub, wanted: Wanted::default() }
     }
@@ -57,10 +57,12 @@ impl Server {
     }
 }
 
-/// A panic is answered too: a client would wait for ever.
+/// Runs a request. A panic becomes an error answer, so that the client does not wait for ever.
 async fn answered<T>(work: impl Future<Output = Result<T, ErrorData>>) -> Result<T, ErrorData> {
     let caught = AssertUnwindSafe(work).catch_unwind().await;
-    caught.unwrap_or_else(|_| Err(ErrorData::internal_error("the server failed at this", None)))
+    caught.unwrap_or_else(|_| {
+        Err(ErrorData::internal_error("the server failed on this request", None))
+    })
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "as map_err hands it over")]

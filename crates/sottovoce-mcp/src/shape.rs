@@ -1,4 +1,4 @@
-//! How contexts, presets and messages look to clients.
+//! The JSON that clients get for contexts, presets, messages and artifacts.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use sottovoce::conversation::SearchHit;
 use sottovoce::persona::{Persona, PersonaConversation, Preset};
 use sottovoce::store::Artifact;
 
-/// How many characters of a message its preview has.
+/// Length of a message's preview in characters.
 const PREVIEW: usize = 50;
 
 /// A context.
@@ -21,11 +21,11 @@ const PREVIEW: usize = 50;
 pub(crate) struct ContextShape {
     /// Its id.
     pub(crate) id: String,
-    /// What it is called.
+    /// Its name.
     pub(crate) name: String,
-    /// What the model is told first.
+    /// The system prompt.
     pub(crate) system_prompt: String,
-    /// How the model is to behave.
+    /// The model's behaviour in this context.
     pub(crate) personality: String,
     /// The sampling temperature, 0 to 1.
     pub(crate) temperature: f64,
@@ -35,24 +35,24 @@ pub(crate) struct ContextShape {
     pub(crate) max_history_tokens: u32,
     /// After how many days without an interaction it expires.
     pub(crate) expiry_days: u32,
-    /// When it was made.
+    /// When it was created.
     pub(crate) created_at: String,
-    /// When something was last said or changed.
+    /// When it was last spoken in or changed.
     pub(crate) updated_at: String,
-    /// When it expires, if nobody speaks until then.
+    /// When it expires unless somebody speaks in it before.
     pub(crate) expires_at: String,
-    /// Whether it was not deleted.
+    /// False if it was deleted.
     pub(crate) is_active: bool,
     /// Whether it has expired.
     pub(crate) is_expired: bool,
     /// Whether it expires within 24 hours.
     pub(crate) expires_soon: bool,
-    /// How many messages it has.
+    /// The number of messages.
     pub(crate) message_count: u64,
-    /// The preset that it was made from.
+    /// The preset that it was created from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preset_id: Option<String>,
-    /// What was done with it just now.
+    /// What the call did with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<&'static str>,
 }
@@ -89,7 +89,7 @@ impl ContextShape {
     }
 }
 
-/// The figures that a preset gives a context.
+/// The numeric settings that a preset gives a context.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
@@ -122,29 +122,29 @@ impl From<&Persona> for SettingsShape {
 pub(crate) struct PresetShape {
     /// Its id.
     pub(crate) id: String,
-    /// What it is called.
+    /// Its name.
     pub(crate) name: String,
-    /// What it is good for.
+    /// The purpose of the preset.
     pub(crate) description: String,
-    /// What the model is told first.
+    /// The system prompt.
     pub(crate) system_prompt: String,
-    /// How the model is to behave.
+    /// The model's behaviour.
     pub(crate) default_personality: String,
-    /// The figures that it gives a context.
+    /// The numeric settings that it gives a context.
     pub(crate) default_settings: SettingsShape,
-    /// Whether it is offered.
+    /// Whether it is offered for new contexts.
     pub(crate) is_active: bool,
-    /// Whether it is built in; such ones can be changed, and deleting takes the changes back.
+    /// Whether it is built in. Built-in presets can be changed; deleting one undoes the changes.
     pub(crate) is_built_in: bool,
-    /// Other notes.
+    /// The host's own key-value pairs.
     pub(crate) metadata: BTreeMap<String, Value>,
-    /// When it was made, where it is not as it was built in.
+    /// When it was created; missing for an unchanged built-in preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) created_at: Option<String>,
-    /// When it was last changed, likewise.
+    /// When it was last changed; missing for an unchanged built-in preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) updated_at: Option<String>,
-    /// What was done with it just now.
+    /// What the call did with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<&'static str>,
 }
@@ -182,22 +182,22 @@ impl PresetShape {
 pub(crate) struct MessageShape {
     /// Its id, for deleting it.
     pub(crate) id: String,
-    /// The conversation that it is in.
+    /// The conversation that holds it.
     pub(crate) context_id: String,
-    /// Who speaks: user, assistant, system or tool.
+    /// The speaker: user, assistant, system or tool.
     pub(crate) role: &'static str,
-    /// The words.
+    /// The text.
     pub(crate) content: String,
-    /// Their beginning.
+    /// The beginning of the text.
     pub(crate) preview: String,
-    /// How many tokens they take, as estimated.
+    /// The estimated number of tokens.
     pub(crate) token_count: usize,
     /// When it was said.
     pub(crate) created_at: String,
-    /// How well it fits what was looked for, 0 to 1.
+    /// How well it matches the query, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f64>,
-    /// For each word that was looked for and stands in it only within longer ones, the first of these.
+    /// For each query word that occurs only inside longer words, the first of these longer words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     longer_words: Vec<String>,
 }
@@ -222,7 +222,7 @@ impl MessageShape {
         }
     }
 
-    /// A message that a search has found.
+    /// The shape of a search hit.
     pub(crate) fn found(context_id: &str, hit: &SearchHit) -> Self {
         Self {
             score: Some((hit.score * 1e4).round() / 1e4),
@@ -232,22 +232,22 @@ impl MessageShape {
     }
 }
 
-/// Large data beside a conversation's messages.
+/// Large data stored beside a conversation's messages.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct ArtifactShape {
-    /// Its id; messages refer to it as artifact:// and this.
+    /// Its id. Messages refer to it as artifact:// and the id.
     id: String,
-    /// What it is called.
+    /// Its name.
     name: String,
-    /// What it holds: file, folder, search_result, command_output, tool_result, or another word.
+    /// Its kind: file, folder, search_result, command_output, tool_result, or another word.
     r#type: String,
-    /// The type of its contents.
+    /// The media type of its contents.
     mime_type: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     size: u64,
-    /// How many lines it has, if it is text.
+    /// The number of lines, if it is text.
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<u64>,
     /// When it was added.
@@ -270,12 +270,12 @@ impl From<&Artifact> for ArtifactShape {
 
 const MESSAGE: &str = "conv-";
 
-/// The id of a message.
+/// The id of the message with this number.
 pub(crate) fn message_id(seq: u64) -> String {
     format!("{MESSAGE}{seq}")
 }
 
-/// The number of the message of that id.
+/// Parses a message's id. Returns its number.
 pub(crate) fn message_seq(id: &str) -> Option<u64> {
     let digits = id.strip_prefix(MESSAGE)?;
     digits.parse().ok().filter(|seq: &u64| *seq > 0 && message_id(*seq) == id)

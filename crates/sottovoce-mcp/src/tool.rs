@@ -1,4 +1,4 @@
-//! The tools, in the order of their names.
+//! The tools, in alphabetical order.
 
 mod artifact_read;
 mod context_manage;
@@ -33,7 +33,7 @@ pub(crate) static ALL: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     ]
 });
 
-/// A tool of that name which takes and gives these.
+/// Defines a tool with the schemas of its input and output.
 pub(crate) fn define<I: JsonSchema, O: JsonSchema>(
     name: &'static str,
     title: &'static str,
@@ -46,7 +46,7 @@ pub(crate) fn define<I: JsonSchema, O: JsonSchema>(
         .with_annotations(annotations)
 }
 
-/// Runs any tool but the one that talks to a model.
+/// Runs any tool except `context-chat`.
 pub(crate) async fn run(
     hub: &Hub,
     name: &str,
@@ -68,7 +68,7 @@ pub(crate) async fn run(
     Ok(outcome.map_or_else(CallToolResult::from, |output| answer(&output)))
 }
 
-/// What a tool was given, as it wants it. What is wrong goes back to the model, so that it can do better.
+/// Parses a tool's arguments. Errors go back to the model, so that it can correct the call.
 pub(crate) fn arguments<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result<T, Fault> {
     let given = Value::Object(arguments.unwrap_or_default());
     T::deserialize(&given)
@@ -76,7 +76,8 @@ pub(crate) fn arguments<T: DeserializeOwned>(arguments: Option<JsonObject>) -> R
         .map_err(|error| Fault::new(format!("the arguments do not fit the tool: {error}")))
 }
 
-/// The same with `10` for `10.0`: to JSON Schema that is an integer too, and some clients write every number so.
+/// Replaces numbers such as `10.0` by `10`. JSON Schema counts both as integers, and some clients write every number
+/// with a fraction.
 fn with_integers(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {
@@ -85,7 +86,7 @@ fn with_integers(mut value: Value) -> Value {
         Value::Array(items) => items.iter_mut().for_each(|item| *item = with_integers(item.take())),
         Value::Number(number) => {
             let whole = number.as_f64().filter(|number| number.fract() == 0.0);
-            // What is no integer of this size is out of range for every tool.
+            // A larger number is out of range for every tool.
             if let Some(whole) = whole.and_then(|whole| format!("{whole}").parse::<u32>().ok()) {
                 *number = whole.into();
             }
@@ -95,7 +96,7 @@ fn with_integers(mut value: Value) -> Value {
     value
 }
 
-/// An answer: as structured content, and as text for clients that know nothing of that.
+/// Builds a tool's answer: structured content, and the same as text for clients that do not read structured content.
 pub(crate) fn answer(output: &Value) -> CallToolResult {
     let text = format!("{output:#}");
     let mut result = CallToolResult::structured(output.clone());
@@ -108,7 +109,7 @@ pub(crate) fn json(output: &impl Serialize) -> Result<Value, Fault> {
     serde_json::to_value(output).map_err(|_| Fault::new("the answer cannot be written as JSON"))
 }
 
-/// What an action cannot do without.
+/// Requires an argument for an action.
 pub(crate) fn needed<T>(argument: Option<T>, name: &str, action: &str) -> Result<T, Fault> {
     argument.ok_or_else(|| Fault::new(format!("{name} is required for {action} action")))
 }

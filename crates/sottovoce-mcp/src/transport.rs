@@ -1,33 +1,33 @@
-//! How clients reach the server.
+//! The transports: how clients reach the server.
 
 pub mod http;
 pub mod stdio;
 
 mod end_of_input;
 
-/// What keeps a server from being reached.
+/// Why a transport failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// The address is taken, or is none of this machine's.
+    /// The address is in use, or does not belong to this machine.
     #[error("cannot listen at {address}")]
     Listen {
         /// The address.
         address: std::net::SocketAddr,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: std::io::Error,
     },
-    /// Others could reach the address, and no token was given.
-    #[error("{address} can be reached by other machines, and no token is configured")]
+    /// Other machines can reach the address, and no token is configured.
+    #[error("other machines can reach {address}, and no token is configured")]
     NoToken {
         /// The address.
         address: std::net::SocketAddr,
     },
-    /// The token has nothing in it, so that everybody could show it.
+    /// The token is empty, so every client would match it.
     #[error("the token is empty")]
     EmptyToken,
-    /// What came was not the protocol.
+    /// The client did not speak the protocol.
     #[error("the client does not speak the protocol: {0}")]
     Protocol(String),
 }

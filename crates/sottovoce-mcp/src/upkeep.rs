@@ -1,4 +1,5 @@
-//! What the server does by itself: the daily backup, removing what is over, and noticing what other programs have changed.
+//! Background work of the server: the daily backup, removal of expired contexts, and detection of changes by other
+//! programs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -6,13 +7,13 @@ use std::time::Duration;
 
 use crate::hub::{Change, Hub};
 
-/// How often it is looked whether there is something to do.
+/// The interval between maintenance runs.
 const HOUR: Duration = Duration::from_secs(3600);
-/// How often it is looked what others have changed, as long as a client wants to hear of it.
+/// The interval between checks for changes by other programs, while a client is subscribed.
 const LOOK: Duration = Duration::from_secs(10);
 
 impl Hub {
-    /// Looks after the contexts until the server stops.
+    /// Runs the maintenance of contexts until the server stops.
     pub async fn keep_up(self: Arc<Self>) {
         if !self.access.contexts {
             return;
@@ -23,9 +24,9 @@ impl Hub {
             tokio::select! {
                 _ = hours.tick() => self.maintain().await,
                 _ = looks.tick(), if self.changes.receiver_count() > 0 => {
-                    let now = self.look().await;
+                    let now = self.fingerprint().await;
                     if now.is_some() && known.is_some() && now != known {
-                        self.tell(Change::Resources);
+                        self.publish(Change::Resources);
                     }
                     known = now.or(known);
                 }
@@ -36,14 +37,14 @@ impl Hub {
 
     async fn maintain(&self) {
         match self.registry.maintain().await {
-            Ok(done) if !done.removed.is_empty() => self.tell(Change::Resources),
+            Ok(done) if !done.removed.is_empty() => self.publish(Change::Resources),
             Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "the contexts could not be looked after"),
+            Err(error) => tracing::warn!(%error, "the maintenance of contexts failed"),
         }
     }
 
-    /// What tells that there are other resources than before; `None` where the store cannot be read just now.
-    async fn look(&self) -> Option<u64> {
+    /// A fingerprint of the list of resources; `None` if the store cannot be read at the moment.
+    async fn fingerprint(&self) -> Option<u64> {
         let contexts = self.registry.list().await.ok()?.contexts;
         let presets = self.registry.presets().await.ok()?;
         let mut hasher = DefaultHasher::new();

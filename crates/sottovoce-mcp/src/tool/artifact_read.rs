@@ -1,4 +1,4 @@
-//! `artifact-read`: reading the texts that are kept beside a conversation.
+//! The tool `artifact-read`: reads texts stored beside a conversation.
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
@@ -12,21 +12,21 @@ use crate::hub::Hub;
 use crate::shape::ArtifactShape;
 
 pub(super) const NAME: &str = "artifact-read";
-/// How many lines are given unless told otherwise, and the most bytes of them.
+/// The default number of lines, and the most bytes of one answer.
 const USUAL: u64 = 200;
 const MOST: usize = 64 << 10;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
-    /// In which context, by its id or its name.
+    /// The context, by id or name.
     context_id: String,
-    /// The artifact: its id, the beginning of it, or the whole reference. Without it, all are listed.
+    /// The artifact: its id, the beginning of its id, or the whole reference. Without it, all artifacts are listed.
     artifact_id: Option<String>,
-    /// The first line; 1 unless given.
+    /// The first line to read; 1 unless given.
     #[schemars(range(min = 1))]
     from: Option<u32>,
-    /// How many lines; 200 unless given, and at most 64 KiB of them.
+    /// The number of lines; 200 unless given. One answer holds at most 64 KiB.
     #[schemars(range(min = 1))]
     lines: Option<u32>,
 }
@@ -35,22 +35,22 @@ struct Arguments {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 struct Output {
-    /// Whether it was done.
+    /// Whether the call succeeded.
     success: bool,
-    /// What was done, in words.
+    /// The result in words.
     message: String,
-    /// The artifact that was read, or all that there are.
+    /// The artifact that was read, or all artifacts.
     artifacts: Vec<ArtifactShape>,
-    /// The lines that were read.
+    /// The lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// The number of the first of them.
+    /// The number of the first line.
     #[serde(skip_serializing_if = "Option::is_none")]
     first: Option<u64>,
-    /// The number of the last of them.
+    /// The number of the last line.
     #[serde(skip_serializing_if = "Option::is_none")]
     last: Option<u64>,
-    /// Whether there are more lines behind them.
+    /// Whether more lines follow.
     has_more: bool,
 }
 
@@ -71,7 +71,7 @@ lists what there is.",
 pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, Fault> {
     let given: Arguments = arguments(given)?;
     if given.from == Some(0) || given.lines == Some(0) {
-        return Err(Fault::new("from and lines count from 1"));
+        return Err(Fault::new("from and lines must be at least 1"));
     }
     let target = hub.target(&given.context_id).await?;
     let store = hub.store(&target).await?;
@@ -89,10 +89,10 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     };
     let id = find_artifact(&store, &id).await?;
     let contents = store.open_artifact(&id).await?;
-    let contents = contents.ok_or_else(|| Fault::new("it was deleted just now"))?;
+    let contents = contents.ok_or_else(|| Fault::new("the artifact has just been deleted"))?;
     let artifact = ArtifactShape::from(contents.artifact());
     if !contents.artifact().is_text() {
-        return Err(Fault::new("the artifact is no text"));
+        return Err(Fault::new("the artifact is not text"));
     }
     let (from, lines) = (given.from.unwrap_or(1).into(), given.lines.map_or(USUAL, u64::from));
     let read = tokio::task::spawn_blocking(move || contents.lines(from, lines, MOST)).await;

@@ -1,4 +1,4 @@
-//! `context-manage`: making, finding and changing contexts.
+//! The tool `context-manage`: creates, finds and changes contexts.
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
@@ -33,16 +33,16 @@ enum Action {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
-    /// What to do. Deleting keeps the context for some days: update it with isActive true to take it back.
+    /// The action. A deleted context is kept for some days; update it with isActive true to restore it.
     action: Action,
-    /// Which context, by its id or its name: for get, update, extend and delete.
+    /// The context, by id or name: for get, update, extend and delete.
     context_id: Option<String>,
-    /// What it is called: for create and update, and for create_from_preset where not the preset's name.
+    /// The name: for create and update. For create_from_preset it is optional and replaces the preset's name.
     #[schemars(length(min = 1, max = 200))]
     name: Option<String>,
-    /// What the model is told first: for create and update.
+    /// The system prompt: for create and update.
     system_prompt: Option<String>,
-    /// How the model is to behave.
+    /// The model's behaviour.
     personality: Option<String>,
     /// The sampling temperature; 0.7 unless given.
     #[schemars(range(min = 0, max = 1))]
@@ -53,37 +53,37 @@ struct Arguments {
     /// The most tokens of history in a prompt; 15000 unless given, which suits a window of 16384.
     #[schemars(range(min = 1000, max = 16_777_216))]
     max_history_tokens: Option<u32>,
-    /// After how many days without an interaction it expires; 7 unless given.
+    /// After how many days without an interaction the context expires; 7 unless given.
     #[schemars(range(min = 1, max = 36_500))]
     expiry_days: Option<u32>,
-    /// Which preset to make it from, by its id or its name: for create_from_preset.
+    /// The preset, by id or name: for create_from_preset.
     preset_id: Option<String>,
-    /// What is to be otherwise than the preset says.
+    /// Values that replace those of the preset.
     preset_overrides: Option<Overrides>,
-    /// Whether it may be talked to: for update.
+    /// False deletes the context, true restores it: for update.
     is_active: Option<bool>,
-    /// By how many days to put the expiry off: for extend; the context's own days unless given.
+    /// By how many days to postpone the expiry: for extend; the context's own number unless given.
     #[schemars(range(min = 1, max = 36_500))]
     days: Option<u32>,
-    /// Which page of the list; 1 unless given.
+    /// The page of the list; 1 unless given.
     #[schemars(range(min = 1))]
     page: Option<u32>,
-    /// How many contexts a page has; 10 unless given.
+    /// Contexts per page; 10 unless given.
     #[schemars(range(min = 1, max = 100))]
     page_size: Option<u32>,
-    /// Whether the list has expired ones too.
+    /// Whether the list includes expired contexts.
     include_expired: Option<bool>,
-    /// Whether the list has deleted ones too.
+    /// Whether the list includes deleted contexts.
     include_inactive: Option<bool>,
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Overrides {
-    /// What the context is called.
+    /// The name.
     #[schemars(length(min = 1, max = 200))]
     name: Option<String>,
-    /// How the model is to behave.
+    /// The model's behaviour.
     personality: Option<String>,
     /// The sampling temperature.
     #[schemars(range(min = 0, max = 1))]
@@ -94,7 +94,7 @@ struct Overrides {
     /// The most tokens of history in a prompt.
     #[schemars(range(min = 1000, max = 16_777_216))]
     max_history_tokens: Option<u32>,
-    /// After how many days without an interaction it expires.
+    /// After how many days without an interaction the context expires.
     #[schemars(range(min = 1, max = 36_500))]
     expiry_days: Option<u32>,
 }
@@ -103,14 +103,14 @@ struct Overrides {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 struct Output {
-    /// Whether it was done.
+    /// Whether the call succeeded.
     success: bool,
-    /// What was done, in words.
+    /// The result in words.
     message: String,
-    /// The id of a context that was made.
+    /// The id of the created context.
     #[serde(skip_serializing_if = "Option::is_none")]
     context_id: Option<String>,
-    /// The name of a context that was made.
+    /// The name of the created context.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     /// The context.
@@ -119,16 +119,16 @@ struct Output {
     /// A page of contexts, the newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     contexts: Option<Vec<ContextShape>>,
-    /// How many contexts the whole list has.
+    /// The number of contexts in the whole list.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_count: Option<usize>,
-    /// Which page this is.
+    /// The number of this page.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<usize>,
-    /// How many contexts a page has.
+    /// Contexts per page.
     #[serde(skip_serializing_if = "Option::is_none")]
     page_size: Option<usize>,
-    /// The context that was deleted.
+    /// The deleted context.
     #[serde(skip_serializing_if = "Option::is_none")]
     deleted: Option<Deleted>,
 }
@@ -185,17 +185,17 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         Action::Extend => {
             let context = meant(hub, given.context_id.as_deref(), "extend").await?;
             let extended = hub.registry.extend(&context.id, given.days).await?;
-            told(hub, &context.id, false);
-            let message = format!("the context expires at {} now", extended.expires_at);
+            publish_change(hub, &context.id, false);
+            let message = format!("the context now expires at {}", extended.expires_at);
             of(ContextShape::from(extended).with_status("extended"), message)
         }
         Action::Delete => {
             let context = meant(hub, given.context_id.as_deref(), "delete").await?;
             let deleted = hub.registry.delete(&context.id).await?;
-            told(hub, &context.id, true);
+            publish_change(hub, &context.id, true);
             Output {
                 deleted: Some(Deleted { id: deleted.id, status: "deleted" }),
-                ..done("the context is deleted; update it with isActive true to take it back")
+                ..done("the context was deleted; update it with isActive true to restore it")
             }
         }
     };
@@ -234,10 +234,10 @@ async fn create_from_preset(hub: &Hub, mut given: Arguments) -> Result<Output, F
 
 async fn made(hub: &Hub, new: NewPersonaConversation) -> Result<Output, Fault> {
     let context = hub.registry.create(new).await?;
-    told(hub, &context.id, true);
+    publish_change(hub, &context.id, true);
     let (context_id, name) = (Some(context.id.clone()), Some(context.name.clone()));
     let context = ContextShape::from(context).with_status("created");
-    Ok(Output { context_id, name, ..of(context, "the context is made") })
+    Ok(Output { context_id, name, ..of(context, "the context was created") })
 }
 
 async fn list(hub: &Hub, given: &Arguments) -> Result<Output, Fault> {
@@ -251,7 +251,10 @@ async fn list(hub: &Hub, given: &Arguments) -> Result<Output, Fault> {
     let wanted: Vec<_> = listed.contexts.into_iter().filter(is_wanted).collect();
     let mut message = format!("there are {} contexts", wanted.len());
     if !listed.unreadable.is_empty() {
-        message = format!("{message}; settings cannot be read of {}", listed.unreadable.join(", "));
+        message = format!(
+            "{message}; the settings of these cannot be read: {}",
+            listed.unreadable.join(", ")
+        );
     }
     Ok(Output {
         total_count: Some(wanted.len()),
@@ -267,11 +270,11 @@ async fn update(hub: &Hub, mut given: Arguments) -> Result<Output, Fault> {
     let (name, is_active) = (given.name.take(), given.is_active);
     let change = PersonaConversationChange { name, persona: given.change(), is_active };
     if change == PersonaConversationChange::default() {
-        return Err(Fault::new("update action needs something to change"));
+        return Err(Fault::new("update action needs at least one value to change"));
     }
     let context = hub.registry.update(&context.id, change).await?;
-    told(hub, &context.id, true);
-    Ok(of(ContextShape::from(context).with_status("updated"), "the context is changed"))
+    publish_change(hub, &context.id, true);
+    Ok(of(ContextShape::from(context).with_status("updated"), "the context was changed"))
 }
 
 fn done(message: impl Into<String>) -> Output {
@@ -282,11 +285,11 @@ fn of(context: ContextShape, message: impl Into<String>) -> Output {
     Output { context: Some(context), ..done(message) }
 }
 
-/// Has clients hear of a context's change.
-fn told(hub: &Hub, id: &str, are_others: bool) {
+/// Publishes a context's change.
+fn publish_change(hub: &Hub, id: &str, are_others: bool) {
     if are_others {
-        hub.tell(Change::Resources);
+        hub.publish(Change::Resources);
     }
-    hub.tell(Change::Updated(resources::CONTEXTS.to_owned()));
-    hub.tell(Change::Updated(resources::context_uri(id)));
+    hub.publish(Change::Updated(resources::CONTEXTS.to_owned()));
+    hub.publish(Change::Updated(resources::context_uri(id)));
 }

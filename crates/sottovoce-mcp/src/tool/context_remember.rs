@@ -1,4 +1,4 @@
-//! `context-remember`: keeping something without asking a model.
+//! The tool `context-remember`: stores a message without asking a model.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::shape::MessageShape;
 
 pub(super) const NAME: &str = "context-remember";
 
-/// Notes by which the store knows where a message is from, and what goes with it.
+/// Metadata keys that only the store may set: a message's origin, and what belongs to it.
 const RESERVED: [&str; 10] = [
     "answerTokens",
     "artifact",
@@ -41,14 +41,14 @@ enum Role {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
-    /// In which context, by its id or its name.
+    /// The context, by id or name.
     context_id: String,
-    /// What is to be remembered.
+    /// The text to store.
     #[schemars(length(min = 1))]
     content: String,
-    /// Who says it; the user unless given. A note is the system's.
+    /// The speaker; user unless given. A note has the role system.
     role: Option<Role>,
-    /// Notes about it, such as where it is from.
+    /// Key-value pairs for the message, such as its source.
     metadata: Option<BTreeMap<String, String>>,
 }
 
@@ -56,11 +56,11 @@ struct Arguments {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 struct Output {
-    /// Whether it was done.
+    /// Whether the call succeeded.
     success: bool,
-    /// What was done, in words.
+    /// The result in words.
     message: String,
-    /// The message as it is kept.
+    /// The message as stored.
     conversation: MessageShape,
 }
 
@@ -68,7 +68,7 @@ pub(super) fn tool() -> Tool {
     define::<Arguments, Output>(
         NAME,
         "Remember",
-        "Keeps a message in a context without asking a model: later answers in that context know of it.",
+        "Stores a message in a context without asking a model. Later prompts of that context include it.",
         ToolAnnotations::new()
             .read_only(false)
             .destructive(false)
@@ -80,7 +80,7 @@ pub(super) fn tool() -> Tool {
 pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, Fault> {
     let given: Arguments = arguments(given)?;
     if given.content.trim().is_empty() {
-        return Err(Fault::new("content has no words"));
+        return Err(Fault::new("content must contain a word"));
     }
     let target = hub.target(&given.context_id).await?;
     let store = hub.store_to_write(&target).await?;
@@ -92,12 +92,12 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     let mut message = ChatMessage::new(role, given.content, &hub.clock.now());
     for (name, value) in given.metadata.into_iter().flatten() {
         if RESERVED.contains(&name.as_str()) {
-            return Err(Fault::new(format!("metadata: {name} is for the store itself to say")));
+            return Err(Fault::new(format!("metadata: only the store may set {name}")));
         }
         message = message.with_metadata(name, value);
     }
     let stored = store.append_message(message).await?;
-    hub.tell(Change::Updated(resources::context_uri(&target.id)));
+    hub.publish(Change::Updated(resources::context_uri(&target.id)));
     json(&Output {
         success: true,
         message: "it is kept".to_owned(),

@@ -1,4 +1,4 @@
-//! `context-search`: looking for words in everything that may be touched.
+//! The tool `context-search`: searches the conversations that the server may read.
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
@@ -19,15 +19,15 @@ const MOST: usize = 100;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
-    /// Words that a message must have, all of them, in any letter case, with or without accents.
+    /// The words to find. A message must contain all of them. Letter case and accents do not matter.
     #[schemars(length(min = 1, max = 1000))]
     query: String,
-    /// Only in this context, by its id or its name.
+    /// Search only this context, by id or name.
     context_id: Option<String>,
-    /// The most messages to give; 20 unless given.
+    /// The most messages to return; 20 unless given.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<usize>,
-    /// Whether contexts that have expired are looked through too.
+    /// Whether to search expired contexts too.
     include_expired: Option<bool>,
 }
 
@@ -35,13 +35,13 @@ struct Arguments {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 struct Output {
-    /// Whether it was done.
+    /// Whether the call succeeded.
     success: bool,
-    /// What was found, in words.
+    /// The result in words.
     message: String,
-    /// The best messages that have the words; first those in which the words stand by themselves.
+    /// The best matches. Messages that contain the words as whole words come first.
     matches: Vec<MessageShape>,
-    /// How many there are in all.
+    /// The number of all matches.
     total_count: u64,
 }
 
@@ -66,7 +66,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         return Err(Fault::new(format!("limit {limit} is not from 1 to {MOST}")));
     }
     if given.query.trim().is_empty() {
-        return Err(Fault::new("query has no words"));
+        return Err(Fault::new("query must contain a word"));
     }
     let targets = match &given.context_id {
         Some(id) => vec![hub.target(id).await?],
@@ -87,13 +87,13 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     found.truncate(limit);
     json(&Output {
         success: true,
-        message: format!("{total} messages have the words"),
+        message: format!("{total} messages match"),
         matches: found.iter().map(|(id, hit)| MessageShape::found(id, hit)).collect(),
         total_count: total,
     })
 }
 
-/// Everything that may be touched.
+/// All conversations that the server may read.
 async fn all(hub: &Hub, expired: bool) -> Result<Vec<Target>, Fault> {
     let scopes = hub.access.scopes.iter();
     let mut targets: Vec<_> = scopes

@@ -1,4 +1,4 @@
-//! `conversation-manage`: looking at what was said, and deleting it.
+//! The tool `conversation-manage`: lists and deletes messages.
 
 use std::ops::RangeInclusive;
 
@@ -30,22 +30,22 @@ enum Action {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
-    /// What to do. Delete and clear are for ever; clear deletes all messages of the context, with its snapshots,
-    /// artifacts and tags; its name and personality stay.
+    /// The action. Delete and clear are permanent. Clear deletes all messages of the context with its snapshots,
+    /// artifacts and tags, and keeps its name and personality.
     action: Action,
-    /// Which context, by its id or its name.
+    /// The context, by id or name.
     context_id: String,
-    /// Which page of the list; 1 unless given.
+    /// The page of the list; 1 unless given.
     #[schemars(range(min = 1))]
     page: Option<u32>,
-    /// How many messages a page has; 20 unless given.
+    /// Messages per page; 20 unless given.
     #[schemars(range(min = 1, max = 100))]
     page_size: Option<u32>,
-    /// Whether the newest come first; true unless given.
+    /// Whether the newest messages come first; true unless given.
     reverse: Option<bool>,
-    /// Which messages to delete, by their ids.
+    /// The ids of the messages to delete.
     conversation_ids: Option<Vec<String>>,
-    /// Deletes the messages that were said before this time, such as 2026-01-31T12:00:00Z.
+    /// Delete all messages that are older than this time, such as 2026-01-31T12:00:00Z.
     older_than: Option<String>,
 }
 
@@ -53,32 +53,32 @@ struct Arguments {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 struct Output {
-    /// Whether it was done.
+    /// Whether the call succeeded.
     success: bool,
-    /// What was done, in words.
+    /// The result in words.
     message: String,
     /// A page of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     conversations: Option<Vec<MessageShape>>,
-    /// How many messages there are.
+    /// The number of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_count: Option<usize>,
-    /// Which page this is.
+    /// The number of this page.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<usize>,
-    /// How many messages a page has.
+    /// Messages per page.
     #[serde(skip_serializing_if = "Option::is_none")]
     page_size: Option<usize>,
-    /// How many messages were deleted.
+    /// The number of deleted messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     deleted_count: Option<usize>,
-    /// The same, for delete.
+    /// The result of delete.
     #[serde(skip_serializing_if = "Option::is_none")]
     deleted: Option<Deleted>,
-    /// The same, for clear.
+    /// The result of clear.
     #[serde(skip_serializing_if = "Option::is_none")]
     cleared: Option<Cleared>,
-    /// What was deleted along with the messages that were named.
+    /// What was deleted together with the named messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     along: Option<Along>,
 }
@@ -87,19 +87,19 @@ struct Output {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 struct Along {
-    /// How many of the deleted messages are originals of restored copies that were named.
+    /// Deleted originals of restored copies.
     originals: usize,
-    /// How many are restored copies of the others.
+    /// Deleted restored copies of the named messages.
     copies: usize,
-    /// How many were over the context's limits already.
+    /// Deleted messages that were beyond the context's limits already.
     over_limits: usize,
-    /// How many snapshots messages were taken out of.
+    /// Snapshots from which messages were removed.
     snapshots: usize,
-    /// How many of those are gone, because nothing was left of them.
+    /// Snapshots that were deleted because no message was left in them.
     snapshots_deleted: usize,
-    /// How many summaries were withdrawn.
+    /// Deleted summaries.
     summaries: usize,
-    /// How many artifacts were deleted.
+    /// Deleted artifacts.
     artifacts: usize,
 }
 
@@ -121,7 +121,7 @@ impl Along {
 #[derive(Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct Deleted {
-    /// How many.
+    /// The number of messages.
     count: usize,
     /// Always `deleted`.
     status: &'static str,
@@ -133,7 +133,7 @@ struct Deleted {
 struct Cleared {
     /// The context.
     context_id: String,
-    /// How many.
+    /// The number of messages.
     count: usize,
     /// Always `cleared`.
     status: &'static str,
@@ -143,7 +143,7 @@ pub(super) fn tool() -> Tool {
     define::<Arguments, Output>(
         NAME,
         "Manage a context's history",
-        "Lists the messages of a context, deletes some of them for ever, or all.",
+        "Lists the messages of a context, or permanently deletes some or all of them.",
         ToolAnnotations::new()
             .read_only(false)
             .destructive(true)
@@ -161,12 +161,12 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         Action::Delete => {
             let seqs = named(&store, &given).await?;
             let forgotten = match hub.ready_conversation(&target) {
-                // Whatever a turn here remembers of them goes with them.
+                // The open conversation must forget these messages too.
                 Some(conversation) => conversation.forget(&seqs).await?,
                 None => store.forget(&seqs).await?,
             };
             let count = forgotten.removed.len();
-            let message = format!("{count} messages are deleted for ever");
+            let message = format!("{count} messages were deleted permanently");
             let deleted = Some(Deleted { count, status: "deleted" });
             let along = Some(Along::of(&forgotten));
             Output { deleted, deleted_count: Some(count), along, ..done(message) }
@@ -174,22 +174,22 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
         Action::Clear => {
             let forgotten = match hub.ready_conversation(&target) {
                 Some(conversation) => {
-                    // An answer that is being made would be kept behind what is deleted.
+                    // Ends a turn in progress first. Its answer would otherwise be stored after the deletion.
                     conversation.close().await?;
                     conversation.forget_all().await?
                 }
                 None => store.forget_all().await?,
             };
             let count = forgotten.removed.len();
-            let message = format!("all {count} messages are deleted for ever");
+            let message = format!("all {count} messages were deleted permanently");
             let cleared = Cleared { context_id: target.id.clone(), count, status: "cleared" };
             let along = Some(Along::of(&forgotten));
             Output { cleared: Some(cleared), deleted_count: Some(count), along, ..done(message) }
         }
     };
     if output.deleted_count.is_some() {
-        hub.tell(Change::Updated(resources::CONTEXTS.to_owned()));
-        hub.tell(Change::Updated(resources::context_uri(&target.id)));
+        hub.publish(Change::Updated(resources::CONTEXTS.to_owned()));
+        hub.publish(Change::Updated(resources::context_uri(&target.id)));
     }
     json(&output)
 }
@@ -198,7 +198,7 @@ async fn list(store: &FileConversationStore, id: &str, given: &Arguments) -> Res
     let page = Page::new(given.page, given.page_size, USUAL_PAGE)?;
     let total = usize::try_from(store.stats().await?.message_count).unwrap_or(usize::MAX);
     let from_the_newest = given.reverse.unwrap_or(true);
-    // The newest pages need no more than themselves to be read.
+    // The newest pages can be read without the older messages.
     let most = if from_the_newest { page.end() } else { usize::MAX };
     let messages = store.read_tail(most).await?.messages;
     let conversations = match from_the_newest {
@@ -215,7 +215,7 @@ async fn list(store: &FileConversationStore, id: &str, given: &Arguments) -> Res
     })
 }
 
-/// The numbers of the messages that are to be deleted.
+/// The numbers of the messages to delete.
 async fn named(
     store: &FileConversationStore,
     given: &Arguments,
@@ -228,14 +228,14 @@ async fn named(
     let mut seqs = Vec::new();
     for id in given.conversation_ids.iter().flatten() {
         let seq = message_seq(id).ok_or_else(|| {
-            Fault::new(format!("{id:?} is no message's id; the list gives ids such as conv-12"))
+            Fault::new(format!("{id:?} is not a message id; the list shows ids such as conv-12"))
         })?;
         seqs.push(seq..=seq);
     }
     if let Some(moment) = &given.older_than {
         let moment: jiff::Timestamp = moment
             .parse()
-            .map_err(|_| Fault::new("olderThan is no time such as 2026-01-31T12:00:00Z"))?;
+            .map_err(|_| Fault::new("olderThan must be a time such as 2026-01-31T12:00:00Z"))?;
         let messages = store.read_tail(usize::MAX).await?.messages;
         let older = messages.iter().filter(|stored| stored.message.timestamp < moment);
         seqs.extend(older.map(|stored| stored.seq..=stored.seq));

@@ -1,4 +1,4 @@
-//! `personality-preset-manage`: the templates that contexts are made from.
+//! The tool `personality-preset-manage`: lists, creates, changes and deletes presets.
 
 use std::collections::BTreeMap;
 
@@ -31,33 +31,33 @@ enum Action {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
-    /// What to do. Deleting a built-in preset that was changed takes the changes back.
+    /// The action. Deleting a changed built-in preset undoes the changes.
     action: Action,
-    /// Which preset, by its id or its name: for get, update and delete.
+    /// The preset, by id or name: for get, update and delete.
     preset_id: Option<String>,
-    /// What it is called.
+    /// The name.
     #[schemars(length(min = 1, max = 200))]
     name: Option<String>,
-    /// What it is good for.
+    /// The purpose of the preset.
     #[schemars(length(max = 2000))]
     description: Option<String>,
-    /// What the model is told first.
+    /// The system prompt.
     system_prompt: Option<String>,
-    /// How the model is to behave.
+    /// The model's behaviour.
     default_personality: Option<String>,
-    /// The figures that it gives a context.
+    /// The numeric settings that it gives a context.
     default_settings: Option<Settings>,
-    /// Whether it is offered: for update.
+    /// Whether the preset is offered for new contexts: for update.
     is_active: Option<bool>,
-    /// Other notes, in place of those before.
+    /// Key-value pairs that replace all previous ones.
     metadata: Option<BTreeMap<String, Value>>,
-    /// Which page of the list; 1 unless given.
+    /// The page of the list; 1 unless given.
     #[schemars(range(min = 1))]
     page: Option<u32>,
-    /// How many presets a page has; 10 unless given.
+    /// Presets per page; 10 unless given.
     #[schemars(range(min = 1, max = 100))]
     page_size: Option<u32>,
-    /// Whether the list has those that are not offered too.
+    /// Whether the list includes presets that are not offered.
     include_inactive: Option<bool>,
 }
 
@@ -82,23 +82,23 @@ struct Settings {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 struct Output {
-    /// Whether it was done.
+    /// Whether the call succeeded.
     success: bool,
-    /// What was done, in words.
+    /// The result in words.
     message: String,
     /// The preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     preset: Option<PresetShape>,
-    /// A page of presets: those that are built in, then the others, the newest first.
+    /// A page of presets: the built-in ones first, then the others, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     presets: Option<Vec<PresetShape>>,
-    /// How many presets the whole list has.
+    /// The number of presets in the whole list.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_count: Option<usize>,
-    /// Which page this is.
+    /// The number of this page.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<usize>,
-    /// How many presets a page has.
+    /// Presets per page.
     #[serde(skip_serializing_if = "Option::is_none")]
     page_size: Option<usize>,
     /// The preset that was deleted.
@@ -111,7 +111,7 @@ struct Output {
 struct Deleted {
     /// Its id.
     id: String,
-    /// `deleted`, or `reset` for one that is as it was built in again.
+    /// `deleted`, or `reset` for a built-in preset whose changes were undone.
     status: &'static str,
 }
 
@@ -144,18 +144,18 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
             let id = needed(id, "presetId", "update")?;
             let change = change(given);
             if change == PresetChange::default() {
-                return Err(Fault::new("update action needs something to change"));
+                return Err(Fault::new("update action needs at least one value to change"));
             }
             let preset = hub.registry.update_preset(&id, change).await?;
-            told(hub, &preset.id);
-            of(PresetShape::from(preset).with_status("updated"), "the preset is changed")
+            publish_change(hub, &preset.id);
+            of(PresetShape::from(preset).with_status("updated"), "the preset was changed")
         }
         Action::Delete => {
             let deleted = hub.registry.delete_preset(&needed(id, "presetId", "delete")?).await?;
-            told(hub, &deleted.id);
+            publish_change(hub, &deleted.id);
             let (status, message) = match deleted.is_built_in() {
-                true => ("reset", "the preset is as it was built in again"),
-                false => ("deleted", "the preset is deleted; contexts made from it stay"),
+                true => ("reset", "the built-in preset was restored"),
+                false => ("deleted", "the preset was deleted; contexts created from it stay"),
             };
             Output { deleted: Some(Deleted { id: deleted.id, status }), ..done(message) }
         }
@@ -171,8 +171,8 @@ async fn create(hub: &Hub, given: Arguments) -> Result<Output, Fault> {
     let mut preset = Preset::new(name, Persona::new(system_prompt));
     change(given).apply(&mut preset);
     let preset = hub.registry.create_preset(preset).await?;
-    told(hub, &preset.id);
-    Ok(of(PresetShape::from(preset).with_status("created"), "the preset is made"))
+    publish_change(hub, &preset.id);
+    Ok(of(PresetShape::from(preset).with_status("created"), "the preset was created"))
 }
 
 fn change(given: Arguments) -> PresetChange {
@@ -218,10 +218,10 @@ fn of(preset: PresetShape, message: &str) -> Output {
     Output { preset: Some(preset), ..done(message) }
 }
 
-/// Has clients hear of a preset's change.
-fn told(hub: &Hub, id: &str) {
-    hub.tell(Change::Resources);
-    hub.tell(Change::Updated(resources::PRESETS.to_owned()));
-    hub.tell(Change::Updated(resources::TEMPLATES.to_owned()));
-    hub.tell(Change::Updated(resources::preset_uri(id)));
+/// Publishes a preset's change.
+fn publish_change(hub: &Hub, id: &str) {
+    hub.publish(Change::Resources);
+    hub.publish(Change::Updated(resources::PRESETS.to_owned()));
+    hub.publish(Change::Updated(resources::TEMPLATES.to_owned()));
+    hub.publish(Change::Updated(resources::preset_uri(id)));
 }

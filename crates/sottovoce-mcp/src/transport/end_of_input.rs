@@ -1,4 +1,4 @@
-//! Noticing that a client has gone.
+//! Detection of the end of input: the client has gone.
 
 use std::io;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
-/// Says when the input is at its end, so that what waits for more of it need not wait.
+/// A reader that signals the end of its input, so that other tasks stop waiting for the client.
 pub(super) struct EndOfInput<R> {
     pub(super) input: R,
     pub(super) ended: CancellationToken,

@@ -1,7 +1,7 @@
-//! Streamable HTTP, for clients that connect.
+//! Streamable HTTP for clients that connect.
 //!
-//! Only loopback addresses are served without a token. The names in `Host` and `Origin` are looked at, so that no web page
-//! gets at the server by having its own name lead to this machine.
+//! Without a token the server listens on loopback addresses only. It checks the names in `Host` and `Origin`, so that
+//! a web page cannot reach it through a domain name that resolves to this machine.
 
 mod admission;
 mod places;
@@ -34,35 +34,38 @@ use sessions::Sessions;
 pub use super::TransportError;
 pub use admission::{Admission, Token};
 
-/// The path that is served.
+/// The path of the endpoint.
 pub const PATH: &str = "/mcp";
 
 /// The most bytes of a request's body, and of its head.
 const LONGEST_REQUEST: usize = 4 << 20;
 const LONGEST_HEAD: usize = 64 << 10;
-/// How long what is being answered may take when the server stops, and how long closing connections may.
+/// How long requests in progress may take after the server was told to stop, and how long connections may take to
+/// close.
 const GRACE: Duration = Duration::from_secs(2);
 const CLOSING: Duration = Duration::from_secs(5);
 
 type Body = BoxBody<Bytes, Infallible>;
 
-/// How many may connect, and how long they may take.
+/// Limits of connections, sessions and times.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The most connections of clients, which have shown the token, or sent a request where none is needed: 256.
+    /// The most connections of admitted clients: 256. A client is admitted by the token, or by a request if no token
+    /// is needed.
     pub clients: usize,
-    /// The most connections that have not: 64. One more closes the one of them that has waited longest.
+    /// The most connections that are not admitted yet: 64. One more closes the oldest of them.
     pub strangers: usize,
-    /// The most of these from one address, or one network of IPv6: 16.
+    /// The most of these from one IPv4 address or one IPv6 network: 16.
     pub strangers_from_one_address: usize,
-    /// How long the head of a request may take, and a connection may be silent between two: 10 seconds.
+    /// How long the head of a request may take, and how long a connection may be silent between two requests: 10
+    /// seconds.
     pub head: Duration,
     /// How long the body of a request may take: 30 seconds.
     pub body: Duration,
-    /// The most sessions: 256. One more ends the one that has been idle for longest.
+    /// The most sessions: 256. One more ends the session that has been idle longest.
     pub sessions: usize,
-    /// How long a session may idle, with no request going on and no stream open: an hour.
+    /// How long a session may be idle, without a request in progress or an open stream: one hour.
     pub idle: Duration,
 }
 
@@ -80,7 +83,7 @@ impl Default for Limits {
     }
 }
 
-/// A server that listens and does not answer yet.
+/// A server that is bound to its address but does not answer yet.
 #[derive(Debug)]
 pub struct Listening {
     listener: TcpListener,
@@ -90,19 +93,19 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// The same with other limits than usual.
+    /// Replaces the limits.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Where it listens: with the port that the system chose, where 0 was asked for.
+    /// The address it listens on, with the actual port if port 0 was asked for.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Listens at an address.
+/// Binds an address.
 ///
 /// # Errors
 /// [`TransportError::NoToken`] for an address beyond loopback without a token, [`TransportError::EmptyToken`], and
@@ -123,8 +126,8 @@ pub async fn listen(
     Ok(Listening { listener, address, admission, limits: Limits::default() })
 }
 
-/// Serves until `stop` is cancelled; what is being answered then has two seconds, a model's answer one. `server` makes one
-/// for each client, or each request of those that have no sessions.
+/// Serves until `stop` is cancelled. Requests in progress then have two seconds, a model's answer has one. `server`
+/// creates one handler for each session, or for each request without a session.
 pub async fn serve<S: ServerHandler>(
     listening: Listening,
     server: impl Fn() -> S + Send + Sync + 'static,
@@ -145,7 +148,7 @@ pub async fn serve<S: ServerHandler>(
             () = stop.cancelled() => break,
         };
         let Ok((socket, peer)) = accepted else {
-            // A connection that broke at once, or too many open files: others may come.
+            // The connection broke at once, or the process has too many open files. Later connections may succeed.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -155,7 +158,7 @@ pub async fn serve<S: ServerHandler>(
         let connection = graceful.watch(connection(socket, service.clone(), door));
         tokio::spawn(async move {
             tokio::select! {
-                // Whoever breaks off has nothing to be told.
+                // The client broke off; there is no one to answer.
                 _ = connection => {}
                 () = closed.cancelled() => {}
             }
@@ -185,7 +188,7 @@ fn config(
         hosts.iter().map(|host| format!("http://{}:*", bracketed(host))).collect();
     origins.extend(hosts.iter().map(|host| format!("https://{}:*", bracketed(host))));
     if address.ip().is_unspecified() && admission.hosts.is_empty() {
-        // Who knows by which name it is called; nobody gets past the token.
+        // The machine's other names are not known. The token protects the server.
         hosts.clear();
     }
     StreamableHttpServerConfig::default()
@@ -203,7 +206,7 @@ fn bracketed(host: &str) -> String {
 
 type Connection<F> = http1::Connection<TokioIo<TcpStream>, F>;
 
-/// What a connection has to get past.
+/// The checks that every request passes.
 #[derive(Clone)]
 struct Door {
     admission: Arc<Admission>,
@@ -212,13 +215,13 @@ struct Door {
 }
 
 impl Door {
-    /// The whole request of somebody who may send one, or else what they are told.
+    /// Reads the whole request if the connection is admitted. Otherwise returns the refusal.
     async fn pass(
         &self,
         request: Request<Incoming>,
     ) -> Result<Request<Full<Bytes>>, Response<Body>> {
         if !self.admission.admits(request.headers()) {
-            let mut refused = last(StatusCode::UNAUTHORIZED, "a bearer token is needed\n");
+            let mut refused = last(StatusCode::UNAUTHORIZED, "a bearer token is required\n");
             refused.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return Err(refused);
         }
@@ -226,10 +229,10 @@ impl Door {
             return Err(last(StatusCode::SERVICE_UNAVAILABLE, "too many clients are connected\n"));
         }
         if request.uri().path() != PATH {
-            return Err(plain(StatusCode::NOT_FOUND, "the server is at /mcp\n"));
+            return Err(plain(StatusCode::NOT_FOUND, "the endpoint is /mcp\n"));
         }
         let (head, body) = request.into_parts();
-        let too_long = || last(StatusCode::PAYLOAD_TOO_LARGE, "a request may have 4 MiB\n");
+        let too_long = || last(StatusCode::PAYLOAD_TOO_LARGE, "a request may have at most 4 MiB\n");
         if body.size_hint().lower() > LONGEST_REQUEST as u64 {
             return Err(too_long());
         }
@@ -237,7 +240,7 @@ impl Door {
         match tokio::time::timeout(self.limits.body, body).await {
             Ok(Ok(body)) => Ok(Request::from_parts(head, Full::new(body.to_bytes()))),
             Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long()),
-            Ok(Err(_)) => Err(last(StatusCode::BAD_REQUEST, "the request's body is not whole\n")),
+            Ok(Err(_)) => Err(last(StatusCode::BAD_REQUEST, "the request's body is incomplete\n")),
             Err(_) => Err(last(StatusCode::REQUEST_TIMEOUT, "the request's body took too long\n")),
         }
     }
@@ -261,7 +264,7 @@ fn connection<S: ServerHandler>(
             let ends_session = request.method() == Method::DELETE;
             let mut response = service.call(request).await?;
             if ends_session && response.status() == StatusCode::ACCEPTED {
-                // It is over by now, and clients take this answer for a failure.
+                // The session has ended, but some clients take this answer for a failure.
                 response = plain(StatusCode::NO_CONTENT, "");
             }
             Ok(response)
@@ -274,7 +277,7 @@ fn connection<S: ServerHandler>(
         .serve_connection(TokioIo::new(socket), service_fn(answer))
 }
 
-/// What a connection is told last.
+/// A last answer before the connection is closed.
 fn last(status: StatusCode, text: &'static str) -> Response<Body> {
     let mut response = plain(status, text);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -8,11 +8,11 @@ use tokio_util::sync::CancellationToken;
 pub use super::TransportError;
 use super::end_of_input::EndOfInput;
 
-/// Serves until the client closes its end, or `stop` is cancelled. The end of the input cancels `ended`, for whatever
-/// would wait for the client.
+/// Serves until the client closes its end, or `stop` is cancelled. The end of the input cancels `ended`, so that
+/// nothing waits for the client.
 ///
 /// # Errors
-/// [`TransportError::Protocol`] for a client that begins otherwise than the protocol says.
+/// [`TransportError::Protocol`] for a client whose first message violates the protocol.
 pub async fn serve<S: ServerHandler>(
     server: S,
     stop: CancellationToken,
@@ -22,12 +22,14 @@ pub async fn serve<S: ServerHandler>(
     let input = EndOfInput { input, ended };
     let running = match server.serve_with_ct((input, output), stop).await {
         Ok(running) => running,
-        // Nothing was asked that needs an answer.
+        // The client asked nothing that needs an answer.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             return Ok(());
         }
-        // The cause may quote what the client sent.
-        Err(_) => return Err(TransportError::Protocol("it began with no request".to_owned())),
+        // The error may quote what the client sent.
+        Err(_) => {
+            return Err(TransportError::Protocol("its first message is not a request".to_owned()));
+        }
     };
     match running.waiting().await {
         Ok(QuitReason::Closed | QuitReason::Cancelled) => Ok(()),

@@ -1,4 +1,4 @@
-//! What clients must show.
+//! Admission: what a client must show.
 
 use std::sync::Arc;
 
@@ -11,25 +11,26 @@ use zeroize::Zeroizing;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Admission {
-    /// What each request must show as `Authorization: Bearer …`. Needed for addresses that other machines reach.
+    /// The token that each request must show as `Authorization: Bearer …`. Required for addresses that other machines
+    /// can reach.
     pub token: Option<Token>,
-    /// Names by which clients may call this machine, besides those of loopback.
+    /// Host names that clients may use for this machine, besides those of loopback.
     pub hosts: Vec<String>,
 }
 
 impl Admission {
-    /// With a token, if there is one.
+    /// Admission with this token, or without one.
     pub fn new(token: Option<Zeroizing<String>>) -> Self {
         Self { token: token.map(|token| Token(Arc::new(token))), hosts: Vec::new() }
     }
 
-    /// The same, where clients may call this machine by these names too.
+    /// Allows these host names too.
     #[must_use]
     pub fn hosts(self, hosts: Vec<String>) -> Self {
         Self { hosts, ..self }
     }
 
-    /// Whether there is a token that nobody could tell from none.
+    /// Whether a token is set but empty.
     pub(super) fn has_empty_token(&self) -> bool {
         self.token.as_ref().is_some_and(|Token(token)| token.trim().is_empty())
     }
@@ -48,7 +49,7 @@ impl Admission {
     }
 }
 
-/// What clients must show. `Debug` does not show it.
+/// A bearer token. `Debug` does not show it.
 #[derive(Clone)]
 pub struct Token(Arc<Zeroizing<String>>);
 

@@ -1,7 +1,7 @@
-//! Places for connections: few for strangers, who have not shown the token yet, and others for clients, who have.
+//! Places for connections: a few for strangers, which have not shown the token yet, and others for admitted clients.
 //!
-//! Where the strangers are too many, the one that has waited longest is closed, not the newest refused. So strangers
-//! that stay silent keep nobody out: a client shows the token with its first request.
+//! If there are too many strangers, the server closes the oldest one and accepts the newest. Silent strangers
+//! therefore never keep a client out, because a client shows the token with its first request.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Limits;
 
-/// Who is connected.
+/// The open connections.
 #[derive(Debug)]
 pub(super) struct Places {
     limits: Limits,
@@ -21,7 +21,7 @@ pub(super) struct Places {
 #[derive(Debug, Default)]
 struct Taken {
     next: u64,
-    /// By their numbers, so the longest waiting is the first.
+    /// By number, so that the first is the oldest.
     strangers: BTreeMap<u64, Stranger>,
     clients: BTreeSet<u64>,
 }
@@ -32,7 +32,7 @@ struct Stranger {
     closed: CancellationToken,
 }
 
-/// A connection's place, free again when this is dropped.
+/// The place of one connection. Dropping it frees the place.
 #[derive(Debug)]
 pub(super) struct Place {
     places: Arc<Places>,
@@ -45,7 +45,7 @@ impl Places {
         Arc::new(Self { limits, taken: Mutex::default() })
     }
 
-    /// A stranger's place, for which another stranger may have to go.
+    /// Takes a stranger's place. Another stranger may be closed for it.
     pub(super) fn enter(self: &Arc<Self>, peer: IpAddr) -> Place {
         let (peer, closed) = (network(peer), CancellationToken::new());
         let mut taken = self.taken();
@@ -67,7 +67,8 @@ impl Places {
 }
 
 impl Taken {
-    /// Which stranger has to go since one came from `peer`: the longest waiting from there, or else from where most are.
+    /// Chooses the stranger to close after one came from `peer`: the oldest from the same address, or else the oldest
+    /// from the address with the most.
     fn one_too_many(&self, peer: IpAddr, limits: &Limits) -> Option<u64> {
         let mut from: HashMap<IpAddr, usize> = HashMap::new();
         for stranger in self.strangers.values() {
@@ -85,7 +86,7 @@ impl Taken {
 }
 
 impl Place {
-    /// From now on a client's place. `false` where there is none, or the connection is about to be closed.
+    /// Turns the place into a client's. Returns false if there is none left, or the connection is being closed.
     pub(super) fn admit(&self) -> bool {
         let mut taken = self.places.taken();
         if taken.clients.contains(&self.number) {
@@ -99,7 +100,7 @@ impl Place {
         is_admitted
     }
 
-    /// Cancelled when the connection has to go.
+    /// Cancelled when the connection must close.
     pub(super) fn closed(&self) -> CancellationToken {
         self.closed.clone()
     }
@@ -113,7 +114,7 @@ impl Drop for Place {
     }
 }
 
-/// What counts as one address. Of IPv6 it is the network, since a machine may take any address in it.
+/// The unit that counts as one address. For IPv6 it is the /64 network, because a machine may use any address in it.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
@@ -145,7 +146,7 @@ mod tests {
         let one: Vec<_> = (0..3).map(|_| enter(&places, "10.0.0.1")).collect();
         let closed = |place: &Place| place.closed().is_cancelled();
         assert_eq!(one.iter().map(closed).collect::<Vec<_>>(), [true, false, false]);
-        // Where most come from, somebody has to go.
+        // The address with the most strangers loses one.
         let other = [enter(&places, "10.0.0.2"), enter(&places, "10.0.0.3")];
         assert_eq!(one.iter().map(closed).collect::<Vec<_>>(), [true, true, false]);
         assert!(!other.iter().any(closed));

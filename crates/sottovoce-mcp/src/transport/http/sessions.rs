@@ -1,4 +1,4 @@
-//! The sessions of clients that begin with a handshake: only so many, and none that idles for ever.
+//! Sessions of clients that begin with a handshake: limited in number and in idle time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_server::session::{
 
 use super::Limits;
 
-/// How long a session may take to hear that it is over.
+/// How long closing a session may take.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Sessions {
     local: LocalSessionManager,
     limits: Limits,
     uses: Uses,
-    /// Held while one is made, so that they are not more than there may be.
+    /// Held while a session is created, so that two at once do not exceed the limit.
     making: tokio::sync::Mutex<()>,
 }
 
@@ -33,9 +33,9 @@ type Uses = Arc<Mutex<HashMap<SessionId, Use>>>;
 #[derive(Debug, Clone, Copy)]
 struct Use {
     last: Instant,
-    /// How many streams its client listens to.
+    /// The number of streams that its client listens to.
     streams: usize,
-    /// Whether it was ever asked for anything.
+    /// Whether it has received any request.
     is_used: bool,
 }
 
@@ -50,12 +50,12 @@ pub(super) enum SessionError {
 impl Sessions {
     pub(super) fn new(limits: Limits) -> Self {
         let mut local = LocalSessionManager::default();
-        // It would end sessions to which nothing was said for a while, also where their client listens.
+        // The library's own timer would also end sessions whose client only listens.
         local.session_config.keep_alive = None;
         Self { local, limits, uses: Uses::default(), making: tokio::sync::Mutex::default() }
     }
 
-    /// Ends sessions that nobody has used for as long as they may idle, until it is dropped.
+    /// Ends sessions that have been idle too long. Runs until it is dropped.
     pub(super) async fn sweep(&self) {
         let pause =
             (self.limits.idle / 8).clamp(Duration::from_millis(10), Duration::from_secs(60));
@@ -73,8 +73,8 @@ impl Sessions {
         }
     }
 
-    /// Ends the session that was idle for longest, if there are as many as there may be. Those that never were used go
-    /// first, so that a flood of new ones does not end the others.
+    /// Ends the session that has been idle longest if the limit is reached. Sessions that were never used go first,
+    /// so that a flood of new ones does not end the others.
     async fn make_room(&self) -> Result<(), SessionError> {
         let idlest = {
             let uses = uses(&self.uses);
@@ -91,11 +91,11 @@ impl Sessions {
 
     async fn end(&self, id: &SessionId) {
         if tokio::time::timeout(PATIENCE, self.close_session(id)).await.is_err() {
-            tracing::warn!("a session does not hear that it is over");
+            tracing::warn!("a session did not close in time");
         }
     }
 
-    /// Notes that a session is used now.
+    /// Notes that a session is in use now.
     fn touch(&self, id: &SessionId, is_asked: bool) {
         if let Some(known) = uses(&self.uses).get_mut(id) {
             known.last = Instant::now();
@@ -103,7 +103,7 @@ impl Sessions {
         }
     }
 
-    /// A stream during which its session is in use.
+    /// A stream that marks its session as used while it is open.
     fn watched<S: Stream<Item = ServerSseMessage> + Send + Sync + 'static>(
         &self,
         id: &SessionId,
@@ -117,7 +117,7 @@ impl Sessions {
     }
 }
 
-/// Lasts as long as a client listens.
+/// Lives as long as a client listens.
 struct Listening {
     uses: Uses,
     id: SessionId,
