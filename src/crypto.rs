@@ -12,7 +12,7 @@ mod stream;
 
 #[cfg(any(fuzzing, test))]
 pub(crate) use envelope::line;
-pub(crate) use envelope::{Envelope, Kind, Malformed, Place};
+pub(crate) use envelope::{AssociatedData, Envelope, Kind, Malformed};
 pub(crate) use fingerprint::fingerprint;
 pub(crate) use key::{Derivation, Scratch, SealingKey, hex_line, random};
 pub use key::{EncryptionKey, PLACEHOLDER_KEY};

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 
-use crate::blob::fs::new_file::NewFile;
+use crate::directory::fs::new_file::NewFile;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::file_store::{CancelOnDrop, blocking};
@@ -113,7 +113,7 @@ enum Target {
 }
 
 impl Exporter {
-    /// Writes to a new file that only its owner can read. The file appears when [`finish`](Self::finish) returns, or
+    /// Writes to a new file that only its owner can read. The file appears when [`finish`](Self::release_clean) returns, or
     /// not at all.
     ///
     /// # Errors

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::character::in_force;
-use crate::crypto::{EncryptionKey, Envelope, Place, Scratch, SealingKey, line};
+use crate::crypto::{AssociatedData, EncryptionKey, Envelope, Scratch, SealingKey, line};
+use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::import::{Backup, OpenStore};
 use crate::scope::Scope;
 use crate::store::check::verify::verify;
@@ -36,31 +36,31 @@ fn key() -> Arc<EncryptionKey> {
 
 /// A folder in memory with these files.
 fn folder(files: &[(&str, &[u8])]) -> Folder {
-    let blobs = Arc::new(MemoryBlobs::default());
+    let directory = Arc::new(MemoryDirectory::default());
     for (name, bytes) in files {
         match name.split_once('/') {
-            Some((folder, name)) => blobs.folder(folder).create(name, bytes).unwrap(),
-            None => blobs.create(name, bytes).unwrap(),
+            Some((folder, name)) => directory.folder(folder).create(name, bytes).unwrap(),
+            None => directory.create(name, bytes).unwrap(),
         };
     }
-    Folder::new(blobs.clone(), blobs, Scope::Default, vec![key()])
+    Folder::new(directory.clone(), directory, Scope::Default, vec![key()])
 }
 
 /// An envelope that is accepted is written the same, to the byte, and one that is sealed is accepted.
 pub fn envelope(bytes: &[u8]) {
     let key = SealingKey::new(&key().unsalted(), &[7; 32]);
-    let place = Place::record(&["default"], "20250824T163625123Z_0001_user.json");
+    let associated = AssociatedData::record(&["default"], "20250824T163625123Z_0001_user.json");
     if let Ok(envelope) = Envelope::parse(bytes) {
         let mut ciphertext = Vec::new();
         if envelope.decode_into(&mut ciphertext).is_some() {
             let written = line(envelope.key_id, &envelope.iv, &ciphertext, &envelope.tag);
             assert_eq!(written, bytes);
         }
-        assert!(key.open(&place, &envelope, &mut Scratch::default()).is_none());
+        assert!(key.open(&associated, &envelope, &mut Scratch::default()).is_none());
     }
-    let sealed = key.seal(&place, bytes).unwrap();
+    let sealed = key.seal(&associated, bytes).unwrap();
     let (envelope, mut scratch) = (Envelope::parse(&sealed).unwrap(), Scratch::default());
-    assert_eq!(**key.open(&place, &envelope, &mut scratch).unwrap(), bytes);
+    assert_eq!(**key.open(&associated, &envelope, &mut scratch).unwrap(), bytes);
 }
 
 /// Names of records and packs are written as they were read, and a pack's covers its ends.
@@ -177,9 +177,9 @@ fn backwards(folder: &Folder, name: PackName) -> Vec<Line> {
 
 /// A vault is refused, or names the key that writes.
 pub fn vault(bytes: &[u8]) {
-    let blobs = MemoryBlobs::default();
-    blobs.create("vault", bytes).unwrap();
-    if let Ok(vault) = Keyring::read(&blobs, &[key()]) {
+    let directory = MemoryDirectory::default();
+    directory.create("vault", bytes).unwrap();
+    if let Ok(vault) = Keyring::read(&directory, &[key()]) {
         let vault = vault.unwrap();
         let id = vault.writer().id();
         assert!(matches!(vault.find(id), Ok(KeyLookup::Key(_))));

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use crate::blob::{Blobs, fs::FsBlobs};
 use crate::crypto::EncryptionKey;
+use crate::directory::{Directory, fs::FsDirectory};
 use crate::error::{Error, Result};
 
 impl EncryptionKey {
@@ -28,7 +28,7 @@ impl EncryptionKey {
     /// Makes an existing key file durable: the program that wrote it may have been interrupted before that.
     #[cfg(feature = "config")]
     pub(crate) fn anchor_file(path: &Path) -> Result<()> {
-        split(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?.0.anchor()
+        split(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?.0.sync_ancestors()
     }
 
     /// Writes a key file for this key, durably and atomically. Returns `false` and changes nothing if the name is
@@ -40,7 +40,7 @@ impl EncryptionKey {
         let (folder, name) = split(path)?;
         let text = self.to_hex().ok_or(Error::NoKey)?;
         let written = folder.create(&name, text.as_bytes())?;
-        folder.anchor()?;
+        folder.sync_ancestors()?;
         Ok(written)
     }
 
@@ -70,7 +70,7 @@ impl EncryptionKey {
         let (folder, name) = split(path)?;
         let text = Self::generate()?.to_hex().unwrap_or_default();
         folder.create(&name, text.as_bytes())?;
-        folder.anchor()?;
+        folder.sync_ancestors()?;
         Self::read_file(path)?.ok_or_else(|| Error::KeyFile {
             path: path.into(),
             reason: "it vanished while it was being made",
@@ -78,7 +78,7 @@ impl EncryptionKey {
     }
 }
 
-fn split(path: &Path) -> Result<(FsBlobs, String)> {
+fn split(path: &Path) -> Result<(FsDirectory, String)> {
     let refused = |reason| Error::KeyFile { path: path.into(), reason };
     let name = path
         .file_name()
@@ -90,7 +90,7 @@ fn split(path: &Path) -> Result<(FsBlobs, String)> {
     };
     // The configuration folder may be a link, and systems mount secrets as links.
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    Ok((FsBlobs::new(&folder, &[])?, name.to_owned()))
+    Ok((FsDirectory::new(&folder, &[])?, name.to_owned()))
 }
 
 #[cfg(test)]

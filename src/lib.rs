@@ -44,7 +44,6 @@ compile_error!(
     "sottovoce keeps its files through Unix system calls; other systems are not supported yet"
 );
 
-mod blob;
 mod character;
 mod clock;
 #[cfg(feature = "config")]
@@ -52,6 +51,7 @@ pub mod config;
 pub mod context;
 pub mod conversation;
 mod crypto;
+mod directory;
 mod error;
 pub mod export;
 #[cfg(any(fuzzing, test))]

@@ -35,15 +35,15 @@ impl Kind {
     }
 }
 
-/// Where a seal belongs. It opens nowhere else.
+/// What an envelope is bound to: kind, scope and file name. It opens with nothing else.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct AssociatedData<'a> {
     pub(crate) kind: Kind,
     pub(crate) scope: &'a [&'a str],
     pub(crate) name: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> AssociatedData<'a> {
     pub(crate) fn record(scope: &'a [&'a str], name: &'a str) -> Self {
         let kind = Kind::Record;
         Self { kind, scope, name }
@@ -59,8 +59,8 @@ impl<'a> Place<'a> {
         Self { kind, scope, name }
     }
 
-    /// Each item after its length, so that no two places give the same bytes.
-    pub(crate) fn write_associated_data(&self, key_id: &str, data: &mut Vec<u8>) {
+    /// Writes the key id and each item after its length, so that no two values encode alike.
+    pub(crate) fn encode(&self, key_id: &str, data: &mut Vec<u8>) {
         data.clear();
         let items = ["sottovoce/v1", key_id, self.kind.as_str()];
         for item in items.iter().chain(self.scope).chain([&self.name]) {
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
     use crate::crypto::{EncryptionKey, Scratch, SealingKey};
 
-    const PLACE: Place<'static> = Place {
+    const ASSOCIATED: AssociatedData<'static> = AssociatedData {
         kind: Kind::Record,
         scope: &["default"],
         name: "20250824T163625123Z_0001_user.json",
@@ -212,15 +212,14 @@ mod tests {
     fn sealed() -> (SealingKey, Vec<u8>) {
         let key = EncryptionKey::from_secret("a secret of the house").unwrap();
         let key = SealingKey::new(&key.unsalted(), &[1; 32]);
-        let line = key.seal(&PLACE, b"plain words").unwrap();
+        let line = key.seal(&ASSOCIATED, b"plain words").unwrap();
         (key, line)
     }
 
     fn opens(key: &SealingKey, line: &[u8]) -> bool {
-        Envelope::parse(line)
-            .ok()
-            .filter(|envelope| envelope.key_id == key.id())
-            .is_some_and(|envelope| key.open(&PLACE, &envelope, &mut Scratch::default()).is_some())
+        Envelope::parse(line).ok().filter(|envelope| envelope.key_id == key.id()).is_some_and(
+            |envelope| key.open(&ASSOCIATED, &envelope, &mut Scratch::default()).is_some(),
+        )
     }
 
     #[test]
@@ -315,11 +314,11 @@ mod tests {
 
     #[test]
     fn a_calibrations_place_is_the_one_that_the_format_names() {
-        let place = Place::of(Kind::Calibration, &["dm", "42"], "calibration");
+        let associated = AssociatedData::of(Kind::Calibration, &["dm", "42"], "calibration");
         let expected = b"\0\0\0\x0csottovoce/v1\0\0\0\x03kid\0\0\0\x0bcalibration\
             \0\0\0\x02dm\0\0\0\x0242\0\0\0\x0bcalibration";
         let mut data = b"of the one before".to_vec();
-        place.write_associated_data("kid", &mut data);
+        associated.encode("kid", &mut data);
         assert_eq!(data, expected);
     }
 
@@ -327,16 +326,16 @@ mod tests {
     fn a_seal_opens_under_no_other_kind_scope_or_name() {
         let (key, line) = sealed();
         let envelope = Envelope::parse(&line).unwrap();
-        let name = PLACE.name;
+        let name = ASSOCIATED.name;
         for other in [
-            Place { kind: Kind::Head, ..PLACE },
-            Place { kind: Kind::Calibration, ..PLACE },
-            Place { kind: Kind::Imports, ..PLACE },
-            Place { scope: &["dm", "default"], ..PLACE },
-            Place { scope: &["default", ""], ..PLACE },
-            Place { scope: &[], ..PLACE },
-            Place { name: &name.replace("user", "system"), ..PLACE },
-            Place { name: &name.replace("0001", "0002"), ..PLACE },
+            AssociatedData { kind: Kind::Head, ..ASSOCIATED },
+            AssociatedData { kind: Kind::Calibration, ..ASSOCIATED },
+            AssociatedData { kind: Kind::Imports, ..ASSOCIATED },
+            AssociatedData { scope: &["dm", "default"], ..ASSOCIATED },
+            AssociatedData { scope: &["default", ""], ..ASSOCIATED },
+            AssociatedData { scope: &[], ..ASSOCIATED },
+            AssociatedData { name: &name.replace("user", "system"), ..ASSOCIATED },
+            AssociatedData { name: &name.replace("0001", "0002"), ..ASSOCIATED },
         ] {
             assert!(key.open(&other, &envelope, &mut Scratch::default()).is_none(), "{other:?}");
         }

@@ -7,7 +7,7 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::envelope::{Envelope, Place, line};
+use super::envelope::{AssociatedData, Envelope, line};
 use super::passphrase::{Argon2Params, KeyBytes, Passphrase, Salt, digest};
 use crate::error::{Error, Result};
 
@@ -223,10 +223,14 @@ impl SealingKey {
         self.material.as_slice()
     }
 
-    /// Seals the bytes for one place into an envelope line.
-    pub(crate) fn seal(&self, place: &Place<'_>, plaintext: &[u8]) -> Result<Vec<u8>> {
+    /// Seals the bytes into an envelope line that is bound to the associated data.
+    pub(crate) fn seal(
+        &self,
+        associated: &AssociatedData<'_>,
+        plaintext: &[u8],
+    ) -> Result<Vec<u8>> {
         let mut data = Vec::new();
-        place.write_associated_data(&self.id, &mut data);
+        associated.encode(&self.id, &mut data);
         self.seal_beside(&data, plaintext)
     }
 
@@ -246,15 +250,15 @@ impl SealingKey {
         Ok(line(&self.id, &nonce, &buffer, &tag.into()))
     }
 
-    /// The bytes of an envelope, in the scratch; `None` where the seal does not fit this key and place.
+    /// The bytes of an envelope, in the scratch. `None` if it was not sealed under this key and associated data.
     pub(crate) fn open<'s>(
         &self,
-        place: &Place<'_>,
+        associated: &AssociatedData<'_>,
         envelope: &Envelope<'_>,
         scratch: &'s mut Scratch,
     ) -> Option<&'s mut Zeroizing<Vec<u8>>> {
-        let Scratch { text, place: data } = scratch;
-        place.write_associated_data(&self.id, data);
+        let Scratch { text, associated: data } = scratch;
+        associated.encode(&self.id, data);
         self.open_beside(data, envelope, text).then_some(text)
     }
 
@@ -285,7 +289,7 @@ impl SealingKey {
 #[derive(Default)]
 pub(crate) struct Scratch {
     text: Zeroizing<Vec<u8>>,
-    place: Vec<u8>,
+    associated: Vec<u8>,
 }
 
 impl Drop for Scratch {
@@ -377,8 +381,8 @@ mod tests {
         let key = EncryptionKey::from_secret("a secret of the house").unwrap();
         let mut sealing = SealingKey::new(&key.unsalted(), &[7; 32]);
         sealing.entropy = |_| Err(Error::NoRandomness);
-        let place = Place::record(&["default"], "x");
-        assert!(matches!(sealing.seal(&place, b"words"), Err(Error::NoRandomness)));
+        let associated = AssociatedData::record(&["default"], "x");
+        assert!(matches!(sealing.seal(&associated, b"words"), Err(Error::NoRandomness)));
     }
 
     #[test]
@@ -416,19 +420,20 @@ mod tests {
             let scope: Vec<String> = serde_json::from_value(vectors[of]["scope"].clone()).unwrap();
             let scope: Vec<&str> = scope.iter().map(String::as_str).collect();
             let name = text(of, "name");
-            let place = Place { kind, scope: &scope, name: &name };
+            let associated = AssociatedData { kind, scope: &scope, name: &name };
             if of == "record" {
                 let mut aad = Vec::new();
-                place.write_associated_data(sealing.id(), &mut aad);
+                associated.encode(sealing.id(), &mut aad);
                 let hex: String = aad.iter().flat_map(|byte| hex_digits(*byte)).collect();
                 assert_eq!(hex, text(of, "aad"));
             }
             sealing.entropy = nonce;
             let plaintext = text(of, "plaintext").into_bytes();
-            let sealed = sealing.seal(&place, &plaintext).unwrap();
+            let sealed = sealing.seal(&associated, &plaintext).unwrap();
             assert_eq!(String::from_utf8(sealed.clone()).unwrap(), text(of, "line") + "\n");
             let mut scratch = Scratch::default();
-            let opened = sealing.open(&place, &Envelope::parse(&sealed).unwrap(), &mut scratch);
+            let opened =
+                sealing.open(&associated, &Envelope::parse(&sealed).unwrap(), &mut scratch);
             assert_eq!(**opened.unwrap(), plaintext);
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The format is Tink's AES-GCM-HKDF streaming AEAD with SHA-256, 32-byte keys and segments of 65,536 bytes: a header of
 //! its own length, a salt and a nonce's beginning, then segments, each sealed under a key that HKDF makes of the store's
-//! key, the salt and the place. A nonce ends with the segment's number and whether it is the last, so that segments can
+//! key, the salt and the associated data. A nonce ends with the segment's number and whether it is the last, so that segments can
 //! neither change places nor get lost at the end.
 
 use aead_stream::{NewStream, StreamBE32, StreamPrimitive};
@@ -11,7 +11,7 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::envelope::Place;
+use super::envelope::AssociatedData;
 use super::key::{SealingKey, random};
 use super::passphrase::KeyBytes;
 use crate::error::{Error, Result};
@@ -41,7 +41,11 @@ pub(crate) fn text_length(sealed: u64) -> Option<u64> {
         .then(|| sealed - HEADER as u64 - segments * TAG as u64)
 }
 
-fn stream(key: &SealingKey, place: &Place<'_>, header: &[u8; HEADER]) -> Option<Stream> {
+fn stream(
+    key: &SealingKey,
+    associated: &AssociatedData<'_>,
+    header: &[u8; HEADER],
+) -> Option<Stream> {
     let (length, rest) = header.split_first()?;
     let (salt, prefix) = rest.split_first_chunk::<SALT>()?;
     let prefix: [u8; PREFIX] = prefix.try_into().ok()?;
@@ -49,7 +53,7 @@ fn stream(key: &SealingKey, place: &Place<'_>, header: &[u8; HEADER]) -> Option<
         return None;
     }
     let mut info = Vec::new();
-    place.write_associated_data(key.id(), &mut info);
+    associated.encode(key.id(), &mut info);
     let mut derived = KeyBytes::default();
     Hkdf::<Sha256>::new(Some(salt), key.material()).expand(&info, derived.as_mut_slice()).ok()?;
     Some(Stream::new((&*derived).into(), &prefix.into()))
@@ -64,13 +68,13 @@ pub(crate) struct StreamSealer {
 }
 
 impl StreamSealer {
-    pub(crate) fn new(key: &SealingKey, place: &Place<'_>) -> Result<Self> {
+    pub(crate) fn new(key: &SealingKey, associated: &AssociatedData<'_>) -> Result<Self> {
         let mut header = [0; HEADER];
         random(&mut header)?;
         if let Some(length) = header.first_mut() {
             *length = HEADER as u8;
         }
-        let stream = stream(key, place, &header).ok_or(Error::NoRandomness)?;
+        let stream = stream(key, associated, &header).ok_or(Error::NoRandomness)?;
         // It never grows: its bytes would stay behind unwiped.
         let buffer = Zeroizing::new(Vec::with_capacity(SEGMENT));
         Ok(Self { stream, header: Some(header), segment: 0, buffer })
@@ -127,12 +131,12 @@ impl StreamOpener {
     /// Reads the header of a text of so many sealed bytes; `None` where it is none.
     pub(crate) fn new(
         key: &SealingKey,
-        place: &Place<'_>,
+        associated: &AssociatedData<'_>,
         header: &[u8; HEADER],
         sealed: u64,
     ) -> Option<Self> {
         text_length(sealed)?;
-        Some(Self { stream: stream(key, place, header)?, sealed })
+        Some(Self { stream: stream(key, associated, header)?, sealed })
     }
 
     /// The segment that holds a byte of the text, and that byte's place in it.
@@ -171,7 +175,7 @@ mod tests {
     use super::*;
     use crate::crypto::{EncryptionKey, Kind};
 
-    const PLACE: Place<'static> = Place {
+    const ASSOCIATED: AssociatedData<'static> = AssociatedData {
         kind: Kind::Artifact,
         scope: &["dm", "42"],
         name: "00112233445566778899aabbccddeeff",
@@ -188,7 +192,7 @@ mod tests {
             sealed.extend_from_slice(bytes);
             Ok(())
         };
-        let mut sealer = StreamSealer::new(&key(), &PLACE).unwrap();
+        let mut sealer = StreamSealer::new(&key(), &ASSOCIATED).unwrap();
         for piece in text.chunks(piece) {
             sealer.write(piece, &mut sink).unwrap();
         }
@@ -196,9 +200,9 @@ mod tests {
         sealed
     }
 
-    fn opened(place: &Place<'_>, sealed: &[u8]) -> Option<Vec<u8>> {
+    fn opened(associated: &AssociatedData<'_>, sealed: &[u8]) -> Option<Vec<u8>> {
         let header = sealed.first_chunk()?;
-        let opener = StreamOpener::new(&key(), place, header, sealed.len() as u64)?;
+        let opener = StreamOpener::new(&key(), associated, header, sealed.len() as u64)?;
         let mut text = Vec::new();
         let mut segment = 0;
         loop {
@@ -225,7 +229,7 @@ mod tests {
             for piece in [1000, 65_536, usize::MAX] {
                 let sealed = sealed(&text, piece);
                 assert_eq!(text_length(sealed.len() as u64), Some(length as u64));
-                assert_eq!(opened(&PLACE, &sealed), Some(text.clone()), "{length} by {piece}");
+                assert_eq!(opened(&ASSOCIATED, &sealed), Some(text.clone()), "{length} by {piece}");
             }
         }
     }
@@ -243,31 +247,31 @@ mod tests {
         let text = vec![7; 3 * SEGMENT];
         let whole = sealed(&text, usize::MAX);
         for length in [0, 1, HEADER, HEADER + TAG - 1, SEGMENT, 2 * SEGMENT, whole.len() - 1] {
-            assert_eq!(opened(&PLACE, &whole[..length]), None, "cut to {length}");
+            assert_eq!(opened(&ASSOCIATED, &whole[..length]), None, "cut to {length}");
         }
         for at in [0, 1, 33, HEADER, SEGMENT, whole.len() - 1] {
             let mut changed = whole.clone();
             changed[at] ^= 1;
-            assert_eq!(opened(&PLACE, &changed), None, "byte {at}");
+            assert_eq!(opened(&ASSOCIATED, &changed), None, "byte {at}");
         }
         let mut swapped = whole.clone();
         swapped[SEGMENT..3 * SEGMENT].rotate_left(SEGMENT);
-        assert_eq!(opened(&PLACE, &swapped), None);
+        assert_eq!(opened(&ASSOCIATED, &swapped), None);
         let longer = [whole.as_slice(), &whole[2 * SEGMENT..]].concat();
-        assert_eq!(opened(&PLACE, &longer), None);
+        assert_eq!(opened(&ASSOCIATED, &longer), None);
     }
 
     #[test]
     fn it_opens_in_no_other_place() {
         let whole = sealed(b"words", 5);
         for other in [
-            Place { kind: Kind::ArtifactMeta, ..PLACE },
-            Place { scope: &["dm", "43"], ..PLACE },
-            Place { name: "ff112233445566778899aabbccddeeff", ..PLACE },
+            AssociatedData { kind: Kind::ArtifactMeta, ..ASSOCIATED },
+            AssociatedData { scope: &["dm", "43"], ..ASSOCIATED },
+            AssociatedData { name: "ff112233445566778899aabbccddeeff", ..ASSOCIATED },
         ] {
             assert_eq!(opened(&other, &whole), None);
         }
-        assert!(opened(&PLACE, &whole).is_some());
+        assert!(opened(&ASSOCIATED, &whole).is_some());
     }
 
     #[test]

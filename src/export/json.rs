@@ -68,7 +68,12 @@ pub(super) fn conversation(
     let tail = reader.load(0)?;
     if !tail.knows_settings() {
         return Err(Error::Damaged {
-            place: folder.blobs.path().join(Document::Profile.file_name()).display().to_string(),
+            place: folder
+                .directory
+                .path()
+                .join(Document::Profile.file_name())
+                .display()
+                .to_string(),
             reason: "the conversation's settings cannot be read; a repair continues without them",
         });
     }

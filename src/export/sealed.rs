@@ -5,15 +5,15 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::exported::unwritten;
-use crate::blob::fs::new_file::NewFile;
-use crate::crypto::{Kind, Place, StreamSealer};
+use crate::crypto::{AssociatedData, Kind, StreamSealer};
+use crate::directory::fs::new_file::NewFile;
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
 use crate::store::keyring::line;
 
-/// The place that a backup's seal is bound to.
-pub(crate) const PLACE: Place<'static> =
-    Place { kind: Kind::Backup, scope: &["backup"], name: "backup" };
+/// What a backup is bound to.
+pub(crate) const BACKUP: AssociatedData<'static> =
+    AssociatedData { kind: Kind::Backup, scope: &["backup"], name: "backup" };
 
 /// Seals the text into a new file.
 pub(super) struct SealedWriter {
@@ -35,7 +35,7 @@ impl SealedWriter {
         let mut file = NewFile::create(path)?;
         let line = line::copy_bytes(writing)?;
         file.write_all(&line).map_err(unwritten)?;
-        Ok(Self { sealer: StreamSealer::new(key, &PLACE)?, file })
+        Ok(Self { sealer: StreamSealer::new(key, &BACKUP)?, file })
     }
 
     pub(super) fn keep(self) -> Result<()> {

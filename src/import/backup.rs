@@ -11,10 +11,10 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::blob::{Source, SourceReader};
 use crate::crypto::{EncryptionKey, HEADER, StreamOpener};
+use crate::directory::{Source, SourceReader};
 use crate::error::{Error, Result};
-use crate::export::sealed::PLACE;
+use crate::export::sealed::BACKUP;
 use crate::import::{ConversationReport, given};
 use crate::store::Progress;
 use crate::store::artifact::contents::Text;
@@ -120,7 +120,7 @@ impl Backup {
         let mut header = [0; HEADER];
         source.read_at(0, &mut header).map_err(failed)?;
         let key = entry.sealing_key(&bytes);
-        let opener = StreamOpener::new(&key, &PLACE, &header, source.size());
+        let opener = StreamOpener::new(&key, &BACKUP, &header, source.size());
         let opener = opener.ok_or_else(|| wrong("it is cut off"))?;
         Ok(Box::new(Text::new(source, opener)))
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::blob::{Blobs, Source, fs::FsBlobs};
+use crate::directory::{Directory, Source, fs::FsDirectory};
 use crate::error::{Error, Result};
 
 /// Opens a plain file. Links on the way to it are followed, since people link their files.
@@ -15,6 +15,6 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Source>> {
         let reason = "its name is not UTF-8: rename it";
         failed(io::Error::new(io::ErrorKind::InvalidFilename, reason))
     })?;
-    let folder = FsBlobs::new(whole.parent().ok_or_else(absent)?, &[])?;
+    let folder = FsDirectory::new(whole.parent().ok_or_else(absent)?, &[])?;
     folder.open(name)?.ok_or_else(absent)
 }

@@ -6,8 +6,8 @@ use jiff::Zoned;
 
 use super::PersonaRegistry;
 use super::upkeep::is_anothers;
-use crate::blob::fs::FsBlobs;
-use crate::blob::{Blobs, EntryKind};
+use crate::directory::fs::FsDirectory;
+use crate::directory::{Directory, EntryKind};
 use crate::error::{PersonaFailure, Result};
 use crate::export::{ExportRange, Exporter};
 use crate::scope::Scope;
@@ -116,8 +116,8 @@ impl PersonaRegistry {
         Ok(exporter.finish().await?.skipped.len())
     }
 
-    fn folder(&self) -> Result<FsBlobs> {
-        FsBlobs::new(&self.backups, &[])
+    fn folder(&self) -> Result<FsDirectory> {
+        FsDirectory::new(&self.backups, &[])
     }
 
     /// The names of backups of one kind, the oldest first.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use jiff::{SignedDuration, Timestamp};
 
 use super::PersonaRegistry;
-use crate::blob::fs::FsBlobs;
+use crate::directory::fs::FsDirectory;
 use crate::error::{Error, PersonaFailure, Result};
 use crate::scope::Scope;
 use crate::store::file_store::blocking;
@@ -35,7 +35,7 @@ impl PersonaRegistry {
     /// What keeps the store from being read, or backups from being written. What was not backed up is not removed.
     pub async fn maintain(&self) -> Result<MaintenanceReport> {
         let root = self.root.clone();
-        blocking(move || purge_all(&FsBlobs::new(&root, &[])?)).await?;
+        blocking(move || purge_all(&FsDirectory::new(&root, &[])?)).await?;
         let now = self.clock().now();
         let mut done = MaintenanceReport::default();
         if let Some((name, unread)) = self.back_up_daily(&now).await? {

@@ -116,7 +116,7 @@ impl Compactor {
         committer: &Committer<'_>,
         tail: &mut Tail,
     ) -> Result<CompactionStep> {
-        let path = committer.folder.blobs.path();
+        let path = committer.folder.directory.path();
         match tail.head {
             _ if self.is_off => Err(Error::Poisoned { path: path.into() }),
             HeadState::Known(_) => self.try_to_pack(committer.folder, tail, self.keep),
@@ -150,14 +150,14 @@ impl Compactor {
             step.left = names.len();
             names.truncate(BATCH);
             // Packs must never have records that the head does not cover, even after a power failure.
-            folder.blobs.flush(HEAD)?;
+            folder.directory.flush(HEAD)?;
             let (pack, moved) = self.publish(folder, &names)?;
             for name in &moved {
-                folder.blobs.remove(&name.to_string())?;
+                folder.directory.remove(&name.to_string())?;
             }
             // On a file system without a journal, a name that reappears after a power failure may point to reused
             // blocks.
-            folder.blobs.sync()?;
+            folder.directory.sync()?;
             tail.loose = tail.loose.saturating_sub(moved.len());
             tracing::debug!(records = moved.len(), "packed");
             step.moved = moved.len();
@@ -243,7 +243,7 @@ impl Compactor {
 /// A record's bytes, if it may be packed: it opens and has no second name.
 fn packable(folder: &Folder, name: RecordName) -> Result<Option<Vec<u8>>> {
     let text = name.to_string();
-    let bytes = match folder.blobs.read(&text) {
+    let bytes = match folder.directory.read(&text) {
         Err(Error::NotPlain { .. } | Error::Io { .. }) => None,
         read => read?,
     };
@@ -251,5 +251,5 @@ fn packable(folder: &Folder, name: RecordName) -> Result<Option<Vec<u8>>> {
         return Ok(None);
     };
     let opens = matches!(folder.open_bytes(name, &bytes)?, Opened::Message(_));
-    Ok((opens && folder.blobs.links(&text)? <= 1).then_some(bytes))
+    Ok((opens && folder.directory.link_count(&text)? <= 1).then_some(bytes))
 }

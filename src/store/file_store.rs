@@ -443,7 +443,7 @@ impl ConversationStore for FileConversationStore {
 impl fmt::Debug for FileConversationStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FileConversationStore")
-            .field("folder", &self.reader.folder.blobs.path())
+            .field("folder", &self.reader.folder.directory.path())
             .field("scope", &self.reader.folder.scope)
             .finish_non_exhaustive()
     }

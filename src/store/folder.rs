@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::blob::{Blobs, EntryKind, LOCK};
-use crate::crypto::{EncryptionKey, Envelope, Malformed, Place, Scratch, SealingKey};
+use crate::crypto::{AssociatedData, EncryptionKey, Envelope, Malformed, Scratch, SealingKey};
+use crate::directory::{Directory, EntryKind, LOCK};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::keyring::cache::KeyringCache;
@@ -37,11 +37,11 @@ const TEARING: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]
 pub(crate) struct Folder {
-    pub(crate) blobs: Arc<dyn Blobs>,
-    pub(crate) packs: Arc<dyn Blobs>,
-    pub(crate) snapshots: Arc<dyn Blobs>,
-    pub(crate) artifacts: Arc<dyn Blobs>,
-    pub(crate) root: Arc<dyn Blobs>,
+    pub(crate) directory: Arc<dyn Directory>,
+    pub(crate) packs: Arc<dyn Directory>,
+    pub(crate) snapshots: Arc<dyn Directory>,
+    pub(crate) artifacts: Arc<dyn Directory>,
+    pub(crate) root: Arc<dyn Directory>,
     pub(crate) scope: Arc<Scope>,
     vault: Arc<KeyringCache>,
     /// The retention limits if the settings have none.
@@ -116,16 +116,26 @@ impl HeadState {
 
 impl Folder {
     pub(crate) fn new(
-        root: Arc<dyn Blobs>,
-        blobs: Arc<dyn Blobs>,
+        root: Arc<dyn Directory>,
+        directory: Arc<dyn Directory>,
         scope: Scope,
         keys: Vec<Arc<EncryptionKey>>,
     ) -> Self {
         let [packs, snapshots, artifacts] =
-            [PACKS, SNAPSHOTS, ARTIFACTS].map(|name| blobs.folder(name));
+            [PACKS, SNAPSHOTS, ARTIFACTS].map(|name| directory.folder(name));
         let (vault, scope) = (Arc::new(KeyringCache::new(keys)), Arc::new(scope));
         let retention = Retention::FOREVER;
-        Self { blobs, packs, snapshots, artifacts, root, scope, vault, retention, threads: None }
+        Self {
+            directory,
+            packs,
+            snapshots,
+            artifacts,
+            root,
+            scope,
+            vault,
+            retention,
+            threads: None,
+        }
     }
 
     /// The default conversation's folder, with the same keys.
@@ -235,8 +245,8 @@ impl Folder {
     /// Runs `work` while no writer is active. Returns `None` if writers stay active. If this process cannot lock the
     /// folder, runs `work` without the lock.
     pub(crate) fn settled<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
-        let lock = match self.blobs.links(LOCK).map(|links| links > 0) {
-            Ok(true) => self.blobs.lock(SETTLING).map(Some),
+        let lock = match self.directory.link_count(LOCK).map(|links| links > 0) {
+            Ok(true) => self.directory.lock(SETTLING).map(Some),
             // Without a lock file there is no writer: a writer creates the file first.
             _ => Ok(None),
         };
@@ -247,31 +257,31 @@ impl Folder {
         };
         let done = work();
         if let Some(lock) = lock {
-            lock.pass_on();
+            lock.release_as_found();
         }
         done.map(Some)
     }
 
     /// Whether a file's bytes open under another name than its own.
     pub(crate) fn belongs_to(&self, name: RecordName, bytes: &[u8]) -> Result<bool> {
-        let place = name.to_string();
-        Ok(self.unseal(&Place::record(&self.scope.parts(), &place), bytes)?.is_ok())
+        let name = name.to_string();
+        Ok(self.unseal(&AssociatedData::record(&self.scope.parts(), &name), bytes)?.is_ok())
     }
 
     pub(crate) fn unseal(
         &self,
-        place: &Place<'_>,
+        associated: &AssociatedData<'_>,
         bytes: &[u8],
     ) -> Result<Result<Zeroizing<Vec<u8>>, FindingKind>> {
         let mut scratch = Scratch::default();
-        Ok(self.unseal_in(&mut scratch, place, bytes)?.map(std::mem::take))
+        Ok(self.unseal_in(&mut scratch, associated, bytes)?.map(std::mem::take))
     }
 
     /// [`unseal`](Self::unseal) with a reused buffer.
     pub(crate) fn unseal_in<'s>(
         &self,
         scratch: &'s mut Scratch,
-        place: &Place<'_>,
+        associated: &AssociatedData<'_>,
         bytes: &[u8],
     ) -> Result<Result<&'s mut Zeroizing<Vec<u8>>, FindingKind>> {
         let envelope = match Envelope::parse(bytes) {
@@ -303,7 +313,7 @@ impl Folder {
             // Without the salt the key's id is unknown, but the key can still be tried on a record.
             None => {
                 let opens = |key: &SealingKey| {
-                    key.open(place, &envelope, &mut Scratch::default()).is_some()
+                    key.open(associated, &envelope, &mut Scratch::default()).is_some()
                 };
                 let keys = self.vault.keys().iter();
                 match keys.map(|key| SealingKey::under_id(key, id.into())).find(opens) {
@@ -312,7 +322,7 @@ impl Folder {
                 }
             }
         };
-        Ok(key.open(place, &envelope, scratch).ok_or(FindingKind::Unopenable))
+        Ok(key.open(associated, &envelope, scratch).ok_or(FindingKind::Unopenable))
     }
 
     /// Seals a record and publishes it as a new file. If a foreign file has the name, the record's time moves by a
@@ -325,22 +335,22 @@ impl Folder {
     ) -> Result<RecordName> {
         for _ in 0..1000 {
             let text = name.to_string();
-            let line = key.seal(&Place::record(&self.scope.parts(), &text), plaintext)?;
-            if self.blobs.create(&text, &line)? {
+            let line = key.seal(&AssociatedData::record(&self.scope.parts(), &text), plaintext)?;
+            if self.directory.create(&text, &line)? {
                 return Ok(name);
             }
             name.time = name.time.next();
         }
         Err(Error::Damaged {
-            place: self.blobs.path().display().to_string(),
+            place: self.directory.path().display().to_string(),
             reason: "a thousand files that are not records hold the next records' names",
         })
     }
 
     pub(crate) fn head_bytes(&self) -> Result<Option<Vec<u8>>> {
-        match self.blobs.peek(HEAD) {
+        match self.directory.read_cached(HEAD) {
             // A head that is no regular file is a damaged head. Trouble with the folder itself is an error.
-            Err(Error::NotPlain { path, .. }) if path == self.blobs.path().join(HEAD) => {
+            Err(Error::NotPlain { path, .. }) if path == self.directory.path().join(HEAD) => {
                 Ok(Some(Vec::new()))
             }
             other => other,
@@ -355,7 +365,7 @@ impl Folder {
             let Some(line) = &bytes else {
                 return Ok((None, HeadState::Absent));
             };
-            if let Ok(plaintext) = self.unseal(&Place::head(&self.scope.parts()), line)?
+            if let Ok(plaintext) = self.unseal(&AssociatedData::head(&self.scope.parts()), line)?
                 && let Some(head) = Head::parse(&plaintext)
             {
                 return Ok((bytes, HeadState::Known(head)));
@@ -373,12 +383,14 @@ impl Folder {
     /// is.
     pub(crate) fn matches_stamps(&self, head: &Head) -> Result<bool> {
         // If the folder of packs cannot be read, the listing reports it.
-        let packs_are = |mark| matches!(self.packs.mark(), Ok(now) if now == mark);
-        Ok(head.mark.is_some() && self.blobs.mark()? == head.mark && packs_are(head.packs))
+        let packs_are = |mark| matches!(self.packs.change_stamp(), Ok(now) if now == mark);
+        Ok(head.stamp.is_some()
+            && self.directory.change_stamp()? == head.stamp
+            && packs_are(head.packs))
     }
 
     pub(crate) fn seal_head(&self, key: &SealingKey, head: Head) -> Result<Vec<u8>> {
-        key.seal(&Place::head(&self.scope.parts()), &head.to_plaintext())
+        key.seal(&AssociatedData::head(&self.scope.parts()), &head.to_plaintext())
     }
 }
 
@@ -387,7 +399,7 @@ pub(crate) const ATTEMPTS: usize = 20;
 
 pub(crate) fn unstable_folder(folder: &Folder) -> Error {
     Error::Damaged {
-        place: folder.blobs.path().display().to_string(),
+        place: folder.directory.path().display().to_string(),
         reason: "its files keep vanishing while they are read",
     }
 }

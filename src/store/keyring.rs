@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::blob::{Blobs, EntryKind, fs::FsBlobs};
 use crate::crypto::{EncryptionKey, Envelope, KeyBytes, Malformed, SealingKey};
+use crate::directory::{Directory, EntryKind, fs::FsDirectory};
 use crate::error::{Error, Result};
 use crate::scope::SCOPE_FOLDERS;
 use crate::store::keyring::line::{Entry, KeyList};
@@ -73,11 +73,11 @@ impl Keyring {
     ///
     /// # Errors
     /// [`Error::WrongKey`] unless the caller holds the store's writing key.
-    pub(crate) fn read(root: &dyn Blobs, keys: &[Arc<EncryptionKey>]) -> Result<Option<Self>> {
+    pub(crate) fn read(root: &dyn Directory, keys: &[Arc<EncryptionKey>]) -> Result<Option<Self>> {
         root.read(VAULT)?.map(|bytes| Self::parse(bytes, root, keys)).transpose()
     }
 
-    fn parse(bytes: Vec<u8>, root: &dyn Blobs, keys: &[Arc<EncryptionKey>]) -> Result<Self> {
+    fn parse(bytes: Vec<u8>, root: &dyn Directory, keys: &[Arc<EncryptionKey>]) -> Result<Self> {
         let path = root.path().join(VAULT);
         let list = line::parse(&bytes, &path)?;
         let (first, others) = list.entries.split_first().ok_or(Error::NoKey)?;
@@ -104,7 +104,7 @@ impl Keyring {
 
     /// Reads the vault, or creates one for an empty store. Two processes that do this at once get the same vault.
     pub(crate) fn read_or_create(
-        root: &dyn Blobs,
+        root: &dyn Directory,
         keys: &[Arc<EncryptionKey>],
         timeout: Duration,
     ) -> Result<Self> {
@@ -121,7 +121,7 @@ impl Keyring {
     }
 
     /// Creates the vault of an empty store, unless another process has.
-    pub(crate) fn make(root: &dyn Blobs, key: &EncryptionKey, timeout: Duration) -> Result<()> {
+    pub(crate) fn make(root: &dyn Directory, key: &EncryptionKey, timeout: Duration) -> Result<()> {
         let entry = Entry::new(key)?;
         let bytes = entry.bytes_of(key)?.ok_or(Error::NoKey)?;
         Self::publish(root, std::slice::from_ref(&entry), &bytes, timeout)
@@ -129,7 +129,7 @@ impl Keyring {
 
     /// Writes a vault if there is none. `writer` are the bytes of the first entry's key.
     pub(crate) fn publish(
-        root: &dyn Blobs,
+        root: &dyn Directory,
         entries: &[Entry],
         writer: &KeyBytes,
         timeout: Duration,
@@ -139,7 +139,7 @@ impl Keyring {
         let lock = root.lock(timeout)?;
         root.create(VAULT, &bytes)?;
         root.sync()?;
-        lock.pass_on();
+        lock.release_as_found();
         Ok(())
     }
 
@@ -147,7 +147,7 @@ impl Keyring {
     /// process has changed the vault; nothing is replaced then.
     pub(crate) fn replace(
         &self,
-        root: &dyn Blobs,
+        root: &dyn Directory,
         entries: &[Entry],
         writer: &KeyBytes,
         timeout: Duration,
@@ -160,12 +160,12 @@ impl Keyring {
             }
             now => now.map(|_| false),
         };
-        lock.pass_on();
+        lock.release_as_found();
         replaced
     }
 
     /// Seals a vault of an earlier version that names only one key.
-    pub(crate) fn bind_older(&self, root: &dyn Blobs) -> Result<()> {
+    pub(crate) fn bind_older(&self, root: &dyn Directory) -> Result<()> {
         if matches!(self.binding, Binding::Older(_)) && self.others.is_empty() {
             // If another process holds the lock, the next start does it.
             self.replace(root, &self.list.entries, &self.writer_bytes, Duration::ZERO)?;
@@ -175,7 +175,7 @@ impl Keyring {
 
     /// Removes from the vault the keys that are not bound to the store, and keeps a copy of the old vault in the
     /// quarantine folder. Changes nothing if an earlier version may have started a change of keys.
-    pub(crate) fn remove_unbound(&self, root: &dyn Blobs, timeout: Duration) -> Result<()> {
+    pub(crate) fn remove_unbound(&self, root: &dyn Directory, timeout: Duration) -> Result<()> {
         if self.binding != Binding::Broken && self.same_key_twice()?.is_none() {
             return Ok(());
         }
@@ -187,7 +187,7 @@ impl Keyring {
             }
         }
         aside.sync()?;
-        aside.anchor()?;
+        aside.sync_ancestors()?;
         let entries: Vec<_> = self.list.entries.iter().take(1).cloned().collect();
         self.replace(root, &entries, &self.writer_bytes, timeout).map(drop)
     }
@@ -270,7 +270,7 @@ impl Keyring {
     }
 
     /// Fails if the vault may name a key that is not the store's.
-    pub(crate) fn check_bound(&self, root: &dyn Blobs) -> Result<()> {
+    pub(crate) fn check_bound(&self, root: &dyn Directory) -> Result<()> {
         let is_sound = match self.binding {
             Binding::Sealed => true,
             Binding::Older(_) => self.same_key_twice()?.is_none(),
@@ -288,7 +288,7 @@ impl Keyring {
 /// # Errors
 /// [`Error::VaultMissing`] if there are records without a vault.
 pub fn create_vault(root: &Path, key: &EncryptionKey, copies: &Path) -> Result<()> {
-    let root = FsBlobs::new(root, &[])?;
+    let root = FsDirectory::new(root, &[])?;
     if line::read(&root)?.is_none() {
         if holds_records(&root)? {
             return Err(Error::VaultMissing { path: root.path().into() });
@@ -310,12 +310,12 @@ pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// # Errors
 /// What prevents reading the folder.
 pub fn store_exists(root: &Path) -> Result<bool> {
-    let root = FsBlobs::new(root, &[])?;
-    Ok(root.links(VAULT)? > 0 || holds_records(&root)?)
+    let root = FsDirectory::new(root, &[])?;
+    Ok(root.link_count(VAULT)? > 0 || holds_records(&root)?)
 }
 
 /// Whether a root contains anything sealed. If so, a missing vault means loss and not an empty store.
-pub(crate) fn holds_records(root: &dyn Blobs) -> Result<bool> {
+pub(crate) fn holds_records(root: &dyn Directory) -> Result<bool> {
     let (mut folders, mut sealed) = (Vec::<&str>::new(), Vec::<String>::new());
     root.list(&mut |name, kind| {
         let Ok(name) = str::from_utf8(name) else { return };

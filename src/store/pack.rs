@@ -11,7 +11,7 @@ use crate::store::record::pack_name::PackName;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use crate::blob::{Fill, READ_LIMIT, Sink, Source, Streamed};
+use crate::directory::{Fill, READ_LIMIT, Sink, Source, Streamed};
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, unreadable};
 use crate::store::record::finding::FindingKind;

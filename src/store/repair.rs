@@ -10,7 +10,7 @@ use crate::store::commit::presets::accept;
 use crate::store::repair::set_aside::passing;
 use std::collections::BTreeSet;
 
-use crate::crypto::Place;
+use crate::crypto::AssociatedData;
 use crate::error::Result;
 use crate::store::artifact::artifact_files;
 use crate::store::check::repair_kind::{RepairAction, RepairKind, pack_of};
@@ -77,9 +77,9 @@ pub(crate) fn apply(
     }
     // Remove them only now: the names of existing files are needed to guess where misplaced records belong.
     for file in left {
-        folder.blobs.remove(&file)?;
+        folder.directory.remove(&file)?;
     }
-    folder.blobs.sync()?;
+    folder.directory.sync()?;
     let of = |remedy| plan.iter().filter(move |action| action.remedy == remedy);
     let concerned = of(RepairKind::RebuildPack).chain(of(RepairKind::RemoveCopies));
     let packs: BTreeSet<_> = concerned.filter_map(|action| pack_of(&action.finding)).collect();
@@ -109,10 +109,10 @@ fn renew_head(committer: &Committer<'_>, tail: &mut Tail, asked: bool) -> Result
     match tail.head {
         HeadState::Known(_) => {
             committer.acknowledge(tail)?;
-            committer.folder.blobs.flush(HEAD)
+            committer.folder.directory.flush(HEAD)
         }
         HeadState::Damaged if asked && !may_open_later(committer.folder)? => {
-            committer.folder.blobs.set_aside(HEAD.as_bytes(), QUARANTINE)?;
+            committer.folder.directory.move_into(HEAD.as_bytes(), QUARANTINE)?;
             committer.make_head(tail)
         }
         HeadState::Absent if asked => committer.make_head(tail),
@@ -125,6 +125,6 @@ fn may_open_later(folder: &Folder) -> Result<bool> {
     let Some(bytes) = folder.head_bytes()? else {
         return Ok(false);
     };
-    let opened = folder.unseal(&Place::head(&folder.scope.parts()), &bytes)?;
+    let opened = folder.unseal(&AssociatedData::head(&folder.scope.parts()), &bytes)?;
     Ok(matches!(opened, Err(FindingKind::NewerFormat(_) | FindingKind::WrongKey { .. })))
 }

@@ -227,7 +227,7 @@ impl Writer {
 
     fn check_sound(&self) -> Result<()> {
         match self.poisoned {
-            true => Err(Error::Poisoned { path: self.reader.folder.blobs.path().into() }),
+            true => Err(Error::Poisoned { path: self.reader.folder.directory.path().into() }),
             false => Ok(()),
         }
     }
@@ -246,19 +246,19 @@ impl Writer {
         let folder = &reader.folder;
         // Create the vault first, so that records without a vault always mean that it was lost.
         folder.create_vault(self.limits.lock_timeout)?;
-        let lock = folder.blobs.lock(self.limits.lock_timeout)?;
+        let lock = folder.directory.lock(self.limits.lock_timeout)?;
         let key = match folder.writing_key() {
             Ok(key) => key,
             Err(error) => {
                 // Nothing was started, so nothing needs recovery.
-                lock.pass_on();
+                lock.release_as_found();
                 return Err(error);
             }
         };
-        if lock.abandoned() {
+        if lock.was_dirty() {
             tracing::warn!("the writer before was interrupted; looking at the folder itself");
         }
-        let before = match (lock.abandoned(), self.swept) {
+        let before = match (lock.was_dirty(), self.swept) {
             (true, _) => PreviousWriter::Interrupted,
             (false, false) => PreviousWriter::Unknown,
             (false, true) => PreviousWriter::Finished,
@@ -266,9 +266,9 @@ impl Writer {
         let known = if before == PreviousWriter::Finished { None } else { reader.known() };
         if before != PreviousWriter::Finished {
             // Sync the parent folders before acknowledging anything beside or below what others have left.
-            folder.packs.anchor()?;
-            folder.blobs.sweep()?;
-            folder.snapshots.sweep()?;
+            folder.packs.sync_ancestors()?;
+            folder.directory.remove_temp_files()?;
+            folder.snapshots.remove_temp_files()?;
             artifact_files::sweep_leftovers(folder)?;
             reader.install(None);
         }
@@ -293,7 +293,7 @@ impl Writer {
         // After a failure the cached tail may be outdated, so the next operation scans the folder.
         reader.install(is_marked.then_some(tail));
         if outcome.is_ok() {
-            lock.finish();
+            lock.release_clean();
         }
         outcome
     }

@@ -17,15 +17,21 @@ const MODULES: [(&str, &[&str]); 19] = [
     ("message", &["error"]),
     ("scope", &["error"]),
     ("crypto", &["error"]),
-    ("blob", &["error"]),
+    ("directory", &["error"]),
     ("redact", &["error", "message"]),
-    ("key_file", &["error", "crypto", "blob"]),
+    ("key_file", &["error", "crypto", "directory"]),
     ("character", &["error"]),
-    ("store", &["error", "clock", "message", "scope", "crypto", "blob", "redact", "character"]),
+    (
+        "store",
+        &["error", "clock", "message", "scope", "crypto", "directory", "redact", "character"],
+    ),
     ("testing", &["error", "clock", "message", "scope", "store"]),
-    ("export", &["error", "message", "crypto", "blob", "store"]),
-    ("import", &["error", "message", "scope", "crypto", "blob", "character", "store", "export"]),
-    ("persona", &["error", "clock", "scope", "blob", "character", "store", "export"]),
+    ("export", &["error", "message", "crypto", "directory", "store"]),
+    (
+        "import",
+        &["error", "message", "scope", "crypto", "directory", "character", "store", "export"],
+    ),
+    ("persona", &["error", "clock", "scope", "directory", "character", "store", "export"]),
     ("context", &["error", "message", "scope", "store"]),
     ("prompt", &["error", "message", "redact", "store", "context"]),
     ("model", &["error", "message", "context", "prompt"]),
@@ -72,7 +78,7 @@ const STORE: [&str; 17] = [
 const CONVERSATION: [&str; 6] = ["search", "model_binding", "summary", "memory", "turn", "builder"];
 
 /// Files of the library that only its tests compile, beside those in folders called `tests`.
-const TEST_MODULES: [&str; 2] = ["blob/contract.rs", "fuzzing.rs"];
+const TEST_MODULES: [&str; 2] = ["directory/contract.rs", "fuzzing.rs"];
 
 /// How many files of code a folder may hold.
 const FILES_PER_FOLDER: usize = 16;
@@ -188,11 +194,12 @@ fn no_circle_has_more_than_two_files() {
 }
 
 #[test]
-fn only_the_blob_layer_touches_files_and_only_the_clock_asks_the_time() {
+fn only_the_directory_module_touches_files_and_only_the_clock_asks_the_time() {
     let readers = src().join("../crates/sottovoce-import/src");
     // The configuration is no data: it is read before any store is known.
     let of_readers: &[&str] = &["source", "sink.rs", "sqlite/scratch.rs"];
-    for (folder, may_touch) in [(src(), &["blob", "config"] as &[&str]), (readers, of_readers)] {
+    for (folder, may_touch) in [(src(), &["directory", "config"] as &[&str]), (readers, of_readers)]
+    {
         for path in sources(&folder) {
             let name = path.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
             let code = code(&path);

@@ -168,7 +168,8 @@ impl Elements for Receiver {
         let known = profile.has_had_snapshot(&snapshot.id);
         // An interrupted import may have listed the snapshot already.
         let listed = profile.revision(&snapshot.id) == Some(snapshot.rev);
-        let is_lost = listed && current.store.reader().folder.snapshots.links(&snapshot.id)? == 0;
+        let is_lost =
+            listed && current.store.reader().folder.snapshots.link_count(&snapshot.id)? == 0;
         if current.merge.is_exact() || is_lost {
             current.store.writer().blocking_lock().restore_snapshot(&snapshot)?;
             current.snapshots += 1;
@@ -350,7 +351,7 @@ fn put_artifact_back(
     };
     if !is_whole {
         // The contents may open under another key, so they are kept aside.
-        folder.artifacts.set_aside(artifact.id.as_bytes(), QUARANTINE)?;
+        folder.artifacts.move_into(artifact.id.as_bytes(), QUARANTINE)?;
         add_artifact::put_back(store.reader(), store.writer(), artifact, content)?;
     }
     store.writer().blocking_lock().restore_artifact(artifact)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::blob::{Blobs, fs::FsBlobs};
+use crate::directory::{Directory, fs::FsDirectory};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::check::baseline;
@@ -60,7 +60,7 @@ impl StoreOptions {
     /// # Errors
     /// Only what prevents reading the folder.
     pub async fn inventory(self, root: impl AsRef<Path>) -> Result<StoreInventory> {
-        let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
+        let root: Arc<dyn Directory> = Arc::new(FsDirectory::new(root.as_ref(), &[])?);
         blocking(move || self.take_all(&root)).await
     }
 
@@ -74,14 +74,14 @@ impl StoreOptions {
         root: impl AsRef<Path>,
         earlier: StoreInventory,
     ) -> Result<Vec<Finding>> {
-        let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
+        let root: Arc<dyn Directory> = Arc::new(FsDirectory::new(root.as_ref(), &[])?);
         blocking(move || self.compare_all(&root, &earlier)).await
     }
 
-    pub(crate) fn take_all(&self, root: &Arc<dyn Blobs>) -> Result<StoreInventory> {
+    pub(crate) fn take_all(&self, root: &Arc<dyn Directory>) -> Result<StoreInventory> {
         let mut conversations = Vec::new();
         for place in places(root, &mut Vec::new())? {
-            if is_written(&*place.blobs)? {
+            if is_written(&*place.directory)? {
                 let listed = self.listed_as(root, &place)?;
                 let inventory = baseline::take(&self.reader_of(root, &place).folder, &|_| {})?;
                 conversations.push(ListedInventory { listed, inventory });
@@ -92,13 +92,13 @@ impl StoreOptions {
 
     pub(crate) fn compare_all(
         &self,
-        root: &Arc<dyn Blobs>,
+        root: &Arc<dyn Directory>,
         earlier: &StoreInventory,
     ) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let mut there = Vec::new();
         for place in places(root, &mut Vec::new())? {
-            if is_written(&*place.blobs)? {
+            if is_written(&*place.directory)? {
                 there.push(place);
             }
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::blob::{Blobs, EntryKind, LOCK, TEMPORARY, fs::FsBlobs};
+use crate::directory::{Directory, EntryKind, LOCK, TEMPORARY, fs::FsDirectory};
 use crate::error::{Error, Result};
 use crate::scope::{Scope, ScopeKind};
 use crate::store::check::report::Report;
@@ -28,7 +28,7 @@ impl StoreOptions {
     /// # Errors
     /// Only what prevents reading the folder.
     pub async fn verify_catalog(self, root: impl AsRef<Path>) -> Result<Report> {
-        let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
+        let root: Arc<dyn Directory> = Arc::new(FsDirectory::new(root.as_ref(), &[])?);
         blocking(move || self.check_catalog(&root)).await
     }
 
@@ -38,14 +38,14 @@ impl StoreOptions {
     /// # Errors
     /// As [`verify_catalog`](Self::verify_catalog), and what prevents writing the catalog.
     pub async fn repair_catalog(self, root: impl AsRef<Path>) -> Result<Vec<Finding>> {
-        let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
+        let root: Arc<dyn Directory> = Arc::new(FsDirectory::new(root.as_ref(), &[])?);
         blocking(move || self.accept_catalog(&root)).await
     }
 
-    pub(crate) fn check_catalog(&self, root: &Arc<dyn Blobs>) -> Result<Report> {
+    pub(crate) fn check_catalog(&self, root: &Arc<dyn Directory>) -> Result<Report> {
         let catalog = self.catalog(root);
         let mut report = Report::default();
-        if is_written(&*catalog.reader.folder.blobs)? {
+        if is_written(&*catalog.reader.folder.directory)? {
             report = verify(&catalog.reader.folder, &|_| {})?;
         }
         for finding in &mut report.findings {
@@ -69,7 +69,7 @@ impl StoreOptions {
         Ok(report)
     }
 
-    fn accept_catalog(&self, root: &Arc<dyn Blobs>) -> Result<Vec<Finding>> {
+    fn accept_catalog(&self, root: &Arc<dyn Directory>) -> Result<Vec<Finding>> {
         let mut catalog = self.catalog(root);
         let wrong = self.compare_catalog(root, &catalog)?;
         for (scope, finding) in &wrong {
@@ -82,7 +82,7 @@ impl StoreOptions {
         Ok(wrong.into_iter().map(|(_, finding)| finding).collect())
     }
 
-    pub(super) fn catalog(&self, root: &Arc<dyn Blobs>) -> Catalog {
+    pub(super) fn catalog(&self, root: &Arc<dyn Directory>) -> Catalog {
         let (reader, writer) =
             self.clone().scope(Scope::Catalog).assemble(Arc::clone(root), root.folder(CATALOG));
         Catalog { reader, writer }
@@ -92,13 +92,13 @@ impl StoreOptions {
     /// text.
     fn compare_catalog(
         &self,
-        root: &Arc<dyn Blobs>,
+        root: &Arc<dyn Directory>,
         catalog: &Catalog,
     ) -> Result<Vec<(String, Finding)>> {
         let mut listed = catalog.entries()?;
         let mut wrong = Vec::new();
         for place in places(root, &mut Vec::new())? {
-            if place.scope == Scope::Catalog || !is_written(&*place.blobs)? {
+            if place.scope == Scope::Catalog || !is_written(&*place.directory)? {
                 continue;
             }
             let text = place.scope.to_string();
@@ -117,30 +117,30 @@ impl StoreOptions {
     }
 
     /// A conversation's number in the catalog, according to its head.
-    pub(super) fn listed_as(&self, root: &Arc<dyn Blobs>, place: &Place) -> Result<u64> {
+    pub(super) fn listed_as(&self, root: &Arc<dyn Directory>, place: &Place) -> Result<u64> {
         Ok(match self.reader_of(root, place).folder.head()?.1 {
             HeadState::Known(head) => head.listed(),
             HeadState::Absent | HeadState::Damaged => 0,
         })
     }
 
-    pub(super) fn reader_of(&self, root: &Arc<dyn Blobs>, place: &Place) -> Arc<Reader> {
+    pub(super) fn reader_of(&self, root: &Arc<dyn Directory>, place: &Place) -> Arc<Reader> {
         let options = self.clone().scope(place.scope.clone());
-        options.assemble(Arc::clone(root), Arc::clone(&place.blobs)).0
+        options.assemble(Arc::clone(root), Arc::clone(&place.directory)).0
     }
 }
 
 /// Foreign files between conversations.
-fn strays(root: &Arc<dyn Blobs>) -> Result<Vec<Finding>> {
+fn strays(root: &Arc<dyn Directory>) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut written = false;
     for place in places(root, &mut findings)? {
-        if is_written(&*place.blobs)? {
+        if is_written(&*place.directory)? {
             written |= place.scope == Scope::Default;
             continue;
         }
         let mut is_empty = true;
-        place.blobs.list(&mut |name, _| {
+        place.directory.list(&mut |name, _| {
             is_empty &= name == LOCK.as_bytes() || name.starts_with(TEMPORARY.as_bytes());
         })?;
         if !is_empty && place.scope != Scope::Default {
@@ -160,14 +160,14 @@ fn strays(root: &Arc<dyn Blobs>) -> Result<Vec<Finding>> {
 
 /// Foreign files in folders that should have only folders, `levels` deep.
 fn between(
-    blobs: &dyn Blobs,
+    directory: &dyn Directory,
     path: &str,
     levels: usize,
     findings: &mut Vec<Finding>,
 ) -> Result<()> {
     let mut folders = Vec::new();
     let place = |name: &[u8]| [path.as_bytes(), b"/", name].concat();
-    let listed = blobs.list(&mut |name, kind| match (kind, str::from_utf8(name)) {
+    let listed = directory.list(&mut |name, kind| match (kind, str::from_utf8(name)) {
         (EntryKind::File, _) if name.starts_with(TEMPORARY.as_bytes()) => {
             findings.push(FindingKind::Leftover.in_file(place(name)));
         }
@@ -183,11 +183,11 @@ fn between(
         listed => listed?,
     }
     for name in folders {
-        between(&*blobs.folder(&name), &format!("{path}/{name}"), levels - 1, findings)?;
+        between(&*directory.folder(&name), &format!("{path}/{name}"), levels - 1, findings)?;
     }
     // A removed conversation that is being deleted.
     let mut gone = Vec::new();
-    blobs
+    directory
         .folder(REMOVED)
         .list(&mut |name, _| gone.push(place(&[REMOVED.as_bytes(), b"/", name].concat())))?;
     findings.extend(gone.into_iter().map(|place| FindingKind::Leftover.in_file(place)));

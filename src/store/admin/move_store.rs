@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::blob::fs::FsBlobs;
-use crate::blob::fs::relocate::{Tree, exists, remove, rename};
-use crate::blob::{Blobs, Lock};
+use crate::directory::fs::FsDirectory;
+use crate::directory::fs::relocate::{Tree, exists, remove, rename};
+use crate::directory::{Directory, Lock};
 use crate::error::{Error, Result};
 use crate::store::folder::scopes::places;
 
@@ -67,7 +67,7 @@ pub fn move_store<E: From<Error>>(
     let (tree, copied) = match brought {
         Ok(brought) => brought,
         Err(error) => {
-            locks.into_iter().for_each(|lock| lock.pass_on());
+            locks.into_iter().for_each(|lock| lock.release_as_found());
             return Err(error.into());
         }
     };
@@ -83,17 +83,17 @@ pub fn move_store<E: From<Error>>(
             moved.and_then(|()| remove(&gone)).is_err().then_some(gone).filter(|gone| exists(gone));
         left = left.or_else(|| exists(&from).then_some(from));
     }
-    locks.into_iter().for_each(|lock| lock.pass_on());
+    locks.into_iter().for_each(|lock| lock.release_as_found());
     switched?;
     Ok(MovedStore { files: tree.files(), copied, left })
 }
 
 /// Locks all conversations of a root, so that nobody writes.
 fn lock_all(root: &Path) -> Result<Vec<Box<dyn Lock>>> {
-    let blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root, &[])?);
+    let directory: Arc<dyn Directory> = Arc::new(FsDirectory::new(root, &[])?);
     let mut findings = Vec::new();
-    let places = places(&blobs, &mut findings)?;
-    places.iter().map(|place| place.blobs.lock(PATIENCE)).collect()
+    let places = places(&directory, &mut findings)?;
+    places.iter().map(|place| place.directory.lock(PATIENCE)).collect()
 }
 
 /// Links or copies everything to the new place.

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::blob::{Blobs, fs::FsBlobs};
 use crate::crypto::EncryptionKey;
+use crate::directory::{Directory, fs::FsDirectory};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::check::report::Progress;
@@ -121,13 +121,13 @@ impl Rekey {
         root: impl AsRef<Path>,
         progress: impl FnMut(Progress) -> ControlFlow<()> + Send + 'static,
     ) -> Result<RekeyReport> {
-        let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
+        let root: Arc<dyn Directory> = Arc::new(FsDirectory::new(root.as_ref(), &[])?);
         blocking(move || self.run_on(&root, progress)).await
     }
 
     pub(crate) fn run_on(
         self,
-        root: &Arc<dyn Blobs>,
+        root: &Arc<dyn Directory>,
         mut progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<RekeyReport> {
         let Some(entries) = self.begin(&**root)? else {
@@ -161,7 +161,7 @@ impl Rekey {
     }
 
     /// Makes the new key the writing key in the vault, durably. `None` if there is no store.
-    fn begin(&self, root: &dyn Blobs) -> Result<Option<Vec<Entry>>> {
+    fn begin(&self, root: &dyn Directory) -> Result<Option<Vec<Entry>>> {
         // Deriving keys takes long, so do it before taking the lock.
         let keys: Vec<_> = self.keys().cloned().collect();
         let Some(vault) = Keyring::read(root, &keys)? else {
@@ -172,7 +172,7 @@ impl Rekey {
         };
         // An interrupted run may have left a vault that is not durable. Nothing may be sealed under its keys before
         // it is.
-        root.anchor()?;
+        root.sync_ancestors()?;
         vault.check_bound(root)?;
         let entries = vault.entries();
         if let Some(copies) = &self.copies {
@@ -207,7 +207,7 @@ impl Rekey {
     /// Reseals all files once, one conversation at a time. Returns how many; `None` if the run was stopped.
     fn reseal_all(
         &self,
-        root: &Arc<dyn Blobs>,
+        root: &Arc<dyn Directory>,
         rekeyed: &mut RekeyReport,
         progress: &mut impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Option<usize>> {
@@ -216,7 +216,7 @@ impl Rekey {
         for place in scopes::places(root, &mut left)? {
             let (reader, writer) = self
                 .options(place.scope.clone())
-                .assemble(Arc::clone(root), Arc::clone(&place.blobs));
+                .assemble(Arc::clone(root), Arc::clone(&place.directory));
             if let Some(size) = conversation::size(&reader.folder)? {
                 total = total.saturating_add(size);
                 conversations.push((place, Conversation::new(reader, writer)));
@@ -264,7 +264,7 @@ impl Rekey {
     }
 
     /// Removes the old keys from the vault.
-    fn retire(&self, root: &dyn Blobs) -> Result<()> {
+    fn retire(&self, root: &dyn Directory) -> Result<()> {
         let keys: Vec<_> = self.keys().cloned().collect();
         let Some(vault) = Keyring::read(root, &keys)? else { return Ok(()) };
         match vault.entries() {
@@ -274,7 +274,7 @@ impl Rekey {
     }
 
     /// Replaces the vault that was read, durably.
-    fn replace(&self, root: &dyn Blobs, before: &Keyring, after: &[Entry]) -> Result<()> {
+    fn replace(&self, root: &dyn Directory, before: &Keyring, after: &[Entry]) -> Result<()> {
         let to = std::slice::from_ref(&self.to);
         let writer = after.first().map(|entry| entry.find(to)).transpose()?.flatten();
         let is_done = match writer {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::blob::{EntryKind, LOCK, TEMPORARY};
-use crate::crypto::{Kind, Place};
+use crate::crypto::{AssociatedData, Kind};
+use crate::directory::{EntryKind, LOCK, TEMPORARY};
 use crate::error::{Error, Result};
 use crate::store::artifact::contents::{self, ArtifactContents};
 use crate::store::commit::committer::Committer;
@@ -153,13 +153,13 @@ pub(crate) fn delete<'a>(
 
 /// Removes files of interrupted additions, unless an addition is running.
 pub(crate) fn sweep_leftovers(folder: &Folder) -> Result<()> {
-    if folder.artifacts.links(LOCK)? == 0 {
+    if folder.artifacts.link_count(LOCK)? == 0 {
         return Ok(());
     }
     match folder.artifacts.lock(Duration::ZERO) {
         Ok(lock) => {
-            folder.artifacts.sweep()?;
-            lock.finish();
+            folder.artifacts.remove_temp_files()?;
+            lock.release_clean();
             Ok(())
         }
         Err(Error::LockTimeout { .. }) => Ok(()),
@@ -173,7 +173,7 @@ pub(crate) fn remove_leftover(folder: &Folder, profile: &Profile, id: &str) -> R
     let is_leftover = is_id(id)
         && !profile.is_unknown
         && !profile.has_had_artifact(id)
-        && folder.artifacts.links(id)? > 0
+        && folder.artifacts.link_count(id)? > 0
         && is_ours(folder, id)?;
     if is_leftover { folder.artifacts.remove(id).map(drop) } else { Ok(()) }
 }
@@ -201,7 +201,7 @@ pub(crate) fn there(folder: &Folder, tail: &Tail) -> Result<BTreeMap<String, Str
     if !tail.knows_settings() {
         for id in ids(folder)? {
             if let Ok(artifact) = open_meta(folder, &id)?
-                && folder.artifacts.links(&id)? > 0
+                && folder.artifacts.link_count(&id)? > 0
             {
                 there.insert(id, artifact.sha256.clone());
             }
@@ -212,7 +212,7 @@ pub(crate) fn there(folder: &Folder, tail: &Tail) -> Result<BTreeMap<String, Str
         let files = [id.clone(), meta_name(id)];
         let mut missing = false;
         for file in &files {
-            missing |= folder.artifacts.links(file)? == 0;
+            missing |= folder.artifacts.link_count(file)? == 0;
         }
         // A file that does not open may still be restored.
         let sha256 = if missing { String::new() } else { sha256.clone() };
@@ -323,9 +323,9 @@ pub(crate) fn meta_name(id: &str) -> String {
     format!("{id}{META}")
 }
 
-/// The place for which an artifact's metadata is sealed, by file name.
-pub(crate) fn meta_seal<'a>(scope: &'a [&'a str], name: &'a str) -> Place<'a> {
-    Place::of(Kind::ArtifactMeta, scope, name)
+/// What the metadata in the file of that name is bound to.
+pub(crate) fn metadata_associated<'a>(scope: &'a [&'a str], name: &'a str) -> AssociatedData<'a> {
+    AssociatedData::of(Kind::ArtifactMeta, scope, name)
 }
 
 /// Writes an artifact's metadata.
@@ -333,8 +333,9 @@ pub(crate) fn put_meta(committer: &Committer<'_>, artifact: &Artifact) -> Result
     let unwritable = |_| Error::InvalidMessage { reason: "the artifact cannot be written as JSON" };
     let plaintext = Zeroizing::new(serde_json::to_vec(artifact).map_err(unwritable)?);
     let name = meta_name(&artifact.id);
-    let line =
-        committer.key.seal(&meta_seal(&committer.folder.scope.parts(), &name), &plaintext)?;
+    let line = committer
+        .key
+        .seal(&metadata_associated(&committer.folder.scope.parts(), &name), &plaintext)?;
     committer.folder.artifacts.replace(&name, &line)?;
     committer.folder.artifacts.sync()
 }
@@ -347,7 +348,7 @@ fn open_meta(folder: &Folder, id: &str) -> Result<Result<Artifact, Finding>> {
         Ok(None) => return found(FindingKind::Absent),
         Err(error) => return found(unreadable(error)?),
     };
-    match folder.unseal(&meta_seal(&folder.scope.parts(), &name), &bytes)? {
+    match folder.unseal(&metadata_associated(&folder.scope.parts(), &name), &bytes)? {
         Err(kind) => found(kind),
         Ok(plaintext) => match object::<Artifact>(&plaintext) {
             Some(artifact) if artifact.id == id => Ok(Ok(artifact)),
@@ -360,7 +361,7 @@ fn refusal(folder: &Folder, finding: &Finding) -> Error {
     finding.refusal().unwrap_or_else(|| {
         let file = finding.file.as_deref().unwrap_or(ARTIFACTS);
         Error::Damaged {
-            place: folder.blobs.path().join(file).display().to_string(),
+            place: folder.directory.path().join(file).display().to_string(),
             reason: match finding.kind {
                 FindingKind::Absent => "it is gone",
                 FindingKind::Damaged(reason) => reason,

@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind, Read};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::blob::Source;
-use crate::crypto::{HEADER, Kind, Place, SEGMENT, StreamOpener, text_length};
+use crate::crypto::{AssociatedData, HEADER, Kind, SEGMENT, StreamOpener, text_length};
+use crate::directory::Source;
 use crate::error::Result;
 use crate::store::folder::{Folder, unreadable};
 use crate::store::record::artifact::Artifact;
@@ -118,9 +118,9 @@ impl Read for Text {
     }
 }
 
-/// The place for which an artifact's contents are sealed.
-pub(crate) fn place<'a>(scope: &'a [&'a str], id: &'a str) -> Place<'a> {
-    Place::of(Kind::Artifact, scope, id)
+/// What an artifact's contents are bound to.
+pub(crate) fn associated<'a>(scope: &'a [&'a str], id: &'a str) -> AssociatedData<'a> {
+    AssociatedData::of(Kind::Artifact, scope, id)
 }
 
 /// The opener for a file's segments and the id of the key that sealed it.
@@ -140,7 +140,7 @@ pub(crate) fn opener(
     let scope = folder.scope.parts();
     for key in folder.sealing_keys()? {
         let key = key?;
-        let Some(cache) = StreamOpener::new(key, &place(&scope, id), &header, sealed) else {
+        let Some(cache) = StreamOpener::new(key, &associated(&scope, id), &header, sealed) else {
             continue;
         };
         // Opening a segment is the only way to test the key.

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::blob::{Sink, Streamed};
 use crate::crypto::{StreamSealer, random};
+use crate::directory::{Sink, Streamed};
 use crate::error::{Error, Result};
 use crate::store::artifact::contents;
 use crate::store::folder::Folder;
@@ -126,7 +126,7 @@ pub(crate) fn seal(
     let scope = folder.scope.parts();
     let mut sealed = None;
     let streamed = folder.artifacts.stream(&mut |sink| {
-        let sealer = StreamSealer::new(key, &contents::place(&scope, &id))?;
+        let sealer = StreamSealer::new(key, &contents::associated(&scope, &id))?;
         let measure = seal_all(sealer, content, sink)?;
         let artifact = measure.artifact(new, id.clone(), now);
         let same = known(&artifact.sha256);

@@ -229,7 +229,7 @@ fn count_once(
         let read;
         let bytes = match &line {
             Some(line) => line.file(),
-            None => match folder.blobs.read(&name.to_string()) {
+            None => match folder.directory.read(&name.to_string()) {
                 Ok(Some(bytes)) => {
                     read = bytes;
                     &read

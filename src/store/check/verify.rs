@@ -117,7 +117,7 @@ fn place_of(
     if *guesses == 0 {
         return Ok(None);
     }
-    let Ok(Some(bytes)) = folder.blobs.read(&name.to_string()) else {
+    let Ok(Some(bytes)) = folder.directory.read(&name.to_string()) else {
         return Ok(None);
     };
     let roles = name.under_other_kinds();

@@ -102,7 +102,7 @@ impl VerifyScan {
             Opened::Skipped(kind) => self.findings.push(found(kind)),
             Opened::Gone => {}
         }
-        if folder.blobs.links(&name.to_string())? > 1 {
+        if folder.directory.link_count(&name.to_string())? > 1 {
             self.findings.push(found(FindingKind::HardLinked));
         }
         Ok(())
@@ -166,7 +166,7 @@ impl VerifyScan {
         self.findings.append(&mut findings);
         self.referred.append(&mut referred);
         let is_doubled = self.opened.add(opened);
-        if folder.packs.links(&name.to_string())? > 1 {
+        if folder.packs.link_count(&name.to_string())? > 1 {
             self.findings.push(FindingKind::HardLinked.in_file(name.place()));
         }
         let damaged = |reason| FindingKind::Damaged(reason).in_file(name.place());

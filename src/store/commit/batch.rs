@@ -6,7 +6,7 @@ use std::vec::IntoIter;
 
 use zeroize::Zeroizing;
 
-use crate::crypto::Place;
+use crate::crypto::AssociatedData;
 use crate::error::{Error, Result};
 use crate::store::commit::committer::Committer;
 use crate::store::pack::publish;
@@ -131,7 +131,7 @@ fn sealed(committer: &Committer<'_>, lines: Lines<'_>) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     for (name, record) in lines {
         let name = name.to_string();
-        let envelope = committer.key.seal(&Place::record(&scope, &name), record)?;
+        let envelope = committer.key.seal(&AssociatedData::record(&scope, &name), record)?;
         bytes.extend_from_slice(name.as_bytes());
         bytes.push(b'\t');
         bytes.extend_from_slice(&envelope);

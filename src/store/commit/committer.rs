@@ -39,7 +39,7 @@ impl Committer<'_> {
 
     /// Makes published records durable and records them in the head.
     pub(crate) fn acknowledge(&self, tail: &mut Tail) -> Result<()> {
-        self.folder.blobs.sync()?;
+        self.folder.directory.sync()?;
         self.write_head(tail)
     }
 
@@ -47,7 +47,7 @@ impl Committer<'_> {
     /// covers everything in packs.
     pub(crate) fn acknowledge_packed(&self, tail: &mut Tail) -> Result<()> {
         self.write_head(tail)?;
-        self.folder.blobs.flush(HEAD)
+        self.folder.directory.flush(HEAD)
     }
 
     /// Overwrites the head. A missing head stays missing until a repair makes one, so that findings report the loss
@@ -65,7 +65,7 @@ impl Committer<'_> {
             return Ok(());
         };
         let line = self.folder.seal_head(self.key, head)?;
-        self.folder.blobs.overwrite(HEAD, &line)?;
+        self.folder.directory.overwrite(HEAD, &line)?;
         tail.set_head(head, line);
         Ok(())
     }
@@ -76,12 +76,12 @@ impl Committer<'_> {
         let HeadState::Known(head) = tail.head else {
             return Ok((None, None));
         };
-        let packs = match self.folder.packs.mark() {
+        let packs = match self.folder.packs.change_stamp() {
             Ok(now) if now == head.packs => now,
-            Ok(_) => self.folder.packs.renew_mark()?,
+            Ok(_) => self.folder.packs.renew_change_stamp()?,
             Err(_) => return Ok((None, None)),
         };
-        Ok((self.folder.blobs.renew_mark()?, packs))
+        Ok((self.folder.directory.renew_change_stamp()?, packs))
     }
 
     /// Renews the change stamps after changes that do not affect what the head records.
@@ -89,9 +89,9 @@ impl Committer<'_> {
         let HeadState::Known(head) = tail.head else {
             return Ok(());
         };
-        let still_true = head.mark.is_some()
+        let still_true = head.stamp.is_some()
             && tail.is_sound()
-            && tail.head_after((head.mark, head.packs)) == Some(head);
+            && tail.head_after((head.stamp, head.packs)) == Some(head);
         if still_true && !self.folder.matches_stamps(&head)? {
             self.write_head(tail)?;
         }
@@ -101,13 +101,13 @@ impl Committer<'_> {
     /// Replaces a document, durably. The head does not change, because cached messages stay valid.
     pub(crate) fn replace(&self, document: Document, plaintext: &[u8]) -> Result<()> {
         self.stage(document, plaintext)?;
-        self.folder.blobs.sync()
+        self.folder.directory.sync()
     }
 
     /// Replaces a document. Durable once the folder is synced.
     pub(crate) fn stage(&self, document: Document, plaintext: &[u8]) -> Result<()> {
-        let line = self.key.seal(&document.place(&self.folder.scope.parts()), plaintext)?;
-        self.folder.blobs.replace(document.file_name(), &line)
+        let line = self.key.seal(&document.associated(&self.folder.scope.parts()), plaintext)?;
+        self.folder.directory.replace(document.file_name(), &line)
     }
 
     /// Changes the settings and records their revision in the head, both durably.
@@ -138,7 +138,7 @@ impl Committer<'_> {
         if tail.knows_settings() {
             return Ok(());
         }
-        let place = self.folder.blobs.path().join(Document::Profile.file_name());
+        let place = self.folder.directory.path().join(Document::Profile.file_name());
         Err(Error::Damaged {
             place: place.display().to_string(),
             reason: "the conversation's settings cannot be read; a repair continues without them",
@@ -154,7 +154,7 @@ impl Committer<'_> {
         if matches!(document::open(self.folder, Document::Profile)?, Some(Err(_))) {
             document::check_replaceable(self.folder, Document::Profile)?;
             let name = Document::Profile.file_name().as_bytes();
-            self.folder.blobs.set_aside(name, QUARANTINE)?;
+            self.folder.directory.move_into(name, QUARANTINE)?;
         }
         let mut profile =
             Profile { is_unknown: false, were_lost: true, ..Profile::clone(&tail.profile) };
@@ -168,8 +168,8 @@ impl Committer<'_> {
             HeadState::Known(head)
                 if tail.knows_settings() && head.profile() < tail.profile.rev =>
             {
-                self.folder.blobs.flush(Document::Profile.file_name())?;
-                self.folder.blobs.sync()?;
+                self.folder.directory.flush(Document::Profile.file_name())?;
+                self.folder.directory.sync()?;
                 let profile = Arc::clone(&tail.profile);
                 tail.set_profile(profile, self.folder.retention);
                 self.acknowledge_packed(tail)
@@ -207,8 +207,8 @@ impl Committer<'_> {
         let head = head.with_profile(tail.profile.rev).with_forget(tail.last_forget());
         let head = head.after(tail.last_seq, (None, None), tail.names());
         let line = self.folder.seal_head(self.key, head)?;
-        self.folder.blobs.replace(HEAD, &line)?;
-        self.folder.blobs.sync()?;
+        self.folder.directory.replace(HEAD, &line)?;
+        self.folder.directory.sync()?;
         tail.set_head(head, line);
         // Forget the head's bytes, so that the folder is scanned again: findings from before there was a head may no
         // longer hold.

@@ -86,7 +86,7 @@ fn outdated(folder: &Folder) -> Error {
 }
 
 fn place(folder: &Folder) -> String {
-    folder.blobs.path().join(Document::Imports.file_name()).display().to_string()
+    folder.directory.path().join(Document::Imports.file_name()).display().to_string()
 }
 
 /// The revision of the stored list; 0 if none opens.

@@ -35,7 +35,7 @@ pub(crate) fn put(
     if matches!(document::open(committer.folder, Document::Presets)?, Some(Err(_))) {
         document::check_replaceable(committer.folder, Document::Presets)?;
         let name = Document::Presets.file_name().as_bytes();
-        committer.folder.blobs.set_aside(name, QUARANTINE)?;
+        committer.folder.directory.move_into(name, QUARANTINE)?;
     }
     committer.replace(Document::Presets, &text)
 }

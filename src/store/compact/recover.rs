@@ -52,7 +52,7 @@ impl Compactor {
         previous: PreviousWriter,
     ) -> Result<()> {
         if previous != PreviousWriter::Finished {
-            folder.packs.sweep()?;
+            folder.packs.remove_temp_files()?;
             let mut listing = folder.list()?;
             if listing.packs.is_empty() {
                 return Ok(());
@@ -142,12 +142,12 @@ impl Compactor {
                 let there = find(&opened, name)?;
                 let bytes = packable(folder, name)?;
                 if bytes.zip(there).is_some_and(|(bytes, there)| bytes == there.file()) {
-                    folder.blobs.remove(&name.to_string())?;
+                    folder.directory.remove(&name.to_string())?;
                 } else {
                     self.unpackable.insert(name);
                 }
             }
-            folder.blobs.sync()?;
+            folder.directory.sync()?;
             names.retain(|name| !duplicates.contains(name));
             tail.loose = tail.loose.saturating_sub(duplicates.len());
         }

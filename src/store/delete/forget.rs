@@ -165,11 +165,11 @@ pub(crate) fn remove_erased(
     for &name in names {
         match folder.open(name)? {
             Opened::Message(message) => {
-                folder.blobs.remove(&name.to_string())?;
+                folder.directory.remove(&name.to_string())?;
                 forgotten.removed.push(message.seq);
             }
             Opened::Forget(ranges) if ranges.without(erased).is_empty() => {
-                folder.blobs.remove(&name.to_string())?;
+                folder.directory.remove(&name.to_string())?;
             }
             Opened::Forget(_) => {}
             Opened::Skipped(kind) => forgotten.left.push(kind.in_file(name.to_string())),
@@ -177,7 +177,7 @@ pub(crate) fn remove_erased(
         }
     }
     if !names.is_empty() {
-        folder.blobs.sync()?;
+        folder.directory.sync()?;
     }
     forgotten.removed.sort_unstable();
     Ok(forgotten)

@@ -70,10 +70,10 @@ pub(crate) fn is_bare(committer: &Committer<'_>, tail: &Tail) -> Result<bool> {
     {
         return Ok(false);
     }
-    let aside = folder.blobs.folder(QUARANTINE);
+    let aside = folder.directory.folder(QUARANTINE);
     let mut is_bare = true;
     for beside in [&folder.packs, &folder.snapshots, &folder.artifacts, &aside] {
-        beside.list(&mut |name, _| is_bare &= name == crate::blob::LOCK.as_bytes())?;
+        beside.list(&mut |name, _| is_bare &= name == crate::directory::LOCK.as_bytes())?;
     }
     Ok(is_bare)
 }

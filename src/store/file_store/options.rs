@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::blob::{Blobs, fs::FsBlobs, memory::MemoryBlobs};
 use crate::clock::{Clock, SystemClock};
 use crate::crypto::EncryptionKey;
+use crate::directory::{Directory, fs::FsDirectory, memory::MemoryDirectory};
 use crate::error::Result;
 use crate::redact::Redactor;
 use crate::scope::Scope;
@@ -137,10 +137,10 @@ impl StoreOptions {
     /// [`Error::NotPlain`](crate::Error::NotPlain) if the folder is a symbolic link.
     pub async fn open(self, root: impl AsRef<Path>) -> Result<FileConversationStore> {
         let below = self.scope.folder()?;
-        let root_blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::new(root.as_ref(), &[])?);
+        let root_directory: Arc<dyn Directory> = Arc::new(FsDirectory::new(root.as_ref(), &[])?);
         // Two views even of one folder: each caches the file that it reads most.
-        let blobs = Arc::new(FsBlobs::new(root.as_ref(), &below)?);
-        self.open_blobs(root_blobs, blobs).await
+        let directory = Arc::new(FsDirectory::new(root.as_ref(), &below)?);
+        self.open_directory(root_directory, directory).await
     }
 
     /// Opens a store in memory, which is gone when dropped.
@@ -149,18 +149,18 @@ impl StoreOptions {
     /// [`Error::InvalidScope`](crate::Error::InvalidScope).
     pub async fn open_in_memory(self) -> Result<FileConversationStore> {
         self.scope.folder()?;
-        let blobs: Arc<dyn Blobs> = Arc::new(MemoryBlobs::default());
-        self.open_blobs(Arc::clone(&blobs), blobs).await
+        let directory: Arc<dyn Directory> = Arc::new(MemoryDirectory::default());
+        self.open_directory(Arc::clone(&directory), directory).await
     }
 
-    pub(crate) async fn open_blobs(
+    pub(crate) async fn open_directory(
         self,
-        root: Arc<dyn Blobs>,
-        blobs: Arc<dyn Blobs>,
+        root: Arc<dyn Directory>,
+        directory: Arc<dyn Directory>,
     ) -> Result<FileConversationStore> {
         let slow = self.keys.iter().any(|key| key.needs_salt());
         let (clock, redactor) = (Arc::clone(&self.clock), self.redactor.clone());
-        let (reader, writer) = self.assemble(root, blobs);
+        let (reader, writer) = self.assemble(root, directory);
         if slow {
             let reader = Arc::clone(&reader);
             blocking(move || reader.check()).await?;
@@ -174,10 +174,10 @@ impl StoreOptions {
     /// Makes the parts of a store without reading anything.
     pub(crate) fn assemble(
         self,
-        root: Arc<dyn Blobs>,
-        blobs: Arc<dyn Blobs>,
+        root: Arc<dyn Directory>,
+        directory: Arc<dyn Directory>,
     ) -> (Arc<Reader>, Writer) {
-        let folder = Folder::new(root, blobs, self.scope, self.keys)
+        let folder = Folder::new(root, directory, self.scope, self.keys)
             .finding_keys_in(self.key_files)
             .read_by(self.threads)
             .keeping(self.retention);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::crypto::{Place, Scratch};
+use crate::crypto::{AssociatedData, Scratch};
 use crate::error::Result;
 use crate::store::folder::{Folder, Opened, unreadable};
 use crate::store::record::encoding;
@@ -26,7 +26,7 @@ impl<'a> RecordDecoder<'a> {
     /// Opens a record in a file of its own.
     pub(crate) fn read(&mut self, name: RecordName) -> Result<Opened> {
         let text = name.to_string();
-        match self.folder.blobs.read(&text) {
+        match self.folder.directory.read(&text) {
             Ok(Some(bytes)) => self.open(name, &text, &bytes),
             Ok(None) => Ok(Opened::Gone),
             Err(error) => unreadable(error).map(Opened::Skipped),
@@ -36,10 +36,11 @@ impl<'a> RecordDecoder<'a> {
     /// Opens a record's bytes under its name, which is also given as text.
     pub(crate) fn open(&mut self, name: RecordName, text: &str, bytes: &[u8]) -> Result<Opened> {
         let Self { folder, scope, scratch } = self;
-        let plaintext = match folder.unseal_in(scratch, &Place::record(scope, text), bytes)? {
-            Ok(plaintext) => plaintext,
-            Err(kind) => return Ok(Opened::Skipped(kind)),
-        };
+        let plaintext =
+            match folder.unseal_in(scratch, &AssociatedData::record(scope, text), bytes)? {
+                Ok(plaintext) => plaintext,
+                Err(kind) => return Ok(Opened::Skipped(kind)),
+            };
         let opened = if name.is_forget() {
             SeqSet::parse(plaintext).map(Opened::Forget)
         } else {

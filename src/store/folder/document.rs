@@ -14,9 +14,10 @@ pub(crate) fn read(folder: &Folder, document: Document) -> Result<Option<Zeroizi
     match open(folder, document)? {
         None => Ok(None),
         Some(Ok(plaintext)) => Ok(Some(plaintext)),
-        Some(Err(kind)) => {
-            Err(refusal(kind, folder.blobs.path().join(document.file_name()).display().to_string()))
-        }
+        Some(Err(kind)) => Err(refusal(
+            kind,
+            folder.directory.path().join(document.file_name()).display().to_string(),
+        )),
     }
 }
 
@@ -51,10 +52,10 @@ pub(crate) fn open(
     folder: &Folder,
     document: Document,
 ) -> Result<Option<Result<Zeroizing<Vec<u8>>, FindingKind>>> {
-    let Some(bytes) = folder.blobs.read(document.file_name())? else {
+    let Some(bytes) = folder.directory.read(document.file_name())? else {
         return Ok(None);
     };
-    folder.unseal(&document.place(&folder.scope.parts()), &bytes).map(Some)
+    folder.unseal(&document.associated(&folder.scope.parts()), &bytes).map(Some)
 }
 
 fn refusal(kind: FindingKind, place: String) -> Error {

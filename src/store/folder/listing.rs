@@ -1,7 +1,7 @@
 //! Lists the contents of a conversation's folder.
 
 use super::{ATTEMPTS, Folder, Listing, Packs, no_file, unstable_folder};
-use crate::blob::{EntryKind, TEMPORARY};
+use crate::directory::{EntryKind, TEMPORARY};
 use crate::error::{Error, Result};
 use crate::scope::{BACKUPS, SCOPE_FOLDERS, Scope};
 use crate::store::record::document::Document;
@@ -70,7 +70,7 @@ impl Folder {
     fn list_loose(&self) -> Result<Listing> {
         let mut listing = Listing::default();
         let at_root = *self.scope == Scope::Default;
-        self.blobs.list(&mut |name, kind| {
+        self.directory.list(&mut |name, kind| {
             let record = str::from_utf8(name).ok().and_then(|name| name.parse().ok());
             match (record, kind) {
                 (Some(record), EntryKind::File) => listing.names.push(record),

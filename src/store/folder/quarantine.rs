@@ -11,14 +11,14 @@ pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
     let [packs, snapshots, artifacts] =
         [PACKS, SNAPSHOTS, ARTIFACTS].map(|name| format!("{name}/{QUARANTINE}"));
     let places = [
-        (&folder.blobs, QUARANTINE),
+        (&folder.directory, QUARANTINE),
         (&folder.packs, &packs),
         (&folder.snapshots, &snapshots),
         (&folder.artifacts, &artifacts),
     ];
-    for (blobs, place) in places {
+    for (directory, place) in places {
         let mut files = 0;
-        match blobs.folder(QUARANTINE).list(&mut |_, _| files += 1) {
+        match directory.folder(QUARANTINE).list(&mut |_, _| files += 1) {
             Ok(()) if files == 0 => {}
             Ok(()) => findings.push(FindingKind::Quarantined { files }.in_file(place)),
             // If the surrounding folder cannot be read, that is reported separately.

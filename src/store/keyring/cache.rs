@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use crate::blob::Blobs;
 use crate::crypto::EncryptionKey;
+use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::store::keyring::Keyring;
 use crate::store::record::layout::VAULT;
@@ -70,7 +70,7 @@ impl KeyringCache {
     }
 
     /// The keyring as it was last read; reads it the first time. `None` if there is no vault.
-    pub(crate) fn get(&self, root: &dyn Blobs) -> Result<Option<&Keyring>> {
+    pub(crate) fn get(&self, root: &dyn Directory) -> Result<Option<&Keyring>> {
         if self.newest().is_none()
             && let Some(vault) = self.open(|keys| Keyring::read(root, keys))?
         {
@@ -83,11 +83,11 @@ impl KeyringCache {
     ///
     /// # Errors
     /// [`Error::KeyChanged`] if the store now seals under a key that the caller does not hold.
-    pub(crate) fn refresh(&self, root: &dyn Blobs) -> Result<Option<&Keyring>> {
+    pub(crate) fn refresh(&self, root: &dyn Directory) -> Result<Option<&Keyring>> {
         let Some(seen) = self.newest() else {
             return self.get(root);
         };
-        if let Some(bytes) = root.peek(VAULT)?.filter(|bytes| *bytes != seen.vault.bytes) {
+        if let Some(bytes) = root.read_cached(VAULT)?.filter(|bytes| *bytes != seen.vault.bytes) {
             let vault = self.open(|keys| Keyring::parse(bytes.clone(), root, keys));
             let vault = vault.map_err(|error| match error {
                 Error::WrongKey { place, .. } => Error::KeyChanged { place },

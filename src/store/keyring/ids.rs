@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use crate::blob::fs::FsBlobs;
 use crate::crypto::{EncryptionKey, KeyBytes, hex_line};
+use crate::directory::fs::FsDirectory;
 use crate::error::{Error, Result};
 use crate::store::keyring::line;
 use crate::store::keyring::line::Entry;
@@ -25,7 +25,7 @@ pub struct StoreKey {
 /// # Errors
 /// What prevents reading the vault.
 pub fn store_keys(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreKey>> {
-    let root = FsBlobs::new(root, &[])?;
+    let root = FsDirectory::new(root, &[])?;
     let vault = match Keyring::read(&root, keys) {
         // Only the writing key can tell which keys are bound to the store.
         Err(Error::WrongKey { .. }) => None,
@@ -49,7 +49,7 @@ pub fn store_keys(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreK
 /// # Errors
 /// What prevents reading the vault or writing the copies.
 pub fn copy_salt(root: &Path, folder: &Path) -> Result<()> {
-    let list = line::read(&FsBlobs::new(root, &[])?)?;
+    let list = line::read(&FsDirectory::new(root, &[])?)?;
     salt_copy::keep(&list.map(|list| list.entries).unwrap_or_default(), folder)
 }
 

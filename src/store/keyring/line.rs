@@ -7,8 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 
-use crate::blob::Blobs;
 use crate::crypto::{Argon2Params, Derivation, EncryptionKey, KeyBytes, Salt, SealingKey, random};
+use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::store::record::encoding::object;
 use crate::store::record::layout::VAULT;
@@ -259,7 +259,7 @@ pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<KeyList> {
 }
 
 /// Reads the keys of a root's vault; `None` if there is none.
-pub(crate) fn read(root: &dyn Blobs) -> Result<Option<KeyList>> {
+pub(crate) fn read(root: &dyn Directory) -> Result<Option<KeyList>> {
     let bytes = root.read(VAULT)?;
     bytes.map(|bytes| parse(&bytes, &root.path().join(VAULT))).transpose()
 }

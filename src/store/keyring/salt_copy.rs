@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::blob::{Blobs, fs::FsBlobs};
 use crate::crypto::Derivation;
+use crate::directory::{Directory, fs::FsDirectory};
 use crate::error::Result;
 use crate::store::keyring::line::{Entry, copy_bytes};
 use crate::store::record::layout::VAULT;
@@ -34,12 +34,12 @@ pub(crate) fn keep(entries: &[Entry], folder: &Path) -> Result<()> {
             folder.replace(&entry.copy_name(), &copy_bytes(entry)?)?;
         }
         // An existing copy may not be durable yet.
-        folder.anchor()?;
+        folder.sync_ancestors()?;
     }
     Ok(())
 }
 
-fn open(folder: &Path) -> Result<FsBlobs> {
+fn open(folder: &Path) -> Result<FsDirectory> {
     // The configuration folder may be a link.
-    FsBlobs::new(&folder.canonicalize().unwrap_or_else(|_| folder.to_owned()), &[])
+    FsDirectory::new(&folder.canonicalize().unwrap_or_else(|_| folder.to_owned()), &[])
 }

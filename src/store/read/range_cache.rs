@@ -39,7 +39,7 @@ struct CachedRange {
 impl RangeCache {
     /// The listing of the folders when they had the head's stamps.
     pub(crate) fn listing(&self, head: &Head) -> Option<Arc<Listing>> {
-        let is_same = head.mark.is_some() && self.stamps == (head.mark, head.packs);
+        let is_same = head.stamp.is_some() && self.stamps == (head.stamp, head.packs);
         self.listing.clone().filter(|_| is_same)
     }
 
@@ -47,7 +47,7 @@ impl RangeCache {
         if self.stamps.1 != head.packs {
             self.ranges.clear();
         }
-        self.stamps = (head.mark, head.packs);
+        self.stamps = (head.stamp, head.packs);
         let is_small = listing.names.len() + listing.packs.len() <= NAMES;
         self.listing = is_small.then(|| Arc::clone(listing));
     }

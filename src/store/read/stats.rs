@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use crate::blob::EntryKind;
+use crate::directory::EntryKind;
 use crate::error::Result;
 use crate::store::folder::Folder;
 use crate::store::read::reader::Reader;
@@ -106,15 +106,15 @@ impl Names {
         let count = loose.count() as u64 + listing.packs.iter().map(|pack| pack.count).sum::<u64>();
         let first = messages().copied().chain(listing.packs.iter().map(|pack| pack.first)).min();
         let mut bytes = 0;
-        for blobs in [&folder.blobs, &folder.packs, &folder.snapshots, &folder.artifacts] {
+        for directory in [&folder.directory, &folder.packs, &folder.snapshots, &folder.artifacts] {
             let mut files = Vec::new();
-            blobs.list(&mut |name, kind| {
+            directory.list(&mut |name, kind| {
                 if let (Ok(name), EntryKind::File) = (str::from_utf8(name), kind) {
                     files.push(name.to_owned());
                 }
             })?;
             for file in files {
-                bytes += blobs.open(&file)?.map_or(0, |source| source.size());
+                bytes += directory.open(&file)?.map_or(0, |source| source.size());
             }
         }
         Ok(Self { count, first, bytes })

@@ -75,7 +75,7 @@ impl Tail {
     pub(crate) fn is_intact(&self, folder: &Folder) -> Result<bool> {
         Ok(self.is_survey
             && match self.head {
-                HeadState::Known(head) => head.mark.is_none() || folder.matches_stamps(&head)?,
+                HeadState::Known(head) => head.stamp.is_none() || folder.matches_stamps(&head)?,
                 HeadState::Absent | HeadState::Damaged => true,
             })
     }
@@ -152,7 +152,7 @@ impl Tail {
         if self.knows_settings() {
             return Ok(());
         }
-        let place = folder.blobs.path().join(Document::Profile.file_name());
+        let place = folder.directory.path().join(Document::Profile.file_name());
         let reason = "the conversation's settings cannot be read";
         Err(Error::Damaged { place: place.display().to_string(), reason })
     }

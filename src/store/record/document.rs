@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::crypto::{Kind, Place};
+use crate::crypto::{AssociatedData, Kind};
 use crate::store::record::layout::SNAPSHOTS;
 
 /// A sealed document of a conversation. Each conversation has at most one of each.
@@ -37,14 +37,14 @@ impl Document {
         Self::ALL.iter().any(|document| document.file_name().as_bytes() == name)
     }
 
-    pub(crate) fn place<'a>(self, scope: &'a [&'a str]) -> Place<'a> {
+    pub(crate) fn associated<'a>(self, scope: &'a [&'a str]) -> AssociatedData<'a> {
         let kind = match self {
             Self::Calibration => Kind::Calibration,
             Self::Imports => Kind::Imports,
             Self::Presets => Kind::Presets,
             Self::Profile => Kind::Profile,
         };
-        Place::of(kind, scope, self.file_name())
+        AssociatedData::of(kind, scope, self.file_name())
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Head {
     profile: u64,
     /// The folder's change stamp when the head was written. While the stamp is the same, no name in the folder has
     /// changed.
-    pub(crate) mark: Option<u64>,
+    pub(crate) stamp: Option<u64>,
     /// The change stamp of the folder of packs, if there was one. It shows what was published or put back there.
     pub(crate) packs: Option<u64>,
     /// Separates runs of heads between which another program changed names. A reader that remembers an earlier run
@@ -68,10 +68,10 @@ impl Head {
     pub(crate) fn after(
         self,
         seq: u64,
-        (mark, packs): (Option<u64>, Option<u64>),
+        (stamp, packs): (Option<u64>, Option<u64>),
         newest: impl Iterator<Item = RecordName>,
     ) -> Self {
-        let mut head = Self { seq, mark, packs, newest: [None; NAMED], ..self };
+        let mut head = Self { seq, stamp, packs, newest: [None; NAMED], ..self };
         let room = LENGTH.saturating_sub(head.text("").len()) / ITEM;
         let mut numbers = (1..=seq).rev();
         let highest = newest.take_while(|name| numbers.next() == Some(name.seq));
@@ -129,9 +129,9 @@ impl Head {
     }
 
     fn text(&self, newest: &str) -> String {
-        let Self { seq, profile, mark, packs, since, forget, listed, .. } = *self;
+        let Self { seq, profile, stamp, packs, since, forget, listed, .. } = *self;
         let run = (since, forget, listed);
-        serde_json::to_string(&Text { seq, profile, mark, packs, since: 0, run, newest })
+        serde_json::to_string(&Text { seq, profile, mark: stamp, packs, since: 0, run, newest })
             .unwrap_or_default()
     }
 
@@ -145,7 +145,7 @@ impl Head {
     }
 
     pub(crate) fn parse(plaintext: &[u8]) -> Option<Self> {
-        let Text { seq, profile, mark, packs, since, run, newest: text } =
+        let Text { seq, profile, mark: stamp, packs, since, run, newest: text } =
             object(plaintext).filter(|_| plaintext.len() == LENGTH)?;
         let mut newest = [None; NAMED];
         let items = text.as_bytes().chunks(ITEM);
@@ -158,7 +158,7 @@ impl Head {
             *place = Some((time, RecordKind::of_letter(*letter)?));
         }
         let (since, forget, listed) = if is_nothing(&run) { (since, 0, 0) } else { run };
-        Some(Self { seq, profile, mark, packs, since, forget, listed, newest })
+        Some(Self { seq, profile, stamp, packs, since, forget, listed, newest })
     }
 }
 
@@ -191,7 +191,7 @@ mod tests {
                 let text = head.to_plaintext();
                 assert_eq!(text.len(), LENGTH);
                 let parsed = Head::parse(&text).unwrap();
-                assert_eq!((parsed.seq, parsed.mark, parsed.packs), (seq, mark, mark));
+                assert_eq!((parsed.seq, parsed.stamp, parsed.packs), (seq, mark, mark));
                 assert!(parsed.is_of_one_run_with(&head));
                 let names: Vec<_> = parsed.newest().collect();
                 // A prompt needs the six newest messages.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::crypto::{Envelope, Place, Scratch, SealingKey};
+use crate::crypto::{AssociatedData, Envelope, Scratch, SealingKey};
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
 use crate::store::folder::scopes::places;
@@ -27,7 +27,7 @@ pub(crate) fn adopt(folder: &Folder, timeout: Duration) -> Result<()> {
     let (mut votes, mut stranger) = (KeyVotes::new(), None);
     for place in places(&folder.root, &mut Vec::new())? {
         let keys = folder.keys().to_vec();
-        let there = Folder::new(Arc::clone(&folder.root), place.blobs, place.scope, keys);
+        let there = Folder::new(Arc::clone(&folder.root), place.directory, place.scope, keys);
         // A conversation that cannot be listed does not count.
         match ask(&there, &mut votes, &mut stranger) {
             Err(Error::NotPlain { .. } | Error::Io { .. }) => {}
@@ -59,14 +59,14 @@ pub(crate) fn adopt(folder: &Folder, timeout: Duration) -> Result<()> {
 /// Counts the files of one conversation that open, and notes a key id of one that does not.
 fn ask(folder: &Folder, votes: &mut KeyVotes, stranger: &mut Option<String>) -> Result<()> {
     let scope = folder.scope.parts();
-    let mut hear = |place: &Place<'_>, bytes: &[u8]| {
+    let mut count = |associated: &AssociatedData<'_>, bytes: &[u8]| {
         let Ok(envelope) = Envelope::parse(bytes) else {
             return;
         };
         let id = envelope.key_id.to_owned();
         let opens = |key| {
             let key = SealingKey::under_id(key, id.clone());
-            key.open(place, &envelope, &mut Scratch::default()).is_some()
+            key.open(associated, &envelope, &mut Scratch::default()).is_some()
         };
         match folder.keys().iter().position(|key| opens(key)) {
             Some(key) => *votes.entry((key, id)).or_default() += 1,
@@ -74,13 +74,13 @@ fn ask(folder: &Folder, votes: &mut KeyVotes, stranger: &mut Option<String>) -> 
         }
     };
     if let Some(bytes) = folder.head_bytes()? {
-        hear(&Place::head(&scope), &bytes);
+        count(&AssociatedData::head(&scope), &bytes);
     }
     let listing = folder.list()?;
     for name in listing.names {
         let name = name.to_string();
-        if let Ok(Some(bytes)) = folder.blobs.read(&name) {
-            hear(&Place::record(&scope, &name), &bytes);
+        if let Ok(Some(bytes)) = folder.directory.read(&name) {
+            count(&AssociatedData::record(&scope, &name), &bytes);
         }
     }
     for pack in listing.packs {
@@ -90,7 +90,7 @@ fn ask(folder: &Folder, votes: &mut KeyVotes, stranger: &mut Option<String>) -> 
         let mut lines = Lines::new(&pack);
         while let Some(line) = lines.next()? {
             if let Some(name) = line.name {
-                hear(&Place::record(&scope, &name.to_string()), line.file());
+                count(&AssociatedData::record(&scope, &name.to_string()), line.file());
             }
         }
     }

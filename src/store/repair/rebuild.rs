@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::blob::{Fill, Streamed};
+use crate::directory::{Fill, Streamed};
 use crate::error::{Error, Result};
 use crate::store::compact::recover::make_durable;
 use crate::store::folder::{Folder, Opened};
@@ -131,14 +131,14 @@ impl OtherPacks {
 /// Whether the record is also durable in a file of its own.
 fn is_loose(folder: &Folder, name: RecordName, line: &Line) -> Result<bool> {
     let file = name.to_string();
-    let loose = match folder.blobs.read(&file) {
+    let loose = match folder.directory.read(&file) {
         Err(Error::NotPlain { .. } | Error::Io { .. }) => None,
         read => read?,
     };
     let is_loose = loose.is_some_and(|bytes| bytes == line.file());
     if is_loose {
-        folder.blobs.flush(&file)?;
-        folder.blobs.sync()?;
+        folder.directory.flush(&file)?;
+        folder.directory.sync()?;
     }
     Ok(is_loose)
 }
@@ -167,11 +167,11 @@ fn set_loose(
         let file = name.to_string();
         // The line without the name and the tab.
         let record = bytes.get(file.len() + 1..).unwrap_or_default();
-        let there = folder.blobs.create(&file, record)?
-            || folder.blobs.read(&file)?.is_some_and(|there| there == record);
+        let there = folder.directory.create(&file, record)?
+            || folder.directory.read(&file)?.is_some_and(|there| there == record);
         if there {
-            folder.blobs.flush(&file)?;
-            folder.blobs.sync()?;
+            folder.directory.flush(&file)?;
+            folder.directory.sync()?;
             return Ok(Some(*name));
         }
     }

@@ -23,7 +23,7 @@ pub(crate) fn put_back(
     let Some((lies, belongs)) = names(finding) else {
         return Ok(None);
     };
-    let Ok(Some(bytes)) = folder.blobs.read(&lies.to_string()) else {
+    let Ok(Some(bytes)) = folder.directory.read(&lies.to_string()) else {
         return Ok(None);
     };
     if tail.erased.contains(belongs.seq) || !folder.belongs_to(belongs, &bytes)? {
@@ -32,7 +32,9 @@ pub(crate) fn put_back(
     match copy_of(folder, belongs)? {
         Some(copy) if copy == bytes => return Ok(Some(RepairKind::RemoveCopies)),
         Some(_) => return Ok(None),
-        None if folder.blobs.create(&belongs.to_string(), &bytes)? => folder.blobs.sync()?,
+        None if folder.directory.create(&belongs.to_string(), &bytes)? => {
+            folder.directory.sync()?
+        }
         // Packs have no forget records.
         None if belongs.is_forget() => return Ok(None),
         None => {
@@ -60,9 +62,9 @@ fn names(finding: &Finding) -> Option<(RecordName, RecordName)> {
 /// The bytes of the record that is stored under its own name and opens. Makes it durable.
 fn copy_of(folder: &Folder, name: RecordName) -> Result<Option<Vec<u8>>> {
     if matches!(folder.open(name)?, Opened::Message(_) | Opened::Forget(_)) {
-        folder.blobs.flush(&name.to_string())?;
-        folder.blobs.sync()?;
-        return folder.blobs.read(&name.to_string());
+        folder.directory.flush(&name.to_string())?;
+        folder.directory.sync()?;
+        return folder.directory.read(&name.to_string());
     }
     for pack in folder.list()?.packs.into_iter().filter(|pack| pack.covers(name)) {
         let OpenedPack::Pack(opened) = Pack::open(folder, pack)? else {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::blob::Blobs;
+use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
 use crate::store::folder::document;
@@ -26,9 +26,9 @@ pub(crate) fn set_aside<'a>(
     if wanted.is_empty() {
         return Ok(());
     }
-    for name in matching(&folder.blobs, "", &wanted)? {
+    for name in matching(&folder.directory, "", &wanted)? {
         if is_useless(folder, &name)? {
-            let moved = folder.blobs.set_aside(&name, QUARANTINE);
+            let moved = folder.directory.move_into(&name, QUARANTINE);
             passing(moved.map(drop), "setting a file aside")?;
         }
     }
@@ -36,7 +36,7 @@ pub(crate) fn set_aside<'a>(
     if wanted.iter().any(|file| file.starts_with(&prefix)) {
         for name in matching(&folder.snapshots, &prefix, &wanted)? {
             if snapshot_files::is_useless(folder, &name)? {
-                let moved = folder.snapshots.set_aside(&name, QUARANTINE);
+                let moved = folder.snapshots.move_into(&name, QUARANTINE);
                 passing(moved.map(drop), "setting a snapshot aside")?;
             }
         }
@@ -45,7 +45,7 @@ pub(crate) fn set_aside<'a>(
     if wanted.iter().any(|file| file.starts_with(&prefix)) {
         for name in matching(&folder.artifacts, &prefix, &wanted)? {
             if artifact_files::is_useless(folder, &name)? {
-                let moved = folder.artifacts.set_aside(&name, QUARANTINE);
+                let moved = folder.artifacts.move_into(&name, QUARANTINE);
                 passing(moved.map(drop), "setting an artifact aside")?;
             }
         }
@@ -56,7 +56,7 @@ pub(crate) fn set_aside<'a>(
     }
     for name in matching(&folder.packs, &prefix, &wanted)? {
         if is_useless_pack(folder, &name)? {
-            let moved = folder.packs.set_aside(&name, QUARANTINE);
+            let moved = folder.packs.move_into(&name, QUARANTINE);
             passing(moved.map(drop), "setting a pack aside")?;
         }
     }
@@ -65,9 +65,13 @@ pub(crate) fn set_aside<'a>(
 
 /// The raw file names for names as findings show them. The escaping never produces the name of one of the store's own
 /// files.
-fn matching(blobs: &Arc<dyn Blobs>, prefix: &str, wanted: &BTreeSet<&str>) -> Result<Vec<Vec<u8>>> {
+fn matching(
+    directory: &Arc<dyn Directory>,
+    prefix: &str,
+    wanted: &BTreeSet<&str>,
+) -> Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
-    blobs.list(&mut |name, _| {
+    directory.list(&mut |name, _| {
         if wanted.contains(&*(prefix.to_owned() + &shown(name))) {
             names.push(name.to_owned());
         }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::blob::{EntryKind, TEMPORARY};
-use crate::crypto::{Kind, Place};
+use crate::crypto::{AssociatedData, Kind};
+use crate::directory::{EntryKind, TEMPORARY};
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
 use crate::store::commit::committer::Committer;
@@ -135,7 +135,7 @@ pub(crate) fn accept(committer: &Committer<'_>, tail: &mut Tail) -> Result<()> {
     }
     // A file that does not open may still be restored.
     for (id, rev) in listed.into_iter().flatten() {
-        if rev == 0 || committer.folder.snapshots.links(&id)? > 0 {
+        if rev == 0 || committer.folder.snapshots.link_count(&id)? > 0 {
             there.entry(id).or_insert(rev);
         }
     }
@@ -227,15 +227,16 @@ fn place_bytes(name: &[u8]) -> Vec<u8> {
     [SNAPSHOTS.as_bytes(), b"/", name].concat()
 }
 
-pub(crate) fn seal<'a>(scope: &'a [&'a str], id: &'a str) -> Place<'a> {
-    Place::of(Kind::Snapshot, scope, id)
+pub(crate) fn associated<'a>(scope: &'a [&'a str], id: &'a str) -> AssociatedData<'a> {
+    AssociatedData::of(Kind::Snapshot, scope, id)
 }
 
 /// Writes a snapshot with its revision. The settings must list it.
 pub(crate) fn put(committer: &Committer<'_>, snapshot: &Snapshot) -> Result<()> {
     let plaintext = snapshot.to_plaintext()?;
-    let line =
-        committer.key.seal(&seal(&committer.folder.scope.parts(), &snapshot.id), &plaintext)?;
+    let line = committer
+        .key
+        .seal(&associated(&committer.folder.scope.parts(), &snapshot.id), &plaintext)?;
     committer.folder.snapshots.replace(&snapshot.id, &line)?;
     committer.folder.snapshots.sync()
 }
@@ -247,7 +248,7 @@ fn open(folder: &Folder, id: &str, rev: u64) -> Result<Result<Snapshot, Finding>
         Ok(None) => return found(FindingKind::Absent),
         Err(error) => return found(unreadable(error)?),
     };
-    match folder.unseal(&seal(&folder.scope.parts(), id), &bytes)? {
+    match folder.unseal(&associated(&folder.scope.parts(), id), &bytes)? {
         Err(kind) => found(kind),
         Ok(plaintext) => match object::<Snapshot>(&plaintext) {
             Some(snapshot) if snapshot.id != id => found(FindingKind::BadRecord),
@@ -276,7 +277,7 @@ fn open_each<'a>(
 fn refusal(folder: &Folder, finding: &Finding) -> Error {
     finding.refusal().unwrap_or_else(|| Error::Damaged {
         place: folder
-            .blobs
+            .directory
             .path()
             .join(finding.file.as_deref().unwrap_or(SNAPSHOTS))
             .display()

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::blob::{Blobs, memory::MemoryBlobs};
+use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::scope::Scope;
 use crate::store::scopes;
-use crate::store::tests::failing_storage::{Call, Faulty, broken, said};
+use crate::store::tests::failing_storage::{Call, FaultyDirectory, broken, said};
 use crate::store::{ConversationStore, FileConversationStore, Rekey, Report, StoreOptions};
 use crate::{EncryptionKey, Result};
 
@@ -109,18 +109,18 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-async fn open(root: &Arc<dyn Blobs>, scope: &Scope) -> Result<FileConversationStore> {
+async fn open(root: &Arc<dyn Directory>, scope: &Scope) -> Result<FileConversationStore> {
     let below = scope.folder().unwrap();
-    let blobs = below.iter().fold(Arc::clone(root), |blobs, name| blobs.folder(name));
-    options().scope(scope.clone()).open_blobs(Arc::clone(root), blobs).await
+    let directory = below.iter().fold(Arc::clone(root), |directory, name| directory.folder(name));
+    options().scope(scope.clone()).open_directory(Arc::clone(root), directory).await
 }
 
 #[tokio::test]
 async fn a_first_message_that_is_broken_off_anywhere_is_no_alarm_and_enters_the_conversation_once()
 {
     for after in 0.. {
-        let faulty = Faulty::over(Arc::new(MemoryBlobs::default()));
-        let root: Arc<dyn Blobs> = faulty.clone();
+        let faulty = FaultyDirectory::over(Arc::new(MemoryDirectory::default()));
+        let root: Arc<dyn Directory> = faulty.clone();
         open(&root, &dm("1")).await.unwrap().append_message(said(1)).await.unwrap();
         faulty.fail(Call::Any, after, usize::MAX, broken);
         if let Ok(store) = open(&root, &dm("2")).await {
@@ -144,8 +144,8 @@ async fn a_first_message_that_is_broken_off_anywhere_is_no_alarm_and_enters_the_
 #[tokio::test]
 async fn a_removal_that_is_broken_off_anywhere_is_no_alarm() {
     for after in 0.. {
-        let faulty = Faulty::over(Arc::new(MemoryBlobs::default()));
-        let root: Arc<dyn Blobs> = faulty.clone();
+        let faulty = FaultyDirectory::over(Arc::new(MemoryDirectory::default()));
+        let root: Arc<dyn Directory> = faulty.clone();
         for user in ["1", "2"] {
             open(&root, &dm(user)).await.unwrap().append_message(said(1)).await.unwrap();
         }
@@ -170,10 +170,10 @@ async fn a_removal_that_is_broken_off_anywhere_is_no_alarm() {
 
 #[tokio::test]
 async fn only_the_first_message_of_a_conversation_costs_a_look_at_the_list() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let root: Arc<dyn Blobs> = blobs.clone();
+    let directory = Arc::new(MemoryDirectory::default());
+    let root: Arc<dyn Directory> = directory.clone();
     open(&root, &dm("1")).await.unwrap().append_message(said(1)).await.unwrap();
-    let catalog = blobs.folder("catalog");
+    let catalog = directory.folder("catalog");
     let before = catalog.read("head").unwrap();
     // What would be touched now would be an error.
     catalog.replace("head", b"damaged").unwrap();

@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::clock::ManualClock;
+use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::record::read_result::ReadResult;
 use crate::store::{ConversationStore, Document, FileConversationStore, StoreOptions};
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error};
@@ -19,7 +19,7 @@ const START: &str = "2025-08-24T16:36:25.123Z";
 /// A place that outlives the stores opened on it.
 enum Place {
     Folder(TempDir),
-    Memory(Arc<MemoryBlobs>),
+    Memory(Arc<MemoryDirectory>),
 }
 
 struct Backend {
@@ -59,9 +59,9 @@ impl Backend {
         let options = change(options);
         match &self.place {
             Place::Folder(folder) => options.open(folder.path().join("root")).await.unwrap(),
-            Place::Memory(blobs) => {
-                let blobs: Arc<dyn Blobs> = blobs.clone();
-                options.open_blobs(blobs.clone(), blobs).await.unwrap()
+            Place::Memory(directory) => {
+                let directory: Arc<dyn Directory> = directory.clone();
+                options.open_directory(directory.clone(), directory).await.unwrap()
             }
         }
     }
@@ -402,7 +402,7 @@ async fn the_largest_limit_leaves_files_that_can_be_read_again() {
     let plaintext = serde_json::to_vec(&stored.message).unwrap();
     let around =
         usize::try_from(file.metadata().unwrap().len()).unwrap() - in_base64(plaintext.len());
-    assert!(around + in_base64(limit) <= usize::try_from(crate::blob::READ_LIMIT).unwrap());
+    assert!(around + in_base64(limit) <= usize::try_from(crate::directory::READ_LIMIT).unwrap());
 }
 
 #[tokio::test]

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
-use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::clock::ManualClock;
+use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::StoredMessage;
 use crate::store::record::read_result::ReadResult;
-use crate::store::tests::failing_storage::{Call, Faulty, broken, no_space, not_durable};
+use crate::store::tests::failing_storage::{Call, FaultyDirectory, broken, no_space, not_durable};
 use crate::store::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error};
 
@@ -64,23 +64,23 @@ fn at(seconds: i64) -> Timestamp {
     start.checked_add(SignedDuration::from_secs(seconds)).unwrap()
 }
 
-async fn open(blobs: &Arc<impl Blobs + 'static>) -> FileConversationStore {
+async fn open(directory: &Arc<impl Directory + 'static>) -> FileConversationStore {
     let key = EncryptionKey::from_secret("a secret of the tests of crashes").unwrap();
     let clock = ManualClock::at_utc("2025-08-24T17:00:00Z".parse().unwrap());
     let options = StoreOptions::new(key).loose_files(1).clock(Arc::new(clock));
-    let blobs: Arc<dyn Blobs> = blobs.clone();
-    options.open_blobs(blobs.clone(), blobs).await.unwrap()
+    let directory: Arc<dyn Directory> = directory.clone();
+    options.open_directory(directory.clone(), directory).await.unwrap()
 }
 
-fn names(blobs: &dyn Blobs, ending: &str) -> Vec<String> {
+fn names(directory: &dyn Directory, ending: &str) -> Vec<String> {
     let mut names = Vec::new();
-    blobs.list(&mut |name, _| names.push(String::from_utf8(name.into()).unwrap())).unwrap();
+    directory.list(&mut |name, _| names.push(String::from_utf8(name.into()).unwrap())).unwrap();
     names.retain(|name| name.ends_with(ending));
     names
 }
 
-fn lines(blobs: &dyn Blobs) -> Vec<(String, String)> {
-    let packs = blobs.folder("packs");
+fn lines(directory: &dyn Directory) -> Vec<(String, String)> {
+    let packs = directory.folder("packs");
     let mut lines = Vec::new();
     for pack in names(&*packs, ".pack") {
         let text = String::from_utf8(packs.read(&pack).unwrap().unwrap()).unwrap();
@@ -134,12 +134,12 @@ impl Model {
     /// Takes in what has become of messages that were handed over.
     async fn take(
         &mut self,
-        blobs: &Arc<MemoryBlobs>,
+        directory: &Arc<MemoryDirectory>,
         messages: &[ChatMessage],
         told: Result<Vec<Arc<StoredMessage>>, Error>,
         order: Order,
     ) -> bool {
-        let reading = open(blobs).await.read_tail(usize::MAX).await.unwrap();
+        let reading = open(directory).await.read_tail(usize::MAX).await.unwrap();
         let there = usize::try_from(reading.last_seq - self.last).unwrap();
         assert!(there <= messages.len());
         match &told {
@@ -166,9 +166,9 @@ impl Model {
 }
 
 async fn runs_as_the_model_does(steps: Vec<Step>) {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let faulty = Faulty::over(blobs.clone());
-    let (mut store, watcher) = (open(&faulty).await, open(&blobs).await);
+    let directory = Arc::new(MemoryDirectory::default());
+    let faulty = FaultyDirectory::over(directory.clone());
+    let (mut store, watcher) = (open(&faulty).await, open(&directory).await);
     let mut model = Model::default();
     let mut once: Vec<(String, Vec<u8>)> = Vec::new();
     let (mut crashing, mut is_told, mut said) = (false, true, 0);
@@ -200,13 +200,13 @@ async fn runs_as_the_model_does(steps: Vec<Step>) {
             Step::Reopen => goes = true,
             Step::PutBack(which) => {
                 if let Some((name, bytes)) = once.get(which % once.len().max(1)) {
-                    blobs.folder("packs").create(name, bytes).unwrap();
+                    directory.folder("packs").create(name, bytes).unwrap();
                 }
             }
             Step::Unpack(which) => {
-                let lines = lines(&*blobs);
+                let lines = lines(&*directory);
                 if let Some((name, bytes)) = lines.get(which % lines.len().max(1)) {
-                    blobs.create(name, bytes.as_bytes()).unwrap();
+                    directory.create(name, bytes.as_bytes()).unwrap();
                 }
             }
             Step::Read(n, seqs, mut seconds) => {
@@ -235,18 +235,18 @@ async fn runs_as_the_model_does(steps: Vec<Step>) {
                 let told = store.append_all(messages.clone()).await;
                 is_told = told.is_ok();
                 let order = if faulty.was_reached() { Order::Unsure } else { Order::Appended };
-                goes = model.take(&blobs, &messages, told, order).await;
+                goes = model.take(&directory, &messages, told, order).await;
             }
             Step::Import(count, seconds) => {
                 let messages = messages(count, seconds);
                 let told = store.import(messages.clone()).await;
                 is_told = told.is_ok();
-                goes = model.take(&blobs, &messages, told, Order::Imported).await;
+                goes = model.take(&directory, &messages, told, Order::Imported).await;
             }
             Step::Forget(range) => {
                 let told = store.forget(std::slice::from_ref(&range)).await;
                 goes = matches!(told, Err(Error::Poisoned { .. }));
-                let there = open(&blobs).await.read_tail(1).await.unwrap().last_seq;
+                let there = open(&directory).await.read_tail(1).await.unwrap().last_seq;
                 assert!(there <= model.last + 1);
                 is_told = told.is_ok();
                 if there > model.last {
@@ -263,7 +263,7 @@ async fn runs_as_the_model_does(steps: Vec<Step>) {
             crashing = false;
             store = open(&faulty).await;
         }
-        let reader = open(&blobs).await;
+        let reader = open(&directory).await;
         model.expect_all(&reader).await;
         if is_told {
             model.expect_all(&watcher).await;
@@ -271,7 +271,7 @@ async fn runs_as_the_model_does(steps: Vec<Step>) {
         let found = reader.verify(|_| {}).await.unwrap().findings;
         let harmless = [FindingKind::RedundantCopy, FindingKind::Resurrected];
         assert!(found.iter().all(|finding| harmless.contains(&finding.kind)), "{found:?}");
-        let packs = blobs.folder("packs");
+        let packs = directory.folder("packs");
         for pack in names(&*packs, ".pack") {
             if !once.iter().any(|(name, _)| *name == pack) {
                 let bytes = packs.read(&pack).unwrap().unwrap();
@@ -280,16 +280,18 @@ async fn runs_as_the_model_does(steps: Vec<Step>) {
         }
     }
     faulty.fail(Call::Any, 0, 0, broken);
-    let store = open(&blobs).await;
+    let store = open(&directory).await;
     let last = messages(1, 0);
     let told = store.append_all(last.clone()).await;
-    model.take(&blobs, &last, told, Order::Appended).await;
+    model.take(&directory, &last, told, Order::Appended).await;
     model.expect_all(&store).await;
     let found = store.verify(|_| {}).await.unwrap().findings;
     // What a backup put back twice may wait until its packs are merged; nobody is shown it twice.
     assert!(found.iter().all(|finding| finding.kind == FindingKind::RedundantCopy), "{found:?}");
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    for name in names(&*blobs, ".json").into_iter().chain(lines(&*blobs).into_iter().map(|l| l.0)) {
+    for name in
+        names(&*directory, ".json").into_iter().chain(lines(&*directory).into_iter().map(|l| l.0))
+    {
         *places.entry(name).or_default() += 1;
     }
     assert!(!found.is_empty() || places.values().all(|count| *count == 1), "{places:?}");

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::blob::{
-    Blobs, Check, EntryKind, Fill, Lock, Refill, Source, Streamed, fs::FsBlobs, memory::MemoryBlobs,
+use crate::directory::{
+    Check, Directory, EntryKind, Fill, Lock, Refill, Source, Streamed, fs::FsDirectory,
+    memory::MemoryDirectory,
 };
 use crate::store::folder::Folder;
 use crate::store::keyring::Keyring;
@@ -27,16 +28,16 @@ pub(super) enum Call {
     Read,
     Create,
     Replace,
-    Exchange,
+    ReplaceVerified,
     Overwrite,
     Sync,
     Lock,
     Stream,
     Flush,
     Remove,
-    SetAside,
-    Peek,
-    Links,
+    MoveInto,
+    ReadCached,
+    LinkCount,
     /// Whichever comes.
     Any,
 }
@@ -54,8 +55,8 @@ struct Plan {
 }
 
 /// A backend whose calls are counted and fail as planned, without reaching the one below.
-pub(super) struct Faulty {
-    inner: Arc<dyn Blobs>,
+pub(super) struct FaultyDirectory {
+    inner: Arc<dyn Directory>,
     plan: Arc<Mutex<Option<Plan>>>,
     meddler: InterferenceHook,
     calls: Arc<AtomicUsize>,
@@ -65,14 +66,14 @@ pub(super) struct Faulty {
 /// What others do right before a call of some kind, after so many of them.
 type InterferenceHook = Arc<Mutex<Option<(Call, usize, Box<dyn FnOnce() + Send>)>>>;
 
-impl std::fmt::Debug for Faulty {
+impl std::fmt::Debug for FaultyDirectory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Faulty").field("inner", &self.inner).finish_non_exhaustive()
+        f.debug_struct("FaultyDirectory").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
-impl Faulty {
-    pub(super) fn over(inner: Arc<dyn Blobs>) -> Arc<Self> {
+impl FaultyDirectory {
+    pub(super) fn over(inner: Arc<dyn Directory>) -> Arc<Self> {
         Arc::new(Self {
             inner,
             plan: Arc::default(),
@@ -140,7 +141,7 @@ impl Faulty {
     }
 }
 
-impl Blobs for Faulty {
+impl Directory for FaultyDirectory {
     fn path(&self) -> &Path {
         self.inner.path()
     }
@@ -158,9 +159,9 @@ impl Blobs for Faulty {
         self.inner.read(name)
     }
 
-    fn peek(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        self.pass(Call::Peek)?;
-        self.inner.peek(name)
+    fn read_cached(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        self.pass(Call::ReadCached)?;
+        self.inner.read_cached(name)
     }
 
     fn create(&self, name: &str, bytes: &[u8]) -> Result<bool> {
@@ -173,9 +174,14 @@ impl Blobs for Faulty {
         self.inner.replace(name, bytes)
     }
 
-    fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool> {
-        self.pass(Call::Exchange)?;
-        self.inner.exchange(name, fill, check)
+    fn replace_verified(
+        &self,
+        name: &str,
+        fill: &mut Refill<'_>,
+        check: &mut Check<'_>,
+    ) -> Result<bool> {
+        self.pass(Call::ReplaceVerified)?;
+        self.inner.replace_verified(name, fill, check)
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {
@@ -198,7 +204,7 @@ impl Blobs for Faulty {
         self.inner.flush(name)
     }
 
-    fn folder(&self, name: &str) -> Arc<dyn Blobs> {
+    fn folder(&self, name: &str) -> Arc<dyn Directory> {
         Arc::new(Self {
             inner: self.inner.folder(name),
             plan: Arc::clone(&self.plan),
@@ -208,9 +214,9 @@ impl Blobs for Faulty {
         })
     }
 
-    fn links(&self, name: &str) -> Result<u64> {
-        self.pass(Call::Links)?;
-        self.inner.links(name)
+    fn link_count(&self, name: &str) -> Result<u64> {
+        self.pass(Call::LinkCount)?;
+        self.inner.link_count(name)
     }
 
     fn remove(&self, name: &str) -> Result<()> {
@@ -223,9 +229,9 @@ impl Blobs for Faulty {
         self.inner.remove_folder(name)
     }
 
-    fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool> {
-        self.pass(Call::SetAside)?;
-        self.inner.set_aside(name, folder)
+    fn move_into(&self, name: &[u8], folder: &str) -> Result<bool> {
+        self.pass(Call::MoveInto)?;
+        self.inner.move_into(name, folder)
     }
 
     fn sync(&self) -> Result<()> {
@@ -233,17 +239,17 @@ impl Blobs for Faulty {
         self.inner.sync()
     }
 
-    fn anchor(&self) -> Result<()> {
+    fn sync_ancestors(&self) -> Result<()> {
         self.pass(Call::Sync)?;
-        self.inner.anchor()
+        self.inner.sync_ancestors()
     }
 
-    fn mark(&self) -> Result<Option<u64>> {
-        self.inner.mark()
+    fn change_stamp(&self) -> Result<Option<u64>> {
+        self.inner.change_stamp()
     }
 
-    fn renew_mark(&self) -> Result<Option<u64>> {
-        self.inner.renew_mark()
+    fn renew_change_stamp(&self) -> Result<Option<u64>> {
+        self.inner.renew_change_stamp()
     }
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {
@@ -251,9 +257,9 @@ impl Blobs for Faulty {
         self.inner.lock(timeout)
     }
 
-    fn sweep(&self) -> Result<()> {
+    fn remove_temp_files(&self) -> Result<()> {
         self.pass(Call::Remove)?;
-        self.inner.sweep()
+        self.inner.remove_temp_files()
     }
 }
 
@@ -279,16 +285,19 @@ pub(super) fn broken(path: &Path) -> Error {
 
 /// A faulty backend, and the folder it is on, if it is on one.
 struct Setting {
-    faulty: Arc<Faulty>,
+    faulty: Arc<FaultyDirectory>,
     _folder: Option<TempDir>,
 }
 
 fn settings() -> [Setting; 2] {
     let folder = tempfile::tempdir().unwrap();
-    let on_disk = Arc::new(FsBlobs::new(&folder.path().join("root"), &[]).unwrap());
+    let on_disk = Arc::new(FsDirectory::new(&folder.path().join("root"), &[]).unwrap());
     [
-        Setting { faulty: Faulty::over(Arc::new(MemoryBlobs::default())), _folder: None },
-        Setting { faulty: Faulty::over(on_disk), _folder: Some(folder) },
+        Setting {
+            faulty: FaultyDirectory::over(Arc::new(MemoryDirectory::default())),
+            _folder: None,
+        },
+        Setting { faulty: FaultyDirectory::over(on_disk), _folder: Some(folder) },
     ]
 }
 
@@ -296,12 +305,12 @@ fn secret(text: &str) -> EncryptionKey {
     EncryptionKey::from_secret(text).unwrap()
 }
 
-async fn open(blobs: &Arc<impl Blobs + 'static>) -> FileConversationStore {
-    open_with(StoreOptions::new(secret("the fault tests' secret")), blobs.clone()).await
+async fn open(directory: &Arc<impl Directory + 'static>) -> FileConversationStore {
+    open_with(StoreOptions::new(secret("the fault tests' secret")), directory.clone()).await
 }
 
-async fn open_with(options: StoreOptions, blobs: Arc<dyn Blobs>) -> FileConversationStore {
-    options.open_blobs(blobs.clone(), blobs).await.unwrap()
+async fn open_with(options: StoreOptions, directory: Arc<dyn Directory>) -> FileConversationStore {
+    options.open_directory(directory.clone(), directory).await.unwrap()
 }
 
 /// What another process would see: the same place without the faults.
@@ -359,7 +368,7 @@ async fn making_the_vault_leaves_the_mark_of_an_interrupted_writer_for_the_next_
     for Setting { faulty, _folder } in settings() {
         drop(faulty.lock(Duration::ZERO).unwrap());
         Keyring::make(&*faulty, &secret("the fault tests' secret"), Duration::ZERO).unwrap();
-        assert!(faulty.lock(Duration::ZERO).unwrap().abandoned());
+        assert!(faulty.lock(Duration::ZERO).unwrap().was_dirty());
     }
 }
 
@@ -493,19 +502,19 @@ async fn a_record_that_could_not_be_read_for_a_moment_is_read_again() {
 
 #[tokio::test]
 async fn forgetting_more_than_a_readable_record_holds_is_refused_and_changes_nothing() {
-    let blobs: Arc<dyn Blobs> = Arc::new(MemoryBlobs::default());
+    let directory: Arc<dyn Directory> = Arc::new(MemoryDirectory::default());
     let options = || StoreOptions::new(secret("the fault tests' secret"));
-    let store = open_with(options(), blobs.clone()).await;
+    let store = open_with(options(), directory.clone()).await;
     store.append_message(said(1)).await.unwrap();
     // As if there had been so many messages.
     let scope = crate::Scope::Default;
     let key = Arc::new(secret("the fault tests' secret"));
-    let folder = Folder::new(blobs.clone(), blobs.clone(), scope, vec![key]);
+    let folder = Folder::new(directory.clone(), directory.clone(), scope, vec![key]);
     let head = Head::default().after(3_000_000, (None, None), std::iter::empty());
     let key = folder.writing_key().unwrap();
-    blobs.replace("head", &folder.seal_head(key, head).unwrap()).unwrap();
+    directory.replace("head", &folder.seal_head(key, head).unwrap()).unwrap();
     let numbers: Vec<_> = (1..1_000_000).map(|number| number * 2..=number * 2).collect();
-    let store = open_with(options(), blobs.clone()).await;
+    let store = open_with(options(), directory.clone()).await;
     let refused = store.forget(&numbers).await;
     assert!(matches!(refused, Err(Error::InvalidMessage { .. })), "{refused:?}");
     assert_eq!(store.read_tail(1).await.unwrap().last_seq, 3_000_000);
@@ -740,7 +749,7 @@ async fn an_append_that_is_cancelled_leaves_a_whole_record_and_a_free_lock() {
         let begun = std::future::poll_fn(|cx| Poll::Ready(append.as_mut().poll(cx))).await;
         assert!(begun.is_pending());
         drop(append);
-        held.finish();
+        held.release_clean();
         // Another process gets the lock, and this one the next number.
         open_sound(&setting).await.append_message(said("other")).await.unwrap();
         store.append_message(said("last")).await.unwrap();
@@ -763,7 +772,7 @@ async fn an_append_that_is_cancelled_while_it_waits_leaves_nothing() {
             assert!(begun.is_pending());
         }
         drop(waiting);
-        held.finish();
+        held.release_clean();
         first.await.unwrap();
         store.append_message(said(2)).await.unwrap();
         assert_eq!(texts(&store).await, ["1", "2"]);
@@ -793,23 +802,25 @@ async fn a_runtime_that_goes_away_during_an_append_leaves_a_whole_record_or_none
 #[tokio::test]
 async fn during_a_change_of_keys_each_record_opens_under_its_own() {
     for setting in settings() {
-        let blobs: Arc<dyn Blobs> = setting.faulty.clone();
+        let directory: Arc<dyn Directory> = setting.faulty.clone();
         let open_under = async |first: &str, second: Option<&str>| {
             let mut options = StoreOptions::new(secret(first));
             if let Some(second) = second {
                 options = options.also_with(secret(second));
             }
-            options.open_blobs(blobs.clone(), blobs.clone()).await
+            options.open_directory(directory.clone(), directory.clone()).await
         };
         let old = open_under("the old key", None).await.unwrap();
         old.append_all((1..=2).map(said).collect()).await.unwrap();
 
         // The vault of a store whose records are being sealed anew: the new key writes, the old one still reads.
-        let mut entries = line::read(&*blobs).unwrap().unwrap().entries;
+        let mut entries = line::read(&*directory).unwrap().unwrap().entries;
         let key = secret("the new key");
         entries.insert(0, Entry::new(&key).unwrap());
         let new_id = entries[0].kid.clone();
-        blobs.replace("vault", &line::sealed_bytes(&entries, &key.unsalted()).unwrap()).unwrap();
+        directory
+            .replace("vault", &line::sealed_bytes(&entries, &key.unsalted()).unwrap())
+            .unwrap();
 
         assert!(matches!(open_under("the old key", None).await, Err(Error::WrongKey { .. })));
         let both = open_under("the new key", Some("the old key")).await.unwrap();
@@ -818,7 +829,7 @@ async fn during_a_change_of_keys_each_record_opens_under_its_own() {
         assert_sound(&both).await;
         let reading = both.read_tail(9).await.unwrap();
         let key_of = |at: usize| {
-            let bytes = blobs.read(&reading.messages[at].file_name()).unwrap().unwrap();
+            let bytes = directory.read(&reading.messages[at].file_name()).unwrap().unwrap();
             String::from_utf8(bytes).unwrap().contains(&new_id)
         };
         assert_eq!((key_of(0), key_of(1), key_of(2)), (false, false, true));

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::clock::ManualClock;
+use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::ReadResult;
-use crate::store::tests::failing_storage::{Call, Faulty, broken, said};
+use crate::store::tests::failing_storage::{Call, FaultyDirectory, broken, said};
 use crate::store::{ConversationStore, FileConversationStore, StoreOptions};
 use crate::{ChatMessage, ChatRole, EncryptionKey};
 
-async fn open(blobs: &Arc<impl Blobs + 'static>, loose: usize) -> FileConversationStore {
+async fn open(directory: &Arc<impl Directory + 'static>, loose: usize) -> FileConversationStore {
     let key = EncryptionKey::from_secret("a secret of the glance tests").unwrap();
     let clock = ManualClock::at_utc("2025-08-24T17:00:00Z".parse().unwrap());
     let options = StoreOptions::new(key).loose_files(loose).clock(Arc::new(clock));
-    let blobs: Arc<dyn Blobs> = blobs.clone();
-    options.open_blobs(blobs.clone(), blobs).await.unwrap()
+    let directory: Arc<dyn Directory> = directory.clone();
+    options.open_directory(directory.clone(), directory).await.unwrap()
 }
 
 async fn appended(store: &FileConversationStore, count: usize) {
@@ -28,9 +28,9 @@ fn seqs(reading: &ReadResult) -> Vec<u64> {
     reading.messages.iter().map(|stored| stored.seq).collect()
 }
 
-fn record_names(blobs: &dyn Blobs) -> Vec<String> {
+fn record_names(directory: &dyn Directory) -> Vec<String> {
     let mut names = Vec::new();
-    blobs.list(&mut |name, _| names.push(String::from_utf8(name.into()).unwrap())).unwrap();
+    directory.list(&mut |name, _| names.push(String::from_utf8(name.into()).unwrap())).unwrap();
     names.retain(|name| name.ends_with(".json"));
     names.sort();
     names
@@ -39,9 +39,9 @@ fn record_names(blobs: &dyn Blobs) -> Vec<String> {
 #[tokio::test]
 async fn the_newest_end_takes_no_look_at_the_folder_however_long_the_conversation() {
     for count in [1, 6, 40] {
-        let blobs = Arc::new(MemoryBlobs::default());
-        let faulty = Faulty::over(blobs.clone());
-        let writer = open(&blobs, 8).await;
+        let directory = Arc::new(MemoryDirectory::default());
+        let faulty = FaultyDirectory::over(directory.clone());
+        let writer = open(&directory, 8).await;
         appended(&writer, count).await;
         faulty.fail(Call::List, 0, usize::MAX, broken);
         let reader = open(&faulty, 8).await;
@@ -68,11 +68,11 @@ async fn the_newest_end_takes_no_look_at_the_folder_however_long_the_conversatio
 
 #[tokio::test]
 async fn what_was_kept_at_once_is_read_from_its_pack_without_a_look_at_the_folder() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let faulty = Faulty::over(blobs.clone());
-    let writer = open(&blobs, 8).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let faulty = FaultyDirectory::over(directory.clone());
+    let writer = open(&directory, 8).await;
     writer.append_all((1..=300).map(said).collect()).await.unwrap();
-    assert!(record_names(&*blobs).is_empty());
+    assert!(record_names(&*directory).is_empty());
     for last in 300..=309 {
         // One listing, of the packs.
         faulty.fail(Call::List, 1, usize::MAX, broken);
@@ -86,9 +86,9 @@ async fn what_was_kept_at_once_is_read_from_its_pack_without_a_look_at_the_folde
 
 #[tokio::test]
 async fn a_range_of_packs_that_is_read_again_is_neither_listed_nor_opened() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let faulty = Faulty::over(blobs.clone());
-    let writer = open(&blobs, 8).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let faulty = FaultyDirectory::over(directory.clone());
+    let writer = open(&directory, 8).await;
     writer.append_all((1..=300).map(said).collect()).await.unwrap();
     let reader = open(&faulty, 8).await;
     let read = reader.read_seqs(100..=199).await.unwrap();
@@ -112,19 +112,19 @@ async fn a_range_of_packs_that_is_read_again_is_neither_listed_nor_opened() {
 
 #[tokio::test]
 async fn a_document_and_packing_leave_the_head_as_good_as_it_was() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let faulty = Faulty::over(blobs.clone());
-    let writer = open(&blobs, 8).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let faulty = FaultyDirectory::over(directory.clone());
+    let writer = open(&directory, 8).await;
     // The last of these makes the ninth too many.
     appended(&writer, 17).await;
-    assert_eq!(record_names(&*blobs).len(), 8);
+    assert_eq!(record_names(&*directory).len(), 8);
     writer.write_document(crate::store::Document::Calibration, b"{}").await.unwrap();
     faulty.fail(Call::List, 0, usize::MAX, broken);
     let tail = open(&faulty, 8).await.read_tail(6).await.unwrap();
     assert!(seqs(&tail).into_iter().eq(12..=17));
 }
 
-type Interference = fn(&Arc<MemoryBlobs>, &[u8]);
+type Interference = fn(&Arc<MemoryDirectory>, &[u8]);
 
 fn block_on(work: impl Future<Output = ()> + Send) {
     let run = || tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work);
@@ -134,65 +134,69 @@ fn block_on(work: impl Future<Output = ()> + Send) {
 /// What may happen between two readings of thirty messages, given the head of two before.
 const INTERFERENCE: [(&str, Interference); 14] = [
     ("nothing", |_, _| {}),
-    ("one appended", |blobs, _| block_on(async { appended(&open(blobs, 8).await, 1).await })),
-    ("nine appended", |blobs, _| block_on(async { appended(&open(blobs, 8).await, 9).await })),
-    ("a hundred appended", |blobs, _| {
-        block_on(async { appended(&open(blobs, 8).await, 100).await })
+    ("one appended", |directory, _| {
+        block_on(async { appended(&open(directory, 8).await, 1).await })
     }),
-    ("many at once", |blobs, _| {
+    ("nine appended", |directory, _| {
+        block_on(async { appended(&open(directory, 8).await, 9).await })
+    }),
+    ("a hundred appended", |directory, _| {
+        block_on(async { appended(&open(directory, 8).await, 100).await })
+    }),
+    ("many at once", |directory, _| {
         block_on(async {
             let messages = (0..500).map(said).collect();
-            open(blobs, 8).await.append_all(messages).await.unwrap();
+            open(directory, 8).await.append_all(messages).await.unwrap();
         });
     }),
-    ("packed with the next", |blobs, _| {
+    ("packed with the next", |directory, _| {
         block_on(async {
-            appended(&open(blobs, 8).await, 1).await;
-            appended(&open(blobs, 1).await, 1).await;
+            appended(&open(directory, 8).await, 1).await;
+            appended(&open(directory, 1).await, 1).await;
         });
     }),
-    ("the newest forgotten", |blobs, _| {
-        block_on(async { drop(open(blobs, 8).await.forget(&[30..=30]).await.unwrap()) });
+    ("the newest forgotten", |directory, _| {
+        block_on(async { drop(open(directory, 8).await.forget(&[30..=30]).await.unwrap()) });
     }),
-    ("forgotten and appended", |blobs, _| {
+    ("forgotten and appended", |directory, _| {
         block_on(async {
-            let store = open(blobs, 8).await;
+            let store = open(directory, 8).await;
             appended(&store, 1).await;
             store.forget(&[29..=29, 31..=31]).await.unwrap();
             appended(&store, 2).await;
         });
     }),
-    ("older ones imported", |blobs, _| {
+    ("older ones imported", |directory, _| {
         block_on(async {
             let at = "2024-01-01T00:00:00Z".parse().unwrap();
             let old = ChatMessage::at(ChatRole::User, "old", at);
-            let store = open(blobs, 8).await;
+            let store = open(directory, 8).await;
             store.import(vec![old.clone(), said("new"), old]).await.unwrap();
             appended(&store, 1).await;
         });
     }),
-    ("an old head put back", |blobs, head| {
-        block_on(async { appended(&open(blobs, 8).await, 3).await });
-        blobs.overwrite("head", head).unwrap();
+    ("an old head put back", |directory, head| {
+        block_on(async { appended(&open(directory, 8).await, 3).await });
+        directory.overwrite("head", head).unwrap();
     }),
-    ("a head between put back", |blobs, _| {
-        block_on(async { appended(&open(blobs, 8).await, 1).await });
-        let between = blobs.read("head").unwrap().unwrap();
-        block_on(async { appended(&open(blobs, 8).await, 2).await });
-        blobs.overwrite("head", &between).unwrap();
+    ("a head between put back", |directory, _| {
+        block_on(async { appended(&open(directory, 8).await, 1).await });
+        let between = directory.read("head").unwrap().unwrap();
+        block_on(async { appended(&open(directory, 8).await, 2).await });
+        directory.overwrite("head", &between).unwrap();
     }),
-    ("taken away and put back by a sync, with the head", |blobs, head| {
-        let newest = record_names(&**blobs).pop().unwrap();
-        let bytes = blobs.read(&newest).unwrap().unwrap();
-        blobs.remove(&newest).unwrap();
-        blobs.overwrite("head", head).unwrap();
-        blobs.create(&newest, &bytes).unwrap();
+    ("taken away and put back by a sync, with the head", |directory, head| {
+        let newest = record_names(&**directory).pop().unwrap();
+        let bytes = directory.read(&newest).unwrap().unwrap();
+        directory.remove(&newest).unwrap();
+        directory.overwrite("head", head).unwrap();
+        directory.create(&newest, &bytes).unwrap();
     }),
-    ("the newest taken away", |blobs, _| {
-        blobs.remove(record_names(&**blobs).last().unwrap()).unwrap();
+    ("the newest taken away", |directory, _| {
+        directory.remove(record_names(&**directory).last().unwrap()).unwrap();
     }),
-    ("a strange name planted", |blobs, _| {
-        blobs.create("99990101T000000000Z_9999_user.json", b"{}").unwrap();
+    ("a strange name planted", |directory, _| {
+        directory.create("99990101T000000000Z_9999_user.json", b"{}").unwrap();
     }),
 ];
 
@@ -200,27 +204,27 @@ const INTERFERENCE: [(&str, Interference); 14] = [
 async fn whatever_happens_between_two_readings_both_say_what_the_folder_says() {
     for (what, interfere) in INTERFERENCE {
         for then_append in [0, 1] {
-            let blobs = Arc::new(MemoryBlobs::default());
-            appended(&open(&blobs, 8).await, 28).await;
-            let head = blobs.read("head").unwrap().unwrap();
-            appended(&open(&blobs, 8).await, 2).await;
+            let directory = Arc::new(MemoryDirectory::default());
+            appended(&open(&directory, 8).await, 28).await;
+            let head = directory.read("head").unwrap().unwrap();
+            appended(&open(&directory, 8).await, 2).await;
             let mut warm = Vec::new();
             for n in [0, 1, 6, 20] {
-                let store = open(&blobs, 8).await;
+                let store = open(&directory, 8).await;
                 store.read_tail(n).await.unwrap();
                 warm.push(store);
             }
-            let seen = blobs.read("head").unwrap();
-            interfere(&blobs, &head);
-            block_on(async { appended(&open(&blobs, 8).await, then_append).await });
-            if blobs.read("head").unwrap() == seen {
+            let seen = directory.read("head").unwrap();
+            interfere(&directory, &head);
+            block_on(async { appended(&open(&directory, 8).await, then_append).await });
+            if directory.read("head").unwrap() == seen {
                 // What is in memory stays good until the head changes.
                 warm.clear();
             }
-            let whole = open(&blobs, 8).await.read_tail(usize::MAX).await.unwrap();
+            let whole = open(&directory, 8).await.read_tail(usize::MAX).await.unwrap();
             let expected = seqs(&whole);
             for n in [6, 1, 20, 0] {
-                for store in warm.iter().chain([&open(&blobs, 8).await]) {
+                for store in warm.iter().chain([&open(&directory, 8).await]) {
                     let tail = store.read_tail(n).await.unwrap();
                     let context = format!("{what}, {then_append} appended then, tail of {n}");
                     assert_eq!(tail.last_seq, whole.last_seq, "{context}");
@@ -234,20 +238,21 @@ async fn whatever_happens_between_two_readings_both_say_what_the_folder_says() {
 
 #[tokio::test]
 async fn a_head_of_another_conversation_names_nothing_here() {
-    let (here, there) = (Arc::new(MemoryBlobs::default()), Arc::new(MemoryBlobs::default()));
+    let (here, there) =
+        (Arc::new(MemoryDirectory::default()), Arc::new(MemoryDirectory::default()));
     appended(&open(&here, 8).await, 3).await;
     there.create("vault", &here.read("vault").unwrap().unwrap()).unwrap();
     let key = EncryptionKey::from_secret("a secret of the glance tests").unwrap();
     let other = StoreOptions::new(key).scope(crate::Scope::Dm { user: "42".into() });
-    let other = other.open_blobs(there.clone(), there.clone()).await.unwrap();
+    let other = other.open_directory(there.clone(), there.clone()).await.unwrap();
     let warm = open(&here, 8).await;
     warm.read_tail(2).await.unwrap();
     appended(&other, 5).await;
     here.overwrite("head", &there.read("head").unwrap().unwrap()).unwrap();
-    while here.mark().unwrap() < there.mark().unwrap() {
-        here.renew_mark().unwrap();
+    while here.change_stamp().unwrap() < there.change_stamp().unwrap() {
+        here.renew_change_stamp().unwrap();
     }
-    assert_eq!(here.mark().unwrap(), there.mark().unwrap());
+    assert_eq!(here.change_stamp().unwrap(), there.change_stamp().unwrap());
     for store in [warm, open(&here, 8).await] {
         let tail = store.read_tail(9).await.unwrap();
         assert_eq!(seqs(&tail), [1, 2, 3]);
@@ -257,8 +262,8 @@ async fn a_head_of_another_conversation_names_nothing_here() {
 
 #[tokio::test]
 async fn numbers_are_found_by_halving_and_where_they_do_not_go_with_time_by_reading_all() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let store = open(&blobs, 8).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = open(&directory, 8).await;
     let spoken = |from: i64| {
         move |n: i64| {
             let at = jiff::Timestamp::from_second(from + n * 20).unwrap();
@@ -276,7 +281,7 @@ async fn numbers_are_found_by_halving_and_where_they_do_not_go_with_time_by_read
     for threads in [1, 2, 5] {
         let key = EncryptionKey::from_secret("a secret of the glance tests").unwrap();
         let options = StoreOptions::new(key).threads(threads);
-        let reader = options.open_blobs(blobs.clone(), blobs.clone()).await.unwrap();
+        let reader = options.open_directory(directory.clone(), directory.clone()).await.unwrap();
         let all = reader.read_seqs(1..=u64::MAX).await.unwrap();
         assert_eq!(all.messages, whole.messages);
         for (first, last) in [
@@ -306,17 +311,17 @@ async fn numbers_are_found_by_halving_and_where_they_do_not_go_with_time_by_read
 
 #[tokio::test]
 async fn what_was_published_before_its_writer_was_killed_is_seen_by_who_opens_the_store_then() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    appended(&open(&blobs, 8).await, 9).await;
-    let head = blobs.read("head").unwrap().unwrap();
-    appended(&open(&blobs, 8).await, 1).await;
-    blobs.overwrite("head", &head).unwrap();
+    let directory = Arc::new(MemoryDirectory::default());
+    appended(&open(&directory, 8).await, 9).await;
+    let head = directory.read("head").unwrap().unwrap();
+    appended(&open(&directory, 8).await, 1).await;
+    directory.overwrite("head", &head).unwrap();
     for n in [1, 6, 9] {
-        let tail = open(&blobs, 8).await.read_tail(n).await.unwrap();
+        let tail = open(&directory, 8).await.read_tail(n).await.unwrap();
         assert!(seqs(&tail).into_iter().eq(11 - n as u64..=10), "{n}");
     }
     // Not even a document hides it again.
-    let writer = open(&blobs, 8).await;
+    let writer = open(&directory, 8).await;
     writer.write_document(crate::store::Document::Calibration, b"{}").await.unwrap();
-    assert_eq!(seqs(&open(&blobs, 8).await.read_tail(2).await.unwrap()), [9, 10]);
+    assert_eq!(seqs(&open(&directory, 8).await.read_tail(2).await.unwrap()), [9, 10]);
 }

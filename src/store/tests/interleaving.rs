@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use crate::EncryptionKey;
-use crate::blob::{Blobs, memory::MemoryBlobs};
-use crate::store::tests::failing_storage::{Call, Faulty, said};
+use crate::directory::{Directory, memory::MemoryDirectory};
+use crate::store::tests::failing_storage::{Call, FaultyDirectory, said};
 use crate::store::{ConversationStore, FileConversationStore, StoreOptions};
 
 /// The calls that are made while nobody else is kept from what is remembered.
@@ -29,17 +29,18 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// A store that packs at nearly every append, with messages `1` to `before`.
-fn opened(before: u64) -> (Arc<Faulty>, FileConversationStore) {
-    let faulty = Faulty::over(Arc::new(MemoryBlobs::default()));
+fn opened(before: u64) -> (Arc<FaultyDirectory>, FileConversationStore) {
+    let faulty = FaultyDirectory::over(Arc::new(MemoryDirectory::default()));
     let store = open(&faulty);
     append(&store, 1..=before);
     (faulty, store)
 }
 
-fn open(faulty: &Arc<Faulty>) -> FileConversationStore {
+fn open(faulty: &Arc<FaultyDirectory>) -> FileConversationStore {
     let key = EncryptionKey::from_secret("a secret of the interleaving tests").unwrap();
-    let blobs: Arc<dyn Blobs> = faulty.clone();
-    block_on(StoreOptions::new(key).loose_files(1).open_blobs(blobs.clone(), blobs)).unwrap()
+    let directory: Arc<dyn Directory> = faulty.clone();
+    block_on(StoreOptions::new(key).loose_files(1).open_directory(directory.clone(), directory))
+        .unwrap()
 }
 
 fn append(store: &FileConversationStore, numbers: std::ops::RangeInclusive<u64>) {

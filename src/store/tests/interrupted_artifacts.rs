@@ -3,8 +3,8 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use crate::blob::{Blobs, memory::MemoryBlobs};
-use crate::store::tests::failing_storage::{Call, Faulty, broken};
+use crate::directory::{Directory, memory::MemoryDirectory};
+use crate::store::tests::failing_storage::{Call, FaultyDirectory, broken};
 use crate::store::{
     ArtifactKind, ArtifactStore, ConversationStore, FileConversationStore, FindingKind,
     NewArtifact, StoreOptions,
@@ -17,29 +17,29 @@ fn options() -> StoreOptions {
     StoreOptions::new(EncryptionKey::from_secret("a secret of the tests, long enough").unwrap())
 }
 
-async fn open(blobs: &Arc<impl Blobs + 'static>) -> FileConversationStore {
-    let blobs: Arc<dyn Blobs> = blobs.clone();
-    options().open_blobs(blobs.clone(), blobs).await.unwrap()
+async fn open(directory: &Arc<impl Directory + 'static>) -> FileConversationStore {
+    let directory: Arc<dyn Directory> = directory.clone();
+    options().open_directory(directory.clone(), directory).await.unwrap()
 }
 
-fn copied(blobs: &MemoryBlobs) -> Arc<MemoryBlobs> {
-    let copy = Arc::new(MemoryBlobs::default());
-    let files = |blobs: &dyn Blobs| {
+fn copied(directory: &MemoryDirectory) -> Arc<MemoryDirectory> {
+    let copy = Arc::new(MemoryDirectory::default());
+    let files = |directory: &dyn Directory| {
         let mut names = Vec::new();
-        blobs
+        directory
             .list(&mut |name, kind| {
-                if kind == crate::blob::EntryKind::File {
+                if kind == crate::directory::EntryKind::File {
                     names.push(String::from_utf8(name.into()).unwrap());
                 }
             })
             .unwrap();
         names
     };
-    for name in files(blobs) {
-        copy.replace(&name, &blobs.read(&name).unwrap().unwrap()).unwrap();
+    for name in files(directory) {
+        copy.replace(&name, &directory.read(&name).unwrap().unwrap()).unwrap();
     }
     for folder in FOLDERS {
-        let (from, to) = (blobs.folder(folder), copy.folder(folder));
+        let (from, to) = (directory.folder(folder), copy.folder(folder));
         for name in files(&*from) {
             to.replace(&name, &from.read(&name).unwrap().unwrap()).unwrap();
         }
@@ -69,7 +69,7 @@ async fn is_sound(store: &FileConversationStore, what: &str) {
 
 #[tokio::test]
 async fn an_artifact_is_there_whole_or_not_at_all_whatever_fails() {
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let store = open(&memory).await;
     store.append_message(said("one")).await.unwrap();
     let kept = add(&store, "kept").await.unwrap();
@@ -81,7 +81,7 @@ async fn an_artifact_is_there_whole_or_not_at_all_whatever_fails() {
         for times in [1, usize::MAX] {
             for after in 0..400 {
                 let copy = copied(&memory);
-                let faulty = Faulty::over(copy.clone());
+                let faulty = FaultyDirectory::over(copy.clone());
                 let store = open(&faulty).await;
                 faulty.fail(Call::Any, after, times, broken);
                 let outcome = match op {

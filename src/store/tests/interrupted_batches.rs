@@ -3,21 +3,23 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::blob::{Blobs, fs::FsBlobs, memory::MemoryBlobs};
 use crate::clock::ManualClock;
-use crate::store::tests::failing_storage::{Call, Faulty, broken, no_space, not_durable, said};
+use crate::directory::{Directory, fs::FsDirectory, memory::MemoryDirectory};
+use crate::store::tests::failing_storage::{
+    Call, FaultyDirectory, broken, no_space, not_durable, said,
+};
 use crate::store::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
 use crate::{ChatMessage, EncryptionKey, Error};
 
 /// The most messages of one pack where one file stays loose.
 const PACK: u64 = 512;
 
-async fn open(blobs: &Arc<impl Blobs + 'static>) -> FileConversationStore {
+async fn open(directory: &Arc<impl Directory + 'static>) -> FileConversationStore {
     let key = EncryptionKey::from_secret("a secret of the tests of batches").unwrap();
     let clock = ManualClock::at_utc("2025-08-24T17:00:00Z".parse().unwrap());
-    let blobs: Arc<dyn Blobs> = blobs.clone();
+    let directory: Arc<dyn Directory> = directory.clone();
     let options = StoreOptions::new(key).loose_files(1).clock(Arc::new(clock));
-    options.open_blobs(blobs.clone(), blobs).await.unwrap()
+    options.open_directory(directory.clone(), directory).await.unwrap()
 }
 
 fn many(first: u64, count: u64) -> Vec<ChatMessage> {
@@ -25,8 +27,8 @@ fn many(first: u64, count: u64) -> Vec<ChatMessage> {
 }
 
 /// How many messages there are: from 1, without a gap, each with its own words.
-async fn count(blobs: &Arc<MemoryBlobs>, context: &str) -> u64 {
-    let store = open(blobs).await;
+async fn count(directory: &Arc<MemoryDirectory>, context: &str) -> u64 {
+    let store = open(directory).await;
     let reading = store.read_tail(usize::MAX).await.unwrap();
     assert!(reading.skipped.is_empty(), "{context}: {:?}", reading.skipped);
     let count = reading.messages.len() as u64;
@@ -41,35 +43,35 @@ async fn count(blobs: &Arc<MemoryBlobs>, context: &str) -> u64 {
     count
 }
 
-fn files(blobs: &dyn Blobs, ending: &str) -> usize {
+fn files(directory: &dyn Directory, ending: &str) -> usize {
     let mut count = 0;
-    blobs.list(&mut |name, _| count += usize::from(name.ends_with(ending.as_bytes()))).unwrap();
+    directory.list(&mut |name, _| count += usize::from(name.ends_with(ending.as_bytes()))).unwrap();
     count
 }
 
 #[tokio::test]
 async fn many_at_once_become_packs_and_some_become_files() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let store = open(&blobs).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = open(&directory).await;
     store.append_all(many(1, 2)).await.unwrap();
-    assert_eq!((files(&*blobs, ".json"), files(&*blobs.folder("packs"), ".pack")), (2, 0));
+    assert_eq!((files(&*directory, ".json"), files(&*directory.folder("packs"), ".pack")), (2, 0));
     let stored = store.append_all(many(3, 2 * PACK + 1)).await.unwrap();
     assert!(stored.iter().map(|stored| stored.seq).eq(3..=2 * PACK + 3));
-    assert_eq!((files(&*blobs, ".json"), files(&*blobs.folder("packs"), ".pack")), (2, 3));
-    assert_eq!(count(&blobs, "").await, 2 * PACK + 3);
+    assert_eq!((files(&*directory, ".json"), files(&*directory.folder("packs"), ".pack")), (2, 3));
+    assert_eq!(count(&directory, "").await, 2 * PACK + 3);
     let tail = store.read_tail(3).await.unwrap();
     assert!(tail.messages.iter().map(|stored| stored.seq).eq(2 * PACK + 1..=2 * PACK + 3));
 }
 
 #[tokio::test]
 async fn batch_after_batch_leaves_few_packs() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let store = open(&blobs).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = open(&directory).await;
     for batch in 0..100 {
         store.append_all(many(batch * 3 + 1, 3)).await.unwrap();
     }
-    assert_eq!(count(&blobs, "").await, 300);
-    let packs = files(&*blobs.folder("packs"), ".pack");
+    assert_eq!(count(&directory, "").await, 300);
+    let packs = files(&*directory.folder("packs"), ".pack");
     assert!(packs < 22, "{packs} packs");
 }
 
@@ -80,8 +82,8 @@ async fn a_batch_broken_off_at_any_step_leaves_whole_packs_of_its_first_and_the_
         let first = size.min(PACK);
         let mut steps = 0;
         for step in 0.. {
-            let blobs = Arc::new(MemoryBlobs::default());
-            let faulty = Faulty::over(blobs.clone());
+            let directory = Arc::new(MemoryDirectory::default());
+            let faulty = FaultyDirectory::over(directory.clone());
             let store = open(&faulty).await;
             for earlier in (1..=before).step_by(3) {
                 store.append_all(many(earlier, 3.min(before - earlier + 1))).await.unwrap();
@@ -90,7 +92,7 @@ async fn a_batch_broken_off_at_any_step_leaves_whole_packs_of_its_first_and_the_
             faulty.fail(Call::Any, step, usize::MAX, broken);
             let told = store.append_all(many(before + 1, size)).await;
             let context = format!("step {step} after {before}");
-            let there = count(&blobs, &context).await - before;
+            let there = count(&directory, &context).await - before;
             assert!([0, first, size].contains(&there), "{context}: {there}");
             match &told {
                 Ok(stored) => assert_eq!((stored.len() as u64, there), (size, size), "{context}"),
@@ -100,11 +102,11 @@ async fn a_batch_broken_off_at_any_step_leaves_whole_packs_of_its_first_and_the_
                 }
                 Err(_) => assert!(there <= first, "{context}: {there}"),
             }
-            let next = open(&blobs).await;
+            let next = open(&directory).await;
             let last = before + there;
             assert_eq!(next.append_message(said(last + 1)).await.unwrap().seq, last + 1);
             next.append_all(many(last + 2, 40)).await.unwrap();
-            assert_eq!(count(&blobs, &context).await, last + 41);
+            assert_eq!(count(&directory, &context).await, last + 41);
             let report = next.verify(|_| {}).await.unwrap();
             assert!(report.findings.is_empty(), "{context}: {:?}", report.findings);
             if told.is_ok() && !faulty.was_reached() {
@@ -123,8 +125,8 @@ async fn a_batch_that_fails_says_how_many_were_kept_and_the_rest_can_be_sent_aga
         (Call::Overwrite, broken),
         (Call::Lock, broken),
     ] {
-        let blobs = Arc::new(MemoryBlobs::default());
-        let faulty = Faulty::over(blobs.clone());
+        let directory = Arc::new(MemoryDirectory::default());
+        let faulty = FaultyDirectory::over(directory.clone());
         let store = open(&faulty).await;
         store.append_message(said(1)).await.unwrap();
         faulty.fail(call, 1, 1, error);
@@ -133,11 +135,11 @@ async fn a_batch_that_fails_says_how_many_were_kept_and_the_rest_can_be_sent_aga
             panic!("{call:?}: {failed:?}");
         };
         assert_eq!((stored as u64, total as u64), (PACK, 3 * PACK), "{call:?}");
-        let there = count(&blobs, "").await;
+        let there = count(&directory, "").await;
         // A pack whose head could not be told may be there; nobody was told that it is not.
         assert!(there == PACK + 1 || call == Call::Overwrite, "{call:?}: {there}");
         store.append_all(many(there + 1, 3 * PACK + 1 - there)).await.unwrap();
-        assert_eq!(count(&blobs, "").await, 3 * PACK + 1, "{call:?}");
+        assert_eq!(count(&directory, "").await, 3 * PACK + 1, "{call:?}");
     }
 }
 
@@ -146,11 +148,11 @@ async fn many_messages_that_cannot_be_made_durable_are_not_acknowledged_and_stop
     let folder = tempfile::tempdir().unwrap();
     for (at, call) in [Call::Stream, Call::Sync, Call::Flush].into_iter().enumerate() {
         let root = folder.path().join(at.to_string());
-        for blobs in [
-            Arc::new(MemoryBlobs::default()) as Arc<dyn Blobs>,
-            Arc::new(FsBlobs::new(&root, &[]).unwrap()),
+        for directory in [
+            Arc::new(MemoryDirectory::default()) as Arc<dyn Directory>,
+            Arc::new(FsDirectory::new(&root, &[]).unwrap()),
         ] {
-            let faulty = Faulty::over(blobs);
+            let faulty = FaultyDirectory::over(directory);
             let store = open(&faulty).await;
             store.append_message(said(1)).await.unwrap();
             faulty.fail(call, 0, 1, not_durable);
@@ -171,8 +173,8 @@ async fn many_messages_that_cannot_be_made_durable_are_not_acknowledged_and_stop
 async fn a_pack_that_a_killed_writer_left_beyond_the_head_is_durable_before_the_next_number_is_given()
  {
     for call in [Call::Flush, Call::Sync] {
-        let blobs = Arc::new(MemoryBlobs::default());
-        let faulty = Faulty::over(blobs.clone());
+        let directory = Arc::new(MemoryDirectory::default());
+        let faulty = FaultyDirectory::over(directory.clone());
         let store = open(&faulty).await;
         store.append_message(said(1)).await.unwrap();
         faulty.fail(Call::Overwrite, 0, usize::MAX, broken);
@@ -183,7 +185,7 @@ async fn a_pack_that_a_killed_writer_left_beyond_the_head_is_durable_before_the_
         assert!(matches!(failed, Err(Error::NotDurable { .. })), "{call:?}: {failed:?}");
         let next = open(&faulty).await;
         assert_eq!(next.append_message(said(11)).await.unwrap().seq, 11);
-        assert_eq!(count(&blobs, "").await, 11);
+        assert_eq!(count(&directory, "").await, 11);
     }
 }
 
@@ -191,30 +193,30 @@ async fn a_pack_that_a_killed_writer_left_beyond_the_head_is_durable_before_the_
 async fn what_a_killed_writer_left_beyond_the_head_is_told_to_those_who_remember_as_soon_as_it_counts()
  {
     for count in [1, 9] {
-        let blobs = Arc::new(MemoryBlobs::default());
-        let (faulty, watcher) = (Faulty::over(blobs.clone()), open(&blobs).await);
+        let directory = Arc::new(MemoryDirectory::default());
+        let (faulty, watcher) = (FaultyDirectory::over(directory.clone()), open(&directory).await);
         let store = open(&faulty).await;
         store.append_message(said(1)).await.unwrap();
         assert_eq!(watcher.read_tail(9).await.unwrap().last_seq, 1);
         faulty.fail(Call::Overwrite, 0, usize::MAX, broken);
         store.append_all(many(2, count)).await.unwrap_err();
         // The next one changes nothing itself.
-        let forgotten = open(&blobs).await.forget(&[99..=99]).await.unwrap();
+        let forgotten = open(&directory).await.forget(&[99..=99]).await.unwrap();
         assert_eq!(forgotten.numbers, 0);
         assert_eq!(watcher.read_tail(9).await.unwrap().last_seq, 1 + count);
         assert_eq!(watcher.append_message(said(2 + count)).await.unwrap().seq, 2 + count);
-        assert_eq!(self::count(&blobs, "").await, 2 + count);
+        assert_eq!(self::count(&directory, "").await, 2 + count);
     }
 }
 
 #[tokio::test]
 async fn a_pack_name_that_is_taken_is_never_overwritten() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let store = open(&blobs).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = open(&directory).await;
     store.append_message(said(1)).await.unwrap();
     let time = "20250824T163625123Z";
     let name = format!("{time}_0002_user.{time}_0010_user.2-10.9.pack");
-    let packs = blobs.folder("packs");
+    let packs = directory.folder("packs");
     assert!(packs.create(&name, b"planted").unwrap());
     let refused = store.append_all(many(2, 9)).await;
     assert!(matches!(&refused, Err(Error::Damaged { place, .. }) if place.ends_with(&name)));
@@ -226,8 +228,8 @@ async fn a_pack_name_that_is_taken_is_never_overwritten() {
 async fn imported_messages_lie_at_their_own_place_in_time_however_many_there_are() {
     // One goes into a file, the others into packs, which are merged later.
     for imported in [1, 9, 700] {
-        let blobs = Arc::new(MemoryBlobs::default());
-        let store = open(&blobs).await;
+        let directory = Arc::new(MemoryDirectory::default());
+        let store = open(&directory).await;
         store.append_all(many(1, 20)).await.unwrap();
         store.read_tail(5).await.unwrap();
         let old = |number: u64| {
@@ -241,7 +243,7 @@ async fn imported_messages_lie_at_their_own_place_in_time_however_many_there_are
         assert!(stored.iter().map(|stored| stored.seq).eq(21..=20 + imported));
         assert!(stored.iter().all(|stored| stored.ordered_at() == stored.message.timestamp));
         for _ in 0..2 {
-            for store in [&store, &open(&blobs).await] {
+            for store in [&store, &open(&directory).await] {
                 let all = store.read_tail(usize::MAX).await.unwrap();
                 assert!(all.skipped.is_empty(), "{:?}", all.skipped);
                 assert!(all.messages.is_sorted_by_key(|m| (m.ordered_at(), m.seq)));
@@ -271,8 +273,8 @@ async fn imported_messages_lie_at_their_own_place_in_time_however_many_there_are
 #[tokio::test]
 async fn an_import_broken_off_at_any_step_keeps_whole_packs_in_the_order_handed_over() {
     for step in 0.. {
-        let blobs = Arc::new(MemoryBlobs::default());
-        let faulty = Faulty::over(blobs.clone());
+        let directory = Arc::new(MemoryDirectory::default());
+        let faulty = FaultyDirectory::over(directory.clone());
         let store = open(&faulty).await;
         store.append_all(many(1, 4)).await.unwrap();
         // The later a number, the earlier its time.
@@ -284,7 +286,7 @@ async fn an_import_broken_off_at_any_step_keeps_whole_packs_in_the_order_handed_
         };
         faulty.fail(Call::Any, step, usize::MAX, broken);
         let told = store.import((5..PACK + 8).map(backwards).collect()).await;
-        let next = open(&blobs).await;
+        let next = open(&directory).await;
         let reading = next.read_tail(usize::MAX).await.unwrap();
         assert!(reading.skipped.is_empty(), "step {step}: {:?}", reading.skipped);
         let mut there: Vec<u64> = reading.messages.iter().map(|stored| stored.seq).collect();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::clock::{Clock, ManualClock};
-use crate::store::tests::failing_storage::{Call, Faulty, broken, not_durable};
+use crate::directory::{Directory, memory::MemoryDirectory};
+use crate::store::tests::failing_storage::{Call, FaultyDirectory, broken, not_durable};
 use crate::store::{
     ConversationStore, FileConversationStore, FindingKind, HiddenMessages, Profile, RestoreThreads,
     Retention, SavedMessage, Snapshot, StoreOptions,
@@ -29,16 +29,19 @@ fn options(clock: &Arc<ManualClock>) -> StoreOptions {
     StoreOptions::new(key).clock(Arc::clone(clock) as Arc<dyn Clock>)
 }
 
-async fn open(options: StoreOptions, blobs: &Arc<impl Blobs + 'static>) -> FileConversationStore {
-    let blobs: Arc<dyn Blobs> = blobs.clone();
-    options.open_blobs(blobs.clone(), blobs).await.unwrap()
+async fn open(
+    options: StoreOptions,
+    directory: &Arc<impl Directory + 'static>,
+) -> FileConversationStore {
+    let directory: Arc<dyn Directory> = directory.clone();
+    options.open_directory(directory.clone(), directory).await.unwrap()
 }
 
-fn names(blobs: &dyn Blobs) -> Vec<String> {
+fn names(directory: &dyn Directory) -> Vec<String> {
     let mut names = Vec::new();
-    blobs
+    directory
         .list(&mut |name, kind| {
-            if kind == crate::blob::EntryKind::File {
+            if kind == crate::directory::EntryKind::File {
                 names.push(String::from_utf8(name.into()).unwrap());
             }
         })
@@ -46,13 +49,13 @@ fn names(blobs: &dyn Blobs) -> Vec<String> {
     names
 }
 
-fn copied(blobs: &MemoryBlobs) -> Arc<MemoryBlobs> {
-    let copy = Arc::new(MemoryBlobs::default());
-    for name in names(blobs) {
-        copy.replace(&name, &blobs.read(&name).unwrap().unwrap()).unwrap();
+fn copied(directory: &MemoryDirectory) -> Arc<MemoryDirectory> {
+    let copy = Arc::new(MemoryDirectory::default());
+    for name in names(directory) {
+        copy.replace(&name, &directory.read(&name).unwrap().unwrap()).unwrap();
     }
     for folder in FOLDERS {
-        let (from, to) = (blobs.folder(folder), copy.folder(folder));
+        let (from, to) = (directory.folder(folder), copy.folder(folder));
         for name in names(&*from) {
             to.replace(&name, &from.read(&name).unwrap().unwrap()).unwrap();
         }
@@ -117,12 +120,12 @@ const TTL: Retention = Retention { max_messages: None, ttl_seconds: NonZeroU64::
 
 #[tokio::test]
 async fn two_settings_never_bear_one_revision_so_no_acknowledged_change_is_lost() {
-    let (clock, memory) = (clock(), Arc::new(MemoryBlobs::default()));
+    let (clock, memory) = (clock(), Arc::new(MemoryDirectory::default()));
     let a = open(options(&clock), &memory).await;
     a.append_message(say(&clock, ChatRole::User, 1)).await.unwrap();
     a.change_profile(window(60)).await.unwrap();
     // Another process dies right before it overwrites the head.
-    let faulty = Faulty::over(memory.clone());
+    let faulty = FaultyDirectory::over(memory.clone());
     let b = open(options(&clock), &faulty).await;
     b.read_tail(1).await.unwrap();
     faulty.fail(Call::Overwrite, 0, usize::MAX, broken);
@@ -138,11 +141,11 @@ async fn two_settings_never_bear_one_revision_so_no_acknowledged_change_is_lost(
 
 #[tokio::test]
 async fn an_acknowledged_change_outlives_those_of_others() {
-    let (clock, memory) = (clock(), Arc::new(MemoryBlobs::default()));
+    let (clock, memory) = (clock(), Arc::new(MemoryDirectory::default()));
     let a = open(options(&clock), &memory).await;
     a.append_message(say(&clock, ChatRole::User, 1)).await.unwrap();
     a.change_profile(window(60)).await.unwrap();
-    let faulty = Faulty::over(memory.clone());
+    let faulty = FaultyDirectory::over(memory.clone());
     let b = open(options(&clock), &faulty).await;
     b.read_tail(1).await.unwrap();
     faulty.fail(Call::Overwrite, 0, usize::MAX, broken);
@@ -158,7 +161,7 @@ async fn an_acknowledged_change_outlives_those_of_others() {
 
 #[tokio::test]
 async fn a_change_that_is_tried_again_and_acknowledged_is_seen_by_all() {
-    let (clock, memory) = (clock(), Arc::new(MemoryBlobs::default()));
+    let (clock, memory) = (clock(), Arc::new(MemoryDirectory::default()));
     let a = open(options(&clock), &memory).await;
     a.append_message(say(&clock, ChatRole::User, 1)).await.unwrap();
     a.change_profile(window(60)).await.unwrap();
@@ -168,7 +171,7 @@ async fn a_change_that_is_tried_again_and_acknowledged_is_seen_by_all() {
         let a = open(options(&clock), &copy).await;
         assert_eq!(a.read_tail(9).await.unwrap().messages.len(), 1);
         a.profile().await.unwrap();
-        let faulty = Faulty::over(copy.clone());
+        let faulty = FaultyDirectory::over(copy.clone());
         let b = open(options(&clock), &faulty).await;
         faulty.fail(Call::Any, after, 1, broken);
         let first = b.change_profile(retention(TTL)).await;
@@ -184,7 +187,7 @@ async fn a_change_that_is_tried_again_and_acknowledged_is_seen_by_all() {
 #[tokio::test]
 async fn a_forgotten_message_does_not_come_back_with_a_backup_of_a_snapshot() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let store = open(options(&clock), &memory).await;
     exchanges(&store, &clock, 1..=2).await;
     let snap = snapshot(&clock, &[(1, "q1"), (3, "q2")]);
@@ -194,7 +197,7 @@ async fn a_forgotten_message_does_not_come_back_with_a_backup_of_a_snapshot() {
     for times in [1, usize::MAX] {
         for after in 0..200 {
             let copy = copied(&memory);
-            let faulty = Faulty::over(copy.clone());
+            let faulty = FaultyDirectory::over(copy.clone());
             let store = open(options(&clock), &faulty).await;
             faulty.fail(Call::Any, after, times, broken);
             let first = store.forget(&[1..=1]).await;
@@ -220,7 +223,7 @@ async fn a_forgotten_message_does_not_come_back_with_a_backup_of_a_snapshot() {
 #[tokio::test]
 async fn forgetting_reaches_every_copy_or_is_not_acknowledged() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let store = open(options(&clock), &memory).await;
     exchanges(&store, &clock, 1..=3).await;
     let reading = store.read_seqs(1..=4).await.unwrap();
@@ -239,7 +242,7 @@ async fn forgetting_reaches_every_copy_or_is_not_acknowledged() {
     for times in [1, usize::MAX] {
         for after in 0..400 {
             let copy = copied(&memory);
-            let faulty = Faulty::over(copy.clone());
+            let faulty = FaultyDirectory::over(copy.clone());
             let store = open(options(&clock), &faulty).await;
             faulty.fail(Call::Any, after, times, broken);
             let first = store.forget(&[1..=1]).await;
@@ -267,7 +270,7 @@ async fn forgetting_reaches_every_copy_or_is_not_acknowledged() {
 #[tokio::test]
 async fn what_has_expired_does_not_come_back_though_a_call_fails_while_it_is_removed() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let opts = || options(&clock).retention(TTL).loose_files(2);
     let store = open(opts(), &memory).await;
     exchanges(&store, &clock, 1..=4).await;
@@ -276,7 +279,7 @@ async fn what_has_expired_does_not_come_back_though_a_call_fails_while_it_is_rem
     for times in [1, usize::MAX] {
         for after in 0..400 {
             let copy = copied(&memory);
-            let faulty = Faulty::over(copy.clone());
+            let faulty = FaultyDirectory::over(copy.clone());
             let store = open(opts(), &faulty).await;
             faulty.fail(Call::Any, after, times, broken);
             let first = store.append_message(say(&clock, ChatRole::User, "new")).await;
@@ -298,7 +301,7 @@ async fn what_has_expired_does_not_come_back_though_a_call_fails_while_it_is_rem
 #[tokio::test]
 async fn nothing_is_removed_because_the_newest_could_not_be_read_for_a_moment() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let opts = || options(&clock).retention(TTL);
     let store = open(opts(), &memory).await;
     exchanges(&store, &clock, 1..=1).await;
@@ -310,7 +313,7 @@ async fn nothing_is_removed_because_the_newest_could_not_be_read_for_a_moment() 
     for cleanup in [false, true] {
         for after in 0..40 {
             let copy = copied(&memory);
-            let faulty = Faulty::over(copy.clone());
+            let faulty = FaultyDirectory::over(copy.clone());
             let store = open(opts(), &faulty).await;
             faulty.fail(Call::Read, after, 1, broken);
             if cleanup {
@@ -334,7 +337,7 @@ async fn nothing_is_removed_because_the_newest_could_not_be_read_for_a_moment() 
 #[tokio::test]
 async fn an_append_that_trims_leaves_a_sound_store_whatever_fails() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let opts = || options(&clock).retention(Retention::FOREVER.max_messages(4)).loose_files(4);
     let store = open(opts(), &memory).await;
     // One more exchange reaches the sixteen.
@@ -346,7 +349,7 @@ async fn an_append_that_trims_leaves_a_sound_store_whatever_fails() {
     {
         for after in 0..400 {
             let copy = copied(&memory);
-            let faulty = Faulty::over(copy.clone());
+            let faulty = FaultyDirectory::over(copy.clone());
             let store = open(opts(), &faulty).await;
             faulty.fail(Call::Any, after, times, error);
             let first = store.append_message(say(&clock, ChatRole::Assistant, "a10")).await;
@@ -386,7 +389,7 @@ async fn an_append_that_trims_leaves_a_sound_store_whatever_fails() {
 #[tokio::test]
 async fn a_sync_that_fails_while_trimming_stops_the_writer_as_any_other() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let opts = || options(&clock).retention(Retention::FOREVER.max_messages(4));
     let store = open(opts(), &memory).await;
     exchanges(&store, &clock, 1..=9).await;
@@ -395,7 +398,7 @@ async fn a_sync_that_fails_while_trimming_stops_the_writer_as_any_other() {
     for call in [Call::Create, Call::Sync] {
         for after in 0..20 {
             let copy = copied(&memory);
-            let faulty = Faulty::over(copy.clone());
+            let faulty = FaultyDirectory::over(copy.clone());
             let store = open(opts(), &faulty).await;
             faulty.fail(call, after, 1, not_durable);
             drop(store.append_message(say(&clock, ChatRole::Assistant, "a10")).await);
@@ -416,7 +419,7 @@ async fn an_append_costs_the_same_where_some_numbers_are_lost() {
     let clock = clock();
     let mut costs = Vec::new();
     for most in [200, 800] {
-        let memory = Arc::new(MemoryBlobs::default());
+        let memory = Arc::new(MemoryDirectory::default());
         let opts = || options(&clock).retention(Retention::FOREVER.max_messages(most));
         let store = open(opts(), &memory).await;
         for n in 0..most {
@@ -435,7 +438,7 @@ async fn an_append_costs_the_same_where_some_numbers_are_lost() {
             let first = names(&*packs).into_iter().min().unwrap();
             packs.remove(&first).unwrap();
         }
-        let faulty = Faulty::over(memory.clone());
+        let faulty = FaultyDirectory::over(memory.clone());
         let store = open(opts(), &faulty).await;
         for n in 0..(lost.max(if most == 800 { 101 } else { 0 })) {
             store.append_message(say(&clock, ChatRole::User, n)).await.unwrap();
@@ -454,13 +457,13 @@ async fn an_append_costs_the_same_where_some_numbers_are_lost() {
 #[tokio::test]
 async fn two_that_restore_at_once_do_not_double() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let store = open(options(&clock), &memory).await;
     exchanges(&store, &clock, 1..=2).await;
     let snap = snapshot(&clock, &[(1, "q1"), (3, "q2")]);
     store.save_snapshot(snap.clone()).await.unwrap();
     store.clear().await.unwrap();
-    let faulty = Faulty::over(memory.clone());
+    let faulty = FaultyDirectory::over(memory.clone());
     let a = open(options(&clock), &faulty).await;
     let b = open(options(&clock), &memory).await;
     let (other, now) = (snap.clone(), clock.now());
@@ -483,13 +486,13 @@ async fn two_that_restore_at_once_do_not_double() {
 #[tokio::test]
 async fn what_another_process_forgets_meanwhile_is_not_restored() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let store = open(options(&clock), &memory).await;
     exchanges(&store, &clock, 1..=2).await;
     let snap = snapshot(&clock, &[(1, "q1"), (3, "q2")]);
     store.save_snapshot(snap.clone()).await.unwrap();
     store.clear().await.unwrap();
-    let faulty = Faulty::over(memory.clone());
+    let faulty = FaultyDirectory::over(memory.clone());
     let a = open(options(&clock), &faulty).await;
     let b = open(options(&clock), &memory).await;
     faulty.interfere(Call::Lock, 0, move || {
@@ -506,10 +509,10 @@ async fn what_another_process_forgets_meanwhile_is_not_restored() {
 #[tokio::test]
 async fn a_prompt_right_after_a_start_lists_nothing() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let store = open(options(&clock), &memory).await;
     exchanges(&store, &clock, 1..=10).await;
-    let faulty = Faulty::over(memory.clone());
+    let faulty = FaultyDirectory::over(memory.clone());
     let fresh = open(options(&clock), &faulty).await;
     fresh.read_tail(4).await.unwrap();
     assert_eq!(faulty.counted().1, 0, "reading lists nothing");
@@ -529,7 +532,7 @@ async fn a_prompt_right_after_a_start_lists_nothing() {
 #[tokio::test]
 async fn settings_are_the_old_or_the_new_ones_whatever_fails() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let store = open(options(&clock), &memory).await;
     exchanges(&store, &clock, 1..=2).await;
     store.change_profile(window(60)).await.unwrap();
@@ -540,7 +543,7 @@ async fn settings_are_the_old_or_the_new_ones_whatever_fails() {
         for times in [1, usize::MAX] {
             for after in 0..300 {
                 let copy = copied(&memory);
-                let faulty = Faulty::over(copy.clone());
+                let faulty = FaultyDirectory::over(copy.clone());
                 let store = open(options(&clock), &faulty).await;
                 let sound_before = open(options(&clock), &copy).await;
                 sound_before.read_tail(2).await.unwrap();
@@ -601,7 +604,7 @@ async fn settings_are_the_old_or_the_new_ones_whatever_fails() {
 #[tokio::test]
 async fn a_cleanup_broken_off_anywhere_shows_nothing_hidden_and_loses_nothing() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let opts = || options(&clock).retention(Retention::FOREVER.max_messages(4)).loose_files(2);
     let store = open(opts(), &memory).await;
     exchanges(&store, &clock, 1..=7).await;
@@ -609,7 +612,7 @@ async fn a_cleanup_broken_off_anywhere_shows_nothing_hidden_and_loses_nothing() 
     for times in [1, usize::MAX] {
         for after in 0..400 {
             let copy = copied(&memory);
-            let faulty = Faulty::over(copy.clone());
+            let faulty = FaultyDirectory::over(copy.clone());
             let store = open(opts(), &faulty).await;
             faulty.fail(Call::Any, after, times, broken);
             let ok = store.cleanup().await.is_ok();
@@ -630,7 +633,7 @@ async fn a_cleanup_broken_off_anywhere_shows_nothing_hidden_and_loses_nothing() 
 #[tokio::test]
 async fn nothing_is_removed_because_the_newest_is_for_a_newer_program() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let opts = || options(&clock).retention(TTL);
     let store = open(opts(), &memory).await;
     exchanges(&store, &clock, 1..=1).await;
@@ -661,7 +664,7 @@ async fn nothing_is_removed_because_the_newest_is_for_a_newer_program() {
 #[tokio::test]
 async fn restoring_that_is_tried_again_neither_doubles_nor_loses_and_is_forgotten_whole() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let store = open(options(&clock).loose_files(2), &memory).await;
     exchanges(&store, &clock, 1..=3).await;
     let snap =
@@ -671,7 +674,7 @@ async fn restoring_that_is_tried_again_neither_doubles_nor_loses_and_is_forgotte
     for times in [1, usize::MAX] {
         for after in 0..400 {
             let copy = copied(&memory);
-            let faulty = Faulty::over(copy.clone());
+            let faulty = FaultyDirectory::over(copy.clone());
             let store = open(options(&clock).loose_files(2), &faulty).await;
             faulty.fail(Call::Any, after, times, broken);
             let first = store
@@ -709,12 +712,12 @@ async fn a_check_finds_nothing_wrong_while_others_save_and_delete_snapshots() {
     for delete in [false, true] {
         for call in [Call::Read, Call::List] {
             for after in 0..30 {
-                let memory = Arc::new(MemoryBlobs::default());
+                let memory = Arc::new(MemoryDirectory::default());
                 let store = open(options(&clock), &memory).await;
                 exchanges(&store, &clock, 1..=2).await;
                 let snap = snapshot(&clock, &[(1, "q1")]);
                 store.save_snapshot(snap.clone()).await.unwrap();
-                let faulty = Faulty::over(memory.clone());
+                let faulty = FaultyDirectory::over(memory.clone());
                 let a = open(options(&clock), &faulty).await;
                 let another = snapshot(&clock, &[(3, "q2")]);
                 faulty.interfere(call, after, move || {
@@ -751,7 +754,7 @@ async fn all_see_the_same_under_limits() {
     };
     for round in 0..12 {
         let clock = clock();
-        let memory = Arc::new(MemoryBlobs::default());
+        let memory = Arc::new(MemoryDirectory::default());
         let most = 3 + u32::try_from(next(12)).unwrap();
         let opts = || {
             options(&clock)
@@ -815,7 +818,7 @@ async fn all_see_the_same_under_limits() {
 #[tokio::test]
 async fn what_has_expired_does_not_come_back_with_many_at_once_though_a_call_fails() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let opts = || options(&clock).retention(TTL).loose_files(2);
     let store = open(opts(), &memory).await;
     exchanges(&store, &clock, 1..=4).await;
@@ -824,7 +827,7 @@ async fn what_has_expired_does_not_come_back_with_many_at_once_though_a_call_fai
     for times in [1, usize::MAX] {
         for after in 0..400 {
             let copy = copied(&memory);
-            let faulty = Faulty::over(copy.clone());
+            let faulty = FaultyDirectory::over(copy.clone());
             let store = open(opts(), &faulty).await;
             faulty.fail(Call::Any, after, times, broken);
             let many = (0..9).map(|n| say(&clock, ChatRole::User, format!("new {n}"))).collect();
@@ -846,7 +849,7 @@ async fn what_has_expired_does_not_come_back_with_many_at_once_though_a_call_fai
 #[tokio::test]
 async fn widening_the_limits_shows_nothing_old_whatever_fails() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let store = open(options(&clock).loose_files(2), &memory).await;
     store.change_profile(retention(Retention::FOREVER.max_messages(4))).await.unwrap();
     exchanges(&store, &clock, 1..=7).await;
@@ -854,7 +857,7 @@ async fn widening_the_limits_shows_nothing_old_whatever_fails() {
     for times in [1, usize::MAX] {
         for after in 0..400 {
             let copy = copied(&memory);
-            let faulty = Faulty::over(copy.clone());
+            let faulty = FaultyDirectory::over(copy.clone());
             let store = open(options(&clock).loose_files(2), &faulty).await;
             faulty.fail(Call::Any, after, times, broken);
             let forever = Some(Retention::FOREVER);
@@ -880,10 +883,10 @@ async fn widening_the_limits_shows_nothing_old_whatever_fails() {
 #[tokio::test]
 async fn an_append_under_limits_costs_no_more_the_longer_the_conversation() {
     let clock = clock();
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let opts =
         || options(&clock).retention(Retention::FOREVER.max_messages(50).ttl_seconds(1 << 30));
-    let faulty = Faulty::over(memory.clone());
+    let faulty = FaultyDirectory::over(memory.clone());
     let store = open(opts(), &faulty).await;
     let mut costs = Vec::new();
     for part in 0..8_u32 {

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::blob::{Blobs, memory::MemoryBlobs};
+use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::commit::import_tombstones;
 use crate::store::commit::import_tombstones::ImportTombstones;
 use crate::store::folder::document;
 use crate::store::record::import_digest::Origin;
-use crate::store::tests::failing_storage::{Call, Faulty, no_files, no_space, not_durable, said};
+use crate::store::tests::failing_storage::{
+    Call, FaultyDirectory, no_files, no_space, not_durable, said,
+};
 use crate::store::{
     ConversationStore, Document, FileConversationStore, FindingKind, RepairOptions, StoreOptions,
 };
@@ -17,10 +19,10 @@ use crate::{ChatMessage, EncryptionKey, Error};
 
 const ERRORS: [fn(&Path) -> Error; 3] = [no_space, not_durable, no_files];
 
-async fn open(blobs: &Arc<impl Blobs + 'static>) -> FileConversationStore {
-    let blobs: Arc<dyn Blobs> = Arc::clone(blobs) as Arc<dyn Blobs>;
+async fn open(directory: &Arc<impl Directory + 'static>) -> FileConversationStore {
+    let directory: Arc<dyn Directory> = Arc::clone(directory) as Arc<dyn Directory>;
     let key = EncryptionKey::from_secret("a secret of the house").unwrap();
-    StoreOptions::new(key).open_blobs(Arc::clone(&blobs), blobs).await.unwrap()
+    StoreOptions::new(key).open_directory(Arc::clone(&directory), directory).await.unwrap()
 }
 
 /// Ten messages of another system.
@@ -48,7 +50,7 @@ async fn an_import_that_fails_at_any_step_stores_all_of_a_pack_or_none_and_is_go
     for error in ERRORS {
         let mut stored_anyway = BTreeSet::new();
         for after in 0.. {
-            let faulty = Faulty::over(Arc::new(MemoryBlobs::default()));
+            let faulty = FaultyDirectory::over(Arc::new(MemoryDirectory::default()));
             let store = open(&faulty).await;
             store.append_message(said("own")).await.unwrap();
             faulty.fail(Call::Any, after, 1, error);
@@ -77,7 +79,7 @@ async fn an_import_that_fails_at_any_step_stores_all_of_a_pack_or_none_and_is_go
 async fn a_forgetting_that_fails_at_any_step_leaves_every_import_there_or_noted() {
     for error in ERRORS {
         for after in 0.. {
-            let faulty = Faulty::over(Arc::new(MemoryBlobs::default()));
+            let faulty = FaultyDirectory::over(Arc::new(MemoryDirectory::default()));
             let store = open(&faulty).await;
             store.import_after(0, foreign()).await.unwrap().unwrap();
             let all: BTreeSet<_> = there(&store).await.into_iter().collect();
@@ -99,9 +101,9 @@ async fn a_forgetting_that_fails_at_any_step_leaves_every_import_there_or_noted(
 
 #[tokio::test]
 async fn an_import_into_a_store_that_has_changed_stores_nothing() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let store = open(&blobs).await;
-    open(&blobs).await.append_message(said("meanwhile")).await.unwrap();
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = open(&directory).await;
+    open(&directory).await.append_message(said("meanwhile")).await.unwrap();
     assert!(store.import_after(0, foreign()).await.unwrap().is_none());
     assert!(store.import_after(2, foreign()).await.unwrap().is_none());
     assert_eq!(there(&store).await.len(), 0);
@@ -110,11 +112,11 @@ async fn an_import_into_a_store_that_has_changed_stores_nothing() {
 
 #[tokio::test]
 async fn a_list_that_is_damaged_keeps_nothing_from_being_forgotten() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let store = open(&blobs).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = open(&directory).await;
     store.import_after(0, foreign()).await.unwrap();
     store.forget(&[1..=1]).await.unwrap();
-    blobs.replace("imports", b"damaged").unwrap();
+    directory.replace("imports", b"damaged").unwrap();
     assert!(store.read_document(Document::Imports).await.is_err());
     store.forget(&[2..=3]).await.unwrap();
     assert_eq!(noted(&store).await.len(), 2);
@@ -142,18 +144,18 @@ fn only_a_sorted_list_of_whole_origins_is_one() {
 #[tokio::test]
 async fn an_older_list_that_is_put_back_is_a_finding_and_no_import_goes_by_it() {
     for gone in [false, true] {
-        let blobs = Arc::new(MemoryBlobs::default());
-        let store = open(&blobs).await;
+        let directory = Arc::new(MemoryDirectory::default());
+        let store = open(&directory).await;
         store.import_after(0, foreign()).await.unwrap();
         store.forget(&[1..=1]).await.unwrap();
-        let older = blobs.read("imports").unwrap().unwrap();
+        let older = directory.read("imports").unwrap().unwrap();
         store.forget(&[2..=3]).await.unwrap();
         assert!(store.verify(|_| {}).await.unwrap().is_sound());
         match gone {
-            true => blobs.remove("imports").unwrap(),
-            false => blobs.replace("imports", &older).unwrap(),
+            true => directory.remove("imports").unwrap(),
+            false => directory.replace("imports", &older).unwrap(),
         }
-        let store = open(&blobs).await;
+        let store = open(&directory).await;
         let report = store.verify(|_| {}).await.unwrap();
         let kind = if gone { FindingKind::Absent } else { FindingKind::Outdated };
         assert_eq!(report.findings, [kind.in_file("imports")]);

@@ -3,9 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::blob::{Blobs, EntryKind, fs::FsBlobs, memory::MemoryBlobs};
+use crate::directory::{Directory, EntryKind, fs::FsDirectory, memory::MemoryDirectory};
 use crate::scope::Scope;
-use crate::store::tests::failing_storage::{Call, Faulty, broken, no_space, not_durable, said};
+use crate::store::tests::failing_storage::{
+    Call, FaultyDirectory, broken, no_space, not_durable, said,
+};
 use crate::store::{
     ConversationStore, Document, FileConversationStore, Rekey, RekeyReport, StoreOptions,
 };
@@ -34,17 +36,17 @@ fn scopes() -> [Scope; 4] {
 }
 
 async fn open(
-    root: &Arc<dyn Blobs>,
+    root: &Arc<dyn Directory>,
     scope: &Scope,
     options: StoreOptions,
 ) -> Result<FileConversationStore> {
     let below = scope.folder().unwrap();
-    let blobs = below.iter().fold(Arc::clone(root), |blobs, name| blobs.folder(name));
-    options.scope(scope.clone()).loose_files(4).open_blobs(Arc::clone(root), blobs).await
+    let directory = below.iter().fold(Arc::clone(root), |directory, name| directory.folder(name));
+    options.scope(scope.clone()).loose_files(4).open_directory(Arc::clone(root), directory).await
 }
 
 /// Thirty messages and more in each scope: packed, loose, with a document and something forgotten.
-async fn fill(root: &Arc<dyn Blobs>) {
+async fn fill(root: &Arc<dyn Directory>) {
     for scope in &scopes() {
         let store = open(root, scope, StoreOptions::new(old())).await.unwrap();
         for number in 1..=30 {
@@ -57,7 +59,7 @@ async fn fill(root: &Arc<dyn Blobs>) {
 }
 
 /// Whether everything is there under these keys, and nothing wrong.
-async fn is_whole(root: &Arc<dyn Blobs>, options: impl Fn() -> StoreOptions) {
+async fn is_whole(root: &Arc<dyn Directory>, options: impl Fn() -> StoreOptions) {
     for scope in &scopes() {
         let store = open(root, scope, options()).await.unwrap();
         let reading = store.read_tail(99).await.unwrap();
@@ -77,14 +79,14 @@ fn rekey() -> Rekey {
     Rekey::new(old(), new())
 }
 
-fn run(rekey: Rekey, root: &Arc<dyn Blobs>) -> Result<RekeyReport> {
+fn run(rekey: Rekey, root: &Arc<dyn Directory>) -> Result<RekeyReport> {
     rekey.run_on(root, |_| ControlFlow::Continue(()))
 }
 
 /// Every file's name and bytes below a folder, but for locks.
-fn files(blobs: &dyn Blobs) -> Vec<(String, Vec<u8>)> {
+fn files(directory: &dyn Directory) -> Vec<(String, Vec<u8>)> {
     let (mut files, mut folders) = (Vec::new(), Vec::new());
-    blobs
+    directory
         .list(&mut |name, kind| {
             let name = String::from_utf8(name.into()).unwrap();
             if kind == EntryKind::Folder { folders.push(name) } else { files.push(name) }
@@ -94,17 +96,20 @@ fn files(blobs: &dyn Blobs) -> Vec<(String, Vec<u8>)> {
     let mut found: Vec<_> = files
         .into_iter()
         .map(|name| {
-            (blobs.path().join(&name).display().to_string(), blobs.read(&name).unwrap().unwrap())
+            (
+                directory.path().join(&name).display().to_string(),
+                directory.read(&name).unwrap().unwrap(),
+            )
         })
         .collect();
     for folder in folders {
-        found.extend(self::files(&*blobs.folder(&folder)));
+        found.extend(self::files(&*directory.folder(&folder)));
     }
     found.sort();
     found
 }
 
-fn copy(from: &Arc<dyn Blobs>, to: &Arc<dyn Blobs>) {
+fn copy(from: &Arc<dyn Directory>, to: &Arc<dyn Directory>) {
     let mut found = Vec::new();
     from.list(&mut |name, kind| found.push((str::from_utf8(name).unwrap().to_owned(), kind)))
         .unwrap();
@@ -116,16 +121,16 @@ fn copy(from: &Arc<dyn Blobs>, to: &Arc<dyn Blobs>) {
     }
 }
 
-fn mentions(root: &Arc<dyn Blobs>, kid: &str) -> Vec<String> {
+fn mentions(root: &Arc<dyn Directory>, kid: &str) -> Vec<String> {
     let all = files(&**root).into_iter();
     let with = all.filter(|(_, bytes)| bytes.windows(kid.len()).any(|part| part == kid.as_bytes()));
     with.map(|(name, _)| name).collect()
 }
 
-fn backends() -> [(Arc<dyn Blobs>, Option<tempfile::TempDir>); 2] {
+fn backends() -> [(Arc<dyn Directory>, Option<tempfile::TempDir>); 2] {
     let folder = tempfile::tempdir().unwrap();
-    let on_disk = FsBlobs::new(&folder.path().join("root"), &[]).unwrap();
-    [(Arc::new(MemoryBlobs::default()), None), (Arc::new(on_disk), Some(folder))]
+    let on_disk = FsDirectory::new(&folder.path().join("root"), &[]).unwrap();
+    [(Arc::new(MemoryDirectory::default()), None), (Arc::new(on_disk), Some(folder))]
 }
 
 #[tokio::test]
@@ -159,13 +164,13 @@ async fn after_a_change_everything_opens_under_the_new_key_and_nothing_knows_the
 #[tokio::test]
 async fn broken_off_at_any_call_both_keys_open_everything_and_the_next_run_ends_it() {
     type Failure = fn(&std::path::Path) -> Error;
-    let filled: Arc<dyn Blobs> = Arc::new(MemoryBlobs::default());
+    let filled: Arc<dyn Directory> = Arc::new(MemoryDirectory::default());
     fill(&filled).await;
     // Each call with one of the failures: all of them with each would take minutes.
     for (from, error) in [(0, broken as Failure), (7, no_space), (14, not_durable)] {
         for after in (from..).step_by(21) {
-            let faulty = Faulty::over(Arc::new(MemoryBlobs::default()));
-            let root: Arc<dyn Blobs> = faulty.clone();
+            let faulty = FaultyDirectory::over(Arc::new(MemoryDirectory::default()));
+            let root: Arc<dyn Directory> = faulty.clone();
             copy(&filled, &root);
             faulty.fail(Call::Any, after, 1, error);
             let outcome = run(rekey(), &root);
@@ -302,7 +307,7 @@ async fn a_damaged_line_of_a_pack_stays_and_its_neighbours_change_keys() {
 #[tokio::test]
 async fn a_change_that_was_begun_can_be_turned_back_or_led_on_to_a_third_key() {
     for (back, to) in [(true, old()), (false, secret("a third key of this house"))] {
-        let root: Arc<dyn Blobs> = Arc::new(MemoryBlobs::default());
+        let root: Arc<dyn Directory> = Arc::new(MemoryDirectory::default());
         fill(&root).await;
         assert_eq!(rekey().run_on(&root, |_| ControlFlow::Break(())).unwrap().kept.len(), 1);
         let rekeyed = run(Rekey::new(new(), to).also_from(old()), &root).unwrap();
@@ -314,7 +319,7 @@ async fn a_change_that_was_begun_can_be_turned_back_or_led_on_to_a_third_key() {
 
 #[tokio::test]
 async fn a_root_without_a_store_is_left_alone_and_one_without_its_vault_is_refused() {
-    let root: Arc<dyn Blobs> = Arc::new(MemoryBlobs::default());
+    let root: Arc<dyn Directory> = Arc::new(MemoryDirectory::default());
     assert_eq!(run(rekey(), &root).unwrap(), RekeyReport::default());
     assert!(files(&*root).is_empty());
     fill(&root).await;
@@ -326,7 +331,7 @@ async fn a_root_without_a_store_is_left_alone_and_one_without_its_vault_is_refus
 async fn a_link_keeps_the_old_key_and_is_not_followed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("root");
-    let root: Arc<dyn Blobs> = Arc::new(FsBlobs::new(&path, &[]).unwrap());
+    let root: Arc<dyn Directory> = Arc::new(FsDirectory::new(&path, &[]).unwrap());
     fill(&root).await;
     std::os::unix::fs::symlink("kitchen", path.join("conversations/cellar")).unwrap();
     let rekeyed = run(rekey(), &root).unwrap();

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::blob::Blobs;
+use crate::directory::Directory;
 use crate::scope::Scope;
 use crate::store::admin::rekey::Rekey;
 use crate::store::tests::failing_storage::said;
@@ -36,19 +36,19 @@ fn scopes() -> [Scope; 2] {
 
 async fn open_with(
     options: StoreOptions,
-    root: &Arc<dyn Blobs>,
+    root: &Arc<dyn Directory>,
     scope: &Scope,
 ) -> Result<FileConversationStore> {
     let levels = scope.folder().unwrap();
-    let blobs = levels.iter().fold(root.clone(), |blobs, level| blobs.folder(level));
-    options.loose_files(2).scope(scope.clone()).open_blobs(root.clone(), blobs).await
+    let directory = levels.iter().fold(root.clone(), |directory, level| directory.folder(level));
+    options.loose_files(2).scope(scope.clone()).open_directory(root.clone(), directory).await
 }
 
-async fn open(root: &Arc<dyn Blobs>, scope: &Scope) -> Result<FileConversationStore> {
+async fn open(root: &Arc<dyn Directory>, scope: &Scope) -> Result<FileConversationStore> {
     open_with(StoreOptions::new(old()), root, scope).await
 }
 
-async fn open_with_both(root: &Arc<dyn Blobs>, scope: &Scope) -> FileConversationStore {
+async fn open_with_both(root: &Arc<dyn Directory>, scope: &Scope) -> FileConversationStore {
     open_with(StoreOptions::new(new()).also_with(old()), root, scope).await.unwrap()
 }
 
@@ -75,7 +75,7 @@ impl MessageRefs {
 
     /// Messages one by one and many at once, so that there are files, packs, and files that move to packs; one is
     /// forgotten. What fails is tried once more.
-    async fn work(&mut self, root: &Arc<dyn Blobs>, scope: &Scope) {
+    async fn work(&mut self, root: &Arc<dyn Directory>, scope: &Scope) {
         let Ok(store) = open(root, scope).await else { return };
         for count in [1, 5, 1, 1] {
             let _ = self.append(&store, count).await || self.append(&store, count).await;
@@ -126,7 +126,7 @@ async fn at_each_call(mut run: impl AsyncFnMut(usize) -> Option<String>) -> usiz
 }
 
 /// One writer has its fault at each call; others go on as told, and then the power fails.
-async fn survives(others: impl AsyncFn(&mut MessageRefs, &Arc<dyn Blobs>, &Scope)) {
+async fn survives(others: impl AsyncFn(&mut MessageRefs, &Arc<dyn Directory>, &Scope)) {
     let [all, one] = scopes();
     for (scope, fault) in [(&all, Fault::Killed), (&one, Fault::Killed), (&one, Fault::NoRoom)] {
         let calls = at_each_call(async |at| {
@@ -185,7 +185,7 @@ async fn filled(scope: &Scope) -> (Arc<Disk>, MessageRefs) {
     (disk, told)
 }
 
-async fn rekey(root: Arc<dyn Blobs>) -> bool {
+async fn rekey(root: Arc<dyn Directory>) -> bool {
     let run = move || Rekey::new(old(), new()).run_on(&root, |_| ControlFlow::Continue(()));
     tokio::task::spawn_blocking(run).await.unwrap().is_ok()
 }
@@ -244,7 +244,7 @@ async fn a_change_of_keys_that_is_gone_on_with_seals_nothing_under_a_key_that_a_
 
 #[tokio::test]
 async fn a_repair_that_is_broken_off_and_done_again_puts_a_record_back_for_good() {
-    async fn repair(root: &Arc<dyn Blobs>) {
+    async fn repair(root: &Arc<dyn Directory>) {
         if let Ok(store) = open(root, &Scope::Default).await {
             // It may be killed.
             let _ = store.repair(RepairOptions::default(), |_| {}).await;

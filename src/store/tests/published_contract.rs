@@ -9,8 +9,8 @@ use tempfile::TempDir;
 use zeroize::Zeroizing;
 
 use crate::EncryptionKey;
-use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::clock::Clock;
+use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::error::Result;
 use crate::scope::Scope;
 use crate::store::record::document::DocumentId;
@@ -31,15 +31,15 @@ fn options(setup: StoreSetup) -> StoreOptions {
 }
 
 #[derive(Default)]
-struct Memories(Mutex<BTreeMap<String, Arc<MemoryBlobs>>>);
+struct Memories(Mutex<BTreeMap<String, Arc<MemoryDirectory>>>);
 
 impl Memories {
     async fn open(&self, setup: StoreSetup, loose: usize) -> Result<FileConversationStore> {
         let root = self.0.lock().unwrap().entry(setup.name.clone()).or_default().clone();
-        let root: Arc<dyn Blobs> = root;
+        let root: Arc<dyn Directory> = root;
         let below = setup.scope.folder()?;
         let folder = below.iter().fold(Arc::clone(&root), |at, name| at.folder(name));
-        options(setup).loose_files(loose).open_blobs(root, folder).await
+        options(setup).loose_files(loose).open_directory(root, folder).await
     }
 }
 

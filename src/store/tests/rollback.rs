@@ -3,24 +3,24 @@
 use crate::EncryptionKey;
 use std::sync::Arc;
 
-use crate::blob::{Blobs, memory::MemoryBlobs};
+use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::ReadResult;
 use crate::store::tests::failing_storage::said;
 use crate::store::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
 
-async fn open(blobs: &Arc<MemoryBlobs>) -> FileConversationStore {
+async fn open(directory: &Arc<MemoryDirectory>) -> FileConversationStore {
     let key = EncryptionKey::from_secret("a secret of the tests of rollbacks").unwrap();
-    let blobs: Arc<dyn Blobs> = blobs.clone();
-    StoreOptions::new(key).open_blobs(blobs.clone(), blobs).await.unwrap()
+    let directory: Arc<dyn Directory> = directory.clone();
+    StoreOptions::new(key).open_directory(directory.clone(), directory).await.unwrap()
 }
 
-fn bytes(blobs: &MemoryBlobs, name: &str) -> Vec<u8> {
-    blobs.read(name).unwrap().unwrap()
+fn bytes(directory: &MemoryDirectory, name: &str) -> Vec<u8> {
+    directory.read(name).unwrap().unwrap()
 }
 
-fn name(blobs: &MemoryBlobs, part: &str) -> String {
+fn name(directory: &MemoryDirectory, part: &str) -> String {
     let mut found = None;
-    blobs
+    directory
         .list(&mut |name, _| {
             let name = String::from_utf8(name.into()).unwrap();
             if name.contains(part) {
@@ -44,47 +44,47 @@ fn found(reading: &ReadResult) -> Vec<(&'static str, Option<(u64, u64)>)> {
 #[tokio::test]
 async fn a_forget_record_taken_away_with_its_message_put_back_is_told_by_every_reading() {
     for later in [false, true] {
-        let blobs = Arc::new(MemoryBlobs::default());
-        let store = open(&blobs).await;
+        let directory = Arc::new(MemoryDirectory::default());
+        let store = open(&directory).await;
         appended(&store, 1..=5).await;
         store.forget(&[2..=2]).await.unwrap();
-        let first = name(&blobs, "_forget");
-        let first_bytes = bytes(&blobs, &first);
-        let three = name(&blobs, "_0003_");
-        let words = bytes(&blobs, &three);
+        let first = name(&directory, "_forget");
+        let first_bytes = bytes(&directory, &first);
+        let three = name(&directory, "_0003_");
+        let words = bytes(&directory, &three);
         store.forget(&[3..=3]).await.unwrap();
         appended(&store, 8..=9).await;
-        assert!(open(&blobs).await.read_tail(9).await.unwrap().skipped.is_empty());
+        assert!(open(&directory).await.read_tail(9).await.unwrap().skipped.is_empty());
 
-        blobs.remove(&name(&blobs, "_0007_forget")).unwrap();
-        blobs.create(&three, &words).unwrap();
-        blobs.create(&first, &first_bytes).unwrap();
+        directory.remove(&name(&directory, "_0007_forget")).unwrap();
+        directory.create(&three, &words).unwrap();
+        directory.create(&first, &first_bytes).unwrap();
         if later {
             // A writer goes on, and the head keeps what it told.
-            appended(&open(&blobs).await, 10..=11).await;
+            appended(&open(&directory).await, 10..=11).await;
         }
         let expected = [("forget-missing", Some((7, 7)))];
         for n in [1, 9] {
-            let store = open(&blobs).await;
+            let store = open(&directory).await;
             assert_eq!(found(&store.read_tail(n).await.unwrap()), expected);
             assert_eq!(found(&store.read_tail(n).await.unwrap()), expected);
         }
-        let report = open(&blobs).await.verify(|_| {}).await.unwrap();
+        let report = open(&directory).await.verify(|_| {}).await.unwrap();
         let kinds: Vec<_> = report.findings.iter().map(|found| found.kind.clone()).collect();
         assert_eq!(kinds, [FindingKind::ForgetMissing]);
         // Forgotten once more, it is as before.
-        let store = open(&blobs).await;
+        let store = open(&directory).await;
         store.forget(&[3..=3, 7..=7]).await.unwrap();
-        assert!(open(&blobs).await.read_tail(9).await.unwrap().skipped.is_empty());
-        assert!(open(&blobs).await.verify(|_| {}).await.unwrap().findings.is_empty());
+        assert!(open(&directory).await.read_tail(9).await.unwrap().skipped.is_empty());
+        assert!(open(&directory).await.verify(|_| {}).await.unwrap().findings.is_empty());
     }
 }
 
 #[tokio::test]
 async fn a_head_put_back_with_the_newest_records_gone_contradicts_the_settings() {
     for had_settings in [false, true] {
-        let blobs = Arc::new(MemoryBlobs::default());
-        let store = open(&blobs).await;
+        let directory = Arc::new(MemoryDirectory::default());
+        let store = open(&directory).await;
         appended(&store, 1..=3).await;
         let title = |title: &'static str| -> crate::store::ProfileChange {
             Box::new(move |profile| profile.title = Some(title.to_owned()))
@@ -92,23 +92,23 @@ async fn a_head_put_back_with_the_newest_records_gone_contradicts_the_settings()
         if had_settings {
             store.change_profile(title("before")).await.unwrap();
         }
-        let head = bytes(&blobs, "head");
+        let head = bytes(&directory, "head");
         appended(&store, 4..=5).await;
         store.change_profile(title("after")).await.unwrap();
-        blobs.remove(&name(&blobs, "_0004_")).unwrap();
-        blobs.remove(&name(&blobs, "_0005_")).unwrap();
-        blobs.overwrite("head", &head).unwrap();
+        directory.remove(&name(&directory, "_0004_")).unwrap();
+        directory.remove(&name(&directory, "_0005_")).unwrap();
+        directory.overwrite("head", &head).unwrap();
 
         for n in [1, 3, 9] {
-            let reading = open(&blobs).await.read_tail(n).await.unwrap();
+            let reading = open(&directory).await.read_tail(n).await.unwrap();
             assert_eq!(found(&reading), [("tail-truncated", Some((4, 5)))]);
             assert_eq!(reading.last_seq, 5);
         }
-        let report = open(&blobs).await.verify(|_| {}).await.unwrap();
+        let report = open(&directory).await.verify(|_| {}).await.unwrap();
         assert!(report.findings.iter().any(|found| found.kind == FindingKind::TailTruncated));
         // No number is given twice.
-        appended(&open(&blobs).await, 6..=6).await;
-        let report = open(&blobs).await.verify(|_| {}).await.unwrap();
+        appended(&open(&directory).await, 6..=6).await;
+        let report = open(&directory).await.verify(|_| {}).await.unwrap();
         let missing: Vec<_> = report.findings.iter().map(|found| found.seqs).collect();
         assert_eq!(missing, [Some((4, 5))]);
     }
@@ -116,25 +116,25 @@ async fn a_head_put_back_with_the_newest_records_gone_contradicts_the_settings()
 
 #[tokio::test]
 async fn whoever_was_reading_meanwhile_tells_of_a_head_put_back() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let (writer, reader) = (open(&blobs).await, open(&blobs).await);
+    let directory = Arc::new(MemoryDirectory::default());
+    let (writer, reader) = (open(&directory).await, open(&directory).await);
     appended(&writer, 1..=3).await;
-    let head = bytes(&blobs, "head");
+    let head = bytes(&directory, "head");
     appended(&writer, 4..=4).await;
     assert_eq!(reader.read_tail(9).await.unwrap().last_seq, 4);
-    blobs.remove(&name(&blobs, "_0004_")).unwrap();
-    blobs.overwrite("head", &head).unwrap();
+    directory.remove(&name(&directory, "_0004_")).unwrap();
+    directory.overwrite("head", &head).unwrap();
     let reading = reader.read_tail(9).await.unwrap();
     assert_eq!(found(&reading), [("tail-truncated", Some((4, 4)))]);
     // And has others know of it with the next message.
     appended(&reader, 5..=5).await;
-    assert!(!open(&blobs).await.verify(|_| {}).await.unwrap().is_sound());
+    assert!(!open(&directory).await.verify(|_| {}).await.unwrap().is_sound());
 }
 
 #[tokio::test]
 async fn a_snapshot_of_what_is_forgotten_while_it_is_saved_is_not_kept_empty() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let store = open(&blobs).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = open(&directory).await;
     appended(&store, 1..=3).await;
     let saved = |seqs: &[u64]| {
         let saved =
@@ -143,12 +143,12 @@ async fn a_snapshot_of_what_is_forgotten_while_it_is_saved_is_not_kept_empty() {
         crate::store::Snapshot::new(at, (at, at), saved).unwrap()
     };
     // The model writes its summary, and somebody else forgets all of it.
-    open(&blobs).await.forget(&[1..=3]).await.unwrap();
+    open(&directory).await.forget(&[1..=3]).await.unwrap();
     let refused = store.save_snapshot(saved(&[1, 2, 3])).await;
     assert!(matches!(refused, Err(crate::Error::NothingToSave)), "{refused:?}");
     assert!(store.snapshots().await.unwrap().0.is_empty());
     // Another conversation has begun in its place.
-    let store = open(&Arc::new(MemoryBlobs::default())).await;
+    let store = open(&Arc::new(MemoryDirectory::default())).await;
     assert!(store.save_snapshot(saved(&[1, 2, 3])).await.is_err());
     appended(&store, 1..=2).await;
     store.forget(&[1..=1]).await.unwrap();
@@ -158,11 +158,11 @@ async fn a_snapshot_of_what_is_forgotten_while_it_is_saved_is_not_kept_empty() {
 
 #[tokio::test]
 async fn under_a_clock_at_either_end_of_time_nothing_panics() {
-    let blobs: Arc<dyn Blobs> = Arc::new(MemoryBlobs::default());
+    let directory: Arc<dyn Directory> = Arc::new(MemoryDirectory::default());
     let clock = Arc::new(crate::clock::ManualClock::at_utc(jiff::Timestamp::MIN));
     let key = EncryptionKey::from_secret("a secret of the tests of rollbacks").unwrap();
     let options = StoreOptions::new(key).clock(clock.clone());
-    let store = options.open_blobs(blobs.clone(), blobs).await.unwrap();
+    let store = options.open_directory(directory.clone(), directory).await.unwrap();
     let at = |now| crate::ChatMessage::at(crate::ChatRole::User, "x", now);
     let refused = store.append_message(at(jiff::Timestamp::MIN)).await;
     assert!(matches!(refused, Err(crate::Error::InvalidMessage { .. })), "{refused:?}");
@@ -178,16 +178,16 @@ async fn under_a_clock_at_either_end_of_time_nothing_panics() {
 
 #[tokio::test]
 async fn a_head_that_lags_behind_after_a_power_cut_is_no_contradiction() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let store = open(&blobs).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = open(&directory).await;
     appended(&store, 1..=3).await;
-    let head = bytes(&blobs, "head");
+    let head = bytes(&directory, "head");
     appended(&store, 4..=5).await;
     store.forget(&[2..=2]).await.unwrap();
-    blobs.overwrite("head", &head).unwrap();
-    for store in [store, open(&blobs).await] {
+    directory.overwrite("head", &head).unwrap();
+    for store in [store, open(&directory).await] {
         let reading = store.read_tail(9).await.unwrap();
         assert!(reading.skipped.is_empty() && reading.last_seq == 6, "{reading:?}");
     }
-    assert!(open(&blobs).await.verify(|_| {}).await.unwrap().findings.is_empty());
+    assert!(open(&directory).await.verify(|_| {}).await.unwrap().findings.is_empty());
 }

@@ -4,38 +4,42 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::blob::{Blobs, memory::MemoryBlobs};
+use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::ReadResult;
 use crate::store::commit::import_tombstones;
 use crate::store::record::import_digest::Origin;
-use crate::store::tests::failing_storage::{Call, Faulty, broken, said};
+use crate::store::tests::failing_storage::{Call, FaultyDirectory, broken, said};
 use crate::store::{ConversationStore, Document, FileConversationStore, StoreOptions};
 use crate::{ChatMessage, EncryptionKey};
 
-async fn open(blobs: &Arc<impl Blobs + 'static>, loose: usize) -> FileConversationStore {
+async fn open(directory: &Arc<impl Directory + 'static>, loose: usize) -> FileConversationStore {
     let key = EncryptionKey::from_secret("a secret of the tests of setbacks").unwrap();
-    let blobs: Arc<dyn Blobs> = blobs.clone();
-    StoreOptions::new(key).loose_files(loose).open_blobs(blobs.clone(), blobs).await.unwrap()
+    let directory: Arc<dyn Directory> = directory.clone();
+    StoreOptions::new(key)
+        .loose_files(loose)
+        .open_directory(directory.clone(), directory)
+        .await
+        .unwrap()
 }
 
-fn names(blobs: &dyn Blobs) -> Vec<String> {
+fn names(directory: &dyn Directory) -> Vec<String> {
     let mut names = Vec::new();
-    blobs.list(&mut |name, _| names.push(String::from_utf8(name.into()).unwrap())).unwrap();
+    directory.list(&mut |name, _| names.push(String::from_utf8(name.into()).unwrap())).unwrap();
     names
 }
 
-fn name(blobs: &dyn Blobs, part: &str) -> String {
-    names(blobs).into_iter().find(|name| name.contains(part)).unwrap()
+fn name(directory: &dyn Directory, part: &str) -> String {
+    names(directory).into_iter().find(|name| name.contains(part)).unwrap()
 }
 
-fn bytes(blobs: &dyn Blobs, name: &str) -> Vec<u8> {
-    blobs.read(name).unwrap().unwrap()
+fn bytes(directory: &dyn Directory, name: &str) -> Vec<u8> {
+    directory.read(name).unwrap().unwrap()
 }
 
-fn copied(blobs: &MemoryBlobs) -> Arc<MemoryBlobs> {
-    let copy = Arc::new(MemoryBlobs::default());
-    for name in names(blobs) {
-        copy.replace(&name, &bytes(blobs, &name)).unwrap();
+fn copied(directory: &MemoryDirectory) -> Arc<MemoryDirectory> {
+    let copy = Arc::new(MemoryDirectory::default());
+    for name in names(directory) {
+        copy.replace(&name, &bytes(directory, &name)).unwrap();
     }
     copy
 }
@@ -56,7 +60,7 @@ fn many(count: u64) -> Vec<ChatMessage> {
 
 #[tokio::test]
 async fn no_number_is_given_again_because_its_record_could_not_be_read_for_a_moment() {
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     let store = open(&memory, 64).await;
     store.append_message(said(1)).await.unwrap();
     let head = bytes(&*memory, "head");
@@ -66,7 +70,7 @@ async fn no_number_is_given_again_because_its_record_could_not_be_read_for_a_mom
     let mut reached = 0;
     for after in 0..8 {
         let copy = copied(&memory);
-        let faulty = Faulty::over(copy.clone());
+        let faulty = FaultyDirectory::over(copy.clone());
         let store = open(&faulty, 64).await;
         faulty.fail(Call::Read, after, 1, broken);
         let appended = store.append_message(said(3)).await;
@@ -82,8 +86,8 @@ async fn no_number_is_given_again_because_its_record_could_not_be_read_for_a_mom
 
 #[tokio::test]
 async fn an_append_that_could_not_mark_its_folder_afterwards_is_acknowledged() {
-    let memory = Arc::new(MemoryBlobs::default());
-    let faulty = Faulty::over(memory.clone());
+    let memory = Arc::new(MemoryDirectory::default());
+    let faulty = FaultyDirectory::over(memory.clone());
     let store = open(&faulty, 8).await;
     appended(&store, 1..=16).await;
     // This one packs the oldest, after which the head is written once more.
@@ -97,15 +101,15 @@ async fn an_append_that_could_not_mark_its_folder_afterwards_is_acknowledged() {
 
 #[tokio::test]
 async fn a_message_that_was_away_for_a_while_is_seen_by_who_remembers_the_rest() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let writer = open(&blobs, 64).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let writer = open(&directory, 64).await;
     appended(&writer, 1..=30).await;
-    let away = name(&*blobs, "_0015_");
-    let kept = bytes(&*blobs, &away);
-    blobs.remove(&away).unwrap();
-    let reader = open(&blobs, 64).await;
+    let away = name(&*directory, "_0015_");
+    let kept = bytes(&*directory, &away);
+    directory.remove(&away).unwrap();
+    let reader = open(&directory, 64).await;
     assert!(!seqs(&reader.read_tail(20).await.unwrap()).contains(&15));
-    blobs.create(&away, &kept).unwrap();
+    directory.create(&away, &kept).unwrap();
     for n in 31..=33 {
         writer.append_message(said(n)).await.unwrap();
         let tail = reader.read_tail(20).await.unwrap();
@@ -115,10 +119,10 @@ async fn a_message_that_was_away_for_a_while_is_seen_by_who_remembers_the_rest()
 
 #[tokio::test]
 async fn a_look_is_remembered_though_another_reader_glanced_in_vain_meanwhile() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let writer = open(&blobs, 64).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let writer = open(&directory, 64).await;
     appended(&writer, 1..=30).await;
-    let faulty = Faulty::over(blobs.clone());
+    let faulty = FaultyDirectory::over(directory.clone());
     let reader = open(&faulty, 64).await;
     let other = reader.clone();
     let (one, two) = tokio::join!(reader.read_tail(20), other.read_tail(20));
@@ -129,42 +133,42 @@ async fn a_look_is_remembered_though_another_reader_glanced_in_vain_meanwhile() 
 
 #[tokio::test]
 async fn a_forget_record_that_comes_back_after_its_own_number_was_forgotten_counts_still() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let store = open(&blobs, 64).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = open(&directory, 64).await;
     appended(&store, 1..=10).await;
-    let (two, forget) = (name(&*blobs, "_0002_"), "_0011_forget");
-    let words = bytes(&*blobs, &two);
+    let (two, forget) = (name(&*directory, "_0002_"), "_0011_forget");
+    let words = bytes(&*directory, &two);
     store.forget(&[1..=3]).await.unwrap();
-    let forget = name(&*blobs, forget);
-    let sound = bytes(&*blobs, &forget);
-    blobs.replace(&forget, b"damaged").unwrap();
-    let store = open(&blobs, 64).await;
+    let forget = name(&*directory, forget);
+    let sound = bytes(&*directory, &forget);
+    directory.replace(&forget, b"damaged").unwrap();
+    let store = open(&directory, 64).await;
     store.append_message(said(12)).await.unwrap();
     store.forget(&[10..=12]).await.unwrap();
     // A backup brings back both, one after the other.
-    blobs.replace(&forget, &sound).unwrap();
-    open(&blobs, 64).await.append_message(said(14)).await.unwrap();
-    blobs.replace(&two, &words).unwrap();
-    let store = open(&blobs, 64).await;
+    directory.replace(&forget, &sound).unwrap();
+    open(&directory, 64).await.append_message(said(14)).await.unwrap();
+    directory.replace(&two, &words).unwrap();
+    let store = open(&directory, 64).await;
     assert!(store.read_seqs(2..=2).await.unwrap().messages.is_empty());
     // A later one speaks for it, and it goes.
     store.forget(&[4..=4]).await.unwrap();
-    assert!(blobs.read(&forget).unwrap().is_none());
-    blobs.replace(&two, &words).unwrap();
-    assert!(open(&blobs, 64).await.read_seqs(1..=4).await.unwrap().messages.is_empty());
+    assert!(directory.read(&forget).unwrap().is_none());
+    directory.replace(&two, &words).unwrap();
+    assert!(open(&directory, 64).await.read_seqs(1..=4).await.unwrap().messages.is_empty());
 }
 
 #[tokio::test]
 async fn a_forget_record_that_could_not_be_read_for_a_moment_is_not_lost() {
     let mut reached = 0;
     for after in 0..40 {
-        let memory = Arc::new(MemoryBlobs::default());
+        let memory = Arc::new(MemoryDirectory::default());
         let store = open(&memory, 64).await;
         appended(&store, 1..=10).await;
         let two = name(&*memory, "_0002_");
         let words = bytes(&*memory, &two);
         store.forget(&[1..=3]).await.unwrap();
-        let faulty = Faulty::over(memory.clone());
+        let faulty = FaultyDirectory::over(memory.clone());
         let store = open(&faulty, 64).await;
         faulty.fail(Call::Read, after, 1, broken);
         let told = store.forget(&[9..=11]).await;
@@ -179,10 +183,10 @@ async fn a_forget_record_that_could_not_be_read_for_a_moment_is_not_lost() {
 
 #[tokio::test]
 async fn a_pack_that_is_put_back_again_and_again_is_rid_of_what_was_forgotten_each_time() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let store = open(&blobs, 2).await;
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = open(&directory, 2).await;
     store.append_all(many(9)).await.unwrap();
-    let packs = blobs.folder("packs");
+    let packs = directory.folder("packs");
     let pack = name(&*packs, ".pack");
     let before = bytes(&*packs, &pack);
     store.forget(&[3..=3]).await.unwrap();
@@ -196,10 +200,10 @@ async fn a_pack_that_is_put_back_again_and_again_is_rid_of_what_was_forgotten_ea
 
 #[tokio::test]
 async fn a_pack_that_cannot_be_made_durable_after_the_head_was_lost_keeps_nobody_from_appending() {
-    let memory = Arc::new(MemoryBlobs::default());
+    let memory = Arc::new(MemoryDirectory::default());
     open(&memory, 2).await.append_all(many(9)).await.unwrap();
     memory.remove("head").unwrap();
-    let faulty = Faulty::over(memory.clone());
+    let faulty = FaultyDirectory::over(memory.clone());
     let store = open(&faulty, 2).await;
     faulty.fail(Call::Flush, 0, usize::MAX, broken);
     assert_eq!(store.append_message(said(10)).await.unwrap().seq, 10);
@@ -217,7 +221,7 @@ async fn what_cannot_be_read_for_a_moment_is_not_forgotten_unnoted() {
     };
     for times in 1..4 {
         for after in 0.. {
-            let faulty = Faulty::over(Arc::new(MemoryBlobs::default()));
+            let faulty = FaultyDirectory::over(Arc::new(MemoryDirectory::default()));
             let store = open(&faulty, 64).await;
             store.import_after(0, (1..=10).map(foreign).collect()).await.unwrap().unwrap();
             let all = origins(&store.read_seqs(1..=99).await.unwrap());
@@ -239,15 +243,17 @@ async fn what_cannot_be_read_for_a_moment_is_not_forgotten_unnoted() {
 
 #[tokio::test]
 async fn what_is_sealed_under_a_key_that_is_not_at_hand_is_neither_lost_nor_forgotten() {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let root: Arc<dyn Blobs> = blobs.clone();
+    let directory = Arc::new(MemoryDirectory::default());
+    let root: Arc<dyn Directory> = directory.clone();
     let key = |which: &str| {
         EncryptionKey::from_secret(&format!("the {which} secret of a house")).unwrap()
     };
-    let store = StoreOptions::new(key("old")).open_blobs(root.clone(), root.clone()).await.unwrap();
+    let store =
+        StoreOptions::new(key("old")).open_directory(root.clone(), root.clone()).await.unwrap();
     appended(&store, 1..=6).await;
-    let (three, old) = (name(&*blobs, "_0003_"), name(&*blobs, "_0006_"));
-    let kept = [(three.clone(), bytes(&*blobs, &three)), (old.clone(), bytes(&*blobs, &old))];
+    let (three, old) = (name(&*directory, "_0003_"), name(&*directory, "_0006_"));
+    let kept =
+        [(three.clone(), bytes(&*directory, &three)), (old.clone(), bytes(&*directory, &old))];
     let rekey = crate::store::Rekey::new(key("old"), key("new"));
     let run = {
         let root = root.clone();
@@ -256,9 +262,9 @@ async fn what_is_sealed_under_a_key_that_is_not_at_hand_is_neither_lost_nor_forg
     tokio::task::spawn_blocking(run).await.unwrap().unwrap();
     // As if the change had not come so far.
     for (name, bytes) in kept {
-        blobs.replace(&name, &bytes).unwrap();
+        directory.replace(&name, &bytes).unwrap();
     }
-    let store = StoreOptions::new(key("new")).open_blobs(root.clone(), root).await.unwrap();
+    let store = StoreOptions::new(key("new")).open_directory(root.clone(), root).await.unwrap();
     let findings = store.verify(|_| {}).await.unwrap().findings;
     assert_eq!(findings.len(), 2, "{findings:?}");
     assert!(findings.iter().all(|finding| finding.kind.code() == "wrong-key"), "{findings:?}");
@@ -271,23 +277,23 @@ async fn what_is_sealed_under_a_key_that_is_not_at_hand_is_neither_lost_nor_forg
 
 #[tokio::test]
 async fn what_is_forgotten_while_an_inventory_is_taken_or_compared_is_not_missed_by_it() {
-    let forgetting = |blobs: &Arc<MemoryBlobs>| {
-        let blobs = blobs.clone();
+    let forgetting = |directory: &Arc<MemoryDirectory>| {
+        let directory = directory.clone();
         move || {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            let forget = async { open(&blobs, 64).await.forget(&[4..=4]).await.unwrap() };
+            let forget = async { open(&directory, 64).await.forget(&[4..=4]).await.unwrap() };
             runtime.block_on(forget);
         }
     };
     for after in 0..6 {
         for compares in [true, false] {
-            let blobs = Arc::new(MemoryBlobs::default());
-            let store = open(&blobs, 64).await;
+            let directory = Arc::new(MemoryDirectory::default());
+            let store = open(&directory, 64).await;
             appended(&store, 1..=10).await;
-            let faulty = Faulty::over(blobs.clone());
+            let faulty = FaultyDirectory::over(directory.clone());
             let store = open(&faulty, 64).await;
             let earlier = store.inventory(|_| {}).await.unwrap();
-            faulty.interfere(Call::List, after, forgetting(&blobs));
+            faulty.interfere(Call::List, after, forgetting(&directory));
             let earlier = if compares { earlier } else { store.inventory(|_| {}).await.unwrap() };
             let found = store.compare(earlier, |_| {}).await.unwrap();
             assert!(found.is_empty(), "after {after} listings, {compares}: {found:?}");

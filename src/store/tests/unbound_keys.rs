@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::blob::{Blobs, memory::MemoryBlobs};
 use crate::crypto::SealingKey;
+use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::keyring::line;
 use crate::store::keyring::line::Entry;
 use crate::store::tests::failing_storage::said;
@@ -24,22 +24,25 @@ fn next() -> EncryptionKey {
     secret("the next key of this house")
 }
 
-async fn open_with(blobs: &Arc<MemoryBlobs>, options: StoreOptions) -> FileConversationStore {
-    let blobs: Arc<dyn Blobs> = blobs.clone();
-    options.open_blobs(blobs.clone(), blobs).await.unwrap()
+async fn open_with(
+    directory: &Arc<MemoryDirectory>,
+    options: StoreOptions,
+) -> FileConversationStore {
+    let directory: Arc<dyn Directory> = directory.clone();
+    options.open_directory(directory.clone(), directory).await.unwrap()
 }
 
-async fn open(blobs: &Arc<MemoryBlobs>) -> FileConversationStore {
-    open_with(blobs, StoreOptions::new(ours())).await
+async fn open(directory: &Arc<MemoryDirectory>) -> FileConversationStore {
+    open_with(directory, StoreOptions::new(ours())).await
 }
 
-fn read(blobs: &MemoryBlobs, name: &str) -> String {
-    String::from_utf8(blobs.read(name).unwrap().unwrap()).unwrap()
+fn read(directory: &MemoryDirectory, name: &str) -> String {
+    String::from_utf8(directory.read(name).unwrap().unwrap()).unwrap()
 }
 
-fn record(blobs: &MemoryBlobs, part: &str) -> String {
+fn record(directory: &MemoryDirectory, part: &str) -> String {
     let mut found = None;
-    blobs
+    directory
         .list(&mut |name, _| {
             let name = String::from_utf8(name.into()).unwrap();
             if name.contains(part) {
@@ -51,14 +54,14 @@ fn record(blobs: &MemoryBlobs, part: &str) -> String {
 }
 
 /// A store of three messages that say whose they are.
-async fn house(words: &str) -> Arc<MemoryBlobs> {
-    let blobs = Arc::new(MemoryBlobs::default());
-    let store = open(&blobs).await;
+async fn house(words: &str) -> Arc<MemoryDirectory> {
+    let directory = Arc::new(MemoryDirectory::default());
+    let store = open(&directory).await;
     for second in 1..=3 {
         let at = format!("2025-08-24T16:00:0{second}Z").parse().unwrap();
         store.append_message(ChatMessage::at(ChatRole::User, words, at)).await.unwrap();
     }
-    blobs
+    directory
 }
 
 /// The part of a vault between its brackets, and what stands behind it.
@@ -101,7 +104,7 @@ async fn another_stores_record_is_not_read_here_because_the_vault_was_made_to_na
             report.findings.iter().filter_map(|found| found.file.as_deref()).collect();
         assert!(places.contains(&"vault") && places.contains(&&*name), "{:?}", report.findings);
         let refused = Rekey::new(ours(), next());
-        let root: Arc<dyn Blobs> = here.clone();
+        let root: Arc<dyn Directory> = here.clone();
         let refused = refused.run_on(&root, |_| ControlFlow::Continue(()));
         assert!(matches!(refused, Err(Error::VaultDamaged { .. })), "{refused:?}");
         // What is ours goes on.
@@ -123,16 +126,16 @@ async fn another_stores_record_is_not_read_here_because_the_vault_was_made_to_na
 
 #[tokio::test]
 async fn a_vault_without_a_seal_whose_store_has_one_names_the_writing_key_alone() {
-    let blobs = house("ours").await;
-    let vault = read(&blobs, "vault");
+    let directory = house("ours").await;
+    let vault = read(&directory, "vault");
     let (keys, _) = split(&vault);
     let planted = format!("{{\"v\":1,\"keys\":[{keys},{}]}}\n", older_line(&next(), 3));
-    blobs.replace("vault", planted.as_bytes()).unwrap();
-    let store = open_with(&blobs, StoreOptions::new(ours()).also_with(next())).await;
+    directory.replace("vault", planted.as_bytes()).unwrap();
+    let store = open_with(&directory, StoreOptions::new(ours()).also_with(next())).await;
     assert!(!store.verify(|_| {}).await.unwrap().is_sound());
     let id = SealingKey::new(&next().unsalted(), &[3; 32]).id().to_owned();
     let vault =
-        crate::store::keyring::Keyring::read(&*blobs, &[Arc::new(ours()), Arc::new(next())]);
+        crate::store::keyring::Keyring::read(&*directory, &[Arc::new(ours()), Arc::new(next())]);
     let vault = vault.unwrap().unwrap();
     assert!(matches!(vault.find(&id), Ok(crate::store::keyring::KeyLookup::Unbound)));
     assert_eq!(vault.keys().count(), 1);
@@ -140,67 +143,67 @@ async fn a_vault_without_a_seal_whose_store_has_one_names_the_writing_key_alone(
 
 #[tokio::test]
 async fn a_vault_from_before_seals_gets_one_with_the_next_message() {
-    let blobs = Arc::new(MemoryBlobs::default());
+    let directory = Arc::new(MemoryDirectory::default());
     let older = format!("{{\"v\":1,\"keys\":[{}]}}\n", older_line(&ours(), 1));
-    blobs.replace("vault", older.as_bytes()).unwrap();
-    let store = open(&blobs).await;
+    directory.replace("vault", older.as_bytes()).unwrap();
+    let store = open(&directory).await;
     assert!(store.read_tail(1).await.unwrap().messages.is_empty());
-    assert_eq!(read(&blobs, "vault"), older, "reading changes nothing");
+    assert_eq!(read(&directory, "vault"), older, "reading changes nothing");
     store.append_message(said(1)).await.unwrap();
-    let now = read(&blobs, "vault");
+    let now = read(&directory, "vault");
     assert!(now.starts_with(older.trim_end().trim_end_matches('}')), "{now}");
     assert!(now.contains(r#"],"seal":""#), "{now}");
     store.append_message(said(2)).await.unwrap();
-    assert_eq!(read(&blobs, "vault"), now);
-    assert!(open(&blobs).await.verify(|_| {}).await.unwrap().findings.is_empty());
+    assert_eq!(read(&directory, "vault"), now);
+    assert!(open(&directory).await.verify(|_| {}).await.unwrap().findings.is_empty());
 }
 
 #[tokio::test]
 async fn a_change_of_keys_that_was_begun_before_seals_is_gone_on_with_and_bound() {
-    let blobs = Arc::new(MemoryBlobs::default());
+    let directory = Arc::new(MemoryDirectory::default());
     let (old, new) = (older_line(&ours(), 1), older_line(&next(), 2));
-    blobs.replace("vault", format!(r#"{{"v":1,"keys":[{old}]}}"#).as_bytes()).unwrap();
-    open(&blobs).await.append_message(said(1)).await.unwrap();
-    blobs.replace("vault", format!(r#"{{"v":1,"keys":[{new},{old}]}}"#).as_bytes()).unwrap();
+    directory.replace("vault", format!(r#"{{"v":1,"keys":[{old}]}}"#).as_bytes()).unwrap();
+    open(&directory).await.append_message(said(1)).await.unwrap();
+    directory.replace("vault", format!(r#"{{"v":1,"keys":[{new},{old}]}}"#).as_bytes()).unwrap();
     let both = || StoreOptions::new(next()).also_with(ours());
-    let store = open_with(&blobs, both()).await;
+    let store = open_with(&directory, both()).await;
     assert_eq!(words(&store).await, ["1"]);
     store.append_message(said(2)).await.unwrap();
     let found = store.verify(|_| {}).await.unwrap().findings;
     assert_eq!(found.len(), 1, "that the vault was never sealed: {found:?}");
-    let root: Arc<dyn Blobs> = blobs.clone();
+    let root: Arc<dyn Directory> = directory.clone();
     let begun = Rekey::new(ours(), next()).run_on(&root, |_| ControlFlow::Break(())).unwrap();
     assert_eq!(begun.kept.len(), 1);
-    assert!(open_with(&blobs, both()).await.verify(|_| {}).await.unwrap().findings.is_empty());
+    assert!(open_with(&directory, both()).await.verify(|_| {}).await.unwrap().findings.is_empty());
     Rekey::new(ours(), next()).run_on(&root, |_| ControlFlow::Continue(())).unwrap();
-    let store = open_with(&blobs, StoreOptions::new(next())).await;
+    let store = open_with(&directory, StoreOptions::new(next())).await;
     assert_eq!(words(&store).await, ["1", "2"]);
     assert!(store.verify(|_| {}).await.unwrap().findings.is_empty());
 }
 
 #[tokio::test]
 async fn what_a_change_of_keys_names_is_bound_as_long_as_it_takes() {
-    let blobs = house("ours").await;
-    let root: Arc<dyn Blobs> = blobs.clone();
+    let directory = house("ours").await;
+    let root: Arc<dyn Directory> = directory.clone();
     Rekey::new(ours(), next()).run_on(&root, |_| ControlFlow::Break(())).unwrap();
-    let store = open_with(&blobs, StoreOptions::new(next()).also_with(ours())).await;
+    let store = open_with(&directory, StoreOptions::new(next()).also_with(ours())).await;
     assert!(store.verify(|_| {}).await.unwrap().findings.is_empty());
     // Not in another order either.
-    let list = line::read(&*blobs).unwrap().unwrap();
+    let list = line::read(&*directory).unwrap().unwrap();
     assert_eq!(list.entries.len(), 2);
     assert_eq!(list.is_sealed_by(&next().unsalted()), Some(true));
-    let vault = read(&blobs, "vault");
+    let vault = read(&directory, "vault");
     let (keys, seal) = split(&vault);
     let (first, second) = keys.split_once("},").unwrap();
     let turned = format!(r#"{{"v":1,"keys":[{second},{first}}}]{seal}"#);
-    blobs.replace("vault", turned.as_bytes()).unwrap();
-    let store = open_with(&blobs, StoreOptions::new(ours()).also_with(next())).await;
+    directory.replace("vault", turned.as_bytes()).unwrap();
+    let store = open_with(&directory, StoreOptions::new(ours()).also_with(next())).await;
     assert!(!store.verify(|_| {}).await.unwrap().is_sound());
 }
 
 #[test]
 fn a_second_passphrase_costs_nothing_before_a_file_names_it() {
-    let blobs = MemoryBlobs::default();
+    let directory = MemoryDirectory::default();
     let words = || EncryptionKey::from_passphrase("words that somebody may know".to_owned());
     let keys = [Arc::new(ours()), Arc::new(words().unwrap())];
     let salt = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
@@ -214,8 +217,8 @@ fn a_second_passphrase_costs_nothing_before_a_file_names_it() {
     let started = std::time::Instant::now();
     for first in [older.as_str(), split(&bound).0] {
         let vault = format!(r#"{{"v":1,"keys":[{first},{costly}]}}"#);
-        blobs.replace("vault", vault.as_bytes()).unwrap();
-        let vault = crate::store::keyring::Keyring::read(&blobs, &keys).unwrap().unwrap();
+        directory.replace("vault", vault.as_bytes()).unwrap();
+        let vault = crate::store::keyring::Keyring::read(&directory, &keys).unwrap().unwrap();
         let writer = vault.writer().id().to_owned();
         assert!(matches!(vault.find(&writer), Ok(crate::store::keyring::KeyLookup::Key(_))));
         assert_eq!(vault.unbound().count(), 1);
@@ -225,8 +228,8 @@ fn a_second_passphrase_costs_nothing_before_a_file_names_it() {
     }
     assert!(started.elapsed().as_secs() < 5);
     let many = format!(r#"{{"v":1,"keys":[{older},{costly},{costly},{costly},{costly}]}}"#);
-    blobs.replace("vault", many.as_bytes()).unwrap();
-    let refused = crate::store::keyring::Keyring::read(&blobs, &keys);
+    directory.replace("vault", many.as_bytes()).unwrap();
+    let refused = crate::store::keyring::Keyring::read(&directory, &keys);
     assert!(matches!(refused, Err(Error::VaultDamaged { .. })), "{refused:?}");
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn add(
     // While this lock is held, nobody removes the unfinished file.
     let lock = folder.artifacts.lock(timeout)?;
     let added = seal(reader, writer, new, content);
-    lock.finish();
+    lock.release_clean();
     added
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn put_back(
     };
     let sealed =
         intake::seal(folder, &NewArtifact::copy_of(artifact), content, reader.now(), &known);
-    lock.finish();
+    lock.release_clean();
     sealed?;
     if other.get() {
         return Err(Error::InvalidMessage {

@@ -29,8 +29,8 @@ impl Catalog {
     /// The catalog of a folder's root.
     pub(crate) fn beside(folder: &Folder, limits: &Limits) -> Self {
         let root = Arc::clone(&folder.root);
-        let blobs = root.folder(CATALOG);
-        let folder = Folder::new(root, blobs, Scope::Catalog, folder.keys().to_vec());
+        let directory = root.folder(CATALOG);
+        let folder = Folder::new(root, directory, Scope::Catalog, folder.keys().to_vec());
         let reader = Arc::new(Reader::new(folder, Arc::clone(&limits.clock)));
         let limits = Limits { redactor: None, ..limits.clone() };
         let writer = Writer::new(Arc::clone(&reader), limits, Compactor::keeping(64));
@@ -38,7 +38,7 @@ impl Catalog {
     }
 
     pub(crate) fn exists(&self) -> Result<bool> {
-        Ok(self.reader.folder.blobs.links(HEAD)? > 0)
+        Ok(self.reader.folder.directory.link_count(HEAD)? > 0)
     }
 
     /// The listed conversations as text, with the numbers of their messages.

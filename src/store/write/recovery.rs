@@ -20,7 +20,7 @@ pub(super) fn newest_end(reader: &Reader) -> Result<Tail> {
             if tail.is_intact(folder)? {
                 // Without change stamps nobody can tell.
                 tail.is_disturbed =
-                    !matches!(tail.head, HeadState::Known(head) if head.mark.is_some());
+                    !matches!(tail.head, HeadState::Known(head) if head.stamp.is_some());
                 return Ok(tail);
             }
             // Trouble with packs must not prevent appending.
@@ -64,7 +64,7 @@ pub(super) fn prepare(
             }
         }
         if matches!(tail.head, HeadState::Known(head) if head.seq < tail.last_seq) {
-            committer.folder.blobs.sync()?;
+            committer.folder.directory.sync()?;
             committer.acknowledge_packed(tail)?;
         }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::blob::{Blobs, EntryKind, LOCK};
+use crate::directory::{Directory, EntryKind, LOCK};
 use crate::error::{Error, Result};
 use crate::scope::{Scope, ScopeKind};
 use crate::store::compact::Compactor;
@@ -32,7 +32,7 @@ impl Writer {
         let outcome = self.locked(|committer, tail, _| {
             if tail.last_seq == seen && tail.profile.rev == rev {
                 catalog::leave(committer, tail, &limits)?;
-                removed = parent.set_aside(name.as_bytes(), REMOVED)?;
+                removed = parent.move_into(name.as_bytes(), REMOVED)?;
             }
             Ok(())
         });
@@ -87,13 +87,13 @@ impl Writer {
 }
 
 /// Deletes removed conversations, including those of interrupted runs.
-pub(crate) fn purge_all(root: &dyn Blobs) -> Result<()> {
+pub(crate) fn purge_all(root: &dyn Directory) -> Result<()> {
     let below = |kind: &ScopeKind| purge_below(&*root.folder(kind.folder()), kind.levels());
     ScopeKind::ALL.iter().try_for_each(below)
 }
 
 /// Searches that many levels of folders.
-fn purge_below(folder: &dyn Blobs, levels: usize) -> Result<()> {
+fn purge_below(folder: &dyn Directory, levels: usize) -> Result<()> {
     purge(folder)?;
     if levels <= 1 {
         return Ok(());
@@ -107,13 +107,13 @@ fn purge_below(folder: &dyn Blobs, levels: usize) -> Result<()> {
     names.iter().try_for_each(|name| purge_below(&*folder.folder(name), levels - 1))
 }
 
-fn purge(parent: &dyn Blobs) -> Result<()> {
+fn purge(parent: &dyn Directory) -> Result<()> {
     let gone = parent.folder(REMOVED);
     empty(&*gone)?;
     parent.remove_folder(REMOVED)
 }
 
-fn empty(folder: &dyn Blobs) -> Result<()> {
+fn empty(folder: &dyn Directory) -> Result<()> {
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     folder.list(&mut |name, kind| {
         let Ok(name) = str::from_utf8(name) else { return };

@@ -4,8 +4,8 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::blob::Source;
 use crate::crypto::{HEADER, SealingKey, StreamOpener, StreamSealer};
+use crate::directory::Source;
 use crate::error::{Error, Result};
 use crate::store::admin::rekey::reseal::{ResealOutcome, misread};
 use crate::store::artifact::contents::{self, Text, digest};
@@ -16,7 +16,7 @@ pub(crate) fn reseal(folder: &Folder, id: &str, timeout: Duration) -> Result<Res
     // While this lock is held, nobody removes the unfinished file.
     let lock = folder.artifacts.lock(timeout)?;
     let resealed = reseal_alone(folder, id, timeout);
-    lock.finish();
+    lock.release_clean();
     resealed
 }
 
@@ -35,11 +35,11 @@ fn reseal_alone(folder: &Folder, id: &str, timeout: Duration) -> Result<ResealOu
     let path = folder.artifacts.path().join(id);
     let mut text = Text::new(source, cache);
     let (before, wrong, mut held) = (Cell::new(None), Cell::new(None), None);
-    let exchanged = folder.artifacts.exchange(
+    let exchanged = folder.artifacts.replace_verified(
         id,
         &mut |sink| {
             let scope = folder.scope.parts();
-            let mut sealer = StreamSealer::new(key, &contents::place(&scope, id))?;
+            let mut sealer = StreamSealer::new(key, &contents::associated(&scope, id))?;
             match digest(&mut text, |piece| sealer.write(piece, sink))? {
                 Ok(digest) => before.set(Some(digest)),
                 Err(kind) => wrong.set(Some(kind)),
@@ -51,14 +51,14 @@ fn reseal_alone(folder: &Folder, id: &str, timeout: Duration) -> Result<ResealOu
             if written_digest(folder, key, id, written)? != Some(before) {
                 return Err(misread(path.clone()));
             }
-            held = Some(folder.blobs.lock(timeout)?);
+            held = Some(folder.directory.lock(timeout)?);
             // The artifact may have been deleted in the meantime.
-            Ok(folder.artifacts.links(id)? > 0)
+            Ok(folder.artifacts.link_count(id)? > 0)
         },
     );
     let synced = exchanged.and_then(|done| folder.artifacts.sync().map(|()| done));
     if let Some(lock) = held {
-        lock.pass_on();
+        lock.release_as_found();
     }
     Ok(match (synced?, wrong.take()) {
         (_, Some(kind)) => ResealOutcome::Left(kind),
@@ -78,7 +78,7 @@ fn written_digest(
     let failed = |error| Error::io("read back the file", folder.artifacts.path().join(id), error);
     written.read_at(0, &mut header).map_err(failed)?;
     let scope = folder.scope.parts();
-    let cache = StreamOpener::new(key, &contents::place(&scope, id), &header, written.size());
+    let cache = StreamOpener::new(key, &contents::associated(&scope, id), &header, written.size());
     let Some(cache) = cache else { return Ok(None) };
     Ok(digest(&mut Text::new(written, cache), |_| Ok(()))?.ok())
 }

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::crypto::Place as Seal;
+use crate::crypto::AssociatedData;
 use crate::error::Result;
 use crate::store::admin::rekey::artifact;
 use crate::store::admin::rekey::pack;
@@ -117,7 +117,7 @@ impl Conversation {
                         Item::Pack(_) => &committer.folder.packs,
                         Item::Snapshot(_) => &committer.folder.snapshots,
                         Item::ArtifactMeta(_) => &committer.folder.artifacts,
-                        _ => &committer.folder.blobs,
+                        _ => &committer.folder.directory,
                     };
                     folder.sync()?;
                 }
@@ -132,7 +132,7 @@ impl Conversation {
                 seen.insert(item);
             }
             // Sync always: files that an interrupted run has resealed may not be durable yet.
-            committer.folder.blobs.sync()?;
+            committer.folder.directory.sync()?;
             if packs {
                 committer.folder.packs.sync()?;
             }
@@ -154,25 +154,27 @@ impl PackCheck {
     /// Returns whether the item was resealed.
     fn take(&mut self, committer: &Committer<'_>, item: &Item) -> Result<bool> {
         let scope = committer.folder.scope.parts();
-        let own = &*committer.folder.blobs;
+        let own = &*committer.folder.directory;
         let (resealed, place) = match item {
-            Item::Head => (committer.reseal_file(own, &Seal::head(&scope))?, HEAD.to_owned()),
+            Item::Head => {
+                (committer.reseal_file(own, &AssociatedData::head(&scope))?, HEAD.to_owned())
+            }
             Item::Document(document) => (
-                committer.reseal_file(own, &document.place(&scope))?,
+                committer.reseal_file(own, &document.associated(&scope))?,
                 document.file_name().to_owned(),
             ),
             Item::Snapshot(id) => {
-                let seal = snapshot_files::seal(&scope, id);
+                let associated = snapshot_files::associated(&scope, id);
                 (
-                    committer.reseal_file(&*committer.folder.snapshots, &seal)?,
+                    committer.reseal_file(&*committer.folder.snapshots, &associated)?,
                     snapshot_files::place(id),
                 )
             }
             Item::ArtifactMeta(id) => {
                 let name = artifact_files::meta_name(id);
-                let seal = artifact_files::meta_seal(&scope, &name);
+                let associated = artifact_files::metadata_associated(&scope, &name);
                 let place = artifact_files::place(&name);
-                match committer.reseal_file(&*committer.folder.artifacts, &seal)? {
+                match committer.reseal_file(&*committer.folder.artifacts, &associated)? {
                     // Contents that were never listed have no metadata.
                     ResealOutcome::Gone => return Ok(false),
                     resealed => (resealed, place),
@@ -180,7 +182,7 @@ impl PackCheck {
             }
             Item::Record(name) => {
                 let name = name.to_string();
-                (committer.reseal_file(own, &Seal::record(&scope, &name))?, name)
+                (committer.reseal_file(own, &AssociatedData::record(&scope, &name))?, name)
             }
             Item::Pack(name) => (pack::reseal(committer, *name, &mut self.left)?, name.place()),
         };
@@ -215,11 +217,11 @@ pub(crate) fn size(folder: &Folder) -> Result<Option<usize>> {
 fn items(folder: &Folder) -> Result<Vec<Item>> {
     let listing = folder.list()?;
     let mut items = Vec::with_capacity(listing.names.len() + listing.packs.len() + 2);
-    if folder.blobs.links(HEAD)? > 0 {
+    if folder.directory.link_count(HEAD)? > 0 {
         items.push(Item::Head);
     }
     for document in Document::ALL {
-        if folder.blobs.links(document.file_name())? > 0 {
+        if folder.directory.link_count(document.file_name())? > 0 {
             items.push(Item::Document(document));
         }
     }

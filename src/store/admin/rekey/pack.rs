@@ -1,6 +1,6 @@
 //! Reseals a pack's records under the writing key.
 
-use crate::crypto::Place;
+use crate::crypto::AssociatedData;
 use crate::error::Result;
 use crate::store::admin::rekey::reseal::{Line as Sealed, ResealOutcome, misread};
 use crate::store::commit::committer::Committer;
@@ -27,7 +27,7 @@ pub(crate) fn reseal(
     }
     let packs = &*committer.folder.packs;
     let text = name.to_string();
-    let good = packs.exchange(
+    let good = packs.replace_verified(
         &text,
         &mut |sink| {
             let mut lines = Lines::new(&old);
@@ -71,7 +71,7 @@ fn has_old_lines(committer: &Committer<'_>, pack: &Pack, left: &mut Vec<Finding>
 
 fn reseal_line(committer: &Committer<'_>, line: &Line) -> Result<Sealed> {
     let name = line.name.map(|name| name.to_string()).unwrap_or_default();
-    committer.reseal(&Place::record(&committer.folder.scope.parts(), &name), line.file())
+    committer.reseal(&AssociatedData::record(&committer.folder.scope.parts(), &name), line.file())
 }
 
 /// Whether each line of the new pack has the same plaintext as the old one, or the same bytes if the old one does not
@@ -87,8 +87,8 @@ fn is_the_same(committer: &Committer<'_>, new: &Pack, old: &Pack) -> Result<bool
         let same = match (new_line.name, reseal_line(committer, &old_line)?) {
             (Some(name), Sealed::Anew(_)) if Some(name) == old_line.name => {
                 let (scope, name) = (committer.folder.scope.parts(), name.to_string());
-                let place = Place::record(&scope, &name);
-                committer.says_the_same(&place, new_line.file(), old_line.file())?
+                let associated = AssociatedData::record(&scope, &name);
+                committer.says_the_same(&associated, new_line.file(), old_line.file())?
             }
             (_, Sealed::Anew(_)) => false,
             _ => new_line.span == old_line.span && same_bytes(new, old, &new_line)?,

@@ -1,7 +1,7 @@
 //! Reseals a file under the writing key.
 
-use crate::blob::{Blobs, Source};
-use crate::crypto::{Envelope, Place, Scratch};
+use crate::crypto::{AssociatedData, Envelope, Scratch};
+use crate::directory::{Directory, Source};
 use crate::error::{Error, Result};
 use crate::store::commit::committer::Committer;
 use crate::store::folder::unreadable;
@@ -27,53 +27,66 @@ pub(crate) enum Line {
 }
 
 impl Committer<'_> {
-    /// Seals the plaintext for the same place under the writing key.
-    pub(crate) fn reseal(&self, place: &Place<'_>, bytes: &[u8]) -> Result<Line> {
+    /// Seals the plaintext for the same associated data under the writing key.
+    pub(crate) fn reseal(&self, associated: &AssociatedData<'_>, bytes: &[u8]) -> Result<Line> {
         if Envelope::parse(bytes).is_ok_and(|envelope| envelope.key_id == self.key.id()) {
             return Ok(Line::Already);
         }
-        Ok(match self.folder.unseal(place, bytes)? {
-            Ok(plaintext) => Line::Anew(self.key.seal(place, &plaintext)?),
+        Ok(match self.folder.unseal(associated, bytes)? {
+            Ok(plaintext) => Line::Anew(self.key.seal(associated, &plaintext)?),
             Err(kind) => Line::Left(kind),
         })
     }
 
     /// Whether `new` opens under the writing key to the plaintext of `old`.
-    pub(crate) fn says_the_same(&self, place: &Place<'_>, new: &[u8], old: &[u8]) -> Result<bool> {
+    pub(crate) fn says_the_same(
+        &self,
+        associated: &AssociatedData<'_>,
+        new: &[u8],
+        old: &[u8],
+    ) -> Result<bool> {
         let mut scratch = Scratch::default();
         let opened = Envelope::parse(new)
             .ok()
             .filter(|envelope| envelope.key_id == self.key.id())
-            .and_then(|envelope| self.key.open(place, &envelope, &mut scratch));
+            .and_then(|envelope| self.key.open(associated, &envelope, &mut scratch));
         let Some(opened) = opened else {
             return Ok(false);
         };
-        Ok(self.folder.unseal(place, old)?.is_ok_and(|plaintext| plaintext == *opened))
+        Ok(self.folder.unseal(associated, old)?.is_ok_and(|plaintext| plaintext == *opened))
     }
 
     /// Reseals a file under the writing key. The new file is durable and was read back before it replaces the old
     /// one. Its name is durable once the folder is synced.
     pub(crate) fn reseal_file(
         &self,
-        blobs: &dyn Blobs,
-        place: &Place<'_>,
+        directory: &dyn Directory,
+        associated: &AssociatedData<'_>,
     ) -> Result<ResealOutcome> {
-        let old = match blobs.read(place.name) {
+        let old = match directory.read(associated.name) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return Ok(ResealOutcome::Gone),
             Err(error) => return unreadable(error).map(ResealOutcome::Left),
         };
-        let new = match self.reseal(place, &old)? {
+        let new = match self.reseal(associated, &old)? {
             Line::Already => return Ok(ResealOutcome::Already),
             Line::Left(kind) => return Ok(ResealOutcome::Left(kind)),
             Line::Anew(new) => new,
         };
-        let good = blobs.exchange(place.name, &mut |sink| sink(&new), &mut |written| {
-            let written = whole(&*written)
-                .map_err(|error| Error::io("read back the file", blobs.path(), error))?;
-            self.says_the_same(place, &written, &old)
-        })?;
-        if good { Ok(ResealOutcome::Anew) } else { Err(misread(blobs.path().join(place.name))) }
+        let good = directory.replace_verified(
+            associated.name,
+            &mut |sink| sink(&new),
+            &mut |written| {
+                let written = whole(&*written)
+                    .map_err(|error| Error::io("read back the file", directory.path(), error))?;
+                self.says_the_same(associated, &written, &old)
+            },
+        )?;
+        if good {
+            Ok(ResealOutcome::Anew)
+        } else {
+            Err(misread(directory.path().join(associated.name)))
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crate::blob::Blobs;
+use crate::directory::Directory;
 use crate::store::tests::failing_storage::{no_space, not_durable};
 use crate::store::tests::power_cut::disk::Disk;
 use crate::store::tests::power_cut::view::View;
@@ -33,7 +33,7 @@ pub(super) struct Process {
 
 impl Process {
     /// A process on that disk, which has a fault at that call, counted from 0.
-    pub(super) fn on(disk: &Arc<Disk>, fault: Fault, at: usize) -> (Arc<dyn Blobs>, Arc<Self>) {
+    pub(super) fn on(disk: &Arc<Disk>, fault: Fault, at: usize) -> (Arc<dyn Directory>, Arc<Self>) {
         let process = Arc::new(Self {
             fault,
             left: Mutex::new(Some(at)),
@@ -44,7 +44,7 @@ impl Process {
     }
 
     /// A process to which nothing happens.
-    pub(super) fn unharmed(disk: &Arc<Disk>) -> Arc<dyn Blobs> {
+    pub(super) fn unharmed(disk: &Arc<Disk>) -> Arc<dyn Directory> {
         Self::on(disk, Fault::Killed, usize::MAX).0
     }
 

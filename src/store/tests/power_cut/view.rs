@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Result;
-use crate::blob::{Blobs, Check, EntryKind, Fill, LOCK, Lock, Refill, Source, Streamed};
+use crate::directory::{Check, Directory, EntryKind, Fill, LOCK, Lock, Refill, Source, Streamed};
 use crate::store::tests::power_cut::disk::{Disk, File, State, file_of};
 use crate::store::tests::power_cut::process::Process;
 
@@ -100,7 +100,7 @@ fn filled(fill: &mut Refill<'_>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-impl Blobs for View {
+impl Directory for View {
     fn path(&self) -> &Path {
         &self.path
     }
@@ -121,7 +121,7 @@ impl Blobs for View {
         Ok(file.filter(|_| self.is_made()).map(|file| file.lock().unwrap().shown.clone()))
     }
 
-    fn peek(&self, name: &str) -> Result<Option<Vec<u8>>> {
+    fn read_cached(&self, name: &str) -> Result<Option<Vec<u8>>> {
         self.read(name)
     }
 
@@ -142,7 +142,12 @@ impl Blobs for View {
         Ok(())
     }
 
-    fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool> {
+    fn replace_verified(
+        &self,
+        name: &str,
+        fill: &mut Refill<'_>,
+        check: &mut Check<'_>,
+    ) -> Result<bool> {
         let bytes = filled(fill)?;
         let is_good = check(Box::new(Opened(bytes.clone())))?;
         if is_good {
@@ -186,14 +191,14 @@ impl Blobs for View {
         Ok(())
     }
 
-    fn folder(&self, name: &str) -> Arc<dyn Blobs> {
+    fn folder(&self, name: &str) -> Arc<dyn Directory> {
         let below = self.disk().below.lock().unwrap().entry(name.to_owned()).or_default().clone();
         let names = self.names.iter().cloned().chain([name.to_owned()]).collect();
         let levels = self.levels.iter().cloned().chain([below]).collect();
         Arc::new(Self::new(names, levels, self.process.clone()))
     }
 
-    fn links(&self, name: &str) -> Result<u64> {
+    fn link_count(&self, name: &str) -> Result<u64> {
         let is_lock = name == LOCK && self.is_made();
         Ok((is_lock || self.disk().state().shown.contains_key(name)).into())
     }
@@ -212,7 +217,7 @@ impl Blobs for View {
         unreachable!("no folder is removed here")
     }
 
-    fn set_aside(&self, _: &[u8], _: &str) -> Result<bool> {
+    fn move_into(&self, _: &[u8], _: &str) -> Result<bool> {
         unreachable!("nothing here has to go to quarantine")
     }
 
@@ -221,7 +226,7 @@ impl Blobs for View {
         self.sync_names(self.disk(), &self.path)
     }
 
-    fn anchor(&self) -> Result<()> {
+    fn sync_ancestors(&self) -> Result<()> {
         for (height, (level, path)) in self.chain().enumerate() {
             if level.state().is_made {
                 if height == 0 {
@@ -233,11 +238,11 @@ impl Blobs for View {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<u64>> {
+    fn change_stamp(&self) -> Result<Option<u64>> {
         Ok(self.is_made().then(|| self.disk().state().mark))
     }
 
-    fn renew_mark(&self) -> Result<Option<u64>> {
+    fn renew_change_stamp(&self) -> Result<Option<u64>> {
         if !self.is_made() || self.process.fails("mark", &self.path) {
             return Ok(None);
         }
@@ -253,15 +258,11 @@ impl Blobs for View {
         let mut state = self.disk().state();
         assert!(!state.is_locked, "one thread waits for its own lock");
         state.is_locked = true;
-        let is_abandoned = std::mem::replace(&mut state.is_busy, true);
-        Ok(Box::new(Held {
-            disk: self.disk().clone(),
-            process: self.process.clone(),
-            is_abandoned,
-        }))
+        let is_dirty = std::mem::replace(&mut state.is_busy, true);
+        Ok(Box::new(Held { disk: self.disk().clone(), process: self.process.clone(), is_dirty }))
     }
 
-    fn sweep(&self) -> Result<()> {
+    fn remove_temp_files(&self) -> Result<()> {
         Ok(())
     }
 }
@@ -269,15 +270,15 @@ impl Blobs for View {
 struct Held {
     disk: Arc<Disk>,
     process: Arc<Process>,
-    is_abandoned: bool,
+    is_dirty: bool,
 }
 
 impl Lock for Held {
-    fn abandoned(&self) -> bool {
-        self.is_abandoned
+    fn was_dirty(&self) -> bool {
+        self.is_dirty
     }
 
-    fn finish(self: Box<Self>) {
+    fn release_clean(self: Box<Self>) {
         if !self.process.is_dead() {
             self.disk.state().is_busy = false;
         }

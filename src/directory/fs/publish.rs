@@ -1,4 +1,4 @@
-//! Publishing a file: whole and durable before it has its name.
+//! Publishes a file: its bytes are complete and durable before it gets its name.
 
 use std::fs::File;
 use std::io::Write;
@@ -6,12 +6,12 @@ use std::io::Write;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::FsBlobs;
-use super::place::Folder;
-use crate::blob::TEMPORARY;
+use super::FsDirectory;
+use super::open_folder::Folder;
+use crate::directory::TEMPORARY;
 use crate::error::{Error, Result};
 
-impl FsBlobs {
+impl FsDirectory {
     /// Moves a temporary file to its name; `false` where that is taken.
     pub(super) fn publish(&self, folder: &Folder, temporary: &str, name: &str) -> Result<bool> {
         let fd = &folder.fd;

@@ -1,15 +1,15 @@
-//! Moving an entry out of the way, whatever it is, without replacing anything.
+//! Moves an entry of any type into another directory without replacing anything.
 
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{FsBlobs, durable};
+use super::{FsDirectory, durable};
 use crate::error::{Error, Result};
 
 /// How many entries of one name are kept apart by a number behind it.
 const NAMESAKES: usize = 1000;
 
-impl FsBlobs {
+impl FsDirectory {
     /// Moves an entry to another folder, durably; a link itself, not what it leads to. `false` where there is none.
     pub(super) fn move_to(&self, name: &[u8], other: &Self) -> Result<bool> {
         let shown = String::from_utf8_lossy(name);

@@ -1,4 +1,4 @@
-//! Which file a path leads to.
+//! A file's identity: device and inode.
 
 use rustix::fs::Stat;
 

@@ -1,4 +1,4 @@
-//! An open file that is read piece by piece.
+//! An open file that is read in parts.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::Stat;
 
-use crate::blob::Source;
+use crate::directory::Source;
 
 #[derive(Debug)]
 pub(super) struct FsSource {

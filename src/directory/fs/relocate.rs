@@ -11,7 +11,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::durable;
-use crate::blob::{LOCK, TEMPORARY};
+use crate::directory::{LOCK, TEMPORARY};
 use crate::error::{Error, Result};
 
 /// How much is compared at a time.

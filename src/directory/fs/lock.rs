@@ -1,4 +1,4 @@
-//! The folder's lock: an flock on a file that is never deleted, and a mark of work under way.
+//! The directory's lock: an flock on a file that is never deleted, and a byte that says whether work is unfinished.
 
 use std::fs::File;
 use std::io;
@@ -10,14 +10,14 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::file_id::id;
-use crate::blob::{LOCK as NAME, Lock};
+use crate::directory::{LOCK as NAME, Lock};
 use crate::error::{Error, Result};
 
-/// A locked file whose one byte says whether its holder is in the middle of something. The byte outlives a holder
-/// that is killed, and so tells the next one to look at the folder itself.
+/// A locked file whose one byte says whether its holder has unfinished work. The byte outlives a holder that is killed
+/// and tells the next one to recover.
 pub(super) struct FsLock {
     file: File,
-    abandoned: bool,
+    dirty: bool,
 }
 
 const BUSY: &[u8] = b"1";
@@ -82,19 +82,19 @@ impl FsLock {
     fn begin(file: File) -> io::Result<Self> {
         let mut mark = [0];
         let length = retry_on_intr(|| rustix::io::pread(&file, &mut mark, 0))?;
-        let abandoned = length == 1 && mark == BUSY;
+        let dirty = length == 1 && mark == BUSY;
         file.write_all_at(BUSY, 0)?;
-        Ok(Self { file, abandoned })
+        Ok(Self { file, dirty })
     }
 }
 
 impl Lock for FsLock {
-    fn abandoned(&self) -> bool {
-        self.abandoned
+    fn was_dirty(&self) -> bool {
+        self.dirty
     }
 
-    fn finish(self: Box<Self>) {
-        // Should it fail, the next holder looks at the folder for nothing.
+    fn release_clean(self: Box<Self>) {
+        // If this fails, the next holder runs a recovery that finds nothing.
         let _ = self.file.write_all_at(IDLE, 0);
     }
 }

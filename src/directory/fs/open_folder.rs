@@ -1,4 +1,4 @@
-//! Where a folder is: opened once through the levels above it, and made where it is missing.
+//! Opens a directory once, level by level, and creates missing levels.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::file_id::{FileId, id};
-use super::{FsBlobs, durable};
+use super::{FsDirectory, durable};
 use crate::error::{Error, Result};
 
 /// The open folder.
@@ -17,7 +17,7 @@ pub(super) struct Folder {
     id: FileId,
 }
 
-impl FsBlobs {
+impl FsDirectory {
     /// The folder, opened once; `None` while there is none.
     pub(super) fn opened(&self) -> Result<Option<&Folder>> {
         if let Some(folder) = self.folder.get() {

@@ -1,4 +1,4 @@
-//! A folder in memory: for tests, and for hosts without a disk.
+//! A directory in memory, for tests and for hosts without a disk.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Blobs, Check, EntryKind, Fill, LOCK, Lock, Refill, Source, Streamed};
+use super::{Check, Directory, EntryKind, Fill, LOCK, Lock, Refill, Source, Streamed};
 use crate::error::{Error, Result};
 
 #[derive(Debug, Default)]
-pub(crate) struct MemoryBlobs {
+pub(crate) struct MemoryDirectory {
     path: PathBuf,
     files: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
-    folders: Mutex<BTreeMap<String, Arc<MemoryBlobs>>>,
-    mark: AtomicU64,
+    folders: Mutex<BTreeMap<String, Arc<MemoryDirectory>>>,
+    stamp: AtomicU64,
     gate: Arc<Gate>,
 }
 
@@ -28,14 +28,14 @@ struct Gate {
 #[derive(Debug, Default)]
 struct GateState {
     held: bool,
-    abandoned: bool,
+    dirty: bool,
 }
 
 fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl MemoryBlobs {
+impl MemoryDirectory {
     /// Whether anything was ever written in it or below.
     fn is_made(&self) -> bool {
         !hold(&self.files).is_empty() || hold(&self.folders).values().any(|folder| folder.is_made())
@@ -46,12 +46,12 @@ impl MemoryBlobs {
         Arc::clone(hold(&self.folders).entry(name.into()).or_insert_with(made))
     }
 
-    fn unmark(&self) {
-        self.mark.fetch_add(1, Ordering::SeqCst);
+    fn renew_stamp(&self) {
+        self.stamp.fetch_add(1, Ordering::SeqCst);
     }
 }
 
-impl Blobs for MemoryBlobs {
+impl Directory for MemoryDirectory {
     fn path(&self) -> &Path {
         if self.path.as_os_str().is_empty() { Path::new("memory") } else { &self.path }
     }
@@ -68,7 +68,7 @@ impl Blobs for MemoryBlobs {
         Ok(hold(&self.files).get(name).map(|bytes| bytes.to_vec()))
     }
 
-    fn peek(&self, name: &str) -> Result<Option<Vec<u8>>> {
+    fn read_cached(&self, name: &str) -> Result<Option<Vec<u8>>> {
         self.read(name)
     }
 
@@ -77,17 +77,22 @@ impl Blobs for MemoryBlobs {
         let free = !files.contains_key(name);
         if free {
             files.insert(name.into(), Arc::new(bytes.into()));
-            self.unmark();
+            self.renew_stamp();
         }
         Ok(free)
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        self.unmark();
+        self.renew_stamp();
         self.overwrite(name, bytes)
     }
 
-    fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool> {
+    fn replace_verified(
+        &self,
+        name: &str,
+        fill: &mut Refill<'_>,
+        check: &mut Check<'_>,
+    ) -> Result<bool> {
         let mut bytes = Vec::new();
         fill(&mut |more| {
             bytes.extend_from_slice(more);
@@ -96,7 +101,7 @@ impl Blobs for MemoryBlobs {
         let bytes = Arc::new(bytes);
         let good = check(Box::new(MemorySource(Arc::clone(&bytes))))?;
         if good {
-            self.unmark();
+            self.renew_stamp();
             hold(&self.files).insert(name.into(), bytes);
         }
         Ok(good)
@@ -130,18 +135,18 @@ impl Blobs for MemoryBlobs {
         Ok(())
     }
 
-    fn folder(&self, name: &str) -> Arc<dyn Blobs> {
+    fn folder(&self, name: &str) -> Arc<dyn Directory> {
         self.below(name)
     }
 
-    fn links(&self, name: &str) -> Result<u64> {
+    fn link_count(&self, name: &str) -> Result<u64> {
         // The lock is no file here, but always there.
         Ok((name == LOCK || hold(&self.files).contains_key(name)).into())
     }
 
     fn remove(&self, name: &str) -> Result<()> {
         if hold(&self.files).remove(name).is_some() {
-            self.unmark();
+            self.renew_stamp();
         }
         Ok(())
     }
@@ -151,7 +156,7 @@ impl Blobs for MemoryBlobs {
         Ok(())
     }
 
-    fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool> {
+    fn move_into(&self, name: &[u8], folder: &str) -> Result<bool> {
         let name = String::from_utf8_lossy(name).into_owned();
         let aside = self.below(folder);
         if let Some(moved) = hold(&self.folders).remove(&name) {
@@ -161,7 +166,7 @@ impl Blobs for MemoryBlobs {
         let Some(bytes) = hold(&self.files).remove(&name) else {
             return Ok(false);
         };
-        self.unmark();
+        self.renew_stamp();
         let mut number = 1;
         let mut target = name.clone();
         while !aside.create(&target, &bytes)? {
@@ -175,17 +180,17 @@ impl Blobs for MemoryBlobs {
         Ok(())
     }
 
-    fn anchor(&self) -> Result<()> {
+    fn sync_ancestors(&self) -> Result<()> {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<u64>> {
-        Ok(Some(self.mark.load(Ordering::SeqCst)))
+    fn change_stamp(&self) -> Result<Option<u64>> {
+        Ok(Some(self.stamp.load(Ordering::SeqCst)))
     }
 
-    fn renew_mark(&self) -> Result<Option<u64>> {
-        self.unmark();
-        self.mark()
+    fn renew_change_stamp(&self) -> Result<Option<u64>> {
+        self.renew_stamp();
+        self.change_stamp()
     }
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {
@@ -203,11 +208,11 @@ impl Blobs for MemoryBlobs {
         state.held = true;
         Ok(Box::new(MemoryLock {
             gate: Arc::clone(&self.gate),
-            abandoned: std::mem::replace(&mut state.abandoned, true),
+            dirty: std::mem::replace(&mut state.dirty, true),
         }))
     }
 
-    fn sweep(&self) -> Result<()> {
+    fn remove_temp_files(&self) -> Result<()> {
         Ok(())
     }
 }
@@ -233,16 +238,16 @@ impl Source for MemorySource {
 
 struct MemoryLock {
     gate: Arc<Gate>,
-    abandoned: bool,
+    dirty: bool,
 }
 
 impl Lock for MemoryLock {
-    fn abandoned(&self) -> bool {
-        self.abandoned
+    fn was_dirty(&self) -> bool {
+        self.dirty
     }
 
-    fn finish(self: Box<Self>) {
-        hold(&self.gate.state).abandoned = false;
+    fn release_clean(self: Box<Self>) {
+        hold(&self.gate.state).dirty = false;
     }
 }
 

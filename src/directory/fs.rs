@@ -1,17 +1,17 @@
-//! A folder on disk: the only file that touches the file system for data.
+//! A directory on disk. Only this module touches data files.
 //!
-//! Everything goes through the open folder, follows no symbolic link, and is published as: temporary file, fsync,
-//! rename without replacing, fsync of the folder. Any fewer of these steps loses acknowledged bytes in a power cut.
+//! Everything goes through the open directory and follows no symbolic link. Publishing a file takes four steps: temporary
+//! file, fsync, rename without replacing, fsync of the directory. With fewer, a power cut loses acknowledged bytes.
 
-mod aside;
+mod change_stamp;
 mod file_id;
 mod lock;
-mod mark;
+mod move_into;
 pub(crate) mod new_file;
-mod place;
+mod open_folder;
+mod publish;
 pub(crate) mod relocate;
 mod source;
-mod stage;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -23,30 +23,32 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use self::place::Folder;
+use self::open_folder::Folder;
 use self::source::FsSource;
-use super::{Blobs, Check, EntryKind, Fill, Lock, READ_LIMIT, Refill, Source, Streamed, TEMPORARY};
+use super::{
+    Check, Directory, EntryKind, Fill, Lock, READ_LIMIT, Refill, Source, Streamed, TEMPORARY,
+};
 use crate::error::{Error, Result};
 use file_id::{FileId, id};
 
 #[derive(Debug)]
-pub(crate) struct FsBlobs {
+pub(crate) struct FsDirectory {
     path: PathBuf,
     /// How many of the path's last elements are ours, so that a symbolic link among them is refused.
     own_levels: usize,
     folder: OnceLock<Folder>,
-    peeked: Mutex<Option<Peeked>>,
+    cached: Mutex<Option<CachedFile>>,
 }
 
 #[derive(Debug)]
-struct Peeked {
+struct CachedFile {
     name: String,
     path: PathBuf,
     id: FileId,
     file: File,
 }
 
-impl FsBlobs {
+impl FsDirectory {
     /// The folder `below` a root that the user chose; neither is made before something is written.
     pub(crate) fn new(root: &Path, below: &[String]) -> Result<Self> {
         let mut path =
@@ -56,7 +58,7 @@ impl FsBlobs {
     }
 
     fn at(path: PathBuf, own_levels: usize) -> Self {
-        Self { path, own_levels, folder: OnceLock::new(), peeked: Mutex::new(None) }
+        Self { path, own_levels, folder: OnceLock::new(), cached: Mutex::new(None) }
     }
 
     fn error(&self, action: &'static str, name: &str, errno: impl Into<io::Error>) -> Error {
@@ -119,7 +121,7 @@ fn durable(file: &File, path: &Path) -> Result<()> {
     file.sync_all().map_err(|source| Error::NotDurable { path: path.into(), source })
 }
 
-impl Blobs for FsBlobs {
+impl Directory for FsDirectory {
     fn path(&self) -> &Path {
         &self.path
     }
@@ -157,9 +159,9 @@ impl Blobs for FsBlobs {
             .transpose()
     }
 
-    fn peek(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        let mut peeked = self.peeked.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = peeked.as_ref().filter(|known| known.name == name) {
+    fn read_cached(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = cached.as_ref().filter(|known| known.name == name) {
             // The path still leading to the open file proves both that the folder and that the file is the same.
             let there =
                 retry_on_intr(|| rustix::fs::statat(CWD, &known.path, AtFlags::SYMLINK_NOFOLLOW));
@@ -174,7 +176,7 @@ impl Blobs for FsBlobs {
                 return Ok(Some(bytes));
             }
         }
-        *peeked = None;
+        *cached = None;
         let Some(folder) = self.opened()? else {
             return Ok(None);
         };
@@ -182,8 +184,12 @@ impl Blobs for FsBlobs {
             return Ok(None);
         };
         let bytes = self.read_whole(name, &file, &stat)?;
-        *peeked =
-            Some(Peeked { name: name.to_owned(), path: self.path.join(name), id: id(&stat), file });
+        *cached = Some(CachedFile {
+            name: name.to_owned(),
+            path: self.path.join(name),
+            id: id(&stat),
+            file,
+        });
         Ok(Some(bytes))
     }
 
@@ -198,7 +204,12 @@ impl Blobs for FsBlobs {
         Ok(())
     }
 
-    fn exchange(&self, name: &str, fill: &mut Refill<'_>, check: &mut Check<'_>) -> Result<bool> {
+    fn replace_verified(
+        &self,
+        name: &str,
+        fill: &mut Refill<'_>,
+        check: &mut Check<'_>,
+    ) -> Result<bool> {
         let folder = self.opened_or_made()?;
         let write = |file: &mut File| {
             let failed = |e| self.error("write the file", name, e);
@@ -273,11 +284,11 @@ impl Blobs for FsBlobs {
         }
     }
 
-    fn folder(&self, name: &str) -> Arc<dyn Blobs> {
+    fn folder(&self, name: &str) -> Arc<dyn Directory> {
         Arc::new(Self::at(self.path.join(name), self.own_levels + 1))
     }
 
-    fn links(&self, name: &str) -> Result<u64> {
+    fn link_count(&self, name: &str) -> Result<u64> {
         let Some(folder) = self.held()? else {
             return Ok(0);
         };
@@ -309,7 +320,7 @@ impl Blobs for FsBlobs {
         }
     }
 
-    fn set_aside(&self, name: &[u8], folder: &str) -> Result<bool> {
+    fn move_into(&self, name: &[u8], folder: &str) -> Result<bool> {
         self.move_to(name, &Self::at(self.path.join(folder), self.own_levels + 1))
     }
 
@@ -317,16 +328,16 @@ impl Blobs for FsBlobs {
         durable(&self.opened_or_made()?.fd, &self.path)
     }
 
-    fn anchor(&self) -> Result<()> {
+    fn sync_ancestors(&self) -> Result<()> {
         self.make_durable()
     }
 
-    fn mark(&self) -> Result<Option<u64>> {
-        self.held()?.map_or(Ok(None), |folder| mark::get(&folder.fd, &self.path))
+    fn change_stamp(&self) -> Result<Option<u64>> {
+        self.held()?.map_or(Ok(None), |folder| change_stamp::get(&folder.fd, &self.path))
     }
 
-    fn renew_mark(&self) -> Result<Option<u64>> {
-        self.held()?.map_or(Ok(None), |folder| mark::renew(&folder.fd, &self.path))
+    fn renew_change_stamp(&self) -> Result<Option<u64>> {
+        self.held()?.map_or(Ok(None), |folder| change_stamp::renew(&folder.fd, &self.path))
     }
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn Lock>> {
@@ -334,7 +345,7 @@ impl Blobs for FsBlobs {
         Ok(Box::new(lock::take(&folder.fd, &self.path, timeout)?))
     }
 
-    fn sweep(&self) -> Result<()> {
+    fn remove_temp_files(&self) -> Result<()> {
         let mut stale = Vec::new();
         self.list(&mut |name, kind| {
             if name.starts_with(TEMPORARY.as_bytes()) && kind != EntryKind::Folder {

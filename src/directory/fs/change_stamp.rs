@@ -1,8 +1,8 @@
-//! A folder's mark, which every change of a name in it changes.
+//! A directory's change stamp. It differs once a name in the directory has changed.
 //!
-//! It is made of the folder's two times. Its time of modification is set to a random part of a second, since the
-//! system's own times repeat within a tick of its clock. Who copies an old folder over a newer one may set that time
-//! back, but not the time of change, which the system gives.
+//! It consists of the directory's modification and change times. The modification time is set to a random fraction of a
+//! second, because the system's own times repeat within a tick of its clock. Copying an old folder over a newer one may
+//! restore the modification time but not the change time, which the system sets.
 
 use std::fs::File;
 use std::path::Path;
@@ -35,12 +35,12 @@ fn look(folder: &File, path: &Path) -> Result<Stat> {
         .map_err(|errno| Error::io("look at the folder", path, errno.into()))
 }
 
-/// `None` where the folder's times are none that could mark it.
+/// The current stamp. `None` if the directory's times are out of range.
 pub(super) fn get(folder: &File, path: &Path) -> Result<Option<u64>> {
     Ok(of(&look(folder, path)?))
 }
 
-/// A new one; `None` where it cannot be set.
+/// Sets a new stamp. `None` if that is not possible.
 pub(super) fn renew(folder: &File, path: &Path) -> Result<Option<u64>> {
     let random = getrandom::u64().map_err(|_| Error::NoRandomness)? % SECOND;
     let Some(now) = modified(&look(folder, path)?) else {
@@ -54,7 +54,7 @@ pub(super) fn renew(folder: &File, path: &Path) -> Result<Option<u64>> {
         last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
         last_modification: Timespec { tv_sec, tv_nsec },
     };
-    // Who does not own the folder may not; a file system may keep less of a time than it is given.
+    // Only the directory's owner may set its times, and some file systems round them.
     if retry_on_intr(|| rustix::fs::futimens(folder, &times)).is_err() {
         return Ok(None);
     }

@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::durable;
-use crate::blob::TEMPORARY;
+use crate::directory::TEMPORARY;
 use crate::error::{Error, Result};
 
 /// A file that gets its name when it is [kept](Self::keep), and is gone when it is dropped before.
