@@ -1,4 +1,4 @@
-//! What a prompt may recall: providers hand over messages, each saying where in the prompt they belong.
+//! Context for prompts: providers supply messages and say where in the prompt they belong.
 
 pub(crate) mod blocks;
 mod history;
@@ -33,7 +33,7 @@ use crate::message::ChatMessage;
 use crate::scope::Scope;
 use crate::store::{ConversationStore, Finding, Profile, StoredMessage};
 
-/// Where a provider's messages stand in the prompt.
+/// The place of a provider's messages in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Placement {
@@ -41,7 +41,7 @@ pub enum Placement {
     Stable,
     /// The conversation so far.
     History,
-    /// With the utterance being answered: what was looked up for it alone.
+    /// With the utterance being answered: results that were retrieved for it.
     NewestTurn,
 }
 
@@ -53,18 +53,19 @@ pub struct ContextRequest<'a> {
     pub store: &'a Arc<dyn ConversationStore>,
     /// The utterance being answered, for providers that search.
     pub current_prompt: &'a str,
-    /// How many messages are wanted; 0 is none.
+    /// The number of messages wanted. 0 asks for none.
     pub n: usize,
-    /// The number of the utterance, if it is stored already: only messages before it are context.
+    /// The number of the utterance, if it is stored already. Only earlier messages are context.
     pub before: Option<u64>,
-    /// Only messages with a higher number are context: that of the last message before a conversation started clean.
+    /// Only messages with a higher number are context. A conversation that started clean has the number of the last
+    /// message before that.
     pub after: u64,
-    /// The thread whose history it is; `None` for messages in no thread.
+    /// The thread whose history is wanted; `None` for messages outside all threads.
     pub thread: Option<&'a str>,
-    /// The moment that the prompt is for; that of the newest message if `None`.
+    /// The time that the prompt is for; `None` means the time of the newest message.
     pub now: Option<Timestamp>,
-    /// The settings of the conversation, if the prompt holds the summary in them. The messages that the summary stands
-    /// for are no context then.
+    /// The settings of the conversation, if the prompt holds the summary in them. The messages that the summary
+    /// replaces are not context then.
     pub profile: Option<&'a Arc<Profile>>,
 }
 
@@ -88,28 +89,28 @@ impl fmt::Debug for ContextRequest<'_> {
     }
 }
 
-/// What a provider gives.
+/// The messages of a provider for one prompt.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Context {
-    /// Messages, in the order they should be read.
+    /// The messages, in the order in which the model reads them.
     pub messages: Vec<ContextMessage>,
-    /// Why these, for the receipt.
+    /// The reason for this choice, for the receipt.
     pub why: String,
-    /// What stands above them with the newest turn, such as `State of the house`; `Possibly relevant` where `None`.
-    /// Elsewhere in the prompt they have no heading.
+    /// The heading above the messages if they stand with the newest turn, such as `State of the house`. `None` means
+    /// `Possibly relevant`. At other placements there is no heading.
     pub heading: Option<Arc<str>>,
-    /// What had to be left out because it could not be read.
+    /// Messages that were left out because they could not be read.
     pub skipped: Vec<Finding>,
 }
 
 impl Context {
-    /// These messages, chosen for that reason.
+    /// A context of these messages, chosen for this reason.
     pub fn new(messages: Vec<ContextMessage>, why: impl Into<String>) -> Self {
         Self { messages, why: why.into(), ..Self::default() }
     }
 
-    /// The same under another heading than `Possibly relevant`.
+    /// Sets another heading than `Possibly relevant`.
     #[must_use]
     pub fn under(mut self, heading: impl Into<Arc<str>>) -> Self {
         self.heading = Some(heading.into());
@@ -117,7 +118,7 @@ impl Context {
     }
 }
 
-/// A message for a prompt: one from the store, or one that a host made up, such as a retrieved snippet.
+/// A message for a prompt: a stored one, or one that a host made, such as a retrieved snippet.
 #[derive(Debug, Clone)]
 pub struct ContextMessage {
     source: Source,
@@ -139,7 +140,7 @@ impl ContextMessage {
         }
     }
 
-    /// What stands above it with the newest turn, if its provider says so.
+    /// The heading above it, if its provider set one.
     pub fn heading(&self) -> Option<&str> {
         self.heading.as_deref()
     }
@@ -149,7 +150,7 @@ impl ContextMessage {
         self
     }
 
-    /// The same message with other words.
+    /// The same message with other text.
     pub(crate) fn with_words(&self, words: &str) -> Self {
         let source = match &self.source {
             Source::Stored(stored) => {
@@ -166,7 +167,7 @@ impl ContextMessage {
         Self { source, heading: self.heading.clone() }
     }
 
-    /// Its place in time.
+    /// The time by which it is ordered.
     pub(crate) fn ordered_at(&self) -> Timestamp {
         match &self.source {
             Source::Stored(stored) => stored.ordered_at(),
@@ -182,7 +183,7 @@ impl ContextMessage {
         }
     }
 
-    /// The message with its identity, if it is from a store.
+    /// The stored message, if it is from a store.
     pub(crate) fn stored(&self) -> Option<&StoredMessage> {
         match &self.source {
             Source::Stored(stored) => Some(stored),
@@ -190,7 +191,7 @@ impl ContextMessage {
         }
     }
 
-    /// Whose conversation it is from, if it is from a store.
+    /// The conversation that it is from, if it is from a store.
     pub fn scope(&self) -> Option<&Scope> {
         match &self.source {
             Source::Stored(stored) => Some(&stored.scope),
@@ -214,10 +215,10 @@ impl From<ChatMessage> for ContextMessage {
 /// A source of context, such as the history or a search.
 #[async_trait]
 pub trait ContextProvider: Send + Sync {
-    /// Where its messages belong in every prompt.
+    /// The place of the provider's messages in every prompt.
     fn placement(&self) -> Placement;
 
-    /// Gives messages for one prompt. The same request to the same store gives the same messages.
+    /// Returns messages for one prompt. The same request to the same store must return the same messages.
     async fn get_context(&self, request: &ContextRequest<'_>) -> Result<Context>;
 }
 

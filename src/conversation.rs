@@ -86,11 +86,11 @@ impl Conversation {
         self
     }
 
-    /// Returns the same conversation without its history: no message that is stored now is in later prompts, and their
+    /// Returns the same conversation without its history: no message stored so far is in later prompts, and their
     /// receipts say so. An agent starts a run this way. Later messages are stored and remembered as usual.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Those of reading the store.
     pub async fn starting_clean(mut self) -> Result<Self> {
         let last = self.store.read_tail(0).await?.last_seq;
         let mut prompts = Arc::unwrap_or_clone(self.prompts);
@@ -99,7 +99,7 @@ impl Conversation {
         Ok(self.with_own_turns())
     }
 
-    /// With turns of its own.
+    /// The same conversation with its own turns.
     fn with_own_turns(self) -> Self {
         Self {
             state: Arc::default(),
@@ -122,13 +122,12 @@ impl Conversation {
     /// stored message, a message off the record, or a text.
     ///
     /// The model is asked for its limits. If it cannot be reached, or there is none, the prompt is for a model that
-    /// cannot call functions. The same store, utterance, limits and time give the same prompt. Neither the system prompt
-    /// nor the utterance is ever cut; [`Receipt::is_over_budget`] tells when they alone are too long. A provider of
-    /// stable memory or of retrieved messages that fails is left out and named in the receipt.
+    /// cannot call functions. The same store, utterance, limits and time give the same prompt. Neither the system
+    /// prompt nor the utterance is ever cut; [`Receipt::is_over_budget`] tells when they alone are too long. If a
+    /// provider of stable memory or of retrieved messages fails, it is left out and named in the receipt.
     ///
     /// # Errors
-    /// [`Error::OtherScope`] for a stored utterance of another conversation, and what keeps the history from being
-    /// read.
+    /// [`Error::OtherScope`] for a stored utterance of another conversation, and those of reading the history.
     pub async fn prompt(&self, utterance: impl Into<Utterance>) -> Result<(Prompt, Receipt)> {
         let utterance = utterance.into();
         let Some(ModelBinding { model, .. }) = &self.model else {
@@ -138,7 +137,7 @@ impl Conversation {
         self.prompt_within(model.name(), &limits, &utterance).await
     }
 
-    /// Builds the prompt for a model that the host asks itself, and of which nothing is known.
+    /// Builds the prompt for a model that the host asks itself and whose limits are unknown.
     async fn host_prompt(&self, utterance: Utterance) -> Result<(Prompt, Receipt)> {
         self.prompt_within("", &ModelLimits::default(), &utterance).await
     }

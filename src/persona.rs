@@ -1,4 +1,4 @@
-//! The contexts of a store: conversations in which the model plays a part, made, found, changed, and let go of.
+//! The contexts of a store: conversations in which the model plays a persona.
 
 mod backup;
 mod change;
@@ -37,17 +37,17 @@ const OPEN: usize = 256;
 /// How many ids an error names.
 const NAMED: usize = 10;
 
-/// How many contexts there may be, how long they may get, and what becomes of those that are over.
+/// Limits of contexts and of their upkeep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PersonaLimits {
     /// The most contexts that are neither deleted nor expired: 1,000.
     pub contexts: usize,
-    /// The most messages of one: 100,000.
+    /// The most messages of one context: 100,000.
     pub messages: u64,
-    /// How many days after upkeep has first found it expired or deleted a context is removed: 7.
+    /// Upkeep removes a context this many days after it first found it expired or deleted: 7.
     pub remove_after_days: u32,
-    /// How many daily backups are kept; none are made where it is 0: 7.
+    /// The number of daily backups to keep: 7. With 0, none are made.
     pub daily_backups: usize,
 }
 
@@ -57,12 +57,12 @@ impl Default for PersonaLimits {
     }
 }
 
-/// The contexts of a store: conversations of a scope [`Scope::Named`] whose settings hold a
-/// [`Character`]. Clones are the same registry; several processes may have one on the same store.
+/// The contexts of a store: conversations with a scope [`Scope::Named`] and a [`Character`] in their settings. Clones
+/// share one registry. Several processes may each have one on the same store.
 ///
-/// A context expires when nobody has interacted with it for its persona's days. One that has expired, or was deleted, is
-/// refused to whoever would talk to it, and can be taken back until [`maintain`](Self::maintain) removes it, which it
-/// does only after a sealed backup.
+/// A context expires when nobody has interacted with it for the number of days in its persona. Talking to an expired
+/// or deleted context is refused. It can be restored until [`maintain`](Self::maintain) removes it, which happens
+/// only after a sealed backup.
 #[derive(Clone)]
 pub struct PersonaRegistry {
     root: PathBuf,
@@ -71,12 +71,12 @@ pub struct PersonaRegistry {
     backups: PathBuf,
     open: Arc<Mutex<HashMap<String, FileConversationStore>>>,
     seen: Arc<Seen>,
-    /// Held from looking whether a name is free until a context has it.
+    /// Held from the check of a free name until a context has it.
     naming: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl PersonaRegistry {
-    /// The contexts of the store below a root. Backups go to its folder `backups`.
+    /// A registry of the contexts in the store at this root. Backups go to the store's folder `backups`.
     pub fn new(root: impl Into<PathBuf>, options: StoreOptions) -> Self {
         let root = root.into();
         let backups = root.join(BACKUPS);
@@ -85,19 +85,19 @@ impl PersonaRegistry {
         Self { root, options, limits, backups, open, seen, naming }
     }
 
-    /// The same within other limits.
+    /// Sets the limits.
     #[must_use]
     pub fn limits(self, limits: PersonaLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// The same with backups in another folder.
+    /// Sets another folder for backups.
     #[must_use]
     pub fn backups(self, folder: impl Into<PathBuf>) -> Self {
         Self { backups: folder.into(), ..self }
     }
 
-    /// The folder that backups go to.
+    /// The folder for backups.
     pub fn backup_folder(&self) -> &Path {
         &self.backups
     }
@@ -110,7 +110,7 @@ impl PersonaRegistry {
         self.clock().now().timestamp()
     }
 
-    /// The store of a context, whether or not anybody may talk to it.
+    /// Opens the store of a context, even if it is deleted or expired.
     ///
     /// # Errors
     /// [`PersonaFailure::NoSuchContext`], and those of [`get`](Self::get).
@@ -119,7 +119,7 @@ impl PersonaRegistry {
         self.opened(id).await
     }
 
-    /// The store of a context for something to be said in it.
+    /// Opens the store of a context for writing.
     ///
     /// # Errors
     /// [`PersonaFailure::Deleted`], [`PersonaFailure::Expired`] and [`PersonaFailure::Full`]; those of
@@ -133,7 +133,7 @@ impl PersonaRegistry {
             return Err(PersonaFailure::Expired { at: context.expires_at }.into());
         }
         let limit = self.limits.messages;
-        // The utterance and its answer.
+        // Two: the utterance and its answer.
         if context.messages.saturating_add(2) > limit {
             return Err(PersonaFailure::Full { limit }.into());
         }
@@ -158,10 +158,10 @@ impl PersonaRegistry {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where a conversation stands; `None` where its folder has gone since it was opened.
+    /// The current state of a conversation; `None` if its folder has gone since it was opened.
     async fn look(&self, id: &str) -> Result<Option<PersonaConversation>> {
         let looked = match self.opened(id).await?.conversation_state().await {
-            // Another process has removed it, and it may have been brought back.
+            // Another process has removed it. It may have been restored since.
             Err(Error::FolderReplaced { .. }) => {
                 self.held().remove(id);
                 self.opened(id).await?.conversation_state().await
@@ -171,10 +171,10 @@ impl PersonaRegistry {
         Ok(PersonaConversation::new(id, &looked?, self.now()))
     }
 
-    /// All contexts, the newest first, and of two that were made at once the one whose id comes first.
+    /// All contexts, newest first. Contexts created at the same time are in the order of their ids.
     ///
     /// # Errors
-    /// What keeps the store from being read. A context that cannot be read by itself is told of in the answer.
+    /// Those of reading the store. If a single context cannot be read, the result names it.
     pub async fn list(&self) -> Result<PersonaConversations> {
         let (mut contexts, now) = (PersonaConversations::default(), self.now());
         let root = self.root.clone();
@@ -207,10 +207,10 @@ impl PersonaRegistry {
         Ok(contexts)
     }
 
-    /// A context by its id.
+    /// Returns a context by its id.
     ///
     /// # Errors
-    /// [`PersonaFailure::NoSuchContext`] names those that there are; [`Error::Damaged`] where its settings cannot be
+    /// [`PersonaFailure::NoSuchContext`] names the existing contexts; [`Error::Damaged`] if its settings cannot be
     /// read.
     pub async fn get(&self, id: &str) -> Result<PersonaConversation> {
         match self.by_id(id).await? {
@@ -220,17 +220,17 @@ impl PersonaRegistry {
     }
 
     async fn by_id(&self, id: &str) -> Result<Option<PersonaConversation>> {
-        // What is no scope's id is no context's either.
+        // An invalid scope id cannot be a context's id.
         match (Scope::Named { id: id.to_owned() }).folder() {
             Ok(_) => self.look(id).await,
             Err(_) => Ok(None),
         }
     }
 
-    /// A context by its id, or by its name if no other has that, in whatever letter case.
+    /// Returns a context by its id, or by its name if that is unique. Letter case does not matter.
     ///
     /// # Errors
-    /// [`PersonaFailure::SeveralContexts`] if several have the name, and those of [`get`](Self::get).
+    /// [`PersonaFailure::SeveralContexts`] if several contexts have the name, and those of [`get`](Self::get).
     pub async fn find(&self, id_or_name: &str) -> Result<PersonaConversation> {
         if let Some(context) = self.by_id(id_or_name).await? {
             return Ok(context);
@@ -242,7 +242,7 @@ impl PersonaRegistry {
         }
     }
 
-    /// Those that one may have meant: first what begins or reads alike, then the newest.
+    /// An error that suggests contexts: first those with a similar id or name, then the newest.
     async fn no_such(&self, meant: &str) -> Result<Error> {
         let mut contexts = self.list().await?.contexts;
         let is_like = |context: &PersonaConversation| {
@@ -253,11 +253,11 @@ impl PersonaRegistry {
         Ok(PersonaFailure::NoSuchContext { known }.into())
     }
 
-    /// Makes a context.
+    /// Creates a context.
     ///
     /// # Errors
-    /// [`PersonaFailure::Invalid`], [`PersonaFailure::TooManyContexts`], [`PersonaFailure::ContextNameTaken`], and those
-    /// of opening the store.
+    /// [`PersonaFailure::Invalid`], [`PersonaFailure::TooManyContexts`], [`PersonaFailure::ContextNameTaken`], and
+    /// those of opening the store.
     pub async fn create(&self, new: NewPersonaConversation) -> Result<PersonaConversation> {
         new.check()?;
         let NewPersonaConversation { name, persona, preset, numbered } = new;
@@ -275,10 +275,10 @@ impl PersonaRegistry {
         self.change(&id, make).await
     }
 
-    /// Refuses where there are as many contexts as there may be.
+    /// Fails if the number of contexts has reached its limit.
     async fn check_room(&self) -> Result<()> {
         let limit = self.limits.contexts;
-        // As long as there are fewer conversations, nobody need look into them.
+        // If there are fewer conversations than that, they need not be opened.
         if self.ids().await?.len() < limit {
             return Ok(());
         }
@@ -289,7 +289,7 @@ impl PersonaRegistry {
         }
     }
 
-    /// Ids of all named conversations, be they contexts or not.
+    /// The ids of all named conversations, whether they are contexts or not.
     async fn ids(&self) -> Result<Vec<String>> {
         let root = self.root.clone();
         let scopes = blocking(move || scopes(&root)).await?;
@@ -300,7 +300,8 @@ impl PersonaRegistry {
         Ok(scopes.into_iter().filter_map(id).collect())
     }
 
-    /// Changes what is named of a context; that counts as an interaction. Setting it active takes a deleted one back.
+    /// Changes the given fields of a context. This counts as an interaction. Setting it active restores a deleted
+    /// one.
     ///
     /// # Errors
     /// [`PersonaFailure::Invalid`], [`PersonaFailure::ContextNameTaken`], and those of [`get`](Self::get). Nothing is
@@ -341,10 +342,11 @@ impl PersonaRegistry {
         self.change(id, apply).await
     }
 
-    /// Puts the expiry off by so many days, or by the persona's, counted from the expiry or from now if that is over.
+    /// Postpones the expiry by this many days, or by the persona's number. Counts from the expiry, or from now if
+    /// that has passed.
     ///
     /// # Errors
-    /// [`PersonaFailure::Invalid`] for days outside the limits of a persona's, [`PersonaFailure::Deleted`], and those of
+    /// [`PersonaFailure::Invalid`] for days outside a persona's limits, [`PersonaFailure::Deleted`], and those of
     /// [`get`](Self::get).
     pub async fn extend(&self, id: &str, days: Option<u32>) -> Result<PersonaConversation> {
         let context = self.get(id).await?;
@@ -365,8 +367,8 @@ impl PersonaRegistry {
         self.change(id, apply).await
     }
 
-    /// Deletes a context: nobody can talk to it any more, but it stays until it is [removed](Self::remove) and can be
-    /// taken back by [`update`](Self::update).
+    /// Deletes a context: nobody can talk to it any more. It stays until it is [removed](Self::remove), and
+    /// [`update`](Self::update) can restore it.
     ///
     /// # Errors
     /// Those of [`get`](Self::get).

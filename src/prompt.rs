@@ -1,4 +1,4 @@
-//! The prompt: everything that the model is to know for one turn, before any provider's form is given to it.
+//! The prompt: everything that the model receives for one turn, before it is rendered for a provider.
 
 mod budget;
 mod builder;
@@ -25,21 +25,22 @@ use crate::message::{ChatMessage, ChatRole};
 pub struct Prompt {
     /// The system prompt.
     pub system: String,
-    /// What the model is to remember, in the order of [`Placement`], then of time.
+    /// The context messages, in the order of [`Placement`], then of time.
     pub context: Vec<(Placement, ContextMessage)>,
     /// The utterance to answer.
     pub user_input: ChatMessage,
-    /// What the turn has brought since: the functions that the model called, and their results.
+    /// What the turn has added since: the model's function calls and their results.
     pub since: Vec<ContextMessage>,
-    /// Functions that the model may call beside those of its options, as JSON objects in the providers' common form.
+    /// Functions that the model may call in addition to those of its options, as JSON objects in the providers'
+    /// common form.
     pub tools: Vec<serde_json::Value>,
     /// The current time in the user's zone.
     pub now: Zoned,
-    /// The sampling temperature, 0 to 2, where the conversation has its own.
+    /// The sampling temperature, 0 to 2, if the conversation has its own.
     pub temperature: Option<f64>,
-    /// The most tokens of the answer, likewise.
+    /// The most tokens of the answer, if the conversation has its own limit.
     pub max_tokens: Option<u32>,
-    /// The host's own notes for a renderer of its own; the built-in ones leave them out.
+    /// The host's notes for a renderer of its own. The built-in renderers ignore them.
     pub hints: BTreeMap<String, String>,
 }
 
@@ -54,13 +55,13 @@ impl Prompt {
 }
 
 impl Prompt {
-    /// The same prompt for an answer of one token. 0 would be no limit.
+    /// The same prompt for an answer of one token. 0 would mean no limit.
     #[cfg(feature = "ollama")]
     pub(crate) fn for_one_token(&self) -> Self {
         Self { max_tokens: Some(1), ..self.clone() }
     }
 
-    /// Whether the model is shown this text anywhere in the prompt.
+    /// Whether this text occurs anywhere in the prompt.
     pub(crate) fn mentions(&self, text: &str) -> bool {
         let context = self.context.iter().map(|(_, message)| message);
         let messages = context.chain(&self.since).map(ContextMessage::message);
@@ -68,7 +69,7 @@ impl Prompt {
         self.system.contains(text) || contents.any(|content| content.contains(text))
     }
 
-    /// What the prompt consists of, as far as it costs tokens.
+    /// The prompt's token count.
     pub(crate) fn count(&self) -> TokenCount {
         let mut whole = TokenCount::default();
         whole.add_text(&self.system);
@@ -84,7 +85,7 @@ impl Prompt {
     }
 }
 
-/// What renderers put into the system message or beside the utterance stands there without a time of its own.
+/// Renderers put messages of the system message, or beside the utterance, without a time.
 fn count(message: &ChatMessage, placement: Placement) -> TokenCount {
     const LIST_MARK: u64 = 3;
     let mut count = TokenCount::default();

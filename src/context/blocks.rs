@@ -1,20 +1,20 @@
-//! Where a window starts, so that it seldom moves: whoever cuts a history from the front asks here.
+//! Block borders: decides where a window of history starts, so that the start seldom moves.
 
 use crate::message::{ChatMessage, ChatRole};
 
-/// How many times n a window grows to before its oldest block is dropped.
+/// A window grows to this many times n before its oldest block is dropped.
 pub(crate) const HIGH_WATER: u64 = 4;
 
-/// The length of a block for windows of at least `n`: what is dropped at once.
+/// The block length for windows of at least `n` messages. A whole block is dropped at once.
 pub(crate) fn length(n: usize) -> u64 {
     (n as u64).saturating_mul(HIGH_WATER - 1).max(1)
 }
 
-/// The number up to which a history is dropped: at least `low`, at most `high`, on a block's border if one lies
-/// between them, else on half a block's, and so on.
+/// Returns the number up to which a history is dropped: at least `low`, at most `high`. The result is a block border
+/// if one lies between them, else a border of half a block, and so on.
 ///
-/// As a conversation goes on, both bounds rise, and the answer stays for many turns and then moves far; it never
-/// moves back. It needs no memory of earlier prompts.
+/// Both bounds rise as a conversation grows. The result stays the same for many turns, then moves far, and never
+/// moves back. It depends on nothing but its arguments.
 pub(crate) fn border(low: u64, high: u64, block: u64) -> u64 {
     let mut step = block;
     while step > 1 {
@@ -27,8 +27,8 @@ pub(crate) fn border(low: u64, high: u64, block: u64) -> u64 {
     low
 }
 
-/// The numbers of messages in the order of time, none above that of a later message: what was imported has a higher
-/// number than what was here before, and yet is older.
+/// Lowers numbers so that they rise in the order of time. An imported message has a higher number than older local
+/// ones although it comes before them; it gets the number of the later message.
 pub(crate) fn rising(mut seqs: Vec<u64>) -> Vec<u64> {
     let mut next = u64::MAX;
     for seq in seqs.iter_mut().rev() {
@@ -38,8 +38,8 @@ pub(crate) fn rising(mut seqs: Vec<u64>) -> Vec<u64> {
     seqs
 }
 
-/// The first index from `start` on at which a history may begin: where an exchange starts. Where no exchange has a
-/// start at all, as when an assistant speaks alone, any message but a tool's result will do.
+/// The first index at or after `start` at which a history may begin: the start of an exchange. If no exchange has a
+/// start, as when an assistant speaks alone, any message except a tool result will do.
 pub(crate) fn whole_from<'a>(
     messages: impl Iterator<Item = &'a ChatMessage> + Clone,
     start: usize,
@@ -53,8 +53,8 @@ pub(crate) fn whole_from<'a>(
     first.map_or_else(|| messages.count(), |(index, _)| index)
 }
 
-/// How many of the first messages may be taken away without leaving results of tools behind whose calls go: all of them
-/// where these are all `of` so many, else up to where the last exchange or answer is whole.
+/// How many of the first messages may be removed without leaving tool results behind whose calls are gone. All of
+/// them if they are the whole (`of`), else up to the end of the last complete exchange or answer.
 pub(crate) fn whole_to<'a>(
     mut taken: impl DoubleEndedIterator<Item = &'a ChatMessage> + ExactSizeIterator + Clone,
     of: usize,
@@ -64,7 +64,7 @@ pub(crate) fn whole_to<'a>(
         return length;
     }
     let starts = taken.clone().rposition(|message| message.starts_exchange());
-    // One exchange may be longer than all that is taken.
+    // One exchange may be longer than all the messages to remove.
     match starts {
         Some(start) if start > 0 => start,
         _ => match taken.rposition(|message| message.role != ChatRole::Tool) {

@@ -1,4 +1,4 @@
-//! What of a conversation is its history for one prompt, read back from its newest end.
+//! The history of a conversation for one prompt, read backwards from its newest message.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use super::ContextRequest;
 use crate::error::Result;
 use crate::store::{Profile, ReadResult, StoredMessage, Summary};
 
-/// How many messages are looked back at most for those of a thread that is rarely spoken in.
+/// The most messages to read when looking for those of a thread with few messages.
 const FARTHEST: usize = 1 << 12;
-/// How many are read at first for a window in time.
+/// How many messages the first read of a time window takes.
 const FIRST: usize = 64;
 
-/// What belongs to the history: what came before the utterance and after the last clear, in its thread.
+/// Decides what belongs to the history: the thread's messages before the utterance and after the last clear.
 pub(super) struct History<'a> {
     request: &'a ContextRequest<'a>,
     pub(super) profile: Arc<Profile>,
-    /// The summary that stands in the prompt for what is older.
+    /// The summary in the prompt that replaces older messages.
     summary: Option<&'a Summary>,
 }
 
@@ -30,7 +30,7 @@ impl<'a> History<'a> {
         Ok(Self { request, profile, summary })
     }
 
-    /// The newest `n`, or all there are.
+    /// The newest `n` messages, or all if there are fewer.
     pub(super) async fn newest(&self, n: usize) -> Result<ReadResult> {
         let asked = n.saturating_add(usize::from(self.request.before.is_some()));
         let mut reading = self.back(asked, |kept, asked, _| kept >= n || asked >= FARTHEST).await?;
@@ -39,14 +39,14 @@ impl<'a> History<'a> {
         Ok(reading)
     }
 
-    /// All after a moment.
+    /// All messages since a time.
     pub(super) async fn since(&self, start: Timestamp) -> Result<ReadResult> {
         let mut reading = self.back(FIRST, |_, _, oldest| oldest.ordered_at() <= start).await?;
         reading.messages.retain(|stored| stored.ordered_at() > start);
         Ok(reading)
     }
 
-    /// Reads back until it is enough, or there is no more.
+    /// Reads backwards until there are enough messages, or no more.
     async fn back(
         &self,
         mut asked: usize,
@@ -78,8 +78,8 @@ impl<'a> History<'a> {
             && !self.summary.is_some_and(|summary| summary.replaces(stored))
     }
 
-    /// Whether neither it nor anything before it belongs to the history. Of one that another system said before the
-    /// last clear that cannot be told: it may lie among what was said since.
+    /// Whether neither this message nor any before it belongs to the history. For imported messages from before the
+    /// last clear the answer is no, because they may lie among later ones.
     fn is_before_all(&self, stored: &StoredMessage) -> bool {
         let cleared = self.profile.cleared.map_or(0, |cleared| cleared.seq);
         let is_summarized = |summary: &Summary| stored.ordered_at() < summary.until;

@@ -1,4 +1,4 @@
-//! The newest messages, exactly n or in blocks that keep a model's cache warm.
+//! A provider of the newest messages: exactly n, or in blocks that keep a model's prompt cache valid.
 
 use std::sync::Arc;
 
@@ -10,29 +10,29 @@ use crate::error::Result;
 use crate::message::ChatRole;
 use crate::store::{ReadResult, StoredMessage};
 
-/// How many times n messages are read to find a window, where some of them were forgotten.
+/// A window with forgotten messages may read up to this many times n messages.
 const SPARE: usize = 6;
 
-/// The conversation's newest messages since its last clear; n is given with each request: exactly so many, or
-/// [in blocks](Self::in_blocks) at least so many and at most four times as many.
+/// Provides the newest messages since the last clear. Each request sets n. The provider returns exactly n messages,
+/// or [in blocks](Self::in_blocks) from n to four times n.
 ///
-/// A window that slides by one message a turn changes the head of every prompt, and a local model reads everything
-/// again. [`in_blocks`](Self::in_blocks) keeps the head still: the window grows from n to four times n, then drops
-/// its oldest block at once.
+/// A window that slides by one message a turn changes the beginning of every prompt, and a local model then reads the
+/// whole prompt again. [`in_blocks`](Self::in_blocks) keeps the beginning unchanged: the window grows from n to four
+/// times n, then drops its oldest block at once.
 #[derive(Debug, Clone)]
 pub struct LastNContextProvider {
     blocks: bool,
 }
 
 impl LastNContextProvider {
-    /// Exactly the n newest messages.
+    /// Provides exactly the n newest messages.
     pub fn new() -> Self {
         Self { blocks: false }
     }
 
-    /// From the n newest messages to four times as many: the window grows to four times n, then drops three times
-    /// n at once. Where it starts depends on the utterance's number alone, and it starts with an exchange, so that a
-    /// tool's result never stands without its call.
+    /// Provides n to four times n messages: the window grows to four times n, then drops three times n at once. The
+    /// start depends on the utterance's number alone. The window starts with an exchange, so that a tool result never
+    /// stands without its call.
     pub fn in_blocks() -> Self {
         Self { blocks: true }
     }
@@ -58,7 +58,7 @@ impl ContextProvider for LastNContextProvider {
         let mut most = if self.blocks { n.saturating_mul(SPARE) } else { n };
         let history = History::of(request).await?;
         let mut reading = history.newest(most).await?;
-        // One exchange with many tools may be longer than all that was read.
+        // One exchange with many tool calls may be longer than what was read.
         while self.blocks && reading.messages.len() == most && !begins_somewhere(&reading) {
             most = most.saturating_mul(4);
             reading = history.newest(most).await?;
@@ -93,7 +93,7 @@ fn block_start(messages: &[Arc<StoredMessage>], utterance: u64, n: usize, most: 
     let mut border =
         blocks::border(last.saturating_sub(high_water), last.saturating_sub(low), block);
     let mut start = first_after(border);
-    // Where numbers were forgotten, earlier blocks make up for them, as far as they were read.
+    // If numbers were forgotten, earlier blocks replace them, as far as they were read.
     while messages.len() - start < n && border > 0 {
         border = border.saturating_sub(block);
         let earlier = first_after(border);
@@ -102,14 +102,14 @@ fn block_start(messages: &[Arc<StoredMessage>], utterance: u64, n: usize, most: 
         }
         start = earlier;
     }
-    // Imported ones have no numbers to go by.
+    // The numbers of imported messages do not follow their times.
     start = start.min(messages.len().saturating_sub(n));
     let starts = |stored: &Arc<StoredMessage>| stored.message.starts_exchange();
     let whole = blocks::whole_from(messages.iter().map(|stored| &stored.message), start);
     if messages.len() - whole >= (n / 2).max(1) {
         return whole;
     }
-    // A long exchange fills the window: better all of it than next to nothing, and part of it than nothing at all.
+    // A long exchange fills the window. Prefer all of it to almost nothing, and a part of it to nothing at all.
     let before = messages.iter().take(whole).rposition(starts);
     let part = || messages.iter().skip(start).position(|m| m.message.role != ChatRole::Tool);
     match before {

@@ -1,4 +1,4 @@
-//! As much of a context's history as its persona leaves room for.
+//! A provider of a context's history, up to the limit of its persona.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use crate::context::tokens::TokenRates;
 use crate::error::Result;
 use crate::store::{Profile, ReadResult};
 
-/// How many messages are read at first.
+/// How many messages the first read takes.
 const FIRST: usize = 128;
 
-/// How many times the history's limit is read, since a model's tokens may be fewer than those that are estimated here.
+/// How many times the history's limit is read. The model may count fewer tokens than are estimated here.
 const SPARE: usize = 2;
 
-/// The history of a context, whole as far as its persona's `max_history_tokens` may need it; the builder drops what is
-/// over that limit. A conversation that is no context, or whose settings ask for a rolling window, has the history that
-/// another provider gives it.
+/// Provides a context's history as far as its persona's `max_history_tokens` may need it. The prompt builder drops
+/// what exceeds that limit. For a conversation without a persona, or with a rolling window in its settings, another
+/// provider supplies the history.
 pub struct PersonaHistoryProvider {
     otherwise: Arc<dyn ContextProvider>,
 }
 
 impl PersonaHistoryProvider {
-    /// `otherwise` gives the history of a conversation without a persona.
+    /// `otherwise` supplies the history of a conversation without a persona.
     pub fn new(otherwise: Arc<dyn ContextProvider>) -> Self {
         Self { otherwise }
     }

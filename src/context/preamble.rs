@@ -1,4 +1,4 @@
-//! What an agent should know besides its conversation: its documents, and what else goes on.
+//! Providers of an agent's documents, and of the other activities that a host reports.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,19 +10,20 @@ use super::{Context, ContextMessage, ContextProvider, ContextRequest, Placement}
 use crate::error::Result;
 use crate::message::{ChatMessage, ChatRole};
 
-/// An agent's documents, right behind the system prompt. They seldom change, so the model reads them once.
+/// Provides an agent's documents, right after the system prompt. They seldom change, so the model's prompt cache
+/// covers them.
 #[derive(Clone, Default)]
 pub struct DocumentsContextProvider {
     documents: Vec<(String, String)>,
 }
 
 impl DocumentsContextProvider {
-    /// No documents.
+    /// A provider without documents.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a document under a title.
+    /// Adds a document with a title.
     #[must_use]
     pub fn with(mut self, title: impl Into<String>, text: impl Into<String>) -> Self {
         self.documents.push((title.into(), text.into()));
@@ -48,32 +49,32 @@ impl ContextProvider for DocumentsContextProvider {
     }
 }
 
-/// A thread of a conversation, or a process that a host runs for it, as its host tells of it. `Debug` shows no words.
+/// A thread of a conversation, or a process of the host, as the host describes it. `Debug` shows no words.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Activity {
     /// A thread of the conversation.
     Thread {
-        /// Its id, as messages bear it.
+        /// Its id, as messages carry it.
         id: String,
         /// Its state, such as `active`.
         state: String,
-        /// What it is about.
+        /// Its subject.
         about: String,
     },
-    /// A process that runs, or has ended.
+    /// A running or ended process.
     Process {
         /// Its id.
         id: String,
         /// Its state, such as `running`.
         state: String,
-        /// What it does.
+        /// Its task.
         about: String,
     },
 }
 
 impl Activity {
-    /// A thread: its id, its state, and what it is about.
+    /// A thread: its id, its state and its subject.
     pub fn thread(
         id: impl Into<String>,
         state: impl Into<String>,
@@ -82,7 +83,7 @@ impl Activity {
         Self::Thread { id: id.into(), state: state.into(), about: about.into() }
     }
 
-    /// A process: its id, its state, and what it does.
+    /// A process: its id, its state and its task.
     pub fn process(
         id: impl Into<String>,
         state: impl Into<String>,
@@ -111,16 +112,16 @@ impl fmt::Debug for Activity {
 
 type Source = dyn Fn() -> Vec<Activity> + Send + Sync;
 
-/// What else goes on: the other threads of the conversation and the processes that run, as the host tells for each
-/// prompt. It stands with the newest utterance, behind the history, because it changes from turn to turn: anywhere
-/// before, it would have the model read everything behind it again.
+/// Provides the host's other activities: the other threads of the conversation, and running processes. The host
+/// reports them for each prompt. They stand with the newest utterance, after the history, because they change from
+/// turn to turn. Anywhere earlier, a change would make the model read everything after it again.
 #[derive(Clone)]
 pub struct ActivityContextProvider {
     source: Arc<Source>,
 }
 
 impl ActivityContextProvider {
-    /// Asks `source` for each prompt.
+    /// Calls `source` for each prompt.
     pub fn new(source: impl Fn() -> Vec<Activity> + Send + Sync + 'static) -> Self {
         Self { source: Arc::new(source) }
     }

@@ -1,4 +1,4 @@
-//! What a context can best do without: scored by a strategy, and chosen so that the rest fits. Nothing is deleted.
+//! Pruning: chooses the messages that a context needs least, so that the rest fits. Deletes nothing.
 
 mod oldest;
 mod relevance;
@@ -16,35 +16,35 @@ use crate::context::tokens::TokenRates;
 use crate::message::ChatRole;
 use crate::store::StoredMessage;
 
-/// A way to tell how much each message of a context is worth.
+/// Scores how much each message of a context is worth.
 pub trait PruneStrategy: Send + Sync {
-    /// Its name, as people choose it.
+    /// The strategy's name, as users choose it.
     fn name(&self) -> &'static str;
 
-    /// How much a message is worth at a moment: the higher, the later it goes.
+    /// The score of a message at a time. Messages with a high score go last.
     fn score(&self, stored: &StoredMessage, now: Timestamp) -> Score;
 }
 
-/// How much a message is worth, and what that consists of.
+/// The score of a message, with its parts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Score(Vec<(&'static str, f64)>);
 
 impl Score {
-    /// Adds points for something.
+    /// Adds points with their reason.
     #[must_use]
     pub fn with(mut self, what: &'static str, points: f64) -> Self {
         self.0.push((what, points));
         self
     }
 
-    /// All points together.
+    /// The sum of all points.
     pub fn total(&self) -> f64 {
-        // An empty sum is -0, which people and JSON would be shown.
+        // An empty sum is -0.0, which users and JSON would show.
         self.0.iter().map(|(_, points)| points).fold(0.0, |sum, points| sum + points)
     }
 }
 
-/// The points and what they are for, such as `recency 12 + role 50`.
+/// The points with their reasons, such as `recency 12 + role 50`.
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = self.0.iter().filter(|(_, points)| *points != 0.0).peekable();
@@ -58,25 +58,25 @@ impl fmt::Display for Score {
     }
 }
 
-/// What is to become of one message.
+/// The decision about one message.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PruneDecision {
     /// Its number.
     pub seq: u64,
-    /// Whose it is.
+    /// Its role.
     #[serde(serialize_with = "ChatRole::write_lower_case")]
     pub role: ChatRole,
     /// Estimated tokens.
     pub tokens: usize,
-    /// How much it is worth; `None` for those that are kept because they are the newest.
+    /// Its score; `None` for the newest messages, which always stay.
     pub score: Option<Score>,
     /// Whether it stays in the context.
     pub stays: bool,
 }
 
-/// What pruning would come to. It holds numbers, never words.
+/// The result of planning a pruning. It holds numbers, never words.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -85,14 +85,14 @@ pub struct PrunePlan {
     pub verdicts: Vec<PruneDecision>,
     /// Estimated tokens of all of them.
     pub tokens_before: usize,
-    /// Estimated tokens of those that stay.
+    /// Estimated tokens of the messages that stay.
     pub tokens_after: usize,
 }
 
 impl PrunePlan {
-    /// Chooses what stays: the newest `keep_recent` messages, and of the others those that are worth most, as long as all
-    /// of it takes at most `max_tokens`. A call of functions and its results stay or go together, at the highest score
-    /// among them.
+    /// Chooses what stays: the newest `keep_recent` messages, and of the others those with the highest scores, as
+    /// long as all of it takes at most `max_tokens`. Function calls and their results stay or go together, with the
+    /// highest score among them.
     pub fn plan(
         messages: &[Arc<StoredMessage>],
         strategy: &dyn PruneStrategy,
@@ -133,7 +133,7 @@ impl PrunePlan {
             }
             older.push((worth, group, tokens));
         }
-        // Of equals the newer one stays.
+        // If scores are equal, the newer one stays.
         older.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.start.cmp(&a.1.start)));
         for (_, group, tokens) in older {
             if used + tokens <= max_tokens {
@@ -146,13 +146,13 @@ impl PrunePlan {
         Self { verdicts, tokens_before, tokens_after: used }
     }
 
-    /// The numbers of the messages that go.
+    /// The numbers of the messages that are dropped.
     pub fn dropped(&self) -> impl Iterator<Item = u64> + '_ {
         self.verdicts.iter().filter(|verdict| !verdict.stays).map(|verdict| verdict.seq)
     }
 }
 
-/// Messages that make sense together only: calls of functions and their results.
+/// Groups messages that only make sense together: function calls and their results.
 fn groups(messages: &[Arc<StoredMessage>]) -> Vec<std::ops::Range<usize>> {
     let mut groups: Vec<std::ops::Range<usize>> = Vec::new();
     let mut open = false;

@@ -1,4 +1,4 @@
-//! The history by what matters in it, instead of by what came last.
+//! A provider of the most relevant history, instead of the newest.
 
 use std::sync::Arc;
 
@@ -10,14 +10,15 @@ use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::context::tokens::TokenRates;
 use crate::error::Result;
 
-/// How many messages are looked at.
+/// The number of messages considered.
 const LOOKED_AT: usize = 1024;
 
-/// The newest messages, and of those before them the ones that are worth most, as long as they fit so many tokens.
+/// Provides the newest messages, and of the earlier ones those with the highest scores, as long as they fit a number
+/// of tokens.
 ///
-/// A choice that changed with every turn would have a local model read everything again. So what is chosen from ends
-/// where a block does, as the window of [`LastNContextProvider`](crate::context::LastNContextProvider) in blocks begins, and
-/// worth is told as of that place: between two moves of it, prompts only grow at their end.
+/// A choice that changed every turn would make a local model read everything again. Therefore the candidates end at a
+/// block border, as the window of [`LastNContextProvider`](crate::context::LastNContextProvider) in blocks does, and
+/// are scored as of that border. Between two moves of the border, prompts only grow at their end.
 pub struct RelevanceProvider {
     strategy: Arc<dyn PruneStrategy>,
     rates: TokenRates,
@@ -25,20 +26,20 @@ pub struct RelevanceProvider {
 }
 
 impl RelevanceProvider {
-    /// At most so many tokens of what is not among the newest, by the points of [`RelevanceStrategy`].
+    /// Provides at most this many tokens beside the newest messages, scored by [`RelevanceStrategy`].
     pub fn new(max_tokens: usize) -> Self {
         let strategy = Arc::new(RelevanceStrategy::new());
         Self { strategy, rates: TokenRates::default(), max_tokens }
     }
 
-    /// By another strategy.
+    /// Sets another strategy.
     #[must_use]
     pub fn by(mut self, strategy: Arc<dyn PruneStrategy>) -> Self {
         self.strategy = strategy;
         self
     }
 
-    /// How tokens are estimated.
+    /// Sets the rates for estimating tokens.
     #[must_use]
     pub fn rates(mut self, rates: TokenRates) -> Self {
         self.rates = rates;

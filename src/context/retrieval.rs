@@ -1,4 +1,4 @@
-//! The place for retrieval: a host plugs in how to search, and what was found joins the newest turn.
+//! Retrieval: a host plugs in a search, and its results join the newest turn.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use async_trait::async_trait;
 use super::{Context, ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::Result;
 
-/// Turns texts into vectors that lie close together when their meanings do.
+/// Turns texts into vectors. Texts with similar meanings have vectors that lie close together.
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// One vector a text, all of the same length.
+    /// Returns one vector for each text, all of the same length.
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
 }
 
-/// What to look for. `Debug` shows no words.
+/// A retrieval query. `Debug` shows no words.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Query<'a> {
     /// The utterance being answered.
     pub text: &'a str,
-    /// Its vector, where an [`Embedder`] is plugged in.
+    /// Its vector, if an [`Embedder`] is plugged in.
     pub embedding: Option<&'a [f32]>,
     /// The most results wanted.
     pub limit: usize,
@@ -35,17 +35,18 @@ impl std::fmt::Debug for Query<'_> {
     }
 }
 
-/// Finds what bears on an utterance.
+/// Finds what is relevant to an utterance.
 #[async_trait]
 pub trait Retriever: Send + Sync {
-    /// Results, the best first; failures as [`Error::host`](crate::Error::host). Snippets that are no stored messages
-    /// are usually of [`ChatRole::System`](crate::ChatRole::System).
+    /// Returns results, best first. Report failures as [`Error::host`](crate::Error::host). Snippets that are not
+    /// stored messages usually have the role [`ChatRole::System`](crate::ChatRole::System).
     async fn retrieve(&self, query: &Query<'_>) -> Result<Vec<ContextMessage>>;
 }
 
-/// Puts what a [`Retriever`] finds beside the utterance, behind everything that stays the same from turn to turn.
+/// Places the results of a [`Retriever`] beside the utterance, after everything that stays the same from turn to
+/// turn.
 ///
-/// The prompt builder refuses stored messages of any scope but its own, whatever a retriever returns.
+/// The prompt builder refuses stored messages of other scopes, whatever a retriever returns.
 pub struct RetrievalContextProvider {
     retriever: Arc<dyn Retriever>,
     embedder: Option<Arc<dyn Embedder>>,
@@ -54,19 +55,19 @@ pub struct RetrievalContextProvider {
 }
 
 impl RetrievalContextProvider {
-    /// At most `limit` results a prompt.
+    /// Provides at most `limit` results for each prompt.
     pub fn new(retriever: Arc<dyn Retriever>, limit: usize) -> Self {
         Self { retriever, embedder: None, limit, heading: None }
     }
 
-    /// What stands above the results, such as `State of the house`, instead of `Possibly relevant`.
+    /// Sets the heading above the results, such as `State of the house`. The default is `Possibly relevant`.
     #[must_use]
     pub fn heading(mut self, heading: impl Into<Arc<str>>) -> Self {
         self.heading = Some(heading.into());
         self
     }
 
-    /// Embeds each utterance for the retriever.
+    /// Computes a vector of each utterance for the retriever.
     #[must_use]
     pub fn embedding_with(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedder = Some(embedder);

@@ -1,4 +1,4 @@
-//! What was said lately: since the last clear, and no longer ago than a window reaches.
+//! A provider of recent messages: since the last clear, within a time window.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,47 +10,48 @@ use super::history::History;
 use super::{Context, ContextProvider, ContextRequest, Placement, blocks};
 use crate::error::Result;
 
-/// How far a window reaches back unless told otherwise: a day.
+/// The default length of a window: one day.
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
-/// Into how many steps a window is divided that moves in steps.
+/// A window that moves in steps moves by this fraction of its length.
 const STEPS: i64 = 4;
 
-/// The messages since the last clear or since the window began, whichever is later, as whole exchanges. The window
-/// reaches back from the moment that the prompt is for, as far as the conversation's own settings say or else a day.
+/// Provides the messages since the last clear or since the window began, whichever is later, as whole exchanges. The
+/// window ends at the prompt's time. Its length is in the conversation's settings; the default is a day.
 ///
-/// A window that slides with every turn changes the head of every prompt, and a local model reads everything again.
-/// [`in_steps`](Self::in_steps) keeps the head still: what is too old goes a quarter of the window at a time, so that the
-/// window reaches back up to that much further than it must.
+/// A window that slides every turn changes the beginning of every prompt, and a local model then reads the whole
+/// prompt again. [`in_steps`](Self::in_steps) keeps the beginning unchanged: old messages leave a quarter of the
+/// window at a time, so that the window may be up to a quarter longer than its length.
 pub struct RollingWindowProvider {
     window: Duration,
     in_steps: bool,
-    /// Whether conversations whose settings do not say it have a rolling window, and the history of those without one.
+    /// The default for conversations whose settings do not say whether they have a rolling window, and the provider
+    /// for those without one.
     otherwise: Option<(bool, Arc<dyn ContextProvider>)>,
 }
 
 impl RollingWindowProvider {
-    /// Exactly the last 24 hours, or what the conversation's settings say.
+    /// A window of exactly the last 24 hours, unless the conversation's settings say otherwise.
     pub fn new() -> Self {
         Self { window: DAY, in_steps: false, otherwise: None }
     }
 
-    /// Another window for conversations whose settings say nothing.
+    /// Sets the default length for conversations whose settings have none.
     #[must_use]
     pub fn window(mut self, window: Duration) -> Self {
         self.window = window;
         self
     }
 
-    /// Goes by the conversation's own settings: they say whether its history is a rolling window, and `unless_set` says it
-    /// for those that do not. `otherwise` gives the history of a conversation without one.
+    /// Uses a rolling window only in conversations whose settings ask for one. `unless_set` decides for conversations
+    /// whose settings do not say. `otherwise` supplies the history of a conversation without a rolling window.
     #[must_use]
     pub fn where_set(mut self, unless_set: bool, otherwise: Arc<dyn ContextProvider>) -> Self {
         self.otherwise = Some((unless_set, otherwise));
         self
     }
 
-    /// Lets old messages go a quarter of the window at a time.
+    /// Drops old messages a quarter of the window at a time.
     #[must_use]
     pub fn in_steps(mut self) -> Self {
         self.in_steps = true;
@@ -58,8 +59,8 @@ impl RollingWindowProvider {
     }
 }
 
-/// Where a window begins that reaches back from `now`. In steps, that is the last moment at or before it that is a
-/// multiple of a step since 1970.
+/// The start of a window that ends at `now`. In steps, the start is rounded down to a multiple of the step since
+/// 1970.
 pub(crate) fn start(now: Timestamp, window: Duration, in_steps: bool) -> Timestamp {
     let window = SignedDuration::try_from(window).unwrap_or(SignedDuration::MAX);
     let start = now.checked_sub(window).unwrap_or(Timestamp::MIN);
@@ -108,7 +109,7 @@ impl ContextProvider for RollingWindowProvider {
         let history = History::of(request).await?;
         let now = match request.now {
             Some(now) => now,
-            // Nobody says for when: for the moment of the newest message.
+            // Without a time, use that of the newest message.
             None => match request.store.read_tail(1).await?.messages.first() {
                 Some(newest) => newest.ordered_at(),
                 None => return Ok(Context::default()),

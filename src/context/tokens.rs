@@ -1,4 +1,4 @@
-//! How many tokens a text will take, before any model has been asked.
+//! Estimates of the tokens of a text, before any model was asked.
 
 mod calibration;
 pub(crate) mod count;
@@ -10,12 +10,12 @@ pub use count::TokenCount;
 
 use crate::message::ChatMessage;
 
-/// Thousandths of a token that one character costs, by script.
+/// Rates in thousandths of a token per character, by script.
 ///
-/// The default is the count of a few everyday sentences by the tokenizer of Llama 3 (128,000 tokens), rounded up:
-/// smaller vocabularies need more. English alone would cost 225.
+/// The defaults come from the tokenizer of Llama 3 (128,000 tokens) on a few everyday sentences, rounded up, because
+/// smaller vocabularies need more tokens. English alone would cost 225.
 ///
-/// In JSON it is an object of these names; one that is missing has its default.
+/// In JSON it is an object of these names. A missing name has its default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenRates {
@@ -25,13 +25,13 @@ pub struct TokenRates {
     pub digit: u32,
     /// Cyrillic, Greek and Arabic.
     pub alphabetic: u32,
-    /// Scripts that common vocabularies know little of: Hebrew, Indic, Thai and other syllabic ones.
+    /// Scripts that common vocabularies cover poorly: Hebrew, Indic, Thai and other syllabic ones.
     pub syllabic: u32,
     /// Chinese characters and kana.
     pub han: u32,
     /// Hangul.
     pub hangul: u32,
-    /// Everything else: emoji and rare scripts, which are spelt out byte by byte.
+    /// Everything else: emoji and rare scripts, which tokenizers encode byte by byte.
     pub other: u32,
 }
 
@@ -50,8 +50,7 @@ impl Default for TokenRates {
 }
 
 impl TokenRates {
-    /// Tokens of what was counted, the characters' share rounded up once: counts added together cost no more
-    /// than each priced alone.
+    /// The tokens of a count. Rounds up once, so that several counts added together cost no more than each one alone.
     pub fn tokens(&self, count: &TokenCount) -> usize {
         let thousandths = count
             .by_script()
@@ -64,14 +63,14 @@ impl TokenRates {
         usize::try_from(tokens).unwrap_or(usize::MAX)
     }
 
-    /// Tokens of a text, rounded up.
+    /// The tokens of a text, rounded up.
     pub fn estimate(&self, text: &str) -> usize {
         let mut count = TokenCount::default();
         count.add_text(text);
         self.tokens(&count)
     }
 
-    /// Tokens of a message as a chat renders it, with its time and role.
+    /// The tokens of a message as a chat renders it, with its time and role.
     pub fn estimate_message(&self, message: &ChatMessage) -> usize {
         let mut count = TokenCount::default();
         count.add_message(message);
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
     use crate::message::ChatRole;
 
-    /// Sentences and their count by the tokenizer of Llama 3.
+    /// Sentences with their token counts by the tokenizer of Llama 3.
     const COUNTED: [(&str, usize); 7] = [
         ("What's the weather like tomorrow? Could you remind me to buy some milk?", 16),
         (

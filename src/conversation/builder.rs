@@ -1,4 +1,4 @@
-//! Wiring a conversation: each part is named once.
+//! The builder of a conversation: each part is named once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::model::{AnswerLimits, LanguageModel};
 use crate::prompt::PromptBuilder;
 use crate::store::ConversationStore;
 
-/// How many messages of history a prompt holds unless set.
+/// The default number of messages of history in a prompt.
 const LAST_N: usize = 6;
 
 /// The parts of a [`Conversation`]. Clock and redactor are those of the store.
@@ -50,7 +50,7 @@ impl ConversationBuilder {
         }
     }
 
-    /// The system prompt of every prompt. The persona of a conversation replaces it.
+    /// The system prompt of every prompt. A conversation's persona replaces it.
     #[must_use]
     pub fn system(mut self, text: impl Into<String>) -> Self {
         self.prompts.system = text.into();
@@ -64,7 +64,7 @@ impl ConversationBuilder {
         self
     }
 
-    /// The limits of one answer, whatever model gives it.
+    /// The limits of one answer, for any model.
     ///
     /// Text past a limit is cut off, and the answer is stored as cut off for its length. An answer without text, or
     /// with tool calls, fails instead.
@@ -81,8 +81,8 @@ impl ConversationBuilder {
         self
     }
 
-    /// Adds a provider of other context. A message that two providers give is taken once: at the earlier placement, and
-    /// there from the earlier provider.
+    /// Adds a provider of other context. If two providers return the same message, it is used once: at the earlier
+    /// placement, and there from the earlier provider.
     #[must_use]
     pub fn context(mut self, provider: impl ContextProvider + 'static) -> Self {
         self.prompts.providers.push(Arc::new(provider));
@@ -118,7 +118,7 @@ impl ConversationBuilder {
         self
     }
 
-    /// Leaves every message up to this number out of prompts, whatever a provider gives.
+    /// Leaves every message up to this number out of prompts, whatever a provider returns.
     #[must_use]
     pub fn starts_after(mut self, seq: u64) -> Self {
         self.prompts.starts_after = Some(seq);
@@ -132,8 +132,8 @@ impl ConversationBuilder {
         self
     }
 
-    /// Leaves exchanges out of the history whose utterance was heard with less confidence, 0 to 1, as its metadata
-    /// `confidence` says. The utterance being answered stays.
+    /// Leaves exchanges out of the history if the utterance's metadata `confidence`, 0 to 1, is below this. The
+    /// utterance being answered stays.
     #[must_use]
     pub fn min_confidence(mut self, confidence: f64) -> Self {
         self.prompts.min_confidence = Some(confidence);
@@ -178,14 +178,14 @@ impl ConversationBuilder {
         self
     }
 
-    /// How far back a snapshot reaches in a conversation whose settings do not say it; a day unless set.
+    /// How far back a snapshot reaches in a conversation without its own setting; a day unless set.
     #[must_use]
     pub fn snapshot_window(mut self, window: Duration) -> Self {
         self.snapshot_window = window;
         self
     }
 
-    /// Wires the conversation. Nothing is read or asked yet.
+    /// Builds the conversation. Reads nothing and asks no model yet.
     pub fn build(self) -> Conversation {
         let limits = self.answer_limits;
         Conversation {

@@ -1,4 +1,4 @@
-//! What a conversation holds beyond its prompt: reading it, saving it, and forgetting it.
+//! What a conversation holds beyond its prompt: overview, snapshots, tools and forgetting.
 
 mod forget;
 mod overview;

@@ -1,4 +1,4 @@
-//! The model that answers, and how much of an answer is accepted.
+//! The conversation's model together with the limits of its answers.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ impl ModelBinding {
         self.model.name()
     }
 
-    /// Asks the model. The reply is held to the limits.
+    /// Asks the model. The limits apply to the reply.
     pub(super) async fn ask(&self, prompt: &Prompt) -> Result<LimitedReply> {
         let reply = self.model.reply(prompt).await?;
         Ok(LimitedReply::new(reply, self.name(), self.limits))

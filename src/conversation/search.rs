@@ -1,4 +1,4 @@
-//! Looking for words in what a conversation has stored.
+//! Searches the messages of a conversation for words.
 
 mod rank;
 mod words;
@@ -14,59 +14,58 @@ use rank::{Best, Match, Sample};
 pub use words::SearchWords;
 use words::fold;
 
-/// The metadata of a message that tells of a search. Its words are those that were looked for, so that no search finds
-/// it.
+/// The metadata key of a message that records a search. The message holds the query, so no search returns it.
 pub const SEARCH_NOTE: &str = "searchFor";
 
-/// How many numbers are looked through at once.
+/// How many numbers one read covers.
 const STEP: u64 = 4096;
-/// How many numbers away from a message its neighbours are looked for.
+/// The largest distance, in numbers, at which a hit's neighbours are looked for.
 const FARTHEST: u64 = 1024;
 
-/// What to look for, and how much of it to give.
+/// What to search for, and how much to return.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct SearchOptions {
-    /// Only what was said in this thread.
+    /// Searches only this thread.
     pub thread: Option<String>,
-    /// The most hits to give.
+    /// The most hits to return.
     pub limit: usize,
-    /// Whether one of the words is enough.
+    /// Whether one of the words suffices.
     pub any: bool,
-    /// Whether words within longer ones do not count.
+    /// Whether to ignore words that occur only inside longer words.
     pub whole: bool,
-    /// How many messages before and after each hit to give with it, of its own thread.
+    /// The number of messages before and after each hit to return with it, from its own thread.
     pub around: usize,
 }
 
 impl SearchOptions {
-    /// The best `limit` of all messages that have all the words.
+    /// Returns the best `limit` of all messages that contain all the words.
     pub fn new(limit: usize) -> Self {
         Self { limit, ..Self::default() }
     }
 
-    /// Only what was said in a thread, if one is named.
+    /// Searches only one thread, if one is named.
     #[must_use]
     pub fn in_thread(mut self, thread: Option<&str>) -> Self {
         self.thread = thread.map(str::to_owned);
         self
     }
 
-    /// Whether one of the words is enough. Then only words of three letters or more are looked for within longer ones.
+    /// Lets one of the words suffice. Only words of three letters or more are then looked for inside longer words.
     #[must_use]
     pub fn any(mut self, any: bool) -> Self {
         self.any = any;
         self
     }
 
-    /// Whether words within longer ones do not count.
+    /// Ignores words that occur only inside longer words.
     #[must_use]
     pub fn whole(mut self, whole: bool) -> Self {
         self.whole = whole;
         self
     }
 
-    /// How many messages before and after each hit to give with it.
+    /// Sets the number of messages before and after each hit to return with it.
     #[must_use]
     pub fn around(mut self, around: usize) -> Self {
         self.around = around;
@@ -74,19 +73,20 @@ impl SearchOptions {
     }
 }
 
-/// A message that has the words. `Debug` shows none.
+/// A message that matches. `Debug` shows no words.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SearchHit {
     /// The message.
     pub stored: Arc<StoredMessage>,
-    /// How well it fits, 0 to 1; hits of several conversations may be put in order by it.
+    /// How well it matches, 0 to 1. Hits of several conversations can be sorted by it.
     pub score: f64,
-    /// For each word that stands in it only within longer ones, the first of these, without accents and in lower case.
+    /// For each query word that occurs only inside longer words, the first of these longer words, without accents and
+    /// in lower case.
     pub longer_words: Vec<Zeroizing<String>>,
-    /// What was said before it.
+    /// The messages before it.
     pub before: Vec<Arc<StoredMessage>>,
-    /// What was said after it.
+    /// The messages after it.
     pub after: Vec<Arc<StoredMessage>>,
 }
 
@@ -99,15 +99,15 @@ impl fmt::Debug for SearchHit {
     }
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Found {
-    /// The best hits, no more than were asked for; of equals the newest first.
+    /// The best hits, at most as many as asked for. If scores are equal, newer messages come first.
     pub hits: Vec<SearchHit>,
-    /// How many there are in all.
+    /// The number of all matches.
     pub total: u64,
-    /// What was passed over on the way.
+    /// What could not be read on the way.
     pub skipped: Vec<Finding>,
 }
 
@@ -121,13 +121,13 @@ impl Found {
     }
 }
 
-/// The messages of a conversation that have the words, the best first. Those come first in which more of the words stand
-/// by themselves and not within longer ones. What the limits of the conversation hide is not found, but what was cleared or
-/// taken out of the context is. Reads every message, some thousand at a time from the newest number back, and holds on to
-/// no more of them than that and the limit.
+/// Finds the messages of a conversation that contain the words, best first. Messages with more of the words as whole
+/// words come first. Messages hidden by the conversation's limits are not found; cleared and pruned messages are.
+/// Reads every message, a few thousand at a time from the newest back, and holds no more of them than that and the
+/// limit.
 ///
 /// # Errors
-/// What keeps the conversation from being read.
+/// Those of reading the conversation.
 pub async fn search(
     store: &dyn ConversationStore,
     words: &str,
@@ -136,7 +136,7 @@ pub async fn search(
     search_in(store, words, options, |_| true).await
 }
 
-/// [`search`] among the messages that may be seen. How rare a word is, is judged by the newest some thousand messages.
+/// [`search`] among visible messages only. The newest few thousand messages decide how rare a word is.
 pub(crate) async fn search_in(
     store: &dyn ConversationStore,
     words: &str,
@@ -190,7 +190,7 @@ pub(crate) async fn search_in(
 
 type Neighbours = (Vec<Arc<StoredMessage>>, Vec<Arc<StoredMessage>>);
 
-/// What was said right before and after a message in its thread, as far as it may be seen and its number is near.
+/// The visible messages right before and after a message in its thread, within a limited distance.
 async fn around(
     store: &dyn ConversationStore,
     hit: &StoredMessage,

@@ -1,4 +1,4 @@
-//! What a model writes about a conversation, and what it takes out of the prompt.
+//! Model-written summaries and titles, and pruning.
 
 mod prune;
 mod summarize;

@@ -1,4 +1,4 @@
-//! Turns: an utterance is kept, the model is asked, its answer is handed over and kept.
+//! Turns: an utterance is stored, the model is asked, its answer is delivered and stored.
 
 mod answer;
 mod calibrator;

@@ -1,4 +1,4 @@
-//! Sealed backups of contexts: one a day of all, and one of each that is removed.
+//! Sealed backups of contexts: a daily one of all, and one of each removed context.
 
 use std::path::Path;
 
@@ -14,19 +14,19 @@ use crate::scope::Scope;
 use crate::store::file_store::blocking;
 use crate::store::{FileConversationStore, FindingKind};
 
-/// How backups' names end.
+/// The file extension of backups.
 const ENDING: &str = ".sottovoce";
 const DAILY: &str = "daily-";
 const REMOVED: &str = "removed-";
-/// How many backups of removed contexts are kept, and for how many days however many there are: what goes at once after
-/// nobody has looked for long is all there, and for as long as anybody may take to miss it.
+/// How many backups of removed contexts are kept at least, and for how many days all of them are kept. The days
+/// matter if many contexts are removed at once: their backups stay until somebody may notice.
 const KEPT: usize = 100;
 const KEPT_DAYS: i64 = 30;
 const DAY: i64 = 24 * 3600 * 1000;
 
 impl PersonaRegistry {
-    /// Backs up all contexts and presets, unless that was done today. The file's name, and how many files could not be
-    /// read; `None` where nothing had to be done.
+    /// Backs up all contexts and presets, unless that was done today. Returns the file's name and the number of
+    /// unreadable files; `None` if there is a backup of today.
     pub(super) async fn back_up_daily(&self, now: &Zoned) -> Result<Option<(String, usize)>> {
         let keep = self.limits.daily_backups;
         if keep == 0 {
@@ -48,16 +48,16 @@ impl PersonaRegistry {
             stores.push((self.opened(&context.id).await?, ExportRange::default()));
         }
         if has_presets {
-            // Presets are in its settings; what was said in it is none of the contexts'.
+            // The presets are in this conversation's settings. Its messages do not belong to any context.
             stores.push((default, ExportRange::default().seqs(0..=0)));
         }
-        // What lacks its settings is in older backups alone.
+        // If settings cannot be read, only older backups hold them.
         let unread = match self.write(&name, &stores).await {
             Err(error) if is_anothers(&error) => return Ok(None),
             unread => unread? + listed.unreadable.len(),
         };
         if unread == 0 {
-            // By their names, not by the time: a clock that is wrong deletes no more, and never the one just made.
+            // By name, not by time: a wrong clock then deletes no more, and never the newest backup.
             let mut others = self.names(DAILY).await?;
             others.retain(|other| *other != name);
             others.truncate(others.len().saturating_sub(keep - 1));
@@ -66,17 +66,17 @@ impl PersonaRegistry {
         Ok(Some((name, unread)))
     }
 
-    /// Backs up one context that is to be removed. The file's name.
+    /// Backs up one context before its removal. Returns the file's name.
     ///
     /// # Errors
-    /// [`PersonaFailure::NotBackedUp`] where something of it cannot be read, or lies there that no backup takes, such as
-    /// what a repair has set aside; there is no file then.
+    /// [`PersonaFailure::NotBackedUp`] if a part of it cannot be read, or its folder holds files that no backup
+    /// includes, such as files set aside by a repair. No file is left then.
     pub(super) async fn back_up(&self, id: &str, now: &Zoned) -> Result<String> {
         let store = self.opened(id).await?;
         let folder = Scope::Named { id: id.to_owned() }.folder()?.pop().unwrap_or_default();
         let before = self.names(REMOVED).await?;
         let newest = before.iter().filter_map(|name| removed_at(name)).max();
-        // The newest has the highest number, also where the clock has been set back.
+        // The newest backup has the highest number, even if the clock was set back.
         let now = now.timestamp().as_millisecond().max(0);
         let number = newest.map_or(now, |newest| now.max(newest.saturating_add(1)));
         let name = format!("{REMOVED}{number}-{folder}{ENDING}");
@@ -105,7 +105,7 @@ impl PersonaRegistry {
         stores: &[(FileConversationStore, ExportRange)],
     ) -> Result<usize> {
         let folder = self.folder()?;
-        // Makes the folder, private to its owner.
+        // Creates the folder, private to its owner.
         blocking(move || folder.sync()).await?;
         let path = self.backups.join(name);
         let Some((first, _)) = stores.first() else { return Ok(0) };
@@ -120,7 +120,7 @@ impl PersonaRegistry {
         FsDirectory::new(&self.backups, &[])
     }
 
-    /// The names of backups of one kind, the oldest first.
+    /// The names of backups of one kind, oldest first.
     async fn names(&self, kind: &'static str) -> Result<Vec<String>> {
         let folder = self.folder()?;
         blocking(move || {
@@ -146,7 +146,7 @@ impl PersonaRegistry {
     }
 }
 
-/// How much lies in a conversation's folder that is in no backup of it.
+/// The number of files in a conversation's folder that its backup does not include.
 async fn beside(store: &FileConversationStore) -> Result<usize> {
     let found = store.verify(|_| {}).await?.findings.into_iter();
     let is_in_none =
@@ -154,7 +154,7 @@ async fn beside(store: &FileConversationStore) -> Result<usize> {
     Ok(found.filter(|finding| is_in_none(&finding.kind)).count())
 }
 
-/// The number in the name of a removed context's backup; `None` where somebody else gave that name.
+/// The number in the name of a removed context's backup; `None` if the name has another form.
 fn removed_at(name: &str) -> Option<i64> {
     let (number, _) = name.strip_prefix(REMOVED)?.split_once('-')?;
     number.parse().ok()

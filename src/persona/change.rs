@@ -1,4 +1,4 @@
-//! What is to be made or changed, field by field.
+//! Descriptions of new contexts, and of changes to contexts and presets.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::character::{Persona, Preset, check_name};
 use crate::error::Result;
 
-/// A context that is to be made. `Debug` shows no words.
+/// A context to be created. `Debug` shows no words.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct NewPersonaConversation {
@@ -18,12 +18,13 @@ pub struct NewPersonaConversation {
 }
 
 impl NewPersonaConversation {
-    /// A context of that name, one line of at most 200 bytes.
+    /// A context with this name: one line of at most 200 bytes.
     pub fn new(name: impl Into<String>, persona: Persona) -> Self {
         Self { name: name.into(), persona, preset: None, numbered: false }
     }
 
-    /// One made from a preset, with its name unless another one is given; with a number behind that if it is taken.
+    /// A context from a preset, with the preset's name unless another is given. If the name is taken, a number
+    /// follows it.
     pub fn from_preset(preset: &Preset, name: Option<String>, change: PersonaChange) -> Self {
         let mut persona = preset.persona.clone();
         change.apply(&mut persona);
@@ -32,13 +33,13 @@ impl NewPersonaConversation {
         Self { name, persona, preset: Some(preset.id.clone()), numbered }
     }
 
-    /// The same, with a number behind its name if another context has that.
+    /// Adds a number to the name if another context has it.
     #[must_use]
     pub fn numbered(self) -> Self {
         Self { numbered: true, ..self }
     }
 
-    /// Whether everything is within its limits.
+    /// Checks that all fields are within their limits.
     ///
     /// # Errors
     /// [`PersonaFailure::Invalid`](crate::persona::PersonaFailure::Invalid) names the first field that is not.
@@ -57,12 +58,12 @@ impl std::fmt::Debug for NewPersonaConversation {
     }
 }
 
-/// What of a persona is to be changed: what is named. `Debug` shows no words.
+/// Changes of a persona; `None` leaves a field unchanged. `Debug` shows no words.
 #[derive(Clone, Default, PartialEq)]
 pub struct PersonaChange {
     /// The system prompt.
     pub system_prompt: Option<String>,
-    /// How to behave.
+    /// The behaviour.
     pub personality: Option<String>,
     /// The sampling temperature.
     pub temperature: Option<f64>,
@@ -75,7 +76,7 @@ pub struct PersonaChange {
 }
 
 impl PersonaChange {
-    /// Changes a persona so; whether the result is within its limits, it can tell.
+    /// Applies the change. Does not check the limits; [`Persona`](crate::persona::Persona) does.
     pub fn apply(&self, persona: &mut Persona) {
         fn set<T: Clone>(field: &mut T, value: Option<&T>) {
             if let Some(value) = value {
@@ -102,14 +103,14 @@ impl std::fmt::Debug for PersonaChange {
     }
 }
 
-/// What of a context is to be changed: what is named.
+/// Changes of a context; `None` leaves a field unchanged.
 #[derive(Clone, Default, PartialEq)]
 pub struct PersonaConversationChange {
-    /// What it is called.
+    /// The name.
     pub name: Option<String>,
-    /// Who the model is.
+    /// The persona.
     pub persona: PersonaChange,
-    /// `false` deletes it, `true` takes it back.
+    /// `false` deletes the context, `true` restores it.
     pub is_active: Option<bool>,
 }
 
@@ -122,23 +123,23 @@ impl std::fmt::Debug for PersonaConversationChange {
     }
 }
 
-/// What of a preset is to be changed: what is named.
+/// Changes of a preset; `None` leaves a field unchanged.
 #[derive(Clone, Default, PartialEq)]
 pub struct PresetChange {
-    /// What it is called.
+    /// The name.
     pub name: Option<String>,
-    /// What it is good for.
+    /// The purpose.
     pub description: Option<String>,
-    /// What is made of it.
+    /// The persona of contexts created from it.
     pub persona: PersonaChange,
-    /// Whether it is offered.
+    /// Whether it is offered for new contexts.
     pub is_active: Option<bool>,
-    /// Other notes, in place of all those before.
+    /// Key-value pairs that replace all previous ones.
     pub metadata: Option<BTreeMap<String, Value>>,
 }
 
 impl PresetChange {
-    /// Changes a preset so; whether the result is within its limits, it can tell.
+    /// Applies the change. Does not check the limits; [`Preset`](crate::persona::Preset) does.
     pub fn apply(&self, preset: &mut Preset) {
         if let Some(name) = &self.name {
             preset.name.clone_from(name);

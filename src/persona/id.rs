@@ -1,4 +1,4 @@
-//! New ids, made of the time and of chance.
+//! New ids, made from the time and random bits.
 
 use jiff::Timestamp;
 
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// An id such as `context-mep92q9v-mkorf9`: the milliseconds since 1970 and some 31 bits of chance, both to the base 36.
+/// A new id such as `context-mep92q9v-mkorf9`: the milliseconds since 1970 and about 31 random bits, both in base 36.
 pub(super) fn fresh(what: &str, now: Timestamp) -> Result<String> {
     const CHANCES: u64 = 36_u64.pow(6);
     let chance = getrandom::u64().map_err(|_| Error::NoRandomness)? % CHANCES;
@@ -32,7 +32,7 @@ mod tests {
     fn ids_are_made_of_the_time_and_of_chance() {
         let now = "2025-08-24T05:31:01.123Z".parse().unwrap();
         let (one, other) = (fresh("context", now).unwrap(), fresh("context", now).unwrap());
-        // As another system wrote at that very moment.
+        // Another system wrote this prefix at the same time.
         assert!(one.starts_with("context-mep92q9v-") && one.len() == 23, "{one}");
         assert_ne!(one, other);
     }

@@ -1,4 +1,4 @@
-//! A context as it is listed.
+//! A context as listings show it.
 
 use std::fmt;
 
@@ -7,41 +7,41 @@ use jiff::{SignedDuration, Timestamp};
 use crate::character::Character;
 use crate::store::read::state::ConversationState;
 
-/// How long before a context expires it is warned of: 24 hours.
+/// A context expires soon if less than this is left: 24 hours.
 const WARNING: SignedDuration = SignedDuration::from_hours(24);
 
 /// All contexts of a store.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PersonaConversations {
-    /// Those that can be read, in their order.
+    /// The readable ones, in the order of the list.
     pub contexts: Vec<PersonaConversation>,
-    /// Ids of conversations whose settings cannot be read, so that nobody knows whether they are contexts. They stay as
-    /// they are.
+    /// Ids of conversations whose settings cannot be read, so that they may or may not be contexts. They are left
+    /// alone.
     pub unreadable: Vec<String>,
 }
 
-/// A context, as it stood at some moment. `Debug` shows no words.
+/// A context at one moment. `Debug` shows no words.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PersonaConversation {
-    /// Its id; its scope is [`Scope::Named`](crate::Scope::Named) with that.
+    /// Its id. Its scope is [`Scope::Named`](crate::Scope::Named) with this id.
     pub id: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Who the model is in it.
+    /// Its character.
     pub character: Character,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
-    /// The last interaction: something said, or a change.
+    /// The time of the last interaction: a message or a change.
     pub last_at: Timestamp,
-    /// When it expires.
+    /// The time when it expires.
     pub expires_at: Timestamp,
-    /// Whether it has.
+    /// Whether it has expired.
     pub is_expired: bool,
-    /// Whether it will within 24 hours.
+    /// Whether it expires within 24 hours.
     pub expires_soon: bool,
-    /// How many messages it has.
+    /// The number of messages.
     pub messages: u64,
 }
 
@@ -66,7 +66,7 @@ impl PersonaConversation {
         Some(context.at(now))
     }
 
-    /// The same at another moment.
+    /// The same context at another moment.
     pub(super) fn at(self, now: Timestamp) -> Self {
         let left = self.expires_at.duration_since(now);
         let is_expired = left <= SignedDuration::ZERO;
@@ -78,7 +78,7 @@ impl PersonaConversation {
         self.is_active() && !self.is_expired
     }
 
-    /// Whether it had been deleted or had expired by then, as it stands now.
+    /// Whether, in its current state, it had been deleted or had expired by `moment`.
     pub(super) fn is_over_at(&self, moment: Timestamp) -> bool {
         let over = self.character.deleted_at.unwrap_or(self.expires_at).min(self.expires_at);
         over <= moment

@@ -1,19 +1,19 @@
-//! That no two contexts have one name, so that a name says which is meant.
+//! Unique names of contexts.
 
 use super::{PersonaConversation, PersonaRegistry};
 use crate::character::check_name;
 use crate::error::{Error, PersonaFailure, Result};
 
-/// How many numbers are tried behind a name.
+/// The highest number that is tried after a name.
 const TRIED: usize = 10_000;
 
-/// A name without what people do not tell names apart by.
+/// A name without the differences that people ignore.
 fn folded(name: &str) -> String {
     name.trim().to_lowercase()
 }
 
 impl PersonaRegistry {
-    /// The name for a new context: the given one, or if `numbered` is set and another one has that, with a number.
+    /// The name for a new context: the given one. If `numbered` is set and another context has it, a number follows.
     ///
     /// # Errors
     /// [`PersonaFailure::ContextNameTaken`] if another context that was not deleted has the name.
@@ -28,7 +28,7 @@ impl PersonaRegistry {
         }
     }
 
-    /// Refuses a name for a context, or taking it back, if another one that was not deleted has the name.
+    /// Fails if another context that was not deleted has the name. Called before renaming or restoring a context.
     ///
     /// # Errors
     /// [`PersonaFailure::ContextNameTaken`], and those of [`list`](Self::list).
@@ -39,7 +39,7 @@ impl PersonaRegistry {
         }
     }
 
-    /// The context of a name, in whatever letter case: those that can be talked to come first.
+    /// The contexts with this name in any letter case. Open ones come first.
     pub(super) fn called<'a>(
         listed: &'a [PersonaConversation],
         name: &str,
@@ -58,7 +58,7 @@ impl PersonaRegistry {
     }
 }
 
-/// The refusal of a name that another context has.
+/// The error for a name that another context has.
 fn holder(listed: &[PersonaConversation], name: &str, own: Option<&str>) -> Option<Error> {
     let name = folded(name);
     let is_other = |context: &&PersonaConversation| {

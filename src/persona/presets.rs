@@ -1,4 +1,4 @@
-//! The presets of a store: those that are built in, and those that people make, sealed beside the default conversation's
+//! The presets of a store: the built-in ones, and the user's own, which are sealed beside the default conversation's
 //! settings.
 
 use std::sync::{Arc, OnceLock};
@@ -17,23 +17,23 @@ impl PersonaRegistry {
         Ok((store, profile))
     }
 
-    /// All presets: those that are built in, as they were changed since, then those that people made, the newest first.
+    /// All presets: the built-in ones with their changes, then the user's own, newest first.
     ///
     /// # Errors
-    /// [`Error::Damaged`](crate::Error::Damaged) where the default conversation's settings cannot be read.
+    /// [`Error::Damaged`](crate::Error::Damaged) if the default conversation's settings cannot be read.
     pub async fn presets(&self) -> Result<Vec<Preset>> {
         Ok(character::in_force(&self.settings().await?.1.presets))
     }
 
-    /// A preset by its id, in either spelling of those that are built in, or by its name.
+    /// Returns a preset by its id or its name. Built-in presets have two spellings of their id.
     ///
     /// # Errors
-    /// [`PersonaFailure::NoSuchPreset`] names those that there are.
+    /// [`PersonaFailure::NoSuchPreset`] names the existing presets.
     pub async fn preset(&self, id_or_name: &str) -> Result<Preset> {
         Preset::find(self.presets().await?, id_or_name)
     }
 
-    /// Makes a preset, with a new id.
+    /// Creates a preset with a new id.
     ///
     /// # Errors
     /// [`PersonaFailure::Invalid`], [`PersonaFailure::NameTaken`] and [`PersonaFailure::TooManyPresets`].
@@ -45,7 +45,7 @@ impl PersonaRegistry {
         self.put(preset, |_| {}).await
     }
 
-    /// Changes what is named of a preset. Of one that is built in, the change is kept beside it.
+    /// Changes the given fields of a preset. For a built-in preset, the changes are stored separately.
     ///
     /// # Errors
     /// Those of [`preset`](Self::preset) and [`create_preset`](Self::create_preset). Nothing is changed then.
@@ -61,8 +61,8 @@ impl PersonaRegistry {
         self.put(preset, apply).await
     }
 
-    /// Keeps a preset. Where there is one already, only the change is made to it: somebody else may have changed something
-    /// else of it since it was read.
+    /// Stores a preset. If it exists, only the change is applied, because another process may have changed other
+    /// fields since it was read.
     async fn put(
         &self,
         preset: Preset,
@@ -73,7 +73,7 @@ impl PersonaRegistry {
         let (kept, refused) = (preset.clone(), Arc::new(OnceLock::new()));
         let refusing = Arc::clone(&refused);
         let keep = move |profile: &mut Profile| {
-            // Nobody else changes anything while this is looked at.
+            // The lock is held, so no other process changes anything during this check.
             if let Some(failure) = refusal(profile, &kept) {
                 drop(refusing.set(failure));
                 return;
@@ -91,10 +91,10 @@ impl PersonaRegistry {
         Ok(profile.presets.remove(&id).map_or(preset, |kept| Preset { id, ..kept }))
     }
 
-    /// Deletes a preset that somebody made, or takes back the changes of one that is built in.
+    /// Deletes one of the user's presets, or undoes the changes of a built-in one.
     ///
     /// # Errors
-    /// [`PersonaFailure::BuiltIn`] for one that was not changed; those of [`preset`](Self::preset).
+    /// [`PersonaFailure::BuiltIn`] for a built-in preset without changes; those of [`preset`](Self::preset).
     pub async fn delete_preset(&self, id: &str) -> Result<Preset> {
         let preset = self.preset(id).await?;
         let (store, profile) = self.settings().await?;
@@ -110,7 +110,7 @@ impl PersonaRegistry {
     }
 }
 
-/// Why a preset cannot be among those that there are.
+/// The reason why a preset cannot be added, if there is one.
 fn refusal(profile: &Profile, preset: &Preset) -> Option<PersonaFailure> {
     let name = preset.name.to_lowercase();
     let mut others = character::in_force(&profile.presets).into_iter();

@@ -1,4 +1,4 @@
-//! What is done from time to time: backups, and removing what is over.
+//! Upkeep of contexts: backups, and removal of expired and deleted ones.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -13,26 +13,26 @@ use crate::store::file_store::blocking;
 use crate::store::write::removal::purge_all;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 
-/// What upkeep came to.
+/// The result of a run of upkeep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MaintenanceReport {
     /// The daily backup, if one was made.
     pub backup: Option<PathBuf>,
-    /// How many files it lacks, because they could not be read; older backups are kept then.
+    /// The number of files that it lacks because they could not be read. Older backups are kept then.
     pub unread: usize,
-    /// The contexts that were removed, and where each is backed up.
+    /// The removed contexts, each with its backup.
     pub removed: Vec<(String, PathBuf)>,
-    /// Contexts that would have been removed, but cannot be backed up whole or are in use.
+    /// Contexts that were due for removal, but are in use or cannot be backed up completely.
     pub kept: Vec<String>,
 }
 
 impl PersonaRegistry {
-    /// Makes the daily backup if there is none of today, and removes the contexts that an earlier call has found deleted or
-    /// expired, long enough ago. To be called once a day or more often.
+    /// Makes the daily backup if there is none of today. Removes the contexts that an earlier call found deleted or
+    /// expired, long enough ago. Call it at least once a day.
     ///
     /// # Errors
-    /// What keeps the store from being read, or backups from being written. What was not backed up is not removed.
+    /// Those of reading the store and writing backups. A context without a backup is not removed.
     pub async fn maintain(&self) -> Result<MaintenanceReport> {
         let root = self.root.clone();
         blocking(move || purge_all(&FsDirectory::new(&root, &[])?)).await?;
@@ -46,7 +46,7 @@ impl PersonaRegistry {
         let grace = SignedDuration::from_hours(24 * days);
         for context in self.list().await?.contexts {
             let (is_over, noted) = (!context.is_open(), context.character.over_since);
-            // What was noted before somebody took it back says nothing about this time.
+            // A note from before somebody restored the context does not count.
             match noted.filter(|since| is_over && context.is_over_at(*since)) {
                 Some(since) if now.timestamp().duration_since(since) >= grace => {
                     self.remove_in_upkeep(context.id, &mut done).await?;
@@ -76,7 +76,7 @@ impl PersonaRegistry {
         Ok(())
     }
 
-    /// Notes since when a context is over; nothing, where it is not.
+    /// Notes since when a context has been expired or deleted; `None` removes the note.
     async fn note_over(&self, id: &str, since: Option<Timestamp>) -> Result<()> {
         let note = move |profile: &mut Profile| {
             if let Some(character) = &mut profile.character {
@@ -87,17 +87,18 @@ impl PersonaRegistry {
         Ok(())
     }
 
-    /// Removes a context for good, after a sealed backup, whose file is the answer. Importing that brings it back.
+    /// Removes a context permanently, after a sealed backup. Returns the backup's path. Importing it restores the
+    /// context.
     ///
     /// # Errors
-    /// [`PersonaFailure::NotBackedUp`] and [`PersonaFailure::InUse`], where nothing is removed; those of
+    /// [`PersonaFailure::NotBackedUp`] and [`PersonaFailure::InUse`]; nothing is removed then. Those of
     /// [`get`](Self::get).
     pub async fn remove(&self, id: &str) -> Result<PathBuf> {
         self.delete(id).await?;
-        // Who brings it back from the backup has as long as ever to make it one that lasts.
+        // A context restored from the backup gets the full time again.
         self.note_over(id, None).await?;
         let store = self.opened(id).await?;
-        // Or else the backup would do it, which is a change.
+        // Otherwise making the backup would do it, which would be a change.
         store.cleanup().await?;
         let before = store.conversation_state().await?;
         let name = self.back_up(id, &self.clock().now()).await?;
@@ -114,11 +115,11 @@ impl PersonaRegistry {
     }
 }
 
-/// Whether somebody else does the same at this moment, and was faster.
+/// Whether another process removed the context at the same time.
 pub(super) fn is_anothers(error: &Error) -> bool {
     match error {
         Error::FolderReplaced { .. } | Error::Context(PersonaFailure::NoSuchContext { .. }) => true,
-        // A backup of that name is there, or the conversation's folder is no more.
+        // A backup of that name exists, or the conversation's folder is gone.
         Error::Io { source, .. } => {
             matches!(source.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound)
         }

@@ -1,34 +1,33 @@
-//! Keeping a prompt within its tokens by dropping what matters least, a block at a time.
+//! Keeps a prompt within its budget: drops the least useful messages, a block at a time.
 
 use super::receipt::{Outcome, ReceiptEntry};
 use crate::context::blocks::HIGH_WATER;
 use crate::context::{Placement, blocks};
 use crate::message::ChatMessage;
 
-/// An offered message, as far as dropping is concerned.
+/// An offered message, with what the budget needs to know.
 pub(crate) struct Candidate<'a> {
     pub(crate) entry: &'a mut ReceiptEntry,
     pub(crate) message: &'a ChatMessage,
 }
 
-/// Drops retrieved messages (the last first), then the oldest history, then stable memory (the last first), until
-/// the rest takes at most `room` tokens. Of the history, about `n` messages are left where they fit, and whole blocks
-/// go.
+/// Drops retrieved messages (last first), then the oldest history, then stable memory (last first), until the rest
+/// takes at most `room` tokens. History is dropped in whole blocks, and about `n` messages of it stay if they fit.
 pub(crate) fn fit(candidates: &mut [Candidate<'_>], room: usize, n: usize) {
     drop_last_first(candidates, Placement::NewestTurn, room);
     drop_oldest_history(candidates, excess(candidates, room), n);
     drop_last_first(candidates, Placement::Stable, room);
 }
 
-/// Drops the oldest history likewise, until what is left of it takes at most `room` tokens by itself.
+/// Drops the oldest history in the same way, until it takes at most `room` tokens by itself.
 pub(crate) fn fit_history(candidates: &mut [Candidate<'_>], room: usize, n: usize) {
     let history = candidates.iter().filter(|candidate| is_in(candidate, Placement::History));
     let tokens: usize = history.map(|candidate| candidate.entry.tokens).sum();
     drop_oldest_history(candidates, tokens.saturating_sub(room), n);
 }
 
-/// For a history of so many tokens, about how many messages are left where a block of it is dropped: so few that a block
-/// is a quarter of it, if messages are of the usual length.
+/// About how many messages stay when a block of a history with this many tokens is dropped. The number is so low that
+/// a block is a quarter of the history, if messages have the usual length.
 pub(crate) fn low_water(tokens: usize) -> usize {
     const MESSAGE: usize = 32;
     let messages = tokens / MESSAGE;
@@ -64,7 +63,7 @@ fn drop_oldest_history(candidates: &mut [Candidate<'_>], mut excess: usize, n: u
     }
     let mut history: Vec<&mut Candidate<'_>> =
         candidates.iter_mut().filter(|candidate| is_in(candidate, Placement::History)).collect();
-    // Messages without a number take the one before theirs.
+    // A message without a number takes that of the message before it.
     let mut before = 0;
     let seqs: Vec<u64> = history
         .iter()
@@ -111,7 +110,7 @@ mod tests {
                 .zip(first..)
                 .map(|(&tokens, seq)| entry(seq, tokens, Placement::History))
                 .collect();
-            // What was imported late has the highest numbers and stands first.
+            // Messages that were imported late have the highest numbers and stand first.
             entries.rotate_right(imported.min(tokens.len()));
             let mut candidates: Vec<_> = entries
                 .iter_mut()

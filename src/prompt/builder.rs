@@ -1,4 +1,4 @@
-//! Gathering a prompt from its providers.
+//! Builds prompts from the providers' messages.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -22,37 +22,37 @@ pub(crate) struct PromptBuilder {
     pub(crate) system: String,
     pub(crate) history: Arc<dyn ContextProvider>,
     pub(crate) providers: Vec<Arc<dyn ContextProvider>>,
-    /// The thread whose history it is; `None` for messages in no thread.
+    /// The thread whose history it is; `None` for messages outside all threads.
     pub(crate) thread: Option<String>,
-    /// The number up to which no message is in a prompt, whatever a provider gives.
+    /// No message up to this number is in a prompt, whatever a provider returns.
     pub(crate) starts_after: Option<u64>,
     pub(crate) limits: PromptLimits,
     /// Exchanges whose utterance was heard with less confidence are left out of the history.
     pub(crate) min_confidence: Option<f64>,
-    /// Notes for a renderer of the host's own.
+    /// Notes for a renderer of the host.
     pub(crate) hints: BTreeMap<String, String>,
-    /// Whether the behaviour of a persona stands in the prompt.
+    /// Whether the persona's behaviour is in the prompt.
     pub(crate) personality: bool,
 }
 
-/// How much a prompt may hold, how that is measured, and what else is in it.
+/// How much a prompt may hold, how tokens are estimated, and which functions and artifacts it includes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct PromptLimits {
     /// The most tokens, if there is a limit.
     pub(crate) budget: Option<usize>,
     /// The model's window, if it is known: prompt and answer together.
     pub(crate) window: Option<usize>,
-    /// How much of that is the answer's; a quarter unless told otherwise.
+    /// The answer's share of the window; a quarter by default.
     pub(crate) answer: Option<usize>,
     pub(crate) rates: TokenRates,
     /// Functions that the model may call.
     pub(crate) tools: Vec<serde_json::Value>,
-    /// The most bytes of an artifact that stands in the prompt with the note that refers to it.
+    /// The most bytes of an artifact that the prompt may hold beside the note that refers to it.
     pub(crate) inline: usize,
 }
 
 impl PromptLimits {
-    /// The most tokens of a prompt whose answer may take so many.
+    /// The most tokens of a prompt whose answer may take `answer` tokens.
     pub(super) fn most(&self, answer: Option<u32>) -> Option<usize> {
         let left = self.window.map(|window| {
             let answer = answer.map(|answer| answer as usize).or(self.answer);
@@ -63,7 +63,7 @@ impl PromptLimits {
 }
 
 impl PromptBuilder {
-    /// Prompts for the conversation in a store, with no system prompt and no limit.
+    /// A builder for the conversation in a store, without a system prompt or a limit.
     pub(crate) fn new(
         store: Arc<dyn ConversationStore>,
         history: Arc<dyn ContextProvider>,
@@ -82,13 +82,13 @@ impl PromptBuilder {
         }
     }
 
-    /// The number up to which nothing may be in a prompt; 0 if there is none.
+    /// The number up to which no message may be in a prompt; 0 if there is none.
     pub(crate) fn started_after(&self) -> u64 {
         self.starts_after.unwrap_or(0)
     }
 
-    /// The prompt for one utterance within these limits, with about `n` messages of history, and its receipt. `since`
-    /// holds the tool calls of the turn and their results.
+    /// Builds the prompt for one utterance within these limits, with about `n` messages of history, and its receipt.
+    /// `since` holds the turn's tool calls and their results.
     pub(crate) async fn build(
         &self,
         utterance: &Utterance,
@@ -149,7 +149,7 @@ impl PromptBuilder {
                 offers.push((entry, message));
             }
         }
-        // A prompt that starts clean knows nothing of what was said before.
+        // A prompt that starts clean holds nothing of what was said before.
         if let Some(summary) = profile.compaction(request.thread)
             && self.starts_after.is_none()
         {
@@ -235,7 +235,7 @@ impl PromptBuilder {
         Ok((prompt, receipt))
     }
 
-    /// A message that is not stored, masked as the store would.
+    /// Masks a message that is not stored as the store would.
     pub(crate) fn masked(&self, mut message: ChatMessage) -> ChatMessage {
         if let Some(redactor) = self.store.redactor() {
             redact_message(&*redactor, &mut message);
@@ -243,7 +243,7 @@ impl PromptBuilder {
         message
     }
 
-    /// Marks what must not be in the prompt, whatever a provider says.
+    /// Marks messages that must not be in the prompt, whatever a provider returns.
     fn refuse(
         &self,
         offers: &mut [(ReceiptEntry, ContextMessage)],
@@ -300,15 +300,15 @@ fn entry(
     }
 }
 
-/// A summary as the model is told it. No line of it can pass for one of the system prompt's.
+/// The text of a summary for the model. None of its lines can be mistaken for a line of the system prompt.
 fn told(summary: &Summary) -> ContextMessage {
     let words = summary.text.lines().collect::<Vec<_>>().join("\n  ");
     let text = format!("Earlier in this conversation, in short:\n  {words}");
     ChatMessage::at(ChatRole::System, text, summary.until).into()
 }
 
-/// Puts offers in prompt order: by placement, and the history by time and number. What a provider ranked, or made up
-/// itself, stays in its order.
+/// Sorts offers in prompt order: by placement, and the history by time and number. Messages that a provider ranked or
+/// made keep its order.
 fn sort(offers: &mut [(ReceiptEntry, ContextMessage)]) {
     offers.sort_by_key(|(entry, message)| {
         let in_time =

@@ -1,4 +1,4 @@
-//! Short artifacts in the prompts of models that cannot open them.
+//! Includes short artifacts in the prompts of models that cannot open them.
 
 use super::PromptBuilder;
 use super::builder::PromptLimits;
@@ -7,13 +7,13 @@ use crate::error::Error;
 use crate::message::ChatRole;
 use crate::store::{artifact_references, blocking};
 
-/// Which part of a prompt an artifact may take, and estimated bytes of a token.
+/// The fraction of a prompt that an artifact may take, and the estimated bytes of a token.
 const PART: usize = 8;
 const TOKEN: usize = 4;
 
 impl PromptBuilder {
-    /// A note that refers to one artifact, with that artifact's text, if it is short. Nothing but the note, the artifact and
-    /// the limits decides that, so that the note reads alike in every prompt that holds it.
+    /// A note that refers to one artifact, together with that artifact's text if it is short. Only the note, the
+    /// artifact and the limits decide, so that the note reads the same in every prompt.
     pub(super) async fn with_artifact(
         &self,
         message: &ContextMessage,

@@ -1,4 +1,4 @@
-//! What went into a prompt, what did not, and why.
+//! The receipt of a prompt: what went into it, what did not, and why.
 
 use serde::Serialize;
 
@@ -6,14 +6,14 @@ use crate::context::Placement;
 use crate::message::ChatRole;
 use crate::store::Finding;
 
-/// The account of one prompt. It holds numbers and reasons, never words.
+/// The receipt of one prompt. It holds numbers and reasons, never words.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Receipt {
-    /// Estimated tokens of the system prompt, and of the functions that are offered with it.
+    /// Estimated tokens of the system prompt and of the function definitions.
     pub system_tokens: usize,
-    /// How many of these are the functions'.
+    /// The part of these that the function definitions take.
     #[serde(skip)]
     pub tool_tokens: usize,
     /// Estimated tokens of the utterance, and of the functions called for it.
@@ -22,21 +22,21 @@ pub struct Receipt {
     pub used_tokens: usize,
     /// The most tokens that the prompt may take, if there is a limit.
     pub budget_tokens: Option<usize>,
-    /// The most tokens that its history may take, where the conversation has a limit of its own.
+    /// The most tokens that its history may take, if the conversation has its own limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history_limit: Option<usize>,
-    /// The most tokens that the history of this prompt could take: its own limit, or what everything else leaves of the
-    /// budget if that is less.
+    /// The most tokens that the history of this prompt could take: its own limit, or what the rest of the prompt
+    /// leaves of the budget, whichever is less.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history_room: Option<usize>,
-    /// The number up to which nothing of the conversation may be in the prompt, where it started clean.
+    /// No message up to this number may be in the prompt, if the conversation started clean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starts_after: Option<u64>,
     /// Every message that a provider offered, in prompt order.
     pub entries: Vec<ReceiptEntry>,
     /// What providers could not read.
     pub skipped: Vec<Finding>,
-    /// Why providers gave nothing at all, other than the history's.
+    /// The errors of providers that returned nothing. An error of the history's provider fails the prompt instead.
     pub failed: Vec<String>,
 }
 
@@ -71,22 +71,22 @@ impl Receipt {
         })
     }
 
-    /// Whether the history fills this share of its room, 0 to 1, or some of it did not fit: older messages are left out
-    /// soon, or are already.
+    /// Whether the history fills this share of its room, 0 to 1, or some of it did not fit. Older messages are then
+    /// left out, or soon will be.
     pub fn is_history_filled(&self, share: f64) -> bool {
         let tokens = self.history_tokens();
         let fills_room = |room| tokens > 0 && fills(tokens, room, share);
         self.history_room.is_some_and(fills_room) || self.is_history_truncated()
     }
 
-    /// Whether the system prompt and the utterance alone are over the budget; they are never cut.
+    /// Whether the system prompt and the utterance alone exceed the budget. They are never cut.
     pub fn is_over_budget(&self) -> bool {
         self.budget_tokens.is_some_and(|budget| self.used_tokens > budget)
     }
 }
 
 fn fills(tokens: usize, limit: usize, share: f64) -> bool {
-    // Prompts are far below the sizes at which this loses anything.
+    // Prompts are far too small for a loss of precision.
     #[expect(clippy::cast_precision_loss)]
     let is_filled = tokens as f64 >= limit as f64 * share;
     is_filled
@@ -99,15 +99,15 @@ fn fills(tokens: usize, limit: usize, share: f64) -> bool {
 pub struct ReceiptEntry {
     /// Its number, if it is from the store.
     pub seq: Option<u64>,
-    /// Whose it is.
+    /// Its role.
     pub role: ChatRole,
-    /// Where its provider wanted it.
+    /// The placement that its provider chose.
     pub placement: Placement,
     /// Estimated tokens.
     pub tokens: usize,
-    /// Why its provider offered it.
+    /// The provider's reason for offering it.
     pub why: String,
-    /// What became of it.
+    /// Whether it is in the prompt, or why not.
     pub outcome: Outcome,
 }
 
@@ -116,9 +116,9 @@ pub struct ReceiptEntry {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It is in.
+    /// It is in the prompt.
     Included,
-    /// Another provider gave the same message first.
+    /// Another provider offered the same message first.
     Duplicate,
     /// It is the utterance being answered.
     TheUtterance,
@@ -128,10 +128,10 @@ pub enum Outcome {
     BeforeStart,
     /// It was said before the context was cleared.
     Cleared,
-    /// It was taken out of the context.
+    /// It was pruned.
     Pruned,
     /// It belongs to an utterance that was heard with too little confidence.
     LowConfidence,
-    /// It would not have fitted, or its block went with one that would not.
+    /// It did not fit, or its block was dropped together with a message that did not fit.
     OverBudget,
 }

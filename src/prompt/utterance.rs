@@ -1,4 +1,4 @@
-//! What is being answered.
+//! The utterance that a prompt answers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use crate::store::StoredMessage;
 /// The utterance that a prompt is built for. `Debug` shows no words.
 #[derive(Clone)]
 pub enum Utterance {
-    /// One that is stored: it is left out of the history, whatever the providers return.
+    /// A stored one. It is left out of the history, whatever the providers return.
     Stored(Arc<StoredMessage>),
-    /// One that is not stored, said now.
+    /// One that is not stored, with the current time.
     Unstored(String),
-    /// One that is not stored, with what the host knows of it.
+    /// One that is not stored, with the host's metadata.
     OffRecord(Arc<ChatMessage>),
 }
 
@@ -39,7 +39,7 @@ impl From<&str> for Utterance {
     }
 }
 
-/// Off the record.
+/// A message off the record.
 impl From<ChatMessage> for Utterance {
     fn from(message: ChatMessage) -> Self {
         Self::OffRecord(Arc::new(message))

@@ -1,11 +1,11 @@
-//! Worth by age alone.
+//! A prune strategy by age alone.
 
 use jiff::Timestamp;
 
 use super::{PruneStrategy, Score};
 use crate::store::StoredMessage;
 
-/// What was said first goes first.
+/// Drops the oldest messages first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OldestStrategy;
 

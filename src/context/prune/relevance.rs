@@ -1,4 +1,4 @@
-//! Worth by age, speaker, deeds and words.
+//! A prune strategy by age, role, function calls and keywords.
 
 use jiff::Timestamp;
 
@@ -8,14 +8,14 @@ use crate::store::StoredMessage;
 
 /// Points for a message that calls functions.
 const CALLS: f64 = 50.0;
-/// Points for a result that does not tell of a failure.
+/// Points for a result that does not report a failure.
 const SUCCESS: f64 = 25.0;
-/// The most points for words of the task.
+/// The most points for keywords of the task.
 const KEYWORDS: f64 = 50.0;
 
-/// Scores of Mimir's document: recency, 100 less one for each hour of age; role, 100 for the user's words, 50 for the
-/// assistant's, 25 for a tool's; 50 for calling functions; up to 50 for the share of the task's words that occur. For
-/// success the document names no figure: here a result that does not tell of a failure has 25.
+/// Scores as Mimir's document defines them. Recency: 100, less one for each hour of age. Role: 100 for the user, 50
+/// for the assistant, 25 for a tool. Function calls: 50. Keywords: up to 50 for the share of the task's words that
+/// occur. The document gives no number for success; here a result that does not report a failure gets 25.
 #[derive(Clone, Default)]
 pub struct RelevanceStrategy {
     /// The task's words, in lower case.
@@ -23,12 +23,12 @@ pub struct RelevanceStrategy {
 }
 
 impl RelevanceStrategy {
-    /// Without a task.
+    /// A strategy without a task.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// For a task, whose words count.
+    /// A strategy for a task, whose words count as keywords.
     pub fn for_task(task: &str) -> Self {
         Self { keywords: task.to_lowercase().split_whitespace().map(str::to_owned).collect() }
     }
@@ -39,7 +39,7 @@ impl RelevanceStrategy {
         }
         let text = message.content.to_lowercase();
         let found = self.keywords.iter().filter(|word| text.contains(&***word)).count();
-        // Far below the sizes at which this loses anything.
+        // The numbers are far too small for a loss of precision.
         #[expect(clippy::cast_precision_loss)]
         let share = found as f64 / self.keywords.len() as f64;
         share * KEYWORDS
@@ -75,7 +75,7 @@ impl PruneStrategy for RelevanceStrategy {
     }
 }
 
-/// Whether a result says that something failed, as far as it begins with it or says so as JSON.
+/// Whether a result reports a failure: its text begins with one, or its JSON says so.
 fn tells_of_failure(message: &ChatMessage) -> bool {
     let text = message.content.trim_start().to_lowercase();
     if ["error", "failed", "failure", "exception"].iter().any(|word| text.starts_with(word)) {

@@ -1,44 +1,44 @@
-//! Rates learnt from what a model server counted.
+//! Calibration: learns token rates from the counts of a model server.
 
 use serde::{Deserialize, Serialize};
 
 use super::{TokenCount, TokenRates};
 
-/// How much of an error one prompt takes away. Half: a few prompts suffice, and a count that is off by 3 % moves the
-/// rates by 1.5 %.
+/// The part of an error that one prompt corrects. With a half, a few prompts suffice, and a count that is off by 3 %
+/// moves the rates by 1.5 %.
 const STEP: f64 = 0.5;
-/// What part of the fixed tokens damps the learning, as an input that learns nothing would: they are estimates too, and
-/// where they outweigh the words, their error must not be blamed on those.
+/// How much the fixed tokens damp the learning. They are estimates too. If they outweigh the words, their error must
+/// not change the rates of the words.
 const DOUBT: f64 = 2.0;
-/// Prompts of fewer tokens teach nothing: what a template puts around them outweighs their words.
+/// Shorter prompts teach nothing: the tokens of the chat template outweigh those of the words.
 const LEAST: u64 = 50;
-/// Rates stay within a quarter and this many times the defaults; no known tokenizer lies beyond.
+/// Rates stay between a quarter of the defaults and this many times the defaults. No known tokenizer lies outside.
 const RANGE: u32 = 4;
-/// How many prompts it takes until what was learnt is relied upon: five halvings leave 3 % of an error.
+/// The number of prompts after which the rates count as learnt. Five halvings leave 3 % of an error.
 const SAMPLES: u32 = 5;
-/// In percent, what is added for safety when learnt rates come into use. Too low a rate costs the start of a prompt,
-/// too high a rate a message or two.
+/// The safety margin in percent that is added when learnt rates come into use. A rate that is too low costs the start
+/// of a prompt, one that is too high costs a message or two.
 const MARGIN: u64 = 5;
-/// In percent, how far a prompt's price must have moved to be worth keeping.
+/// A change of a prompt's estimate is worth saving beyond this many percent.
 const WORTH_KEEPING: usize = 2;
 
 /// What one model's token counts have taught, for one conversation.
 ///
-/// A least-mean-squares filter (Widrow and Hoff, Adaptive switching circuits, 1960), normalised and regularised as in
-/// Haykin, Adaptive Filter Theory, whose inputs are what each script costs now and whose weights are the relative
-/// changes of the rates. Only addition, multiplication, division and rounding of IEEE 754 doubles are
-/// used, so that every machine learns the same.
+/// It is a least-mean-squares filter (Widrow and Hoff, Adaptive switching circuits, 1960), normalised and regularised
+/// as in Haykin, Adaptive Filter Theory. Its inputs are the current costs of each script; its weights are the
+/// relative changes of the rates. It uses only addition, multiplication, division and rounding of IEEE 754 doubles,
+/// so that every machine learns the same.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(from = "Kept", into = "Kept")]
 pub(crate) struct Calibration {
     used: TokenRates,
     learned: TokenRates,
     samples: u32,
-    /// What was learnt when keeping it was last said to be worth while.
+    /// The learnt rates when saving them was last worthwhile.
     kept: TokenRates,
 }
 
-/// A calibration as it is written down.
+/// The stored form of a calibration.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Kept {
@@ -47,7 +47,7 @@ struct Kept {
     samples: u32,
 }
 
-/// Equal where they are written down equally.
+/// Calibrations are equal if their stored forms are equal.
 impl PartialEq for Calibration {
     fn eq(&self, other: &Self) -> bool {
         (&self.used, &self.learned, self.samples) == (&other.used, &other.learned, other.samples)
@@ -68,27 +68,27 @@ impl From<Calibration> for Kept {
 }
 
 impl Calibration {
-    /// The rates that budgets go by: thousandths of a token a character.
+    /// The rates in use: thousandths of a token per character.
     pub(crate) fn rates(&self) -> &TokenRates {
         &self.used
     }
 
-    /// Whether any prompt has taught anything.
+    /// Whether any prompt has changed the rates.
     pub(crate) fn has_learnt(&self) -> bool {
         self.samples > 0
     }
 
-    /// How many tokens a prompt is thought to take, without the margin.
+    /// The expected tokens of a prompt, without the safety margin.
     pub(crate) fn thinks(&self, prompt: &TokenCount) -> u64 {
         price(&self.learned, prompt)
     }
 
-    /// Takes in that the server counted `counted` tokens for a prompt that it saw whole; ask
-    /// [`is_cut`](Self::is_cut) first. True where what was learnt is worth keeping: the prompt's price has moved by
-    /// more than 2 % since this was last true, or what was learnt may be relied upon from now on.
+    /// Learns from the server's count for a prompt that it read completely; check [`is_cut`](Self::is_cut) first.
+    /// Returns true if the result is worth saving: the prompt's estimate has moved by more than 2 % since the last
+    /// true, or the rates now count as learnt.
     ///
-    /// Prompts under 50 tokens teach nothing, nor do counts under a quarter or over four times the defaults' price,
-    /// which are no counts of this prompt: some servers count only what was not cached.
+    /// Prompts under 50 tokens teach nothing. Neither do counts under a quarter or over four times the default
+    /// estimate: some servers count only the tokens that were not cached.
     pub(crate) fn learn(&mut self, prompt: &TokenCount, counted: u64) -> bool {
         let default = price(&TokenRates::default(), prompt);
         let possible = default / u64::from(RANGE)..=default.saturating_mul(RANGE.into());
@@ -111,7 +111,7 @@ impl Calibration {
         let mut changes = shares.map(|share| 1.0 + STEP * error * share / squares);
         self.learned = each(&self.learned, |rate| {
             let learnt = f64::from(rate) * changes.next().unwrap_or(1.0);
-            // Out of range saturates, and the range is cut to size afterwards.
+            // Out of range saturates; the range is clamped afterwards.
             learnt.round() as u32
         });
         self.samples = self.samples.saturating_add(1);
@@ -124,8 +124,8 @@ impl Calibration {
         is_worth_keeping
     }
 
-    /// Puts what was learnt into use, with 5 % for safety; true where the rates changed. Only for when a block of
-    /// history is dropped anyway, because other rates may move the start of the prompt.
+    /// Puts the learnt rates into use, with a margin of 5 %. Returns true if the rates changed. Call it only when a
+    /// block of history is dropped anyway, because other rates may move the start of the prompt.
     pub(crate) fn adopt(&mut self) -> bool {
         if self.samples == 0 {
             return false;
@@ -139,21 +139,21 @@ impl Calibration {
         changed
     }
 
-    /// Whether the server seems to have seen less than the whole prompt, of which it counted `counted` tokens, in a
-    /// window of so many.
+    /// Whether the server seems to have read less than the whole prompt. `counted` is the server's count, `window`
+    /// the model's window.
     ///
-    /// Ollama says nothing when it cuts. It leaves out whole messages, the oldest first, until the rest fits; what is
-    /// still too long it cuts to the window (older versions), or to its first 4 tokens and half of what remains of
-    /// the window. So a prompt is taken for cut where
+    /// Ollama does not report a cut. It drops whole messages, oldest first, until the rest fits. It then cuts what is
+    /// still too long to the window (older versions), or to its first 4 tokens and half of the remaining window. A
+    /// prompt therefore counts as cut if:
     ///
-    /// - the count fills the window to the last token or but one: there would be no room for an answer;
-    /// - the count is within 8 of window / 2 + 2, while the prompt is thought to be longer than the window. Even
-    ///   unlearnt rates are not wrong by a factor of two;
-    /// - five prompts have been learnt from, the prompt is thought to take 90 % of the window or more, and more than
-    ///   15 % of it are missing. What was learnt is some percent off, and messages left out are seldom fewer;
+    /// - the count fills the window except for at most one token, which would leave no room for an answer;
+    /// - the count is within 8 of window / 2 + 2, and the estimate exceeds the window. Even default rates are not
+    ///   wrong by a factor of two;
+    /// - five prompts have been learnt from, the estimate is at least 90 % of the window, and more than 15 % of it
+    ///   are missing. Learnt rates are off by some percent, and dropped messages seldom take less;
     /// - the window is unknown, five prompts have been learnt from, and more than half is missing.
     ///
-    /// One short message left out of a prompt that was hardly too long stays unnoticed.
+    /// One short message dropped from a prompt that was only slightly too long goes unnoticed.
     pub(crate) fn is_cut(&self, prompt: &TokenCount, counted: u64, window: Option<u32>) -> bool {
         let thought = self.thinks(prompt);
         let is_learnt = self.samples >= SAMPLES;
@@ -174,7 +174,7 @@ fn price(rates: &TokenRates, prompt: &TokenCount) -> u64 {
     u64::try_from(rates.tokens(prompt)).unwrap_or(u64::MAX)
 }
 
-/// Each rate put through `change`, in the order of the scripts, and kept in the range.
+/// Applies `change` to each rate in the order of the scripts, and clamps the results to the range.
 fn each(rates: &TokenRates, mut change: impl FnMut(u32) -> u32) -> TokenRates {
     let default = TokenRates::default().by_script();
     let mut changed = rates.by_script();
@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// A tokenizer, the way a conversation mixes scripts, and how its prompts differ.
+    /// A simulated tokenizer, mix of scripts and variation of prompts.
     #[derive(Debug, Clone)]
     struct World {
         /// Percent of the default rates.
@@ -204,9 +204,9 @@ mod tests {
     struct Said {
         thousands: u64,
         fixed: u64,
-        /// Percent of the mix.
+        /// Variation of the mix in percent.
         jitter: [u64; 7],
-        /// Thousandths of the true count.
+        /// Noise in thousandths of the true count.
         noise: u64,
     }
 
@@ -296,7 +296,7 @@ mod tests {
                         !calibration.is_cut(&prompt, counted, Some(window)),
                         "{counted} of {window}"
                     );
-                    // Nor before anything has been learnt.
+                    // Before anything was learnt, no prompt counts as cut.
                     prop_assert!(!Calibration::default().is_cut(&prompt, counted, Some(window)));
                 }
             }
@@ -317,7 +317,7 @@ mod tests {
                         "{left} left of {whole} in {window}"
                     );
                 }
-                // Whole messages, a quarter of the prompt at least.
+                // The server drops whole messages, at least a quarter of the prompt.
                 let left = (whole * 3 / 4).min(window.into());
                 prop_assert!(calibration.is_cut(&prompt, left, Some(window)));
                 prop_assert!(calibration.is_cut(&prompt, whole * 2 / 5, None));
@@ -394,7 +394,7 @@ mod tests {
     fn a_filled_or_halved_window_is_noticed_before_anything_is_learnt() {
         let calibration = Calibration::default();
         let is_cut = |prompt, counted| calibration.is_cut(&prompt, counted, Some(4096));
-        // The defaults say 6,200 tokens.
+        // The default estimate is 6,200 tokens.
         for counted in [4095, 4096, 2042, 2050, 2058] {
             assert!(is_cut(latin(20_000), counted), "{counted}");
         }
@@ -416,7 +416,7 @@ mod tests {
         calibration.learn(&latin(1000), 200);
         assert_eq!(calibration.rates(), &TokenRates::default(), "not before it is asked for");
         assert!(calibration.adopt());
-        // Half of the way from 310 to 200, and 5 % more.
+        // Half of the way from 310 to 200, plus 5 %.
         assert_eq!(calibration.rates().latin, 268);
         assert!(!calibration.adopt());
     }
@@ -444,7 +444,7 @@ mod tests {
     fn keeping_is_worth_while_after_a_change_and_once_it_may_be_relied_upon() {
         let mut calibration = Calibration::default();
         let mut teach = |counted| calibration.learn(&latin(10_000), counted);
-        // The defaults say 3,100; each step goes half of the way.
+        // The default estimate is 3,100; each step goes half of the way.
         assert!([2000, 2000, 2000, 2000, 2000].map(&mut teach).iter().all(|worth| *worth));
         assert!([2000, 2000, 2010, 1990].map(&mut teach).iter().all(|worth| !worth));
         assert!(teach(2200));

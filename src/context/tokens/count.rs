@@ -1,13 +1,13 @@
-//! What a prompt consists of, counted before any rate is known.
+//! A prompt's characters by script, counted before any rate is known.
 
 use std::ops::AddAssign;
 
 use crate::message::{ChatMessage, ChatRole};
 
-/// Characters by script, and tokens that are the same whatever is said.
+/// Characters by script, and fixed tokens.
 ///
-/// [`TokenRates::tokens`](crate::context::TokenRates::tokens) prices it: one count can be priced again by better rates without
-/// the texts. It holds none of their words.
+/// [`TokenRates::tokens`](crate::context::TokenRates::tokens) turns it into tokens. Other rates can be applied later
+/// without the texts. It holds no words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenCount {
     latin: u64,
@@ -20,10 +20,10 @@ pub struct TokenCount {
     fixed: u64,
 }
 
-/// What a chat template wraps around each message: Llama 3 and ChatML take five.
+/// The tokens that a chat template adds to each message. Llama 3 and ChatML add five.
 const WRAPPING: u64 = 5;
-/// What the time in front of a user's message takes: seven by the tokenizer of Llama 3, ten where digits are read one
-/// by one.
+/// The tokens of the time before a user's message: seven by the tokenizer of Llama 3, ten if a tokenizer splits
+/// digits.
 const STAMP: u64 = 10;
 
 impl TokenCount {
@@ -53,17 +53,17 @@ impl TokenCount {
         self.add_text(&message.content);
     }
 
-    /// Adds tokens that do not depend on the text beside them, such as the mark of a list's line.
+    /// Adds tokens that do not depend on the text, such as a list marker.
     pub fn add_fixed(&mut self, tokens: u64) {
         self.fixed = self.fixed.saturating_add(tokens);
     }
 
-    /// Tokens that are the same whatever is said.
+    /// Tokens that do not depend on the text.
     pub fn fixed(&self) -> u64 {
         self.fixed
     }
 
-    /// Characters, in the order in which [`TokenRates`](crate::context::TokenRates) names the scripts.
+    /// The characters by script, in the order of the fields of [`TokenRates`](crate::context::TokenRates).
     pub(super) fn by_script(&self) -> [u64; 7] {
         let Self { latin, digit, alphabetic, syllabic, han, hangul, other, fixed: _ } = *self;
         [latin, digit, alphabetic, syllabic, han, hangul, other]

@@ -1,4 +1,4 @@
-//! Having a conversation forget.
+//! Clears and forgets a conversation's messages.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use crate::error::Result;
 use crate::store::{ForgetPlan, ForgetReport, Profile, StoredMessage};
 
 impl Conversation {
-    /// The newest exchange: an utterance or note, and what followed it. Empty where nothing is kept.
+    /// The newest exchange: an utterance or note, and what followed it. Empty if nothing is stored.
     ///
     /// # Errors
-    /// What keeps the messages from being read.
+    /// Those of reading the messages.
     pub async fn last_exchange(&self) -> Result<Vec<Arc<StoredMessage>>> {
         let mut most = 64;
         loop {
@@ -20,7 +20,7 @@ impl Conversation {
             let tail = self.own(tail);
             let start = tail.iter().rposition(|stored| stored.message.starts_exchange());
             if start.is_some() || is_all {
-                // Where nobody has said anything yet, the newest message is all that can be meant.
+                // If no user has spoken yet, only the newest message can be meant.
                 let start = start.unwrap_or(tail.len().saturating_sub(1));
                 return Ok(tail.into_iter().skip(start).collect());
             }
@@ -28,17 +28,17 @@ impl Conversation {
         }
     }
 
-    /// Those that were said in this thread.
+    /// Keeps only the messages of this thread.
     pub(crate) fn own(&self, mut messages: Vec<Arc<StoredMessage>>) -> Vec<Arc<StoredMessage>> {
         messages.retain(|stored| stored.message.thread_id == self.prompts.thread);
         messages
     }
 
-    /// Clears the context: later prompts hold nothing that was said up to now, in whatever thread. Nothing is deleted.
-    /// What was spoken in answer to the last utterance is kept first.
+    /// Clears the context: later prompts hold nothing that was said so far, in any thread. Deletes nothing. First
+    /// stores the spoken text of the last answer.
     ///
     /// # Errors
-    /// What keeps the settings from being written.
+    /// Those of writing the settings.
     pub async fn clear(&self) -> Result<Arc<Profile>> {
         let mut state = self.wait().await;
         self.keep_unfinished(&mut state).await?;
@@ -46,7 +46,7 @@ impl Conversation {
         Ok(Arc::new(self.store().clear().await?))
     }
 
-    /// Takes the last [`clear`](Self::clear) back, as [`Profile::undo_clear`] says. Returns whether there was one.
+    /// Undoes the last [`clear`](Self::clear), as [`Profile::undo_clear`] describes. Returns whether there was one.
     ///
     /// # Errors
     /// Those of [`ConversationStore::change_profile`](crate::ConversationStore::change_profile).
@@ -60,8 +60,8 @@ impl Conversation {
         Ok(true)
     }
 
-    /// Deletes messages by number for ever, once no turn goes on. What was spoken in answer to one of them and is not
-    /// kept yet goes with it.
+    /// Deletes messages permanently by number, after the turn in progress. Spoken text that answers one of them and
+    /// is not stored yet is dropped too.
     ///
     /// # Errors
     /// Those of [`ConversationStore::forget`](crate::ConversationStore::forget).
@@ -72,7 +72,7 @@ impl Conversation {
         Ok(forgotten)
     }
 
-    /// The same for what a plan of the store announced, and nothing else.
+    /// Deletes exactly the messages of a plan that the store made.
     ///
     /// # Errors
     /// Those of [`ConversationStore::forget_planned`](crate::ConversationStore::forget_planned).
@@ -83,8 +83,8 @@ impl Conversation {
         Ok(forgotten)
     }
 
-    /// Deletes everything that was said and what was made of it, once no turn goes on. What was spoken and is not kept
-    /// yet goes with it.
+    /// Deletes all messages and everything derived from them, after the turn in progress. Spoken text that is not
+    /// stored yet is dropped too.
     ///
     /// # Errors
     /// Those of [`ConversationStore::forget_all`](crate::ConversationStore::forget_all).

@@ -1,4 +1,4 @@
-//! What a conversation consists of, at a glance.
+//! An overview of a conversation: counts, tokens and cost.
 
 use std::collections::BTreeMap;
 
@@ -12,54 +12,54 @@ use crate::model::ModelLimits;
 use crate::prompt::Utterance;
 use crate::store::{ArtifactKind, Cost};
 
-/// How many numbers are read at a time.
+/// How many numbers one read covers.
 const STRETCH: u64 = 4096;
 
-/// What a conversation consists of. It holds numbers, and of anybody's words only the title and the tags.
+/// An overview of a conversation. It holds numbers; its only words are the title and the tags.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Overview {
-    /// What it is called.
+    /// The title.
     pub title: Option<String>,
-    /// Words to find it by.
+    /// The tags.
     pub tags: Vec<String>,
-    /// How many messages there are of each role, of all threads.
+    /// The number of messages of each role, in all threads.
     pub messages: BTreeMap<&'static str, u64>,
-    /// How many artifacts there are of each kind.
+    /// The number of artifacts of each kind.
     pub artifacts: BTreeMap<String, usize>,
-    /// When it was made.
+    /// The time of creation.
     #[serde(rename = "createdAt")]
     pub created: Option<Timestamp>,
-    /// When the last message was said.
+    /// The time of the last message.
     #[serde(rename = "updatedAt")]
     pub updated: Option<Timestamp>,
-    /// Tokens of the prompt for the next utterance, without that, as estimated.
+    /// Estimated tokens of the next prompt, without its utterance.
     pub prompt_tokens: usize,
-    /// The most that it may take, if there is a limit.
+    /// The most tokens that the prompt may take, if there is a limit.
     pub budget_tokens: Option<usize>,
-    /// For how many messages a summary stands in this thread.
+    /// The number of messages that a summary replaces in this thread.
     pub summarized: u64,
-    /// How many messages were taken out of the context.
+    /// The number of pruned messages.
     pub pruned: u64,
-    /// What the answers say that they took, and what was brought along from elsewhere.
+    /// The cost recorded in the answers, and the cost imported from elsewhere.
     pub spent: Cost,
 }
 
 impl Overview {
-    /// How many messages there are.
+    /// The number of messages.
     pub fn message_count(&self) -> u64 {
         self.messages.values().sum()
     }
 
-    /// How many artifacts there are.
+    /// The number of artifacts.
     pub fn artifact_count(&self) -> usize {
         self.artifacts.values().sum()
     }
 
-    /// What it has cost, in millionths of the currency in which a million tokens cost so much.
+    /// The cost in millionths of a currency unit, if a million tokens cost `price_per_million` units.
     pub fn cost_micros(&self, price_per_million: f64) -> u64 {
-        // Nobody's tokens come near the sizes at which this loses anything that matters.
+        // Token counts are far too small for a loss of precision that matters.
         #[expect(
             clippy::cast_precision_loss,
             clippy::cast_possible_truncation,
@@ -71,10 +71,10 @@ impl Overview {
 }
 
 impl Conversation {
-    /// What the conversation consists of. Reads every message.
+    /// Returns an overview of the conversation. Reads every message.
     ///
     /// # Errors
-    /// What keeps the messages from being read.
+    /// Those of reading the messages.
     pub async fn overview(&self) -> Result<Overview> {
         let profile = self.store.profile().await?;
         let mut overview = Overview {
@@ -83,7 +83,7 @@ impl Conversation {
             created: profile.created_at,
             summarized: profile.compaction(self.thread()).map_or(0, |c| c.messages()),
             pruned: profile.pruned(),
-            // What was brought along has cost what it says, at whatever price.
+            // Imported messages carry their cost in money; no price applies.
             spent: Cost::new(0, profile.imported_cost.micros),
             ..Overview::default()
         };
@@ -116,7 +116,7 @@ impl Conversation {
         Ok(overview)
     }
 
-    /// The account of the prompt that the next utterance would get, without asking the model for its limits.
+    /// The receipt of the next prompt, without asking the model for its limits.
     async fn prompt_now(&self) -> Result<crate::prompt::Receipt> {
         let nothing = Utterance::from(self.message(ChatRole::User, ""));
         let model = self.model.as_ref().map_or("", |binding| binding.name());

@@ -1,4 +1,4 @@
-//! Saving a conversation's window, and bringing it back.
+//! Saves and restores snapshots of a conversation's recent messages.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ const SNAPSHOT: WritingTask = WritingTask {
 };
 
 impl Conversation {
-    /// Saves what all threads said within the window, since the last clear, with a summary by the model. Clears
-    /// nothing. Where the model fails, or there is none, the summary says so, and the snapshot is saved all the same.
+    /// Saves the messages of all threads within the window and since the last clear, with a summary by the model.
+    /// Clears nothing. If the model fails, or there is none, the snapshot is saved with a note instead of the
+    /// summary.
     ///
     /// # Errors
-    /// [`Error::NothingToSave`] if the window holds nothing; what keeps the messages from being read or the snapshot from
-    /// being written.
+    /// [`Error::NothingToSave`] if the window is empty, and those of reading messages and writing the snapshot.
     pub async fn save_snapshot(&self, description: Option<String>) -> Result<Snapshot> {
         let profile = self.store.profile().await?;
         let start = self.window_start(&profile);
@@ -48,23 +48,23 @@ impl Conversation {
         }
         let id = snapshot.id.clone();
         self.store.save_snapshot(snapshot).await?;
-        // What was forgotten meanwhile is not in it.
+        // Messages forgotten meanwhile are not in it.
         self.store.read_snapshot(&id).await?.ok_or(Error::NoSuchSnapshot { nearest: Vec::new() })
     }
 
-    /// The snapshot of that id, or of the only one that begins so.
+    /// Returns the snapshot with this id, or the only one whose id begins with it.
     ///
     /// # Errors
-    /// [`Error::NoSuchSnapshot`] names those that are most like it.
+    /// [`Error::NoSuchSnapshot`] names the most similar ids.
     pub async fn snapshot(&self, id: &str) -> Result<Snapshot> {
         let profile = self.store.profile().await?;
         let found = self.store.read_snapshot(meant(id, &profile)?).await?;
         found.ok_or_else(|| no_such(id, &profile))
     }
 
-    /// Brings a snapshot's messages back into the window, each into its own thread, so that the next turn there sees them:
-    /// said now, each telling in its metadata where it is from and when it was said. What a thread sees already is
-    /// not doubled. Where this conversation is in a thread, only what was said in that.
+    /// Restores a snapshot's messages, each into its own thread, so that the next turn there sees them. The copies
+    /// have the current time; their metadata holds the source and the original time. Messages that a thread still
+    /// sees are not copied. If this conversation is in a thread, only that thread's messages are restored.
     ///
     /// # Errors
     /// Those of [`snapshot`](Self::snapshot) and of appending.
@@ -72,7 +72,7 @@ impl Conversation {
         self.bring_back(id, self.restored_threads()).await
     }
 
-    /// The same, with all of it into one thread; `None` is what is said outside all threads.
+    /// Restores all of a snapshot's messages into one thread; `None` means outside all threads.
     ///
     /// # Errors
     /// Those of [`restore`](Self::restore).
@@ -104,16 +104,16 @@ impl Conversation {
         self.store.restore(&snapshot.id, since, threads, self.clock.now()).await
     }
 
-    /// Deletes a snapshot for ever.
+    /// Deletes a snapshot permanently.
     ///
     /// # Errors
-    /// Those of [`snapshot`](Self::snapshot), but for one that does not open.
+    /// Those of [`snapshot`](Self::snapshot). A snapshot that does not open is deleted too.
     pub async fn delete_snapshot(&self, id: &str) -> Result<String> {
         let profile = self.store.profile().await?;
         let id = meant(id, &profile)?;
         match self.store.read_snapshot(id).await {
             Ok(None) => return Err(no_such(id, &profile)),
-            // One that is damaged can go.
+            // A damaged snapshot can be deleted.
             Ok(Some(_)) | Err(Error::Damaged { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -121,7 +121,7 @@ impl Conversation {
         Ok(id.to_owned())
     }
 
-    /// A few sentences about what was said last; `None` where nobody can write them.
+    /// A short summary of the newest messages; `None` if there is no model.
     async fn summary(&self, messages: &[Arc<StoredMessage>]) -> Result<Option<Zeroizing<String>>> {
         if self.model.is_none() || messages.is_empty() {
             return Ok(None);
@@ -140,7 +140,7 @@ impl Conversation {
     }
 }
 
-/// The only id that begins so.
+/// Completes an abbreviated id.
 fn meant<'a>(id: &str, profile: &'a Profile) -> Result<&'a str> {
     id_prefix::only(id, profile.snapshots()).ok_or_else(|| no_such(id, profile))
 }

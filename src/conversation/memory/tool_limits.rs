@@ -1,28 +1,28 @@
-//! How much a model may read with the conversation's own functions.
+//! Limits of the conversation's own functions: how much a model may read with them.
 
 use crate::message::ToolCall;
 
 pub(super) const READ_ARTIFACT: &str = "read_artifact";
 pub(super) const SEARCH_MEMORY: &str = "search_memory";
 
-/// Estimated bytes of a token.
+/// The estimated bytes of a token.
 const TOKEN: usize = 4;
 
-/// How much a model may read beyond its prompt.
+/// Limits of what a model may read beyond its prompt.
 ///
-/// A model that can call functions is offered `read_artifact(id, from, lines)` and `search_memory(words)`; a host's own
-/// functions must have other names. For other models, and where no calls are allowed, short artifacts that are text stand
-/// in the prompt with the note that refers to them, as long as that is in the history.
+/// A model that can call functions is offered `read_artifact(id, from, lines)` and `search_memory(words)`. The host's
+/// own functions must have other names. For other models, and if no calls are allowed, the prompt holds short text
+/// artifacts together with the note that refers to them, as long as the note is in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryTools {
-    /// The most calls of one answer; 8 unless set. 0 offers no functions.
+    /// The most calls in one answer; 8 unless set. 0 offers no functions.
     pub calls: usize,
-    /// The most bytes that one call gives; 8 KiB unless set. All calls of an answer together give at most a third of the
-    /// model's window, and one of them half of that.
+    /// The most bytes that one call returns; 8 KiB unless set. All calls of an answer together return at most a third
+    /// of the model's window, and one call at most half of that.
     pub bytes: usize,
-    /// The most bytes of an artifact that stands in the prompt of a model without functions; 4 KiB unless set, and never
-    /// more than an eighth of the prompt. 0 puts none there.
+    /// The largest artifact, in bytes, that the prompt of a model without functions may hold; 4 KiB unless set, and
+    /// never more than an eighth of the prompt. 0 includes none.
     pub inline: usize,
 }
 
@@ -33,33 +33,33 @@ impl Default for MemoryTools {
 }
 
 impl MemoryTools {
-    /// The most calls of one answer.
+    /// Sets the most calls in one answer.
     #[must_use]
     pub fn calls(mut self, calls: usize) -> Self {
         self.calls = calls;
         self
     }
 
-    /// The most bytes that one call gives.
+    /// Sets the most bytes that one call returns.
     #[must_use]
     pub fn bytes(mut self, bytes: usize) -> Self {
         self.bytes = bytes;
         self
     }
 
-    /// The most bytes of an artifact that stands in the prompt of a model without functions.
+    /// Sets the largest artifact in the prompt of a model without functions.
     #[must_use]
     pub fn inline(mut self, bytes: usize) -> Self {
         self.inline = bytes;
         self
     }
 
-    /// Whether a function is one of these.
+    /// Whether a call is to one of these functions.
     pub(crate) fn has(&self, call: &ToolCall) -> bool {
         self.calls > 0 && [READ_ARTIFACT, SEARCH_MEMORY].contains(&call.name.as_str())
     }
 
-    /// How many bytes the next call may give, of an answer that was given so many.
+    /// How many bytes the next call may return if earlier calls of the answer returned `given`.
     pub(crate) fn room(&self, window: Option<u32>, given: usize) -> usize {
         let Some(window) = window else { return self.bytes };
         let all = window as usize * TOKEN / 3;

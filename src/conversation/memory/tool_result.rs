@@ -1,4 +1,4 @@
-//! Results of tools that are too long to be said again in every prompt.
+//! Turns long tool results into artifacts, so that prompts do not repeat them.
 
 use std::io::Cursor;
 
@@ -9,13 +9,12 @@ use crate::error::Result;
 use crate::message::{ARTIFACT, ChatMessage, TOOL};
 use crate::store::{ArtifactKind, NewArtifact};
 
-/// How much of a result's beginning stays in its message, in characters.
+/// How much of a long result's beginning stays in its message, in characters.
 const BEGINNING: usize = 240;
 
 impl Conversation {
-    /// The message of a tool's result as it is to be kept: where it is too long, its words become an artifact, and a line
-    /// about them takes their place. The artifact goes with the message when that is forgotten.
-    /// A store without artifacts keeps the whole message.
+    /// Shortens a tool-result message that is too long: its text becomes an artifact, and the message keeps a line
+    /// about it. Forgetting the message deletes the artifact. A store without artifacts keeps the whole message.
     ///
     /// # Errors
     /// Those of [`add_artifact`](crate::store::ArtifactStore::add_artifact).

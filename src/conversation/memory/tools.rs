@@ -1,5 +1,5 @@
-//! Functions that a model may call to read what the conversation holds beyond its prompt. The conversation runs them
-//! itself, within its own scope and thread.
+//! The functions by which a model reads what its prompt does not hold. The conversation runs them itself, within its
+//! own scope and thread.
 
 use std::fmt::Write;
 
@@ -15,18 +15,18 @@ use crate::model::render::said_when;
 use crate::prompt::Prompt;
 use crate::store::{ArtifactLines, StoredMessage, blocking, find_artifact};
 
-/// The most messages that a search gives.
+/// The most messages that a search returns.
 const HITS: usize = 8;
-/// How many of its words a message is given with at most, as a part of all bytes of a call.
+/// One message of a search result gets at most this fraction of a call's bytes.
 const PART: usize = 4;
-/// The fewest characters of an id by which a person may name an artifact to the model.
+/// The shortest abbreviation of an id with which a person may name an artifact to the model.
 const SHORTEST_ID: usize = 6;
 
-/// What a call that came together with calls of the host's functions is answered.
+/// The result of a call that came together with calls of the host's functions.
 pub(crate) const CALL_ALONE: &str =
     "This function was not run. Call it by itself, without other functions.";
 
-/// The functions as every request describes them, always the same.
+/// The definitions of the functions. They are the same in every request.
 pub(crate) fn definitions() -> Vec<Value> {
     let function = |name: &str, about: &str, needed: &str, arguments: Value| {
         json!({ "type": "function", "function": {
@@ -55,11 +55,11 @@ pub(crate) fn definitions() -> Vec<Value> {
     ]
 }
 
-/// What came of a call.
+/// The result of a call.
 pub(crate) struct ToolOutput {
-    /// What the model is told.
+    /// The text for the model.
     pub(crate) told: String,
-    /// What is kept of it: nobody's words a second time, so that forgetting them leaves no copy.
+    /// The text to store. It repeats no conversation text, so that forgetting a message leaves no copy here.
     pub(crate) kept: String,
 }
 
@@ -69,18 +69,18 @@ impl From<String> for ToolOutput {
     }
 }
 
-/// What a call may see.
+/// What a call may read.
 pub(crate) struct ToolScope<'a> {
-    /// The number of the utterance that is answered, if it is kept.
+    /// The number of the utterance being answered, if it is stored.
     pub(crate) utterance: Option<u64>,
-    /// The prompt that the model read. The model may open the artifacts that it mentions.
+    /// The prompt that the model read. The model may open the artifacts that the prompt mentions.
     pub(crate) prompt: &'a Prompt,
-    /// The most bytes to give.
+    /// The most bytes to return.
     pub(crate) most: usize,
 }
 
 impl Conversation {
-    /// Runs a function that the model called. What is wrong with the call is told to the model.
+    /// Runs a function that the model called. If the call is invalid, the result tells the model why.
     pub(crate) async fn look_up(&self, call: &ToolCall, sight: &ToolScope<'_>) -> ToolOutput {
         let arguments = Arguments::of(&call.arguments);
         let looked = match call.name.as_str() {
@@ -174,8 +174,8 @@ impl Conversation {
         })
     }
 
-    /// What was said that has any of these words, the best first, of what a prompt might hold: nothing that was cleared,
-    /// taken out, is over or was hardly understood, and nothing of another thread.
+    /// Searches for messages that contain any of the words, best first. Leaves out what no prompt would hold:
+    /// messages that were cleared, pruned, expired or heard with low confidence, and those of other threads.
     async fn recall(
         &self,
         words: &str,
@@ -199,7 +199,7 @@ impl Conversation {
                 && !profile.hides(stored)
                 && !profile.is_pruned(stored.seq)
         };
-        // What was said in answer to something doubtful is known by what stands before it.
+        // Whether an answer belongs to a doubtful utterance is known from the messages before it.
         let before = if least.is_some() { HITS } else { 0 };
         let options = SearchOptions::new(most * PART).any(true).around(before);
         let mut hits = search_in(&*self.store, words, &options, may_see).await?.hits;
@@ -213,7 +213,7 @@ impl Conversation {
     }
 }
 
-/// A message in a line, no longer than so many bytes of its words.
+/// One line for a message, with at most `most` bytes of its text.
 fn line(message: &ChatMessage, most: usize) -> String {
     let from = match (message.role, message.speaker()) {
         (ChatRole::User, Some(speaker)) => speaker,
@@ -232,7 +232,7 @@ fn line(message: &ChatMessage, most: usize) -> String {
     line
 }
 
-/// What a model gave a function. Some give numbers as texts, and some everything as one text.
+/// The arguments of a call. Some models pass numbers as strings, and some pass everything as one string.
 struct Arguments(Value);
 
 impl Arguments {
@@ -253,7 +253,7 @@ impl Arguments {
         }
     }
 
-    /// A number from 1, if one is given.
+    /// A number of at least 1, if one is given.
     fn number(&self, name: &str) -> std::result::Result<Option<u64>, ()> {
         let number = match self.0.get(name) {
             None | Some(Value::Null) => return Ok(None),

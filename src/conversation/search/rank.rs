@@ -1,4 +1,4 @@
-//! Which of the texts that have the words come first.
+//! Ranks the matching texts of a search.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,23 +9,24 @@ use jiff::Timestamp;
 use super::words::{Counted, SearchWords};
 use crate::store::StoredMessage;
 
-/// How soon more of the same word makes no difference, and how much long texts count less: the usual figures of BM25.
+/// The constants of BM25, with their usual values: how fast repetitions of a word stop to count, and how much long
+/// texts count less.
 const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.75;
-/// How much a word counts within a longer one.
+/// The weight of a word inside a longer word.
 const PART: f64 = 0.3;
 
-/// How often the words stand in texts, and how long these are.
+/// Word frequencies and text lengths of a sample of texts.
 pub(super) struct Sample {
     texts: u64,
     bytes: u64,
     having: Vec<u64>,
 }
 
-/// How well a text fits.
+/// How well a text matches.
 pub(super) enum Match {
     No,
-    /// All words, or any where that is enough; 0 to 1.
+    /// The text contains all words, or any of them if one suffices. The score is 0 to 1.
     Yes(f64),
 }
 
@@ -42,9 +43,8 @@ impl Sample {
         }
     }
 
-    /// How well a text fits. Where all words must be in it, every word that stands in it by itself puts it before all
-    /// texts that have fewer such words. What is left is decided by BM25: rare words count more than common ones, and
-    /// short texts more than long ones.
+    /// Scores a text. If all words are required, texts with more of them as whole words always come first. BM25
+    /// decides the rest: rare words count more than common ones, and short texts more than long ones.
     pub(super) fn rank(
         &self,
         words: &SearchWords,
@@ -80,8 +80,8 @@ impl Sample {
     }
 }
 
-/// The best so many; of equals the newest. Numbers do not go with time where messages were imported, so that any of
-/// them may be found anywhere.
+/// Collects the best texts; if scores are equal, the newest. Numbers do not follow time if messages were imported, so
+/// the order of arrival does not matter.
 pub(super) struct Best {
     limit: usize,
     heap: BinaryHeap<Reverse<Ranked>>,

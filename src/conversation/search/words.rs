@@ -1,4 +1,4 @@
-//! Words to look for, and where they stand in a text. Letter case, accents and compatibility forms make no difference.
+//! Query words and their occurrences in a text. Ignores letter case, accents and compatibility forms.
 
 use std::collections::BTreeSet;
 
@@ -6,24 +6,24 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 use zeroize::{Zeroize, Zeroizing};
 
-/// The fewest characters of a word that is also looked for within longer words where any of the words is enough.
+/// The shortest word, in characters, that is also looked for inside longer words if one word suffices.
 const FEWEST_OF_A_PART: usize = 3;
 
-/// Words to look for. A text has them if each of them stands somewhere in it, in whatever letter case and with or without
-/// accents, even within a longer word.
+/// The words of a query. A text matches if it contains each of them, in any letter case, with or without accents,
+/// even inside a longer word.
 pub struct SearchWords(Zeroizing<Vec<String>>);
 
-/// How often one word stands in a text.
+/// How often one word occurs in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counted {
-    /// By itself.
+    /// As a whole word.
     pub(super) whole: usize,
-    /// Within longer words.
+    /// Inside longer words.
     pub(super) parts: usize,
 }
 
 impl SearchWords {
-    /// The words of a text, by the spaces between them, without the punctuation around them. Each counts once.
+    /// Splits a text at spaces into words without surrounding punctuation. Repeated words count once.
     pub fn new(words: &str) -> Self {
         let mut seen = BTreeSet::new();
         let words = words.split_whitespace().map(|word| {
@@ -35,12 +35,12 @@ impl SearchWords {
         ))
     }
 
-    /// Whether there are none.
+    /// Whether there are no words.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether all of them are in a text. Where there are none, none is in it.
+    /// Whether a text contains all of them. False if there are no words.
     pub fn are_in(&self, text: &str) -> bool {
         let text = folded(text);
         !self.is_empty() && self.0.iter().all(|word| text.contains(word.as_str()))
@@ -50,7 +50,7 @@ impl SearchWords {
         self.0.len()
     }
 
-    /// How often each of them stands in a text that was [folded](fold).
+    /// How often each word occurs in a text that was [folded](fold).
     pub(super) fn count<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Counted> + 'a {
         self.0.iter().map(|word| {
             let mut counted = Counted::default();
@@ -64,14 +64,14 @@ impl SearchWords {
         })
     }
 
-    /// Which of them are long enough to mean something within a longer word.
+    /// For each word, whether it is long enough to be looked for inside longer words.
     pub(super) fn long_enough(&self) -> impl Iterator<Item = bool> + '_ {
         self.0.iter().map(|word| {
             word.chars().nth(FEWEST_OF_A_PART - 1).is_some() || word.chars().any(is_unspaced)
         })
     }
 
-    /// For each of them that nowhere stands by itself, the first longer word in which it is.
+    /// For each word that never occurs as a whole word, the first longer word that contains it.
     pub(super) fn longer(&self, text: &str) -> Vec<Zeroizing<String>> {
         let text = folded(text);
         let longer = self.0.iter().filter_map(|word| {
@@ -92,7 +92,7 @@ impl std::fmt::Debug for SearchWords {
     }
 }
 
-/// What stands around words in sentences. Signs that belong to words, as in `C++`, are none.
+/// Punctuation around words in sentences. Signs that belong to words, as in `C++`, do not count.
 fn is_punctuation(c: char) -> bool {
     matches!(
         c,
@@ -126,7 +126,7 @@ fn is_punctuation(c: char) -> bool {
     )
 }
 
-/// The text without accents, letter case and compatibility forms, into memory that is used again and wiped.
+/// Writes a text without accents, letter case and compatibility forms into reused memory, which is wiped.
 pub(super) fn fold(text: &str, into: &mut Zeroizing<String>) {
     into.zeroize();
     if into.capacity() < text.len() {
@@ -137,7 +137,8 @@ pub(super) fn fold(text: &str, into: &mut Zeroizing<String>) {
         into.make_ascii_lowercase();
         return;
     }
-    // Both ways, since some letters have a partner only there: `ẞ`, `ß` and `SS`, or the two small sigmas, are one.
+    // Upper and lower case, because some letters have a counterpart only in one of them: `ẞ`, `ß` and `SS`, or the
+    // two small sigmas, are equal.
     let bare = text.nfkd().filter(|c| !is_accent(*c));
     let lower = bare.flat_map(char::to_lowercase).flat_map(char::to_uppercase);
     let plain = lower.flat_map(char::to_lowercase).filter(|c| !is_accent(*c));
@@ -146,7 +147,7 @@ pub(super) fn fold(text: &str, into: &mut Zeroizing<String>) {
     }
 }
 
-/// Adds a character. Where there is no room, what was there moves and is wiped.
+/// Adds a character. If the buffer is full, the text moves and the old memory is wiped.
 fn push(c: char, into: &mut Zeroizing<String>) {
     if into.len() + c.len_utf8() > into.capacity() {
         let mut roomier = Zeroizing::new(String::with_capacity(into.capacity() * 2 + 64));
@@ -162,19 +163,19 @@ fn folded(text: &str) -> Zeroizing<String> {
     folded
 }
 
-/// Marks that people leave out when they search: accents, and the points of Hebrew and Arabic. Those without which a
-/// letter is another one stay, such as the voicing of kana and the vowels of Indic scripts.
+/// Marks that people leave out when they search: accents, and the points of Hebrew and Arabic. Marks that make
+/// another letter stay, such as the voicing of kana and the vowels of Indic scripts.
 fn is_accent(c: char) -> bool {
     !c.is_ascii() && matches!(canonical_combining_class(c), 10..=35 | 200..=240)
 }
 
-/// Whether a place in a text is no border of words.
+/// Whether two neighbouring characters belong to one word.
 fn joins(before: char, after: char) -> bool {
     let is_letter = |c: char| (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c);
     is_letter(before) && is_letter(after)
 }
 
-/// Whether what stands there is no part of a longer word.
+/// Whether a range of the text is not part of a longer word.
 fn stands_alone(text: &str, start: usize, end: usize) -> bool {
     let (Some(before), Some(found), Some(after)) =
         (text.get(..start), text.get(start..end), text.get(end..))
@@ -186,7 +187,7 @@ fn stands_alone(text: &str, start: usize, end: usize) -> bool {
         && !join(found.chars().next_back(), after.chars().next())
 }
 
-/// The longer word in which something stands.
+/// The longer word that contains a range of the text.
 fn word_around(text: &str, start: usize, end: usize) -> Option<&str> {
     let (before, found, after) = (text.get(..start)?, text.get(start..end)?, text.get(end..)?);
     let mut next = found.chars().next()?;
@@ -206,7 +207,7 @@ fn word_around(text: &str, start: usize, end: usize) -> Option<&str> {
     text.get(from..to)
 }
 
-/// Letters of scripts that put no spaces between words, so that any part of a text may be a word.
+/// Letters of scripts without spaces between words. Any part of such a text may be a word.
 fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'

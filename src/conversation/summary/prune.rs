@@ -1,4 +1,4 @@
-//! Taking messages out of the context that it can do without, and back into it.
+//! Prunes messages from the context, and restores them.
 
 use std::ops::RangeInclusive;
 
@@ -7,12 +7,12 @@ use crate::conversation::Conversation;
 use crate::error::Result;
 
 impl Conversation {
-    /// What [`prune`](Self::prune) would take out of this thread's context, so that it takes at most `max_tokens` and
-    /// holds its newest `keep_recent` messages whatever they take. What a summary stands for is no part of it, nor is
-    /// what is more than 16,384 messages back.
+    /// Plans which messages [`prune`](Self::prune) would hide, so that this thread's context takes at most
+    /// `max_tokens` and keeps its newest `keep_recent` messages whatever they take. Summarized messages are not part
+    /// of the context, nor are those more than 16,384 messages back.
     ///
     /// # Errors
-    /// What keeps the messages from being read.
+    /// Those of reading the messages.
     pub async fn plan_pruning(
         &self,
         strategy: &dyn PruneStrategy,
@@ -26,10 +26,10 @@ impl Conversation {
         Ok(PrunePlan::plan(&messages, strategy, rates, (max_tokens, keep_recent), now))
     }
 
-    /// Takes out of the context what the plan drops. It stays stored, and `tail` shows it still.
+    /// Hides the messages that the plan drops from prompts. They stay stored and readable.
     ///
     /// # Errors
-    /// What keeps the settings from being written.
+    /// Those of writing the settings.
     pub async fn prune(&self, pruning: &PrunePlan) -> Result<()> {
         let dropped: Vec<u64> = pruning.dropped().collect();
         if dropped.is_empty() {
@@ -41,11 +41,11 @@ impl Conversation {
         Ok(())
     }
 
-    /// Takes messages back into the context, by their numbers; all that were taken out where none are named. How many
-    /// numbers that were.
+    /// Restores pruned messages to the context by number; all of them if `seqs` is empty. Returns how many numbers
+    /// that were.
     ///
     /// # Errors
-    /// What keeps the settings from being written.
+    /// Those of writing the settings.
     pub async fn unprune(&self, seqs: &[RangeInclusive<u64>]) -> Result<u64> {
         let seqs = if seqs.is_empty() { vec![1..=u64::MAX] } else { seqs.to_vec() };
         let mut state = self.wait().await;

@@ -1,4 +1,4 @@
-//! Having a summary stand for what was said long ago.
+//! Replaces old messages in prompts by a summary.
 
 use std::sync::Arc;
 
@@ -31,74 +31,74 @@ const SHORTEN: WritingTask = WritingTask {
     longest: 2400,
 };
 
-/// How far back a compaction reaches at most, in messages.
+/// The most messages that summarizing looks back.
 const FARTHEST: usize = 1 << 14;
-/// How often a step is tried again because something was forgotten or cleared meanwhile.
+/// How often a step is repeated because something was forgotten or cleared meanwhile.
 const ATTEMPTS: usize = 3;
-/// The longest summary that is not made shorter, as a share of the room for a request and in tokens.
+/// The longest summary that is kept as it is, as a fraction of the room for a request and in tokens.
 const SUMMARY_SHARE: usize = 4;
 const LONGEST_SUMMARY: usize = 1024;
-/// A summary is refused that keeps less than one token of so many, up to so many: a model too small for the task, which
-/// only greets back, must not have everything forgotten.
+/// A summary must keep at least one token of this many, up to a limit. Otherwise a model that is too small for the
+/// task and only returns a greeting would hide the whole conversation.
 const SAID_SHARE: usize = 64;
 const NOTES_SHARE: usize = 16;
 const ENOUGH: usize = 32;
 
-/// What a compaction came to.
+/// The result of summarizing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SummaryReport {
-    /// For how many messages the summary stands now that it did not stand for before.
+    /// The number of messages that are newly summarized.
     pub messages: usize,
-    /// Estimated tokens of these.
+    /// Estimated tokens of these messages.
     pub tokens_before: usize,
-    /// Estimated tokens of the summary; 0 where there is none.
+    /// Estimated tokens of the summary; 0 if there is none.
     pub tokens_after: usize,
-    /// How many requests it took.
+    /// The number of requests to the model.
     pub requests: usize,
-    /// Whether a turn began meanwhile, so that not all of it was done. The next one goes on.
+    /// Whether a turn began and the rest was left for the next call.
     pub interrupted: bool,
 }
 
 impl Conversation {
-    /// Has the model summarize what was said in this thread before the newest `keep` messages. The summary stands in the
-    /// prompt in their place from then on; they stay stored, and [`undo_summary`](Self::undo_summary) brings them back. A
-    /// later compaction goes on from it, so that each message is read once. Where there is more than one request can
-    /// hold, it goes step by step, and each step is kept. What is more than 16,384 messages back is left out.
+    /// Asks the model to summarize this thread's messages before the newest `keep` ones. The summary then replaces
+    /// them in prompts. The messages stay stored, and [`undo_summary`](Self::undo_summary) brings them back. A later
+    /// call continues from the summary, so that the model reads each message once. If the messages exceed one
+    /// request, the work goes step by step, and each step is saved. Messages more than 16,384 back are left out.
     ///
-    /// A turn that begins meanwhile takes the model back: what was done until then is kept.
+    /// A turn that begins meanwhile stops the work; the finished steps stay.
     ///
     /// # Errors
-    /// [`Error::NoModel`](crate::Error::NoModel), and those of the model; what has been summarized before stays, and
-    /// nothing else changes.
+    /// [`Error::NoModel`](crate::Error::NoModel), and those of the model. Finished steps stay, and nothing else
+    /// changes.
     pub async fn summarize(&self, keep: usize) -> Result<SummaryReport> {
         self.binding()?;
         let mut began = self.turns.subscribe();
-        // The turn that goes on has the model.
+        // The turn in progress uses the model first.
         drop(self.wait().await);
         began.mark_unchanged();
         self.summarize_until(keep, began).await
     }
 
-    /// Takes this thread's last summary back, so that the messages themselves are context again. Whether there was one.
+    /// Undoes this thread's last summary, so that prompts hold the messages again. Returns whether there was one.
     ///
     /// # Errors
-    /// What keeps the settings from being written.
+    /// Those of writing the settings.
     pub async fn undo_summary(&self) -> Result<bool> {
         let mut state = self.wait().await;
         state.request = None;
         self.store.remove_summary(self.prompts.thread.clone()).await
     }
 
-    /// Whether a prompt was long enough for older messages to be summarized. Those of a context never are unasked: a
-    /// summary would stand behind its personality, and change the head of every prompt.
+    /// Whether a prompt was so long that older messages should be summarized. A context is never summarized without
+    /// being asked: the summary would stand after its personality and change the beginning of every prompt.
     pub(crate) fn is_filled(&self, receipt: &Receipt) -> bool {
         receipt.history_limit.is_none()
             && self.summarize_at.is_some_and(|(share, _)| receipt.is_filled(share))
     }
 
-    /// Compacts in the background, unless a turn begins first. What goes wrong is tried again after the next turn.
+    /// Summarizes in the background unless a turn begins first. After an error, the next turn tries again.
     pub(crate) fn summarize_when_idle(&self) {
         let Some((_, idle)) = self.summarize_at else { return };
         let mut began = self.turns.subscribe();
@@ -112,7 +112,7 @@ impl Conversation {
                 Ok(SummaryReport { messages: 0, .. }) => {}
                 Ok(compacted) => {
                     tracing::info!(messages = compacted.messages, "summarized older messages");
-                    // The prompt begins otherwise now.
+                    // The beginning of the prompt has changed.
                     drop(conversation.prepare().await);
                 }
                 Err(error) => tracing::warn!(%error, "could not summarize older messages"),
@@ -120,7 +120,7 @@ impl Conversation {
         });
     }
 
-    /// Compacts until a turn begins.
+    /// Summarizes until a turn begins.
     async fn summarize_until(
         &self,
         keep: usize,
@@ -152,7 +152,7 @@ impl Conversation {
             let times = (now, last.ordered_at());
             let summary =
                 Summary::new(self.prompts.thread.clone(), times, of, String::clone(&text));
-            // Steps of one compaction are taken back together.
+            // The steps of one call are undone together.
             let goes_on = done.messages > 0;
             if self.store.install_summary(summary, before, goes_on).await? {
                 done.messages += step.taken.len();
@@ -174,8 +174,8 @@ impl Conversation {
         Ok(done)
     }
 
-    /// A summary of more: what it said before, and what these messages say, made shorter where both are long. What is
-    /// known is not written anew with each step, since every time something of it gets lost. And how many requests it took.
+    /// Extends a summary by more messages, and shortens both if they are long. The old summary's text is not written
+    /// again with each step, because every rewriting loses something. Also returns the number of requests.
     async fn write_summary(
         &self,
         before: Option<&Summary>,
@@ -195,7 +195,7 @@ impl Conversation {
         Ok((short, 2))
     }
 
-    /// Refuses a summary that keeps next to nothing of what it was made of.
+    /// Refuses a summary that is too short for its messages.
     fn check_kept(&self, summary: &str, of: &str, share: usize) -> Result<()> {
         let rates = &self.prompts.limits.rates;
         if rates.estimate(summary) < (rates.estimate(of) / share).min(ENOUGH) {
@@ -204,7 +204,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// What is context in this thread, without what a summary stands for.
+    /// The messages of this thread's context, without the summarized ones.
     pub(crate) async fn in_context(&self, profile: &Profile) -> Result<Vec<Arc<StoredMessage>>> {
         let summary = profile.compaction(self.thread());
         let mut messages = self.own(self.store.read_tail(FARTHEST).await?.messages);
@@ -219,8 +219,8 @@ impl Conversation {
         Ok(messages)
     }
 
-    /// The messages that a summary may stand for: those of the context before the newest ones, whole exchanges of which
-    /// are left.
+    /// The messages that may be summarized: those of the context before the newest ones. The newest ones keep whole
+    /// exchanges.
     async fn older(&self, profile: &Profile, keep: usize) -> Result<Vec<Arc<StoredMessage>>> {
         let mut messages = self.in_context(profile).await?;
         let newest = messages.len().saturating_sub(keep);
@@ -233,7 +233,7 @@ impl Conversation {
         Ok(messages)
     }
 
-    /// The oldest of the messages, as many as one request holds, and their words.
+    /// The oldest messages that fit one request, with their text.
     fn step(&self, older: &[Arc<StoredMessage>], room: usize) -> Step {
         let rates = &self.prompts.limits.rates;
         let mut step = Step::default();
@@ -249,7 +249,7 @@ impl Conversation {
             step.taken.push(Arc::clone(stored));
             lines.push(line);
         }
-        // Results stay with the calls that they answer.
+        // Tool results stay with their calls.
         let whole = blocks::whole_to(step.taken.iter().map(|stored| &stored.message), older.len());
         lines.truncate(whole);
         step.taken.truncate(whole);
@@ -258,7 +258,7 @@ impl Conversation {
     }
 }
 
-/// What one request is about.
+/// The content of one request.
 #[derive(Default)]
 struct Step {
     taken: Vec<Arc<StoredMessage>>,

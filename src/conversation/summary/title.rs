@@ -1,4 +1,4 @@
-//! What a conversation is called.
+//! Proposes a conversation's title.
 
 use crate::conversation::Conversation;
 use crate::conversation::summary::writer::WritingTask;
@@ -13,15 +13,15 @@ const TITLE: WritingTask = WritingTask {
     longest: 80,
 };
 
-/// How many of the newest messages the title is made of at most.
+/// The number of newest messages that a title is made from.
 const LOOKED_AT: usize = 64;
 
 impl Conversation {
-    /// Has the model propose a title from what was said last, and keeps it. It goes again when any message is
-    /// forgotten, since it may be about that.
+    /// Asks the model for a title from the newest messages, and stores it. Forgetting any message removes the title,
+    /// because it may come from that message.
     ///
     /// # Errors
-    /// [`Error::NoModel`], those of the model, and [`Error::NothingToRetry`] where nothing was said.
+    /// [`Error::NoModel`], those of the model, and [`Error::NothingToRetry`] if there are no messages.
     pub async fn propose_title(&self) -> Result<String> {
         let profile = self.store.profile().await?;
         let mut messages = self.store.read_tail(LOOKED_AT).await?.messages;
@@ -41,7 +41,7 @@ impl Conversation {
         let title = one_line.trim_matches(|c: char| "\"'“”„«».*#".contains(c)).trim().to_owned();
         let kept = title.clone();
         self.store.change_profile(Box::new(move |profile| profile.propose(kept.clone()))).await?;
-        // What is forgotten from now on takes the title with it; what was forgotten meanwhile did not find it.
+        // Later forgetting removes the title. Forgetting during the request did not find it, so check here.
         let there = self.store.read_tail(LOOKED_AT * 2).await?.messages;
         let is_there = |seq| there.iter().any(|stored| stored.seq == seq);
         if !messages.iter().all(|stored| is_there(stored.seq)) {

@@ -1,4 +1,4 @@
-//! Having the model write about what was said: in a few sentences, or a title.
+//! Writing tasks for the model: a summary or a title of messages.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,30 +12,30 @@ use crate::model::render::StampFilter;
 use crate::model::{ReplyPart, ThinkingFilter};
 use crate::prompt::Prompt;
 
-/// How many tokens of a model whose window is not known may be filled with what it is to write about.
+/// The assumed window, in tokens, of a model whose window is not known.
 const WINDOW: u32 = 2048;
 
-/// What the model is to write.
+/// A writing task.
 pub(crate) struct WritingTask {
     pub(crate) system: &'static str,
-    /// What stands behind the conversation: small models go by what they read last.
+    /// The instruction after the messages: small models follow what they read last.
     pub(crate) asked: &'static str,
-    /// The most sentences that are taken.
+    /// The most sentences to use from the answer.
     pub(crate) sentences: usize,
-    /// Where a text without an end is cut, in characters.
+    /// The most characters to use from an answer without a sentence end.
     pub(crate) longest: usize,
 }
 
 impl Conversation {
-    /// How many tokens of what was said fit a request: half the model's window.
+    /// The tokens of messages that fit one request: half the model's window.
     pub(crate) async fn room(&self) -> Result<usize> {
         Ok(self.binding()?.model.limits().await?.window.unwrap_or(WINDOW) as usize / 2)
     }
 
-    /// The model's words about a conversation, asked with the same options as ever.
+    /// The model's text about messages. Asks with the usual options.
     ///
     /// # Errors
-    /// Those of the model, and where it says nothing.
+    /// Those of the model; an empty answer is one.
     pub(crate) async fn write_text(
         &self,
         task: &WritingTask,
@@ -66,7 +66,7 @@ impl Conversation {
         }
         words.push_str(&stamps.remove(&thoughts.rest()));
         words.push_str(&stamps.rest());
-        // A small model that has nothing more to say repeats itself.
+        // A small model repeats itself when it has nothing more to say.
         let mut said = HashSet::new();
         let sentences = words.trim().split_sentence_bounds();
         let sentences = sentences.filter(|sentence| said.insert(sentence.trim()));
@@ -76,7 +76,7 @@ impl Conversation {
         if short.is_empty() { Err(binding.failed(ModelFailure::Empty)) } else { Ok(short) }
     }
 
-    /// As much of what was said last as so many tokens hold, a line each.
+    /// The newest messages that fit this many tokens, one line each.
     pub(crate) fn newest_lines<'a>(
         &self,
         said: impl DoubleEndedIterator<Item = &'a ChatMessage>,
@@ -96,7 +96,7 @@ impl Conversation {
         Zeroizing::new(lines.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n"))
     }
 
-    /// A message as a line, cut where it alone would be too long, and how many tokens that takes.
+    /// One line for a message, cut if it exceeds `room` alone, and the tokens of that line.
     pub(crate) fn line(&self, message: &ChatMessage, room: usize) -> (Zeroizing<String>, usize) {
         let rates = &self.prompts.limits.rates;
         let mut line = Zeroizing::new(format!("{}: {}", message.role, message.content));

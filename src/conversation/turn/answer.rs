@@ -16,14 +16,14 @@ use crate::message::ToolCall;
 use crate::prompt::Receipt;
 use crate::store::StoredMessage;
 
-/// A model's answer, piece by piece, ending in the message as it is kept.
+/// A model's answer in pieces. Its last event holds the stored message.
 ///
-/// Whoever takes the last piece of text and asks for more has spoken everything. Dropping the answer earlier
-/// interrupts it: the model is told to stop, and what was handed out until then is kept, marked as interrupted, by a
-/// task that the next turn and [`Conversation::close`] wait for. [`spoken_up_to`](Self::spoken_up_to) does the same
-/// where less was heard than handed out.
+/// A caller who asks for more after the last text has spoken everything. Dropping the answer earlier interrupts it:
+/// the model is told to stop, and the delivered text is stored and marked as interrupted. A task does this, and the
+/// next turn and [`Conversation::close`] wait for it. Call [`spoken_up_to`](Self::spoken_up_to) instead if the user
+/// heard less than was delivered.
 ///
-/// The turn goes on until the answer is at its end or dropped; no other turn of the conversation begins meanwhile.
+/// The turn lasts until the answer ends or is dropped. No other turn of the conversation begins meanwhile.
 pub struct Answer {
     events: mpsc::UnboundedReceiver<TurnEvent>,
     playback_end: Option<oneshot::Sender<PlaybackEnd>>,
@@ -34,24 +34,24 @@ pub struct Answer {
     end: Option<AnswerEnd>,
 }
 
-/// How an answer that is over ended.
+/// How an ended answer ended.
 enum AnswerEnd {
     Complete(Box<TurnOutcome>),
     Failed,
 }
 
-/// A piece of an answer. `Debug` shows no words.
+/// An event of an answer. `Debug` shows no words.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum AnswerEvent {
-    /// Words to be spoken.
+    /// Text to be spoken.
     Text(String),
-    /// The model thinks; what it thinks is neither spoken nor kept.
+    /// The model is thinking. Its thoughts are neither spoken nor stored.
     Thinking,
-    /// The model wants these functions run. The turn needs nothing more of the answer;
-    /// [`Conversation::tool_results`] goes on with it.
+    /// The model calls these functions of the host. The answer ends here; [`Conversation::tool_results`] continues
+    /// the turn.
     ToolCalls(Vec<ToolCall>),
-    /// The conversation has run one of its own functions for the model; the answer goes on by itself.
+    /// The conversation has run one of its own functions for the model. The answer continues.
     LookedUp(ToolCall),
     /// The end.
     Done(Box<TurnOutcome>),
@@ -73,32 +73,32 @@ impl fmt::Debug for AnswerEvent {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TurnOutcome {
-    /// The answer as it is kept; `None` where nothing was spoken, the turn was off the record, or the model called
-    /// functions, which are kept with their results.
+    /// The answer as stored. `None` if nothing was spoken, the turn was off the record, or the model called
+    /// functions, which are stored with their results.
     pub message: Option<Arc<StoredMessage>>,
-    /// What the turn took.
+    /// The figures of the turn.
     pub report: TurnReport,
 }
 
 /// What a turn sends to its answer.
 pub(super) enum TurnEvent {
-    /// What the turn took so far: once when the model is asked, and once more if the turn fails.
+    /// The figures so far: sent when the model is asked, and again if the turn fails.
     Report(Box<TurnReport>),
     Answer(AnswerEvent),
-    /// All words have been sent; the turn waits for how many of them were spoken.
+    /// All text has been sent. The turn waits to learn how much of it was spoken.
     TextComplete,
     Done(Box<TurnOutcome>),
     Failed(Error),
 }
 
-/// What an answer sends to its turn: how much was spoken. It ends the turn wherever that is.
+/// What an answer sends to its turn: how much was spoken. It ends the turn at any point.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum PlaybackEnd {
     Whole,
     UpTo(usize),
 }
 
-/// A turn's end of the connection to its answer.
+/// The turn's end of the channel to its answer.
 pub(super) struct TurnChannel {
     pub(super) events: mpsc::UnboundedSender<TurnEvent>,
     pub(super) playback_end: oneshot::Receiver<PlaybackEnd>,
@@ -123,18 +123,18 @@ impl Answer {
         (answer, TurnChannel { events: sender, playback_end: end_receiver })
     }
 
-    /// The utterance being answered, as it is kept; `None` off the record.
+    /// The utterance being answered, as stored; `None` off the record.
     pub fn utterance(&self) -> Option<&Arc<StoredMessage>> {
         self.utterance.as_ref()
     }
 
-    /// What went into the prompt, once the model was asked. It stays when the answer fails or is interrupted.
+    /// The receipt of the prompt, available once the model was asked. It stays available when the answer fails or is
+    /// interrupted.
     pub fn receipt(&self) -> Option<&Receipt> {
         self.report().map(|report| &report.receipt)
     }
 
-    /// The figures of the turn, as far as they are known: those of the prompt once the model was asked, and all of them at
-    /// the end.
+    /// The figures of the turn so far: those of the prompt once the model was asked, all of them at the end.
     pub fn report(&self) -> Option<&TurnReport> {
         match &self.end {
             Some(AnswerEnd::Complete(kept)) => Some(&kept.report),
@@ -142,15 +142,16 @@ impl Answer {
         }
     }
 
-    /// The next piece; `None` behind the last, which is [`AnswerEvent::Done`] or an error.
+    /// The next event; `None` after the last one, which is [`AnswerEvent::Done`] or an error.
     ///
     /// # Errors
-    /// Why there is no answer, or no whole one; the utterance is kept, and [`Conversation::retry`] asks again.
+    /// The reason why there is no answer, or only a part of one. The utterance stays stored, and
+    /// [`Conversation::retry`] asks again.
     pub async fn next(&mut self) -> Option<Result<AnswerEvent>> {
         poll_fn(|cx| self.poll_event(cx)).await
     }
 
-    /// The whole answer's words, and how the turn ended.
+    /// The text of the whole answer, and the turn's outcome.
     ///
     /// # Errors
     /// Those of [`next`](Self::next).
@@ -166,12 +167,12 @@ impl Answer {
         Err(Error::ShuttingDown)
     }
 
-    /// Interrupts the answer, of which only the first `chars` characters were heard, and says what is kept. Where
-    /// the whole answer is kept already, the shorter one takes its place.
+    /// Interrupts the answer after its first `chars` characters were heard, and returns what is stored. If the whole
+    /// answer is stored already, the shorter one replaces it.
     ///
     /// # Errors
-    /// What keeps the words from being kept; [`Error::InvalidMessage`] where the conversation has gone on since, or
-    /// the answer had failed: what was handed out of it is kept before the next utterance, unless it is retried.
+    /// Those of storing the text; [`Error::InvalidMessage`] if the conversation has continued since, or the answer
+    /// had failed. In that case the delivered text is stored before the next utterance, unless the turn is retried.
     pub async fn spoken_up_to(mut self, chars: usize) -> Result<TurnOutcome> {
         self.end_playback(PlaybackEnd::UpTo(chars));
         while self.end.is_none() {
@@ -199,13 +200,13 @@ impl Answer {
         Poll::Ready(None)
     }
 
-    /// The turn's next event.
+    /// Polls for the turn's next event.
     pub(super) fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<TurnEvent> {
         let event = ready!(self.events.poll_recv(cx));
         Poll::Ready(event.unwrap_or(TurnEvent::Failed(Error::ShuttingDown)))
     }
 
-    /// What the host gets of an event; what it has got then tells the turn how much was spoken.
+    /// Turns an event into the host's. Tracks the delivered text, which the turn needs to know how much was spoken.
     pub(super) fn deliver(&mut self, event: TurnEvent) -> Option<Result<AnswerEvent>> {
         match event {
             TurnEvent::Report(report) => {
@@ -238,16 +239,16 @@ impl Answer {
         self.end.is_some()
     }
 
-    /// Says how much has been spoken so far, where that is less than was handed out.
+    /// Sets how much was spoken, if that is less than was delivered.
     pub(super) fn spoken(&mut self, chars: usize) {
         self.delivered_chars = chars;
     }
 
-    /// Ends the turn, unless it has been ended.
+    /// Ends the turn, unless it has ended.
     pub(super) fn end_playback(&mut self, end: PlaybackEnd) {
         if let Some(sender) = self.playback_end.take() {
             self.conversation.ends();
-            // A turn that has failed does not listen any more.
+            // A failed turn no longer listens.
             let _ = sender.send(end);
         }
     }

@@ -1,4 +1,4 @@
-//! How long prompts may be, and what servers' counts have taught about measuring them.
+//! Prompt length: the token rates of a conversation's models, learnt from servers' counts.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::context::tokens::{Calibration, TokenCount, TokenRates};
 use crate::error::Result;
 use crate::store::{ConversationStore, Document};
 
-/// The rates of one conversation's models. It is kept with the conversation, because it tells which languages are
-/// spoken there.
+/// The token rates of one conversation's models. They are stored with the conversation, because they depend on the
+/// languages spoken in it.
 #[derive(Default)]
 pub(crate) struct TokenCalibrator {
-    /// As it is kept; `None` before it is read.
+    /// The stored document; `None` until it is read.
     document: Option<CalibrationDocument>,
     changed: bool,
 }
@@ -29,12 +29,12 @@ struct CalibrationDocument {
 struct ModelCalibration {
     #[serde(flatten)]
     calibration: Calibration,
-    /// The first message of the histories that the rates in use hold for.
+    /// The number of the first message of the history for which the rates in use were adopted.
     start: Option<u64>,
 }
 
 impl TokenCalibrator {
-    /// Reads what is kept, the first time.
+    /// Reads the stored document the first time.
     pub(super) async fn read(&mut self, store: &dyn ConversationStore) {
         if self.document.is_some() {
             return;
@@ -43,7 +43,7 @@ impl TokenCalibrator {
             Ok(Some(document)) => serde_json::from_slice(&document).ok(),
             Ok(None) => None,
             Err(error) => {
-                // Prompts can do without; `verify` names what is wrong with it.
+                // Prompts work without it; `verify` reports what is wrong.
                 tracing::warn!(%error, "what was learnt about the length of texts cannot be read");
                 None
             }
@@ -55,8 +55,8 @@ impl TokenCalibrator {
         self.entry(model).calibration.rates().clone()
     }
 
-    /// Takes in where the history of a prompt starts. Only where it does not start as before, a server has to read
-    /// everything anew anyway, and what was learnt comes into use; true where the prompt has to be built again then.
+    /// Notes where the history of a prompt starts. If the start has moved, a server reads everything again anyway, so
+    /// the learnt rates come into use. Returns true if the prompt must be built again.
     pub(super) fn starts(&mut self, model: &str, start: Option<u64>) -> bool {
         let start = start.unwrap_or(0);
         let entry = self.entry(model);
@@ -74,8 +74,8 @@ impl TokenCalibrator {
         self.entry(model).start = Some(start.unwrap_or(0));
     }
 
-    /// Takes in how many tokens a server counted, and learns from it if that is wanted; true where the server seems to
-    /// have cut the prompt.
+    /// Takes a server's count, and learns from it if `learn` is set. Returns true if the server seems to have cut the
+    /// prompt.
     pub(super) fn take_in(
         &mut self,
         model: &str,
@@ -93,11 +93,11 @@ impl TokenCalibrator {
         cut
     }
 
-    /// Takes in that a prompt was longer than the window, and lets the next one begin with other rates.
+    /// Notes that a prompt was longer than the window, and lets the next one begin with other rates.
     pub(super) fn too_long(&mut self, model: &str, prompt: &TokenCount, window: Option<u32>) {
         let entry = self.entry(model);
         let thought = entry.calibration.thinks(prompt);
-        // All that is known of the real count is that it is no less than the window, or than was thought.
+        // The real count is known only to be at least the window, or the estimate.
         let least = window.map_or(thought + thought / 4, u64::from);
         if thought < least {
             entry.calibration.learn(prompt, least);
@@ -112,18 +112,18 @@ impl TokenCalibrator {
         serde_json::to_vec(document).ok().map(Zeroizing::new)
     }
 
-    /// Saves what has changed.
+    /// Saves the document if it has changed.
     pub(super) async fn save(&mut self, store: &dyn ConversationStore) {
         if let Some(document) = self.unsaved() {
             self.note_saved(store.write_document(Document::Calibration, &document).await);
         }
     }
 
-    /// Notes what became of saving the document.
+    /// Notes the result of saving the document.
     pub(super) fn note_saved(&mut self, saved: Result<()>) {
         match saved {
             Ok(()) => self.changed = false,
-            // It is tried again after the next turn.
+            // The next turn tries again.
             Err(error) => {
                 tracing::warn!(%error, "what was learnt about the length of texts is not kept")
             }

@@ -20,21 +20,21 @@ pub struct PreparedTurn {
     pub message: Arc<StoredMessage>,
     /// The prompt for the model, to be rendered.
     pub prompt: Prompt,
-    /// The account of the prompt.
+    /// The receipt of the prompt.
     pub receipt: Receipt,
 }
 
 impl Conversation {
-    /// Keeps what someone said just now, and builds the prompt for answering it. The utterance is durable before the
-    /// prompt is built.
+    /// Stores an utterance with the current time, and builds the prompt for answering it. The utterance is durable
+    /// before the prompt is built.
     pub async fn hear(&self, text: impl Into<String>) -> Result<PreparedTurn> {
         self.hear_message(self.message(ChatRole::User, text)).await
     }
 
-    /// [`hear`](Self::hear) for an utterance with metadata, such as who spoke.
+    /// [`hear`](Self::hear) for an utterance with metadata, such as the speaker.
     ///
     /// # Errors
-    /// [`Error::InvalidMessage`] for a message that is not a user's; nothing is kept then.
+    /// [`Error::InvalidMessage`] for a message that is not a user's; nothing is stored then.
     pub async fn hear_message(&self, message: ChatMessage) -> Result<PreparedTurn> {
         let message = self.utterance(message)?;
         let mut state = self.turn().await?;
@@ -47,7 +47,7 @@ impl Conversation {
         Ok(PreparedTurn { message, prompt, receipt })
     }
 
-    /// [`hear`](Self::hear) for a client that may be trying again, as [`ask_once`](Self::ask_once) is.
+    /// [`hear`](Self::hear) for a client that may be retrying, as with [`ask_once`](Self::ask_once).
     ///
     /// # Errors
     /// Those of [`hear`](Self::hear).
@@ -66,19 +66,19 @@ impl Conversation {
         Ok(PreparedTurn { message, prompt, receipt })
     }
 
-    /// Keeps the whole reply of a host's own model to the utterance that was [heard](Self::hear) last. A reply without
-    /// such an utterance, or a second one to it, is kept as well: an assistant may speak by itself. Time stamps at its
-    /// beginning, as the renderers write them before what people say, are left out.
+    /// Stores the whole reply of the host's model to the utterance that was [heard](Self::hear) last. A reply without
+    /// such an utterance, or a second one to it, is stored as well: an assistant may speak by itself. Time stamps at
+    /// its beginning, as renderers write them before users' messages, are removed.
     ///
     /// # Errors
-    /// [`Error::UtteranceForgotten`] if the utterance was forgotten meanwhile; the reply is not kept then. Those of
+    /// [`Error::UtteranceForgotten`] if the utterance was forgotten meanwhile; the reply is not stored then. Those of
     /// [`append_message`](crate::ConversationStore::append_message).
     pub async fn keep(&self, reply: impl Into<String>) -> Result<Arc<StoredMessage>> {
         self.keep_last(self.message(ChatRole::Assistant, reply)).await
     }
 
-    /// [`keep`](Self::keep) for a reply that was interrupted: what was spoken of it, marked as cut off. `None` if that
-    /// is nothing.
+    /// [`keep`](Self::keep) for an interrupted reply: stores the spoken text, marked as cut off. Returns `None` if
+    /// there is none.
     ///
     /// # Errors
     /// Those of [`keep`](Self::keep).
@@ -92,7 +92,7 @@ impl Conversation {
         }
     }
 
-    /// Keeps the answer to an utterance, for hosts that answer several at once.
+    /// Stores the answer to an utterance, for hosts that answer several at once.
     ///
     /// # Errors
     /// Those of [`keep`](Self::keep), and [`Error::InvalidMessage`] for a message that is not an assistant's.
@@ -130,14 +130,14 @@ impl Conversation {
             return self.store.append_message(reply).await;
         };
         let kept = self.keep_answer(&utterance, reply).await;
-        // Anything else may succeed when it is tried again.
+        // After any other error, a second try may succeed.
         if matches!(kept, Ok(_) | Err(Error::UtteranceForgotten)) {
             self.last_utterance.set(None);
         }
         kept
     }
 
-    /// The spoken text of an answer as a message, if there is any.
+    /// The spoken text of an answer as a message; `None` if nothing was spoken.
     pub(super) fn spoken_message(&self, spoken: &SpokenText) -> Option<ChatMessage> {
         if spoken.is_nothing() {
             return None;
@@ -150,7 +150,7 @@ impl Conversation {
     }
 }
 
-/// The answer without time stamps at its beginning: a model that a host asks itself may write them too.
+/// Removes time stamps at the beginning of an answer. A model that a host asks itself may write them too.
 fn without_stamps(utterance: &StoredMessage, mut answer: ChatMessage) -> Result<ChatMessage> {
     if answer.role != ChatRole::Assistant {
         return Err(Error::InvalidMessage { reason: "an answer has the role of the assistant" });

@@ -1,4 +1,4 @@
-//! Building a turn's prompt within the model's window.
+//! Builds a turn's prompt within the model's window.
 
 use crate::context::ContextMessage;
 use crate::context::tokens::TokenRates;
@@ -9,11 +9,11 @@ use crate::error::Result;
 use crate::model::ModelLimits;
 use crate::prompt::{Prompt, PromptLimits, Receipt, Utterance};
 
-/// What is asked: an utterance, and what its turn has brought since.
+/// The utterance, and what its turn has added since.
 type Asked<'a> = (&'a Utterance, &'a [ContextMessage]);
 
 impl Conversation {
-    /// The prompt of a turn that does not begin. What servers' counts have taught is read, and nothing is learnt.
+    /// Builds a prompt outside of a turn. Reads the learnt rates and learns nothing.
     pub(crate) async fn prompt_within(
         &self,
         model: &str,
@@ -25,7 +25,7 @@ impl Conversation {
 }
 
 impl TurnState {
-    /// The prompt, measured by what was learnt of the model, as far as that is in use.
+    /// Builds the prompt with the learnt rates that are in use.
     pub(super) async fn prompt(
         &mut self,
         conversation: &Conversation,
@@ -43,7 +43,7 @@ impl TurnState {
         Ok(built)
     }
 
-    /// The prompt within another budget, where the usual one turned out to be too long.
+    /// Builds the prompt with a smaller budget, after the usual one turned out to be too long.
     pub(super) async fn shorter_prompt(
         &mut self,
         conversation: &Conversation,
@@ -58,7 +58,7 @@ impl TurnState {
         build(conversation, asked, &bounds).await
     }
 
-    /// The part of the model's window that is the prompt's, and how the model may read what the prompt does not hold.
+    /// The prompt's share of the model's window, and how the model may read what the prompt does not hold.
     fn bounds(
         &mut self,
         conversation: &Conversation,

@@ -1,4 +1,4 @@
-//! An answer in whole sentences.
+//! Splits an answer into whole sentences.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -11,29 +11,29 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::conversation::turn::answer::{Answer, AnswerEvent, TurnEvent, TurnOutcome};
 use crate::error::Result;
 
-/// Characters after which a sentence without an end is cut, so that a voice need not wait for it.
+/// A sentence is cut after this many characters if it has no end, so that a voice need not wait for it.
 const LONG: usize = 300;
 
-/// Words whose full stop ends no sentence. A wrong guess only costs a pause, so the list is short.
+/// Words whose full stop does not end a sentence. A wrong guess only costs a pause, so the list is short.
 const ABBREVIATIONS: [&str; 16] = [
     "Dr", "Mr", "Mrs", "Ms", "Prof", "St", "Sr", "Jr", "vs", "No", "Nr", "approx", "ca", "bzw",
     "usw", "Mme",
 ];
 
-/// An [`Answer`] whose pieces of text are whole sentences, each with the white space behind it, so that together they
-/// are the answer's text. Dropping it keeps the sentences that were handed out.
+/// An [`Answer`] whose text comes in whole sentences, each with the white space after it. Together they are the
+/// answer's text. Dropping it stores the sentences that were delivered.
 ///
-/// Where sentences end is Unicode's rule (Standard Annex 29), except after titles, initials and numbers.
+/// Sentences end by Unicode's rule (Standard Annex 29), except after titles, initials and numbers.
 pub struct Sentences {
     answer: Answer,
     begun: String,
     spoken: usize,
-    /// What stands behind the text that is still to be handed out.
+    /// The event that follows the remaining text.
     next: Option<TurnEvent>,
 }
 
 impl Answer {
-    /// The same answer in whole sentences, for a voice to read.
+    /// Splits the answer into whole sentences, for a voice to read.
     pub fn sentences(self) -> Sentences {
         Sentences::new(self)
     }
@@ -45,7 +45,7 @@ impl Sentences {
         Self { answer, begun: String::new(), spoken: 0, next: None }
     }
 
-    /// The next sentence, or what else the answer brings; `None` behind the last.
+    /// The next sentence or other event; `None` after the last one.
     ///
     /// # Errors
     /// Those of [`Answer::next`].
@@ -99,7 +99,7 @@ impl Sentences {
     }
 }
 
-/// Where the first sentence ends, once it is certain that it does.
+/// The end of the first sentence, if the text shows that it has ended.
 fn first_sentence(text: &str) -> Option<usize> {
     let begun: usize = text
         .split_sentence_bounds()

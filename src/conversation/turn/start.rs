@@ -1,4 +1,4 @@
-//! The ways to begin a turn with the model, and to end the conversation.
+//! Starts a turn with the model, and ends the conversation.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -18,22 +18,22 @@ use crate::message::{ARTIFACT, ChatMessage, ChatRole, TOOL, ToolCall};
 use crate::prompt::Utterance;
 use crate::store::StoredMessage;
 
-/// How many messages are looked at to find an utterance and what followed it.
+/// How many messages are read to find an utterance and what followed it.
 const A_LONG_EXCHANGE: usize = 256;
 
 impl Conversation {
-    /// Keeps what someone said just now, and has the model answer it.
+    /// Stores an utterance with the current time, and asks the model to answer it.
     ///
     /// # Errors
     /// Those of [`ConversationStore::append_message`](crate::ConversationStore::append_message), [`Error::NoModel`],
-    /// [`Error::TurnInProgress`], and [`Error::InvalidMessage`] where there are no words; the utterance is not kept
-    /// then. What goes wrong later comes through the answer, and the utterance is kept. If it was forgotten before the
-    /// answer is at its end, the answer ends with [`Error::UtteranceForgotten`] and is not kept.
+    /// [`Error::TurnInProgress`], and [`Error::InvalidMessage`] for a text without words. The utterance is not stored
+    /// then. Later errors come through the answer, and the utterance stays stored. If the utterance is forgotten
+    /// before the answer ends, the answer ends with [`Error::UtteranceForgotten`] and is not stored.
     pub async fn ask(&self, text: impl Into<String>) -> Result<Answer> {
         self.ask_message(self.message(ChatRole::User, text)).await
     }
 
-    /// [`ask`](Self::ask) for an utterance with metadata, such as who spoke.
+    /// [`ask`](Self::ask) for an utterance with metadata, such as the speaker.
     ///
     /// # Errors
     /// Those of [`ask`](Self::ask), and [`Error::InvalidMessage`] for a message that is not a user's.
@@ -45,8 +45,8 @@ impl Conversation {
         self.answer(state, PendingTurn::new(Utterance::Stored(stored), Vec::new()))
     }
 
-    /// [`ask`](Self::ask) for a client that may be trying again: if the newest message is this very utterance, said within
-    /// that time and without an answer, it is answered, and not kept twice.
+    /// [`ask`](Self::ask) for a client that may be retrying. If the newest message is the same utterance, was said
+    /// within this time and has no answer, it is answered and not stored twice.
     ///
     /// # Errors
     /// Those of [`ask`](Self::ask).
@@ -68,7 +68,7 @@ impl Conversation {
         self.answer(state, PendingTurn::new(Utterance::Stored(stored), Vec::new()))
     }
 
-    /// The newest message, if it is this very utterance, said within that time and without an answer.
+    /// The newest message, if it is the same utterance, was said within this time and has no answer.
     pub(crate) async fn repeated(
         &self,
         message: &ChatMessage,
@@ -87,7 +87,7 @@ impl Conversation {
         }
     }
 
-    /// Has the model answer an utterance, and keeps neither of them.
+    /// Asks the model to answer an utterance. Stores neither the utterance nor the answer.
     ///
     /// # Errors
     /// Those of [`ask_message`](Self::ask_message).
@@ -98,11 +98,11 @@ impl Conversation {
         self.answer(state, PendingTurn::new(message.into(), Vec::new()))
     }
 
-    /// Asks again what has found no answer, without keeping it twice: the last turn's utterance if it failed or was
-    /// interrupted, or else the newest one that is kept without a whole answer.
+    /// Asks again about an unanswered utterance without storing it twice: the last turn's utterance if that turn
+    /// failed or was interrupted, else the newest stored one without a whole answer.
     ///
     /// # Errors
-    /// [`Error::NothingToRetry`] where there is none.
+    /// [`Error::NothingToRetry`] if there is none.
     pub async fn retry(&self) -> Result<Answer> {
         let mut state = self.begin().await?;
         self.drop_forgotten(&mut state).await;
@@ -119,12 +119,12 @@ impl Conversation {
         self.answer(state, pending)
     }
 
-    /// Goes on with a turn in which the model called functions: keeps the calls with their results, one for each
-    /// call in the calls' order, and has the model go on.
+    /// Continues a turn in which the model called functions: stores the calls with their results, one result for each
+    /// call in the order of the calls, and asks the model to continue.
     ///
     /// # Errors
-    /// [`Error::ToolResults`] where there are more or fewer results than calls, and [`Error::UtteranceForgotten`] if the
-    /// utterance was forgotten meanwhile. None of them is kept then.
+    /// [`Error::ToolResults`] if the numbers of results and calls differ, and [`Error::UtteranceForgotten`] if the
+    /// utterance was forgotten meanwhile. Nothing is stored then.
     pub async fn tool_results(&self, results: Vec<String>) -> Result<Answer> {
         let conversation = self.clone();
         detached(async move { conversation.go_on(results).await }).await
@@ -155,7 +155,7 @@ impl Conversation {
         self.answer(state, PendingTurn::new(turn, since))
     }
 
-    /// Keeps the functions that were called with their results, unless the utterance was forgotten meanwhile.
+    /// Stores function calls with their results, unless the utterance was forgotten meanwhile.
     pub(super) async fn keep_calls(
         &self,
         state: &mut TurnState,
@@ -181,8 +181,8 @@ impl Conversation {
         }
     }
 
-    /// Has the model loaded, and everything read that the next prompt begins with: what a host calls when it hears its
-    /// wake word, so that the answer begins sooner.
+    /// Loads the model and lets it read the beginning of the next prompt. A host calls this when it hears its wake
+    /// word, so that the answer begins sooner.
     ///
     /// # Errors
     /// Those of the model.
@@ -194,7 +194,7 @@ impl Conversation {
             let mut state = match Arc::clone(&state).try_lock_owned() {
                 Ok(free) => free,
                 Err(_) if self.ending.load(Ordering::Acquire) => state.lock_owned().await,
-                // The model already reads more for the turn in progress than could be prepared.
+                // The turn in progress already makes the model read more than could be prepared.
                 Err(_) => return Ok(()),
             };
             self.ends();
@@ -205,18 +205,18 @@ impl Conversation {
         model.warm_up(&prompt).await
     }
 
-    /// Waits for the turn that goes on, and keeps what was spoken in the last one. A host calls it before it ends.
+    /// Waits for the turn in progress, and stores the spoken text of the last one. A host calls it before it ends.
     ///
-    /// An [`Answer`] that is neither at its end nor dropped keeps it waiting.
+    /// It waits as long as an [`Answer`] is neither at its end nor dropped.
     ///
     /// # Errors
-    /// What keeps the words from being kept.
+    /// Those of storing the text.
     pub async fn close(&self) -> Result<()> {
         let mut state = self.wait().await;
         self.keep_unfinished(&mut state).await
     }
 
-    /// Puts the beginning of an answer in its place, since no more of it was heard.
+    /// Replaces an answer by its beginning, because no more of it was heard.
     pub(super) async fn shorten(&self, kept: TurnOutcome, chars: usize) -> Result<TurnOutcome> {
         let Some(stored) = &kept.message else {
             let mut state = self.wait().await;
@@ -243,7 +243,7 @@ impl Conversation {
                 reason: "the conversation has gone on since that answer",
             });
         };
-        // The new one first: a crash in between leaves both, never none.
+        // Store the new one first: a crash in between leaves both, never none.
         let shorter = match self.spoken_message(&SpokenText::part(words, "interrupted")) {
             Some(shorter) => Some(self.keep_answer(newest, shorter).await?),
             None => None,
@@ -260,27 +260,27 @@ impl Conversation {
         Ok(state)
     }
 
-    /// Whether an utterance is no part of the context any more: it was cleared, or said before this one started clean.
+    /// Whether an utterance has left the context: it was cleared, or said before this conversation started clean.
     async fn is_over(&self, utterance: &StoredMessage) -> Result<bool> {
         let profile = self.store.profile().await?;
         Ok(profile.hides(utterance) || self.prompts.started_after() >= utterance.seq)
     }
 
-    /// Lets go of what waits if another process has forgotten its utterance since: nothing is left to answer then, and
-    /// what was spoken in answer goes with it.
+    /// Drops the pending turn if another process has forgotten its utterance. There is nothing left to answer, and
+    /// its spoken text goes too.
     async fn drop_forgotten(&self, state: &mut TurnState) {
         let Some(PendingTurn { turn: Utterance::Stored(stored), .. }) = &state.pending else {
             return;
         };
         let Ok(reading) = self.store.read_seqs(stored.seq..=stored.seq).await else { return };
-        // Only what is surely gone: a file that cannot be read for a moment is not.
+        // Only if the message is certainly gone. A file may be unreadable for a moment.
         let is_there = reading.messages.iter().any(|there| there.name == stored.name);
         if !is_there && reading.skipped.is_empty() {
             state.pending = None;
         }
     }
 
-    /// Keeps what was spoken of an answer that was not asked for again, since another utterance comes.
+    /// Stores the spoken text of an answer that was not retried, because another utterance comes.
     pub(crate) async fn keep_unfinished(&self, state: &mut TurnState) -> Result<()> {
         let Some(pending) = state.pending.take() else { return Ok(()) };
         state.off_record = !matches!(pending.turn, Utterance::Stored(_));
@@ -289,9 +289,9 @@ impl Conversation {
             return Ok(());
         };
         match self.keep_answer(utterance, message).await {
-            // What was forgotten takes along what was spoken in answer to it.
+            // The spoken text goes with the forgotten utterance.
             Ok(_) | Err(Error::UtteranceForgotten) => Ok(()),
-            // It never will be kept, and its turn has said so.
+            // It can never be stored, and its turn has reported that.
             Err(error @ (Error::TooLarge { .. } | Error::InvalidMessage { .. })) => {
                 tracing::warn!(%error, "what was spoken of an answer cannot be kept");
                 Ok(())
@@ -303,7 +303,7 @@ impl Conversation {
         }
     }
 
-    /// The newest utterance, if no whole answer follows it, and the functions called for it.
+    /// The newest utterance if no whole answer follows it, with the function calls for it.
     async fn unanswered(&self) -> Result<PendingTurn> {
         let tail = self.own(self.store.read_tail(A_LONG_EXCHANGE).await?.messages);
         let is_utterance = |stored: &Arc<StoredMessage>| stored.message.role == ChatRole::User;
@@ -345,7 +345,7 @@ impl Conversation {
         Ok(messages.collect())
     }
 
-    /// Starts the turn in a task of its own, which ends properly whatever becomes of the answer.
+    /// Starts the turn in its own task, which ends properly whatever happens to the answer.
     fn answer(
         &self,
         mut state: OwnedMutexGuard<TurnState>,
@@ -370,7 +370,7 @@ fn with_words(message: ChatMessage) -> Result<ChatMessage> {
     Ok(message)
 }
 
-/// Runs to its end even if the caller goes away, so that nothing is kept twice or by half.
+/// Runs to its end even if the caller goes away, so that nothing is stored twice or in part.
 async fn detached<T: Send + 'static>(
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {

@@ -1,4 +1,4 @@
-//! What one turn leaves for the next: what the model read, what was spoken and is not kept yet, what still waits.
+//! The state between turns: the last request, spoken text that is not stored yet, and the pending utterance.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,20 +12,20 @@ use crate::message::ChatMessage;
 use crate::prompt::Utterance;
 use crate::store::StoredMessage;
 
-/// What one turn leaves for the next. Holding it is having the turn.
+/// The state between turns. The holder of its lock has the turn.
 #[derive(Default)]
 pub(crate) struct TurnState {
-    /// What the model read last.
+    /// The last request to the model.
     pub(crate) request: Option<Zeroizing<String>>,
-    /// The utterance that has no whole answer.
+    /// The utterance without a whole answer.
     pub(crate) pending: Option<PendingTurn>,
-    /// Whether the last turn was off the record and is over, so that there is nothing to ask again.
+    /// Whether the last turn was off the record and has ended. There is nothing to retry then.
     pub(crate) off_record: bool,
     pub(crate) calibrator: TokenCalibrator,
 }
 
 impl TurnState {
-    /// Lets go of everything that was said in the messages of these numbers.
+    /// Drops everything that belongs to these messages.
     pub(crate) fn forget(&mut self, seqs: &[RangeInclusive<u64>]) {
         self.request = None;
         let gone = |seq: u64| seqs.iter().any(|range| range.contains(&seq));
@@ -33,7 +33,7 @@ impl TurnState {
             Utterance::Stored(stored) => gone(stored.seq),
             Utterance::Unstored(_) | Utterance::OffRecord(_) => false,
         });
-        // Calls and results make sense together only.
+        // Calls and results only make sense together.
         if let Some(pending) = &mut self.pending
             && pending.since.iter().any(|message| message.seq().is_some_and(gone))
         {
@@ -42,7 +42,7 @@ impl TurnState {
     }
 }
 
-/// An utterance that has no whole answer, and what its turn has brought so far.
+/// An utterance without a whole answer, and what its turn has added so far.
 pub(crate) struct PendingTurn {
     pub(crate) turn: Utterance,
     pub(crate) since: Vec<ContextMessage>,
@@ -50,7 +50,7 @@ pub(crate) struct PendingTurn {
 }
 
 pub(crate) enum Unfinished {
-    /// The turn failed, was interrupted, or goes on; so much was spoken that is not kept yet.
+    /// The turn failed, was interrupted, or is in progress. The text was spoken and is not stored yet.
     Failed(SpokenText),
     /// The model called these functions.
     Calls(ChatMessage),
@@ -64,8 +64,7 @@ impl PendingTurn {
 }
 
 impl Unfinished {
-    /// What was spoken and is not kept yet. Functions that were called without their results being brought are as if
-    /// they never had been; words beside them are not.
+    /// The spoken text that is not stored yet. Calls without results are dropped; text beside them is not.
     pub(crate) fn spoken(&self) -> SpokenText {
         match self {
             Self::Failed(spoken) => spoken.clone(),
@@ -74,7 +73,7 @@ impl Unfinished {
     }
 }
 
-/// What was said of an answer, and if that is only a part of it, why.
+/// The spoken text of an answer, and the reason if it is only a part.
 #[derive(Clone, Default)]
 pub(crate) struct SpokenText {
     pub(crate) words: Zeroizing<String>,
@@ -91,7 +90,7 @@ impl SpokenText {
     }
 }
 
-/// The utterance that a host with a model of its own has heard last, until an answer to it is kept.
+/// The last utterance that a host with its own model has heard, until an answer to it is stored.
 #[derive(Clone, Default)]
 pub(crate) struct LastUtterance(Arc<Mutex<Option<Arc<StoredMessage>>>>);
 
@@ -111,7 +110,7 @@ impl fmt::Debug for LastUtterance {
     }
 }
 
-/// The first `chars` characters, if there are more.
+/// The first `chars` characters, if the text is longer.
 pub(super) fn beginning(text: &str, chars: usize) -> Option<String> {
     let (end, _) = text.char_indices().nth(chars)?;
     text.get(..end).map(str::to_owned)

@@ -1,4 +1,4 @@
-//! One turn, from the prompt to the sealed answer.
+//! One turn, from the prompt to the stored answer.
 
 mod tools;
 
@@ -26,23 +26,23 @@ use crate::prompt::{Prompt, Utterance};
 
 type TurnEvents = UnboundedSender<TurnEvent>;
 
-/// A turn that is going on.
+/// A turn in progress.
 pub(super) struct TurnTask {
     conversation: Conversation,
     binding: ModelBinding,
-    /// The prompt that the model read last.
+    /// The last prompt that the model read.
     prompt: Option<Prompt>,
     state: OwnedMutexGuard<TurnState>,
     turn: Utterance,
     since: Vec<ContextMessage>,
-    /// What was spoken of this answer before it had to be asked for again.
+    /// The text that was spoken before the model had to be asked again.
     before: SpokenText,
     begun: Instant,
     text: Zeroizing<String>,
     calls: Vec<ToolCall>,
-    /// How many bytes the conversation's own functions gave.
+    /// The bytes that the conversation's own functions have returned.
     given: usize,
-    /// Whether the model was told to call no more of them.
+    /// Whether the model was told to stop calling them.
     is_refused: bool,
     report: TurnReport,
 }
@@ -91,7 +91,7 @@ impl TurnTask {
             let event = match answered {
                 Err(playback_end) => self.end(playback_end, None).await,
                 Ok(Ok(usage)) => {
-                    // Whoever does not listen any more has settled.
+                    // If nobody listens, the answer has already sent its end.
                     let _ = wire.events.send(TurnEvent::TextComplete);
                     let playback_end = wire.playback_end.await.unwrap_or(PlaybackEnd::UpTo(0));
                     self.end(playback_end, Some(usage)).await
@@ -109,7 +109,7 @@ impl TurnTask {
                 }
             };
             let is_filled = self.conversation.is_filled(&self.report.receipt);
-            // The turn is over for the next one before the host learns of it.
+            // The next turn may begin before the host learns that this one has ended.
             drop(self.state);
             if is_filled {
                 self.conversation.summarize_when_idle();
@@ -120,13 +120,13 @@ impl TurnTask {
         .await;
     }
 
-    /// Asks, and hands over what comes.
+    /// Asks the model, and delivers its answer.
     async fn reply(&mut self, events: &TurnEvents) -> Result<Usage> {
         let model = self.binding.model.name().to_owned();
         let limits = match self.binding.model.limits().await {
             Ok(limits) => limits,
             Err(error) => {
-                // The receipt says what would have been asked.
+                // The receipt describes the request that would have been sent.
                 let Self { conversation, state, turn, since, .. } = self;
                 if let Ok((_, receipt)) =
                     state.prompt(conversation, &model, &ModelLimits::default(), (turn, since)).await
@@ -161,7 +161,7 @@ impl TurnTask {
         }
     }
 
-    /// Asks once, and hands over what comes.
+    /// Asks the model once, and delivers its answer.
     async fn round(
         &mut self,
         model: &str,
@@ -199,7 +199,7 @@ impl TurnTask {
         self.prompt = Some(prompt);
         let mut usage = loop {
             let part = match reply.next().await {
-                // Words are worth keeping; calls that are not all there are not.
+                // Text is worth storing; incomplete calls are not.
                 Err(Error::Model { failure: ModelFailure::TooMuch { limit }, .. })
                     if !self.text.trim().is_empty() && self.calls.is_empty() =>
                 {
@@ -233,7 +233,7 @@ impl TurnTask {
         Ok(usage)
     }
 
-    /// Notes how much of a request is as it was in the last one.
+    /// Compares a request with the last one: how much of its beginning is the same.
     fn compare(&mut self, request: Option<&str>) {
         let last = self.state.request.take();
         let Some(body) = request else { return };
@@ -254,7 +254,7 @@ impl TurnTask {
         let _ = events.send(TurnEvent::Answer(AnswerEvent::Text(words)));
     }
 
-    /// Keeps what is to be kept. Without `usage` the answer was not at its end.
+    /// Stores what the turn leaves. Without `usage` the answer did not reach its end.
     async fn end(&mut self, playback_end: PlaybackEnd, usage: Option<Usage>) -> TurnEvent {
         let has_unsaid = matches!(playback_end, PlaybackEnd::UpTo(_)) && !self.calls.is_empty();
         let cut_off = match &usage {
@@ -272,7 +272,7 @@ impl TurnTask {
             interrupted,
             "the turn is over"
         );
-        // Whoever has not got the calls has interrupted the answer before them.
+        // A host that did not receive the calls has interrupted the answer before them.
         if matches!(playback_end, PlaybackEnd::Whole) && !self.calls.is_empty() {
             let mut called = self.conversation.message(ChatRole::Assistant, spoken.words.as_str());
             called.tool_calls = std::mem::take(&mut self.calls);
@@ -301,7 +301,7 @@ impl TurnTask {
             }
         }
         if interrupted {
-            // It may be asked again, and all that was spoken is kept.
+            // It may be retried, and all spoken text is stored.
             self.leave(Unfinished::Failed(SpokenText::default()));
         } else {
             self.state.pending = None;
@@ -319,7 +319,7 @@ impl TurnTask {
         }
     }
 
-    /// What was spoken this time; `cut_off` is why, if all that came was.
+    /// The text spoken in this attempt. `cut_off` is the reason if the model stopped early.
     fn spoken(&mut self, playback_end: PlaybackEnd, cut_off: Option<&'static str>) -> SpokenText {
         let words = std::mem::take(&mut self.text);
         let failed = cut_off == Some("failed");
@@ -334,12 +334,12 @@ impl TurnTask {
         }
     }
 
-    /// What was spoken this time, or else before it was asked again.
+    /// The text spoken in this attempt, or else in the attempt before.
     fn spoken_at_all(&mut self, spoken: SpokenText) -> SpokenText {
         if spoken.is_nothing() { std::mem::take(&mut self.before) } else { spoken }
     }
 
-    /// Leaves the utterance waiting for an answer.
+    /// Leaves the utterance pending.
     fn leave(&mut self, unfinished: Unfinished) {
         if let Some(pending) = &mut self.state.pending {
             pending.unfinished = unfinished;
@@ -347,7 +347,7 @@ impl TurnTask {
     }
 }
 
-/// Has an answer say what it took.
+/// Writes the usage into an answer's metadata.
 fn note(message: &mut ChatMessage, usage: &Usage) {
     for (name, tokens) in
         [(PROMPT_TOKENS, usage.prompt_tokens), (ANSWER_TOKENS, usage.answer_tokens)]

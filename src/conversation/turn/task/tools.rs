@@ -1,4 +1,4 @@
-//! Running the functions by which a model reads what the conversation holds.
+//! Runs the conversation's own functions for the model.
 
 use super::{TurnEvents, TurnTask};
 use crate::context::ContextMessage;
@@ -14,18 +14,18 @@ const CALL_LIMIT: &str =
     "No more functions can be run for this answer. Answer now with what you have.";
 
 impl TurnTask {
-    /// The functions that were called, if all of them are the conversation's own.
+    /// The called functions, if all of them are the conversation's own.
     pub(super) fn memory_called(&mut self, limits: &ModelLimits) -> Option<MemoryTools> {
         let memory = self.conversation.memory.filter(|_| limits.tools)?;
         let all = !self.calls.is_empty() && self.calls.iter().all(|call| memory.has(call));
         if all && self.is_refused {
-            // It was told to answer, and calls again.
+            // The model was told to answer, and calls again.
             self.calls.clear();
         }
         (all && !self.is_refused).then_some(memory)
     }
 
-    /// Runs them, and keeps the calls and what came of them, for the model to go on with.
+    /// Runs the functions, and stores calls and results for the model to continue with.
     pub(super) async fn look_up(
         &mut self,
         memory: MemoryTools,
@@ -35,7 +35,7 @@ impl TurnTask {
         let mut calls = std::mem::take(&mut self.calls);
         let left = memory.calls.saturating_sub(self.report.lookups as usize);
         self.is_refused = left == 0;
-        // What is beyond the limit is as if it had not been called; one is left to be told so.
+        // Calls beyond the limit are dropped. One is left, whose result says so.
         calls.truncate(left.max(1));
         let Some(prompt) = self.prompt.take() else { return Ok(()) };
         let utterance = match &self.turn {
@@ -69,7 +69,7 @@ impl TurnTask {
                 brought.into_iter().map(masked).collect()
             }
         };
-        // Whoever asks again starts from what is kept: what was read may have been forgotten by then.
+        // A retry starts from the stored messages, because what the functions read may be forgotten by then.
         if let Some(pending) = &mut self.state.pending {
             pending.since.extend(kept.iter().cloned());
         }
