@@ -1,12 +1,12 @@
 //! The configuration: `appsettings.json`, overridden by the environment.
 //!
-//! A file that is named is read alone. Otherwise the user's own file in the configuration folder is read, then
-//! `appsettings.json` in the current folder. Somebody else may have put that one there, so it cannot set what decides
-//! where words and keys go; see [`Config::left_out`]. `SOTTOVOCE__CONTEXT__LASTN=9` overrides `Context.LastN`, in any
-//! letter case.
+//! If a file is named, only that file is read. Otherwise the program reads the user's own file in the configuration
+//! folder, then `appsettings.json` in the current folder. Another person may have written the latter, so it cannot
+//! set where words and keys go; see [`Config::left_out`]. `SOTTOVOCE__CONTEXT__LASTN=9` overrides `Context.LastN`, in
+//! any letter case.
 //!
-//! A file may hold comments, trailing commas and the sections of other programs. In our sections a key that does not
-//! exist or holds the wrong kind of value is an error.
+//! A file may hold comments, trailing commas and the sections of other programs. In Sottovoce's sections, an unknown
+//! key or a value of the wrong type is an error.
 
 mod assemble;
 mod comments;
@@ -37,7 +37,7 @@ pub use source::{key_of_text, read_fd};
 /// The configuration file's name.
 pub const FILE_NAME: &str = "appsettings.json";
 
-/// All settings, with where each came from.
+/// All settings with their origins.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Config {
@@ -49,11 +49,11 @@ pub struct Config {
     pub personas: PersonasConfig,
     /// The section `Mcp`.
     pub mcp: McpConfig,
-    /// The key that the configuration gives otherwise than by a file. It is no part of any other field.
+    /// A key given by the configuration itself rather than by a file. No other field holds any part of it.
     pub key: ConfiguredKey,
-    /// The file that was named, or the user's own, if there is one.
+    /// The named file, or the user's own file if there is one.
     pub file: Option<PathBuf>,
-    /// The file of the current folder, if one was read too.
+    /// The file of the current folder, if it was read too.
     pub local_file: Option<PathBuf>,
     api_key: Option<Secret>,
     settings: Vec<Setting>,
@@ -70,11 +70,11 @@ struct Sections {
 }
 
 impl Config {
-    /// Reads the configuration from `file`, or else from its usual places, and from the process's environment.
+    /// Reads the configuration from `file`, or from its default places, and from the process's environment.
     ///
     /// # Errors
-    /// [`Error::Config`] names the key and where it stands, two of them where both give a key; [`Error::EmptyKey`] for
-    /// an empty key string, [`Error::EmptyPassphrase`] for an empty passphrase.
+    /// [`Error::Config`] names the key and its place, or two places if both give a key; [`Error::EmptyKey`] for an
+    /// empty key string, [`Error::EmptyPassphrase`] for an empty passphrase.
     pub fn load(file: Option<&Path>) -> Result<Self> {
         Self::load_with(file, std::env::vars_os())
     }
@@ -105,7 +105,7 @@ impl Config {
             layers.push(local);
         }
         layers.extend(variables);
-        // The default is the placeholder too, but nobody has configured it.
+        // The default of the key setting is the placeholder too, but nobody has configured it.
         let mut secret = |path| layers.iter_mut().skip(1).rev().find_map(|l| l.take_secret(path));
         let token = secret("Mcp.Token").flatten();
         let api_key = secret("LanguageModel.ApiKey").flatten().map(Secret);
@@ -153,22 +153,22 @@ impl Config {
         })
     }
 
-    /// Every setting and where it comes from, in the order of the documentation.
+    /// Every setting with its origin, in the order of the documentation.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
     }
 
-    /// What the file in the current folder says and is not followed in, where it would have changed something: settings
-    /// that decide where words and keys go, what is deleted, or what is masked. They hold only from the user's own file,
-    /// a file that is named, and the environment.
+    /// The settings of the file in the current folder that were ignored and would have changed something: those that
+    /// decide where words and keys go, what is deleted, or what is masked. They only count in the user's own file, a
+    /// named file and the environment.
     pub fn left_out(&self) -> &[Setting] {
         &self.left_out
     }
 
-    /// The file that the user's settings belong into, whether or not it exists.
+    /// The path of the user's settings file, whether or not it exists.
     ///
     /// # Errors
-    /// [`Error::Config`] where none was read and the platform names no home folder.
+    /// [`Error::Config`] if no file was read and the platform names no home folder.
     pub fn own_file(&self) -> Result<PathBuf> {
         match &self.file {
             Some(file) => Ok(file.clone()),
@@ -176,10 +176,10 @@ impl Config {
         }
     }
 
-    /// The key that the model server wants: from the environment, or from the file `LanguageModel.ApiKeyFile`.
+    /// The API key for the model server: from the environment, or from the file `LanguageModel.ApiKeyFile`.
     ///
     /// # Errors
-    /// [`Error::Config`] where both are given, and where the file cannot be read or is no text.
+    /// [`Error::Config`] if both are given, or the file cannot be read or is not text.
     pub fn api_key(&self) -> Result<Option<Zeroizing<String>>> {
         let wrong =
             |reason: String| Error::Config { place: "LanguageModel.ApiKeyFile".into(), reason };
@@ -200,7 +200,7 @@ impl Config {
     /// The folder of the store.
     ///
     /// # Errors
-    /// [`Error::Config`] where none is configured and the platform names no home folder.
+    /// [`Error::Config`] if none is configured and the platform names no home folder.
     pub fn storage_root(&self) -> Result<PathBuf> {
         match &self.context.storage_root {
             Some(root) => Ok(root.clone()),
@@ -208,10 +208,10 @@ impl Config {
         }
     }
 
-    /// The key file, whether or not it exists.
+    /// The path of the key file, whether or not it exists.
     ///
     /// # Errors
-    /// [`Error::Config`] where none is configured and the platform names no home folder.
+    /// [`Error::Config`] if none is configured and the platform names no home folder.
     pub fn key_file(&self) -> Result<PathBuf> {
         match &self.context.key_file {
             Some(file) => Ok(file.clone()),
@@ -219,7 +219,7 @@ impl Config {
         }
     }
 
-    /// The key file of a change of keys that is going on, whether or not it exists.
+    /// The path of the new key file during a change of keys, whether or not it exists.
     ///
     /// # Errors
     /// Those of [`key_file`](Self::key_file).
@@ -229,7 +229,7 @@ impl Config {
         Ok(file.into())
     }
 
-    /// The folder that copies of a passphrase's salt are kept in: the key file's.
+    /// The folder for copies of a passphrase's salt: that of the key file.
     ///
     /// # Errors
     /// Those of [`key_file`](Self::key_file).
@@ -243,10 +243,10 @@ impl Config {
     }
 }
 
-/// The folder of the store where none is configured: in the platform's cache folder.
+/// The default folder of the store, in the platform's cache folder.
 ///
 /// # Errors
-/// [`Error::Config`] where the platform names no home folder.
+/// [`Error::Config`] if the platform names no home folder.
 pub fn usual_storage_root() -> Result<PathBuf> {
     Ok(folders()?.cache_dir().join("Conversation"))
 }
@@ -254,7 +254,7 @@ pub fn usual_storage_root() -> Result<PathBuf> {
 /// The user's configuration folder for this program.
 ///
 /// # Errors
-/// [`Error::Config`] where the platform names no home folder.
+/// [`Error::Config`] if the platform names no home folder.
 pub fn config_folder() -> Result<PathBuf> {
     Ok(folders()?.config_dir().to_owned())
 }
@@ -266,18 +266,18 @@ fn folders() -> Result<directories::ProjectDirs> {
     })
 }
 
-/// The user's own file and that of the current folder, as far as they exist.
+/// The user's own file and that of the current folder, if they exist.
 fn usual_files() -> (Option<PathBuf>, Option<PathBuf>) {
     let own = config_folder().ok().map(|folder| folder.join(FILE_NAME));
     let own = own.filter(|file| !is_absent(file));
     let local = Some(PathBuf::from(FILE_NAME)).filter(|file| !is_absent(file));
-    // Within the configuration folder they are one and the same.
+    // If the current folder is the configuration folder, both are the same file.
     let real = |file: &Option<PathBuf>| file.as_ref().and_then(|file| file.canonicalize().ok());
     let is_one = real(&own).is_some_and(|own| real(&local) == Some(own));
     (own, local.filter(|_| !is_one))
 }
 
-/// Whether there is no such file; one that cannot be looked at is there, and reading it will say what is wrong.
+/// Whether a file does not exist. A file that cannot be examined counts as existing; reading it reports the error.
 fn is_absent(file: &Path) -> bool {
     file.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }

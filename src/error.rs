@@ -1,4 +1,4 @@
-//! The one error type: what happened, where, and what to do about it.
+//! The error type: what happened, where, and what the user can do.
 
 mod context;
 mod model;
@@ -12,24 +12,24 @@ pub use model::{AnswerLimit, ModelFailure};
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a task of its own came to.
+/// The result of a spawned task.
 pub(crate) fn joined<T>(outcome: Result<Result<T>, tokio::task::JoinError>) -> Result<T> {
     match outcome {
         Ok(outcome) => outcome,
-        // A component of the host's panicked; the panic is the host's to see.
+        // A component of the host panicked. The panic belongs to the host.
         Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
         Err(_) => Err(Error::ShuttingDown),
     }
 }
 
-/// Everything that can go wrong, with the file or record it happened at.
+/// Every error of this crate, with the file or record it happened at.
 ///
-/// The message says what and where; [`Error::help`] says what to do. Neither ever holds the words of a message or
+/// The message says what happened and where; [`Error::help`] says what to do. Neither ever holds conversation text or
 /// any part of a key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No key was configured and none may be invented.
+    /// No key was configured, and none may be created.
     #[error("no encryption key is configured")]
     NoKey,
     /// The configured key is the public placeholder of the sample configuration.
@@ -38,10 +38,10 @@ pub enum Error {
     /// The configured key is an empty or blank string.
     #[error("the encryption key is empty")]
     EmptyKey,
-    /// The passphrase given is empty or blank.
+    /// The passphrase is empty or blank.
     #[error("the passphrase is empty")]
     EmptyPassphrase,
-    /// A store's key is made of a passphrase, and none was given.
+    /// The store's key is derived from a passphrase, and none was given.
     #[error("{}: opens with a passphrase, and none was given", root.display())]
     PassphraseNeeded {
         /// The storage root.
@@ -55,7 +55,7 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// A store exists, but the file with its key does not. No other key is made, since it could not read the store.
+    /// A store exists, but its key file does not. No new key is created, because it could not read the store.
     #[error("{}: holds a store, but its key file {} is missing", root.display(), key_file.display())]
     KeyLost {
         /// The storage root.
@@ -64,42 +64,42 @@ pub enum Error {
         key_file: PathBuf,
     },
     /// The store was written under another key. Nothing was changed.
-    #[error("{place}: sealed under key {found}, which is not the key given")]
+    #[error("{place}: sealed under key {found}, not under the given key")]
     WrongKey {
-        /// The vault or record.
+        /// The key list or record.
         place: String,
         /// Id of the key that the store was written under.
         found: String,
     },
-    /// The store's key was changed while the program had it open, to one that it cannot find.
+    /// The store's key was changed while the program had it open, and the program cannot find the new key.
     #[error("{place}: the store's key was changed while this program was running")]
     KeyChanged {
-        /// The vault.
+        /// The key list.
         place: String,
     },
-    /// Records exist, but the file that names their key is gone, so nothing may be written.
+    /// Records exist, but the file with the store's key list is gone, so nothing may be written.
     #[error("{}: holds records, but its `vault` file is missing", path.display())]
     VaultMissing {
         /// The storage root.
         path: PathBuf,
     },
-    /// The file that names the store's keys is not in its format. Nothing was changed.
+    /// The file with the store's key list is malformed. Nothing was changed.
     #[error("{}: damaged: {reason}", path.display())]
     VaultDamaged {
-        /// The vault.
+        /// The key list.
         path: PathBuf,
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// So many changes of keys were begun and not ended that no other can begin. Nothing was changed.
-    #[error("{}: names {keys} keys, and no more can be added", path.display())]
+    /// Too many changes of keys were begun and not finished, so no other can begin. Nothing was changed.
+    #[error("{}: holds {keys} keys and cannot hold more", path.display())]
     TooManyKeys {
-        /// The vault.
+        /// The key list.
         path: PathBuf,
-        /// How many it names.
+        /// The number of keys in it.
         keys: usize,
     },
-    /// A file that must be readable for the store to work is not in its format.
+    /// A file that the store needs is malformed.
     #[error("{place}: damaged: {reason}")]
     Damaged {
         /// The file.
@@ -107,7 +107,7 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// A file says that it was written by a newer version of the format.
+    /// A file was written by a newer version of the format.
     #[error("{place}: written in format version {version}; this program knows version 1")]
     NewerFormat {
         /// The file.
@@ -115,18 +115,18 @@ pub enum Error {
         /// The version it names.
         version: u64,
     },
-    /// A message's sealed form would be over the limit.
+    /// A message exceeds the size limit when sealed.
     #[error("the message takes {size} bytes; the limit is {limit}")]
     TooLarge {
-        /// Bytes of the record, as JSON.
+        /// The size of the record's JSON in bytes.
         size: usize,
         /// The limit of this store, in bytes.
         limit: usize,
     },
-    /// The window that a snapshot would save holds no message, or everything in it was forgotten meanwhile.
+    /// The window to save holds no message, or all of them were forgotten meanwhile.
     #[error("the window holds no message, so there is no snapshot to save")]
     NothingToSave,
-    /// A message that cannot be represented on disk.
+    /// A message cannot be stored.
     #[error("the message cannot be stored: {reason}")]
     InvalidMessage {
         /// What is wrong with it.
@@ -135,38 +135,38 @@ pub enum Error {
     /// A message's time lies more than 24 hours ahead of the clock.
     #[error("the message's time is more than 24 hours ahead of this machine's clock")]
     FromTheFuture,
-    /// This machine's clock shows a time before the newest message's, so that what has expired cannot be told. Nothing
-    /// was removed.
-    #[error("this machine's clock is behind the newest message, which is of {newest}")]
+    /// This machine's clock shows a time before the newest message's, so that expiry cannot be decided. Nothing was
+    /// removed.
+    #[error("this machine's clock is behind the newest message, whose time is {newest}")]
     ClockBehind {
         /// The newest message's time.
         newest: jiff::Timestamp,
     },
     /// The conversation has changed since its state was read. Nothing was changed; the caller reads it again and retries.
-    #[error("the conversation has changed meanwhile")]
+    #[error("the conversation has changed in the meantime")]
     Conflict,
-    /// A stored utterance was to be answered, or an inventory compared, in a conversation that is not its own.
+    /// A stored utterance or an inventory belongs to another conversation.
     #[error("it belongs to another conversation")]
     OtherScope,
-    /// A scope id that is empty, too long, or holds control characters.
+    /// A scope id is empty, too long, or holds control characters.
     #[error("not a scope id: {reason}")]
     InvalidScope {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// There is no snapshot of that id.
+    /// There is no snapshot with this id.
     #[error("there is no such snapshot; {}", suggestion(nearest, "saved"))]
     NoSuchSnapshot {
-        /// The ids that are most like it.
+        /// The most similar ids.
         nearest: Vec<String>,
     },
-    /// The conversation's store keeps no artifacts.
-    #[error("the store keeps no artifacts")]
+    /// The conversation's store does not support artifacts.
+    #[error("the store does not support artifacts")]
     NoArtifacts,
-    /// There is no artifact of that id, or several begin so.
+    /// There is no artifact with this id, or several begin with it.
     #[error("there is no such artifact; {}", suggestion(nearest, "added"))]
     NoSuchArtifact {
-        /// The ids that are most like it.
+        /// The most similar ids.
         nearest: Vec<String>,
     },
     /// Another process held the conversation's lock for the whole time-out.
@@ -177,16 +177,17 @@ pub enum Error {
         /// How long this call waited.
         waited_ms: u64,
     },
-    /// The operating system could not make bytes durable. Nothing was acknowledged, and this store writes no more.
+    /// The operating system could not make bytes durable. Nothing was acknowledged, and this store refuses further
+    /// writes.
     #[error("{}: could not be made durable", path.display())]
     NotDurable {
         /// The file or folder.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// An earlier write could not be made durable; this store writes no more until it is opened anew.
+    /// An earlier write could not be made durable. This store refuses writes until it is opened again.
     #[error("{}: an earlier write could not be made durable", path.display())]
     Poisoned {
         /// The conversation's folder.
@@ -195,15 +196,15 @@ pub enum Error {
     /// The disk, quota or inode table is full. Nothing was acknowledged.
     #[error("{}: no space left to {action}", path.display())]
     NoSpace {
-        /// What was being done.
+        /// The operation.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
     },
-    /// The storage folder was deleted or exchanged while in use.
+    /// The storage folder was deleted or replaced while in use.
     #[error("{}: the folder was deleted or replaced while in use", path.display())]
     FolderReplaced {
-        /// The folder as it was opened.
+        /// The folder as it was when opened.
         path: PathBuf,
     },
     /// A path that must be a plain file or folder is something else, such as a symbolic link.
@@ -217,9 +218,9 @@ pub enum Error {
     /// Part of a batch was stored before it failed; those messages are durable.
     #[error("only the first {stored} of {total} messages were stored")]
     Partial {
-        /// How many are durable.
+        /// The number of durable messages.
         stored: usize,
-        /// How many were handed over.
+        /// The number of messages in the batch.
         total: usize,
         /// Why the rest was not stored.
         #[source]
@@ -230,7 +231,7 @@ pub enum Error {
     Config {
         /// The file or environment variable.
         place: String,
-        /// What is wrong, naming the key; never its value.
+        /// What is wrong. Names the key, never its value.
         reason: String,
     },
     /// A source cannot be imported as a whole. Nothing was changed.
@@ -241,44 +242,44 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// The operating system refused; the cause is the source.
+    /// The operating system reported an error; see the source.
     #[error("{}: could not {action}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// The process or machine has run out of open files or memory; it may work again later.
+    /// The process or machine has run out of open files or memory. A later try may succeed.
     #[error("{}: out of open files or memory; could not {action}", path.display())]
     Exhausted {
-        /// What was being done.
+        /// The operation.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// There is not enough memory to make a key of a passphrase. Nothing was changed.
-    #[error("there is not enough memory to make the key of the passphrase")]
+    /// There is not enough memory to derive a key from a passphrase. Nothing was changed.
+    #[error("there is not enough memory to derive the key from the passphrase")]
     NoMemory,
     /// The operating system gave no random bytes; nothing was sealed.
-    #[error("the operating system gave no randomness; nothing was sealed")]
+    #[error("the operating system gave no random bytes; nothing was sealed")]
     NoRandomness,
     /// A component that the host plugged in failed.
     #[error("{component} failed")]
     Host {
-        /// Which component.
+        /// The name of the component.
         component: &'static str,
         /// Its own error.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A model gave no answer, or no whole one.
+    /// A model gave no answer, or only a part of one.
     #[error("no answer from {server}: {failure}")]
     Model {
         /// The server's address without a login, or the model's name.
@@ -289,32 +290,34 @@ pub enum Error {
     /// The conversation has no model to ask.
     #[error("the conversation has no model")]
     NoModel,
-    /// Another turn of the conversation is not over, and the host wants no second one to wait. Nothing was kept.
-    #[error("another turn of this conversation is not over")]
+    /// Another turn of the conversation is in progress, and the host does not let a second one wait. Nothing was
+    /// stored.
+    #[error("another turn of this conversation is in progress")]
     TurnInProgress,
-    /// There is no utterance that still waits for its answer.
+    /// There is no unanswered utterance.
     #[error("no utterance waits for an answer")]
     NothingToRetry,
-    /// The message that was to be answered was forgotten meanwhile, or its whole conversation was. The answer was not kept.
-    #[error("what was said was forgotten meanwhile, so the answer to it is not kept")]
+    /// The utterance or its whole conversation was forgotten meanwhile. The answer was not stored.
+    #[error("the utterance was forgotten meanwhile, so its answer is not stored")]
     UtteranceForgotten,
-    /// The results of tools do not fit the calls that the model made.
-    #[error("the model called {called} tools, and {given} results were given")]
+    /// The number of tool results differs from the number of calls.
+    #[error("the model called {called} tools, but {given} results were given")]
     ToolResults {
-        /// How many calls the last answer made.
+        /// The number of calls in the last answer.
         called: usize,
-        /// How many results came.
+        /// The number of results.
         given: usize,
     },
-    /// Something cannot be done with a context or a preset.
+    /// An operation on a context or a preset failed.
     #[error(transparent)]
     Context(#[from] PersonaFailure),
-    /// The new limits would show again what those in force hide, and nobody has said whether it is to come back. Nothing
-    /// was changed.
+    /// The new limits would show messages again that the current ones hide, and the caller has not agreed to that.
+    /// Nothing was changed.
     #[error("messages that the limits hide are still stored, and would be shown again")]
     HiddenMessages,
-    /// More would be deleted or hidden now than was announced: the conversation has changed since. Nothing was done.
-    #[error("the conversation has changed meanwhile: more would go now than was announced")]
+    /// More would be deleted or hidden than was announced, because the conversation has changed since. Nothing was
+    /// done.
+    #[error("the conversation has changed meanwhile: more would be deleted or hidden than was announced")]
     MoreThanAnnounced,
     /// The runtime stopped before the work was done.
     #[error("the runtime is shutting down")]
@@ -329,8 +332,8 @@ fn suggestion(nearest: &[String], kept: &str) -> String {
 }
 
 impl Error {
-    /// The failure of a component that the host plugged in, such as a retriever. The component's name is shown and
-    /// logged; its own error is kept as the source.
+    /// Wraps an error of a component that the host plugged in, such as a retriever. The component's name is shown and
+    /// logged; its error becomes the source.
     pub fn host(
         component: &'static str,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -338,50 +341,50 @@ impl Error {
         Self::Host { component, source: source.into() }
     }
 
-    /// What the reader can do about it, in one line.
+    /// Advice for the user, in one line.
     pub fn help(&self) -> &'static str {
         match self {
             Self::NoKey | Self::PlaceholderKey => {
-                "nothing is stored yet; make a key file or configure a key first"
+                "nothing is stored yet; create a key file or configure a key first"
             }
             Self::EmptyKey => {
-                "give Context.EncryptionKey a long secret, or leave it out to use a key file"
+                "set Context.EncryptionKey to a long secret, or leave it out to use a key file"
             }
             Self::EmptyPassphrase => "give a passphrase of several words",
             Self::PassphraseNeeded { .. } => {
                 "give it on the terminal, with --passphrase-fd, or as Context.Passphrase, KeyFd or KeyCredential"
             }
             Self::KeyFile { .. } => {
-                "correct it as the message above says; if it is lost, restore it from your backup"
+                "correct the file as the message says; if it is lost, restore it from your backup"
             }
             Self::KeyLost { .. } => {
-                "restore the key file from your backup; without it the records cannot be read by anyone"
+                "restore the key file from your backup; without it nobody can read the records"
             }
             Self::WrongKey { .. } => {
-                "give the key that the store was made with; nothing was changed"
+                "give the key that the store was created with; nothing was changed"
             }
             Self::KeyChanged { .. } => {
                 "start the program again with the new key; nothing was written under the old one"
             }
             Self::VaultMissing { .. } => {
-                "restore `vault` from a backup, for a passphrase its copy beside the key file; for other keys a repair makes one that fits the records"
+                "restore `vault` from a backup; for a passphrase, a copy lies beside the key file; for other keys, a repair rebuilds it from the records"
             }
             Self::VaultDamaged { .. } => {
-                "put its copy `vault.…` from the configuration folder in its place; if there is none, move it out of the store's folder and repair the store, which makes it anew for key files and secret strings"
+                "replace it by its copy `vault.…` from the configuration folder; without a copy, move it out of the store's folder and repair the store, which rebuilds it for key files and secret strings"
             }
             Self::TooManyKeys { .. } => {
-                "end a change that was begun: change the key to the one that writes now; leave what does not open, if need be"
+                "finish a change of keys: change to the key in use now; skip files that do not open if necessary"
             }
             Self::Damaged { .. } => {
-                "restore the file from a backup, and verify the store for the whole picture"
+                "restore the file from a backup, and verify the store to find other damage"
             }
             Self::NewerFormat { .. } => {
-                "use the newer version of the program that wrote it; nothing was changed"
+                "use the newer program version that wrote it; nothing was changed"
             }
             Self::TooLarge { .. } => "split the text into several messages below the limit",
-            Self::NothingToSave => "say something first, or let the window reach further back",
+            Self::NothingToSave => "say something first, or enlarge the window",
             Self::InvalidMessage { .. } | Self::InvalidScope { .. } => {
-                "correct it as the message above says"
+                "correct it as the message says"
             }
             Self::ClockBehind { .. } => {
                 "set the machine's clock and try again; nothing was removed"
@@ -389,53 +392,53 @@ impl Error {
             Self::NoSuchSnapshot { .. } => "list the snapshots and choose one of them",
             Self::NoSuchArtifact { .. } => "list the artifacts and choose one of them",
             Self::Conflict => "try again",
-            Self::NoArtifacts => "use a store that keeps artifacts, as the file store does",
-            Self::OtherScope => "use it in the conversation that it is from",
+            Self::NoArtifacts => "use a store that supports artifacts, such as the file store",
+            Self::OtherScope => "use it with its own conversation",
             Self::FromTheFuture => "set the machine's clock, or correct the message's time",
             Self::LockTimeout { .. } => {
-                "try again; if it persists, look for a stopped process that uses this folder"
+                "try again; if the error stays, look for a stopped process that uses this folder"
             }
             Self::NotDurable { .. } | Self::Poisoned { .. } => {
-                "check the disk, verify the store, and open it anew"
+                "check the disk, verify the store, and open it again"
             }
             Self::NoSpace { .. } => {
-                "free some space and try again; what was acknowledged before is safe"
+                "free some space and try again; everything acknowledged before is safe"
             }
             Self::FolderReplaced { .. } => {
-                "put the folder back, or open the store anew or run the command again"
+                "put the folder back, or open the store again"
             }
             Self::NotPlain { .. } => {
                 "move it away, or set Context.StorageRoot or Context.KeyFile to the real path"
             }
             Self::Partial { .. } => {
-                "mend the cause, then send only the messages after those that were stored"
+                "fix the cause, then send only the messages that were not stored"
             }
-            Self::Config { .. } => "correct it there; the README lists the settings",
+            Self::Config { .. } => "correct it there; docs/settings.md lists the settings",
             Self::NotImportable { .. } => {
-                "name the other program's own file, and stop that program if it is running"
+                "give the other program's own file, and stop that program if it is running"
             }
             Self::Io { .. } => "check that the path exists and that this user may use it",
             Self::NoMemory | Self::Exhausted { .. } => {
                 "close files or programs and try again; nothing is damaged"
             }
             Self::NoRandomness => "try again once the system has started fully",
-            Self::Host { .. } => "mend what the cause names",
+            Self::Host { .. } => "fix what the cause names",
             Self::Model { failure, .. } => failure.help(),
             Self::Context(failure) => failure.help(),
             Self::NoModel => "give it one with ConversationBuilder::model",
             Self::TurnInProgress => "wait for the answer, or interrupt it first",
             Self::NothingToRetry => "ask something",
-            Self::UtteranceForgotten => "ask again, if it is to be answered all the same",
+            Self::UtteranceForgotten => "ask again if you still want an answer",
             Self::ToolResults { .. } => "give one result for each call, in the calls' order",
             Self::HiddenMessages => {
                 "change the limits with `change_limits`, which keeps or deletes them"
             }
-            Self::MoreThanAnnounced => "look again at what would go; nothing was changed",
+            Self::MoreThanAnnounced => "make a new plan and check it; nothing was changed",
             Self::ShuttingDown => "keep the runtime alive until pending calls have returned",
         }
     }
 
-    /// An error of the operating system while doing something with a file: [`Error::Io`], or what says more about why.
+    /// Wraps an operating system's error: [`Error::Io`], or a more specific error for some kinds.
     pub fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         use rustix::io::Errno;
         let path = path.into();

@@ -83,7 +83,7 @@ pub use redact::{ContactRedactor, Redactor};
 pub use scope::Scope;
 pub use store::{ConversationStore, FileConversationStore, StoreOptions, StoredMessage};
 
-/// Keys, checks, repair, and moving a store: what an administrator does.
+/// Administration: keys, checks, repair, and moving a store.
 pub mod admin {
     pub use crate::crypto::PLACEHOLDER_KEY;
     pub use crate::store::{
@@ -93,12 +93,12 @@ pub mod admin {
     };
 }
 
-/// The samples of the README, so that they are compiled.
+/// Compiles the samples of the README.
 #[cfg(all(doctest, feature = "config"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The samples of the pages for developers, likewise.
+/// Compiles the samples of the developers' pages.
 #[cfg(all(doctest, feature = "config"))]
 mod pages {
     #[doc = include_str!("../docs/api/another-store.md")]

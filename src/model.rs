@@ -1,4 +1,4 @@
-//! Language models: what a conversation needs of one, and the servers that have them.
+//! Language models: the trait that a conversation uses, and clients of model servers.
 
 #[cfg(feature = "ollama")]
 mod entry;
@@ -71,24 +71,24 @@ use crate::prompt::Prompt;
 /// [`OllamaPromptRenderer::render_text`](OllamaPromptRenderer::render_text).
 #[async_trait]
 pub trait LanguageModel: Send + Sync {
-    /// The model's name. What a conversation learns about the length of texts is stored under it.
+    /// The model's name. The conversation stores what it learns about token counts under it.
     fn name(&self) -> &str;
 
-    /// Starts answering a prompt. The reply yields the answer piece by piece.
+    /// Starts answering a prompt. The reply yields the answer in pieces.
     ///
     /// # Errors
-    /// [`Error::Model`](crate::Error::Model). [`ModelFailure::PromptTooLong`] makes
-    /// the conversation ask once more with less history.
+    /// [`Error::Model`](crate::Error::Model). After [`ModelFailure::PromptTooLong`] the conversation asks again once
+    /// with less history.
     async fn reply(&self, prompt: &Prompt) -> Result<Box<dyn Reply>>;
 
-    /// The limits of the model. The first call may take as long as loading the model; later calls are cheap. By
-    /// default nothing is known of the window, and the model cannot call functions.
+    /// The limits of the model. The first call may take as long as loading the model; later calls are cheap. The
+    /// default is an unknown window, and no function calls.
     async fn limits(&self) -> Result<ModelLimits> {
         Ok(ModelLimits::default())
     }
 
-    /// Loads the model and lets it read a prompt without answering, so that the next prompt that begins alike is
-    /// answered sooner. Does nothing by default.
+    /// Loads the model and lets it read a prompt without answering, so that the next prompt with the same beginning
+    /// is answered sooner. Does nothing by default.
     async fn warm_up(&self, _prompt: &Prompt) -> Result<()> {
         Ok(())
     }
@@ -113,23 +113,23 @@ impl<M: LanguageModel + ?Sized> LanguageModel for Arc<M> {
     }
 }
 
-/// What a model can take.
+/// The limits and abilities of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelLimits {
-    /// Tokens of prompt and answer together, where the server says.
+    /// The window for prompt and answer in tokens, if the server reports it.
     pub window: Option<u32>,
     /// Whether it can call functions.
     pub tools: bool,
 }
 
 impl ModelLimits {
-    /// A window of so many tokens.
+    /// The limits of a model with this window.
     pub fn window(tokens: u32) -> Self {
         Self { window: Some(tokens), tools: false }
     }
 
-    /// Whether the model can call functions; unless told, it cannot.
+    /// Sets whether the model can call functions; the default is no.
     #[must_use]
     pub fn tools(mut self, can: bool) -> Self {
         self.tools = can;
@@ -137,39 +137,39 @@ impl ModelLimits {
     }
 }
 
-/// What an answer cost, as far as the server says.
+/// The cost of an answer, as far as the server reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Usage {
-    /// Tokens of the prompt, whether or not they were evaluated anew.
+    /// Tokens of the prompt, cached or not.
     pub prompt_tokens: Option<u64>,
-    /// Those of them that were not evaluated again.
+    /// Tokens of the prompt that came from the server's cache.
     pub cached_tokens: Option<u64>,
     /// Tokens of the answer.
     pub answer_tokens: Option<u64>,
-    /// Loading the model; in JSON these times are milliseconds.
+    /// The time to load the model. In JSON these times are milliseconds.
     #[serde(rename = "loadMs", serialize_with = "millis")]
     pub load_time: Option<Duration>,
-    /// Evaluating the prompt.
+    /// The time to read the prompt.
     #[serde(rename = "promptMs", serialize_with = "millis")]
     pub prompt_time: Option<Duration>,
-    /// Producing the answer.
+    /// The time to produce the answer.
     #[serde(rename = "answerMs", serialize_with = "millis")]
     pub answer_time: Option<Duration>,
-    /// Whether the answer was cut at its greatest length.
+    /// Whether the answer reached its length limit and was cut.
     pub cut: bool,
-    /// Which of [`AnswerLimits`] cut it, if it was not the model's own end.
+    /// The limit of [`AnswerLimits`] that cut it, if one did.
     pub cut_at: Option<AnswerLimit>,
 }
 
 impl Usage {
-    /// The tokens of a prompt and of its answer.
+    /// A usage of these tokens.
     pub fn tokens(prompt: u64, answer: u64) -> Self {
         Self { prompt_tokens: Some(prompt), answer_tokens: Some(answer), ..Self::default() }
     }
 
-    /// The same with the tokens of earlier requests for the same answer.
+    /// Adds the tokens of earlier requests for the same answer.
     pub(crate) fn with_before(mut self, before: &Self) -> Self {
         let add = |now: &mut Option<u64>, before: Option<u64>| {
             if let Some(before) = before {

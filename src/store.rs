@@ -1,4 +1,4 @@
-//! Conversations at rest: appended to, read from the end, forgotten on request.
+//! Stores of conversations: append, read from the newest end, forget.
 
 /// Administration of a whole store: changing keys, moving it, and checking its catalog.
 pub(crate) mod admin {
@@ -76,14 +76,14 @@ use crate::message::ChatMessage;
 use delete::plan::ForgetRequest;
 use snapshot::restore::RestoreJob;
 
-/// One scope's messages, in the order (time, number).
+/// The messages of one scope, in the order (time, number).
 ///
-/// Every method is provided on top of [`StoreBackend`]. A store of your own implements that trait, and this one with an
-/// empty body: `impl ConversationStore for MyStore {}`. [`FileConversationStore`] overrides the methods with forms that
-/// hold its lock.
+/// Every method has a default on top of [`StoreBackend`]. A custom store implements that trait, and this one with an
+/// empty body: `impl ConversationStore for MyStore {}`. [`FileConversationStore`] overrides the methods with versions
+/// that hold its lock.
 #[async_trait]
 pub trait ConversationStore: StoreBackend {
-    /// Stores one message. When this returns, a power cut no longer loses it.
+    /// Stores one message. It is durable when this returns.
     ///
     /// Dropping the future does not stop an append of the file store that has begun.
     async fn append_message(&self, message: ChatMessage) -> Result<Arc<StoredMessage>> {
@@ -91,18 +91,19 @@ pub trait ConversationStore: StoreBackend {
         stored.into_iter().next().ok_or(Error::ShuttingDown)
     }
 
-    /// Stores many messages, in order. This is cheaper than one by one, and durable when it returns. Other writers may
-    /// append between one part of a large batch and the next.
+    /// Stores many messages in order. This is cheaper than one call for each. They are durable when it returns. Other
+    /// writers may append between two parts of a large batch.
     ///
     /// # Errors
-    /// [`Error::Partial`] says how many of the first were stored.
+    /// [`Error::Partial`] says how many of the first messages were stored.
     async fn append_all(&self, messages: Vec<ChatMessage>) -> Result<Vec<Arc<StoredMessage>>> {
         backend::provided::append::append(self, messages).await
     }
 
-    /// Stores the answers to a stored message, in order and durably, if that message is still there at the moment of
-    /// writing. Store every answer with this: no other method checks that the utterance was not forgotten meanwhile. If
-    /// the context was cleared since the utterance, the answers are left out of the context too (see [`Profile::prune`]).
+    /// Stores the answers to a stored message, in order and durably, if that message still exists at the moment of
+    /// writing. Store every answer with this: no other method checks whether the utterance was forgotten meanwhile.
+    /// If the context was cleared since the utterance, the answers are left out of the context too (see
+    /// [`Profile::prune`]).
     ///
     /// # Errors
     /// [`Error::UtteranceForgotten`] if the message was forgotten, was removed with its conversation, or has expired;
@@ -116,9 +117,9 @@ pub trait ConversationStore: StoreBackend {
         backend::provided::append::append_answers(self, answers, answered).await
     }
 
-    /// Stores answers as [`append_answers`](Self::append_answers) does and replaces a document as
-    /// [`write_document`](Self::write_document) does. A store may do both in one commit. The answers are stored even if
-    /// the document cannot be written; the second part of what is returned says whether it was.
+    /// Stores answers as [`append_answers`](Self::append_answers) does, and replaces a document as
+    /// [`write_document`](Self::write_document) does. A store may do both in one commit. The answers are stored even
+    /// if writing the document fails; the second part of the result reports that.
     ///
     /// # Errors
     /// Those of [`append_answers`](Self::append_answers). The document may have been replaced then.
@@ -133,7 +134,7 @@ pub trait ConversationStore: StoreBackend {
         Ok((stored, self.write_document(document, plaintext).await))
     }
 
-    /// The newest `n` messages that can be read, oldest first; fewer only if there are fewer.
+    /// Returns the newest `n` readable messages, oldest first; fewer only if there are fewer.
     async fn read_tail(&self, n: usize) -> Result<ReadResult> {
         backend::provided::read::tail(self, n).await
     }
@@ -143,13 +144,13 @@ pub trait ConversationStore: StoreBackend {
         backend::provided::read::read(self, ReadQuery::Seqs(seqs)).await
     }
 
-    /// The messages whose [`ordered_at`](StoredMessage::ordered_at) lies in this range, in conversation order. It is the
-    /// later of the message's own time and that of the one before it, to the millisecond.
+    /// The messages whose [`ordered_at`](StoredMessage::ordered_at) lies in this range, in conversation order. That
+    /// is the message's own time or that of the message before it, whichever is later, in milliseconds.
     async fn read_times(&self, times: Range<Timestamp>) -> Result<ReadResult> {
         backend::provided::read::read(self, ReadQuery::Times(times)).await
     }
 
-    /// What forgetting these messages would delete. Changes nothing.
+    /// Plans a [`forget`](Self::forget): returns what it would delete. Changes nothing.
     ///
     /// # Errors
     /// Those of [`forget`](Self::forget).
@@ -157,7 +158,7 @@ pub trait ConversationStore: StoreBackend {
         backend::provided::forget::plan(self, ForgetRequest::Numbers(seqs.to_vec())).await
     }
 
-    /// What [`forget_all`](Self::forget_all) would delete. Changes nothing.
+    /// Plans a [`forget_all`](Self::forget_all): returns what it would delete. Changes nothing.
     ///
     /// # Errors
     /// Those of [`forget`](Self::forget).
@@ -165,22 +166,23 @@ pub trait ConversationStore: StoreBackend {
         backend::provided::forget::plan(self, ForgetRequest::All).await
     }
 
-    /// Deletes what a plan announced and is still there, and nothing else.
+    /// Deletes what a plan named, as far as it still exists, and nothing else.
     ///
     /// # Errors
-    /// [`Error::MoreThanAnnounced`], and nothing is deleted, if something would go now that the plan does not name. Those
+    /// [`Error::MoreThanAnnounced`] if more would be deleted now than the plan names; nothing is deleted then. Those
     /// of [`forget`](Self::forget).
     async fn forget_planned(&self, plan: &ForgetPlan) -> Result<ForgetReport> {
         backend::provided::forget::forget(self, plan.asked(), Some(plan)).await
     }
 
-    /// Deletes messages by number for ever, with restored copies, the originals of copies and what was made of them, and
-    /// records that it did. The report says what went; [`plan_forget`](Self::plan_forget) says it before.
+    /// Deletes messages by number permanently, with restored copies, originals of copies and everything derived from
+    /// them. Records the deletion. The report names what was deleted; [`plan_forget`](Self::plan_forget) tells it
+    /// before.
     async fn forget(&self, seqs: &[RangeInclusive<u64>]) -> Result<ForgetReport> {
         backend::provided::forget::forget(self, ForgetRequest::Numbers(seqs.to_vec()), None).await
     }
 
-    /// Deletes every message, snapshot, artifact and summary for ever, with title, tags and notes. A context stays, with
+    /// Deletes every message, snapshot, artifact and summary permanently, with title, tags and notes. A context keeps
     /// its name, its personality and its limits.
     ///
     /// # Errors
@@ -189,53 +191,53 @@ pub trait ConversationStore: StoreBackend {
         backend::provided::forget::forget(self, ForgetRequest::All, None).await
     }
 
-    /// A document's bytes as they were last written; `None` if it never was.
+    /// Returns a document's bytes as last written; `None` if it was never written.
     ///
     /// # Errors
-    /// [`Error::Damaged`], [`Error::WrongKey`], [`Error::NewerFormat`] or [`Error::NotPlain`] for a file that does not
-    /// open; it stays as it is.
+    /// [`Error::Damaged`], [`Error::WrongKey`], [`Error::NewerFormat`] or [`Error::NotPlain`] for a file that does
+    /// not open. The file is left unchanged.
     async fn read_document(&self, document: Document) -> Result<Option<Zeroizing<Vec<u8>>>> {
         self.document(&document.into()).await
     }
 
-    /// Writes any bytes as the document, in place of those before. Whenever the power fails, either the old bytes or the
-    /// new ones are there, whole; when this returns, the new ones. Of several writers at once the last one's stay. A
+    /// Replaces a document by these bytes. After a power cut, the document holds either the old or the new bytes,
+    /// complete. When this returns, it holds the new ones. Of several concurrent writers, the last one wins. A
     /// damaged document is replaced.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for more bytes than a message may have. What this program cannot open but another may, and
-    /// what is no plain file, is refused as reading refuses it.
+    /// [`Error::TooLarge`] for more bytes than a message may have. A file under another key, of a newer format, or
+    /// that is not a plain file is refused as when reading.
     async fn write_document(&self, document: Document, plaintext: &[u8]) -> Result<()> {
         backend::provided::settings::write_document(self, document, plaintext).await
     }
 
-    /// The conversation's own settings; the defaults if it has none. If they cannot be read, the file store gives the
-    /// defaults and every read reports it.
+    /// The conversation's own settings; the defaults if it has none. If they cannot be read, the file store returns
+    /// the defaults, and every read reports it.
     async fn profile(&self) -> Result<Arc<Profile>> {
         backend::provided::read::profile(self).await.map(Arc::new)
     }
 
-    /// Changes the settings as they are at that moment, so that no other change is lost; durable when this returns.
-    /// Tighter limits hide messages at once: [`limits_effect`](Self::limits_effect) says which before.
+    /// Applies a change to the current settings, so that no concurrent change is lost. It is durable when this
+    /// returns. Tighter limits hide messages at once: [`limits_effect`](Self::limits_effect) tells which before.
     ///
     /// # Errors
-    /// [`Error::HiddenMessages`] for limits that would show again what those in force hide: use
-    /// [`change_limits`](Self::change_limits) for those. As [`write_document`](Self::write_document).
+    /// [`Error::HiddenMessages`] for limits that would show hidden messages again: use
+    /// [`change_limits`](Self::change_limits) for those. Those of [`write_document`](Self::write_document).
     async fn change_profile(&self, change: ProfileChange) -> Result<Profile> {
         backend::provided::settings::change(self, change).await
     }
 
-    /// What other limits would hide and what they would show again; `None` for those of all conversations. Changes
-    /// nothing.
+    /// What other limits would hide, and what they would show again; `None` means the limits of all conversations.
+    /// Changes nothing.
     async fn limits_effect(&self, retention: Option<Retention>) -> Result<LimitsEffect> {
         backend::provided::limits::effect(self, retention).await
     }
 
-    /// Changes how much is kept, after somebody has agreed to the effect.
+    /// Changes the limits after somebody has agreed to the effect.
     ///
     /// # Errors
-    /// [`Error::MoreThanAnnounced`], and nothing is changed, if the conversation has changed since the effect was worked
-    /// out. As [`change_profile`](Self::change_profile).
+    /// [`Error::MoreThanAnnounced`] if the conversation has changed since the effect was computed; nothing is changed
+    /// then. Those of [`change_profile`](Self::change_profile).
     async fn change_limits(
         &self,
         retention: Option<Retention>,
@@ -245,7 +247,7 @@ pub trait ConversationStore: StoreBackend {
         backend::provided::limits::change(self, retention, hidden, announced).await
     }
 
-    /// Clears the context up to now: no history in later prompts goes back further. Deletes nothing, and applies to all
+    /// Clears the context: later prompts hold no message from before now. Deletes nothing, and applies to all
     /// threads.
     async fn clear(&self) -> Result<Profile> {
         backend::provided::settings::clear(self).await
@@ -260,35 +262,35 @@ pub trait ConversationStore: StoreBackend {
         backend::provided::limits::cleanup(self).await
     }
 
-    /// The snapshots, newest first, and what is wrong with those that cannot be read.
+    /// The snapshots, newest first, and findings about those that cannot be read.
     async fn snapshots(&self) -> Result<(Vec<Snapshot>, Vec<Finding>)> {
         let view = backend::provided::View::of(self).await?;
         backend::provided::snapshot::list(self, &view.profile).await
     }
 
-    /// A snapshot by its id; `None` if there is none.
+    /// Returns a snapshot by its id; `None` if there is none.
     ///
     /// # Errors
-    /// [`Error::Damaged`] or [`Error::WrongKey`] for one that does not open; it stays as it is.
+    /// [`Error::Damaged`] or [`Error::WrongKey`] for one that does not open. It is left unchanged.
     async fn read_snapshot(&self, id: &str) -> Result<Option<Snapshot>> {
         backend::provided::snapshot::read(self, id).await
     }
 
-    /// Stores a snapshot, in place of any with its id; durable when this returns.
+    /// Stores a snapshot. Replaces one with the same id. It is durable when this returns.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for one of over 11 MiB, [`Error::NothingToSave`] if all its messages were forgotten meanwhile.
+    /// [`Error::TooLarge`] above 11 MiB, [`Error::NothingToSave`] if all its messages were forgotten meanwhile.
     async fn save_snapshot(&self, snapshot: Snapshot) -> Result<()> {
         backend::provided::snapshot::save(self, &snapshot).await
     }
 
-    /// Deletes a snapshot for ever. An id that is not there is no error.
+    /// Deletes a snapshot permanently. An unknown id is not an error.
     async fn delete_snapshot(&self, id: &str) -> Result<()> {
         backend::provided::snapshot::delete(self, id).await
     }
 
-    /// Stores a snapshot's messages anew, said `now`, each in its own thread unless another is named, except those that
-    /// the thread has since that moment. The metadata of each copy names its original.
+    /// Stores a snapshot's messages again with the time `now`, each in its own thread unless another is named. Skips
+    /// those that the thread already has since that time. The metadata of each copy names its original.
     ///
     /// # Errors
     /// [`Error::NoSuchSnapshot`], and those of reading it and of appending.
@@ -306,8 +308,8 @@ pub trait ConversationStore: StoreBackend {
         .await
     }
 
-    /// Installs a summary if `before` is still the newest one of its thread, and none of the messages that it adds to
-    /// that one was forgotten or cleared. It replaces `before` if it `continues` it. Returns whether it was installed.
+    /// Installs a summary if `before` is still the newest one of its thread, and none of the messages that it adds
+    /// was forgotten or cleared. Replaces `before` if it `continues` it. Returns whether it was installed.
     async fn install_summary(
         &self,
         summary: Summary,

@@ -1,4 +1,4 @@
-//! From a configuration to a ready conversation: the one place where the parts are wired together.
+//! Builds keys, stores, models and conversations from a configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,11 +28,11 @@ use crate::store::{
     create_vault, store_exists, store_keys,
 };
 
-/// The forms of request that a prompt can be rendered to.
+/// The kinds of request that a prompt can be rendered to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RendererKind {
-    /// [`OllamaChatRenderer`], the usual one.
+    /// [`OllamaChatRenderer`], the default.
     OllamaChat,
     /// [`OllamaPromptRenderer`].
     OllamaGenerate,
@@ -40,13 +40,13 @@ pub enum RendererKind {
     OpenAiChat,
 }
 
-/// How long nobody may have said anything before older messages are summarized.
+/// Older messages are summarized after this time without a new turn.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// The key in a file, durable before anything is sealed under it.
+/// Reads the key of a file. Makes the file durable before anything is sealed with the key.
 fn found(file: &Path) -> Result<Option<Arc<EncryptionKey>>> {
     let key = EncryptionKey::read_file(file)?.map(Arc::new);
-    // Reading must go on where nothing can be written.
+    // Reading must also work on a read-only file system.
     if key.is_some()
         && let Err(error) = EncryptionKey::anchor_file(file)
     {
@@ -56,13 +56,15 @@ fn found(file: &Path) -> Result<Option<Arc<EncryptionKey>>> {
 }
 
 impl Config {
-    /// The keys: the configured one, or else the key file's, and while the key is being changed the new key file's too.
+    /// The keys: the configured one, or the key file's, and during a change of keys also that of the new key file.
     ///
     /// # Errors
-    /// [`Error::NoKey`] or [`Error::PlaceholderKey`] where there is none yet, or only a passphrase that no store was made
-    /// with; [`Error::KeyLost`] where a store waits for its key file, [`Error::PassphraseNeeded`] for its passphrase.
+    /// [`Error::NoKey`] or [`Error::PlaceholderKey`] if there is no key yet, or only a passphrase without a store;
+    /// [`Error::KeyLost`] if a store exists and its key file does not, [`Error::PassphraseNeeded`] if a store needs
+    /// its passphrase.
     pub fn encryption_keys(&self) -> Result<Vec<Arc<EncryptionKey>>> {
-        // The new one first: it takes the other's place when the change is done, and then the other one is it.
+        // Read the new file first. It replaces the old one when the change ends, and reading the old one second then
+        // finds the new key.
         let next = found(&self.next_key_file()?)?;
         let key_file = self.key_file()?;
         let first = match &self.key {
@@ -83,11 +85,11 @@ impl Config {
         Ok(first.into_iter().chain(next).collect())
     }
 
-    /// Makes the key file of a first use, unless it is there already or the configuration gives a key; of a passphrase,
-    /// the salt. Says where the key is, if it is in a file.
+    /// Creates the key file of a first use, unless it exists or the configuration gives a key. For a passphrase it
+    /// creates the salt. Returns the path of the key, if it is in a file.
     ///
     /// # Errors
-    /// [`Error::KeyLost`] where a store exists already: no new key could read it.
+    /// [`Error::KeyLost`] if a store exists already: a new key could not read it.
     pub fn make_key_file(&self) -> Result<Option<PathBuf>> {
         if let ConfiguredKey::Secret { key, .. } = &self.key {
             if key.needs_salt() {
@@ -108,7 +110,7 @@ impl Config {
         Ok(Some(key_file))
     }
 
-    /// What it means that there is no key.
+    /// Decides which error a missing key is.
     fn no_key(&self, key_file: PathBuf) -> Result<Error> {
         let root = self.storage_root()?;
         if store_keys(&root, &[])?.first().is_some_and(StoreKey::is_of_passphrase) {
@@ -121,7 +123,7 @@ impl Config {
         })
     }
 
-    /// How much is kept of conversations whose own settings do not say it.
+    /// The limits of conversations that set none of their own.
     pub fn retention(&self) -> Retention {
         Retention::FOREVER
             .max_messages(self.context.max_messages.unwrap_or(0))
@@ -140,10 +142,10 @@ impl Config {
         self.open_store_with(self.encryption_keys()?, scope, clock).await
     }
 
-    /// [`open_store`](Self::open_store) with keys that somebody was asked for.
+    /// [`open_store`](Self::open_store) with keys that the user was asked for.
     ///
     /// # Errors
-    /// [`Error::NoKey`] for no key, and those of [`StoreOptions::open`].
+    /// [`Error::NoKey`] without a key, and those of [`StoreOptions::open`].
     pub async fn open_store_with(
         &self,
         keys: Vec<Arc<EncryptionKey>>,
@@ -154,7 +156,7 @@ impl Config {
         let options = self.store_options(keys, clock)?.scope(scope);
         let root = self.storage_root()?;
         let store = options.open(&root).await?;
-        // A copy that was lost is no reason to be without the store.
+        // A failed copy must not keep the store from opening.
         if has_passphrase && let Err(error) = copy_salt(&root, &self.salt_folder()?) {
             tracing::warn!(%error, "the passphrase's salt could not be copied");
         }
@@ -164,7 +166,7 @@ impl Config {
     /// The contexts of the configured store.
     ///
     /// # Errors
-    /// [`Error::NoKey`] for no key, and those of [`storage_root`](Self::storage_root).
+    /// [`Error::NoKey`] without a key, and those of [`storage_root`](Self::storage_root).
     pub fn contexts(
         &self,
         keys: Vec<Arc<EncryptionKey>>,
@@ -185,7 +187,7 @@ impl Config {
         })
     }
 
-    /// How every conversation's store is opened.
+    /// The options for opening any conversation's store.
     fn store_options(
         &self,
         keys: Vec<Arc<EncryptionKey>>,
@@ -196,7 +198,7 @@ impl Config {
             .clock(clock)
             .retention(self.retention());
         let mut options = keys.fold(options, StoreOptions::also_with);
-        // Where the key is found that this one is changed to while the store is open.
+        // The place of a new key, if the key is changed while the store is open.
         if !matches!(self.key, ConfiguredKey::Secret { .. }) {
             options = options.key_file(self.key_file()?);
         }
@@ -207,14 +209,20 @@ impl Config {
         })
     }
 
-    /// A conversation in the given store: the configured system prompt, the newest messages in blocks or, if the
-    /// conversation's settings or the configuration say so, those of a rolling window in steps, masking if it is on,
-    /// summaries of older messages when a prompt is nearly full, functions by which the model reads artifacts and what was
-    /// said earlier, long results of tools as artifacts, a budget that
-    /// leaves room for the answer, and with the feature `ollama` the configured model.
+    /// Builds a conversation on the given store, as configured:
+    ///
+    /// - the system prompt;
+    /// - the newest messages in blocks, or a rolling window in steps if the conversation's settings or the
+    ///   configuration ask for it;
+    /// - masking if it is on;
+    /// - summaries of older messages when a prompt is nearly full;
+    /// - functions by which the model reads artifacts and earlier messages;
+    /// - long tool results as artifacts;
+    /// - a budget that leaves room for the answer;
+    /// - with the feature `ollama`, the model.
     ///
     /// # Errors
-    /// [`Error::Config`] for a server's address that is none.
+    /// [`Error::Config`] for an invalid server address.
     pub fn conversation(&self, store: Arc<dyn ConversationStore>) -> Result<Conversation> {
         let model = &self.language_model;
         let window = Duration::from_secs(self.context.window_seconds);
@@ -247,7 +255,7 @@ impl Config {
         Ok(builder.build())
     }
 
-    /// What gives a conversation its history.
+    /// The provider of the history.
     fn history(&self, window: Duration) -> Arc<dyn ContextProvider> {
         let rolling = RollingWindowProvider::new().window(window);
         let unless_set = self.context.rolling_window;
@@ -270,7 +278,7 @@ impl Config {
     /// The configured model server.
     ///
     /// # Errors
-    /// [`Error::Config`] for an address that is none, and those of [`api_key`](Self::api_key).
+    /// [`Error::Config`] for an invalid address, and those of [`api_key`](Self::api_key).
     #[cfg(feature = "ollama")]
     pub fn server(&self) -> Result<ModelServer> {
         let (url, limits) = (&self.language_model.base_url, self.answer_limits());
@@ -285,7 +293,7 @@ impl Config {
         }))
     }
 
-    /// The configured model on it.
+    /// The configured model on that server.
     ///
     /// # Errors
     /// Those of [`server`](Self::server).
@@ -318,7 +326,7 @@ impl Config {
         })
     }
 
-    /// The form of request that the configured model is asked in.
+    /// The kind of request for the configured model.
     pub fn renderer_kind(&self) -> RendererKind {
         match self.language_model.kind {
             ModelKind::Ollama => RendererKind::OllamaChat,

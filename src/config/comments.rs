@@ -1,9 +1,9 @@
-//! JSON as .NET reads it: with comments, and with a comma after the last element.
+//! Strips comments and trailing commas from JSON, as .NET's reader does.
 
-/// Replaces comments and trailing commas by spaces. Line breaks stay, so that positions in errors are right.
+/// Replaces comments and trailing commas by spaces. Keeps line breaks, so that the positions in errors are right.
 pub(super) fn without_comments(json: &[u8]) -> Vec<u8> {
     let mut plain = json.to_vec();
-    // The last byte that is neither white space nor part of a comment, and the one before a comma.
+    // The last byte outside white space and comments, and the one before a comma.
     let (mut last, mut before_comma) = ((0, b'['), b'[');
     let mut at = 0;
     while let Some(&byte) = json.get(at) {
@@ -17,7 +17,7 @@ pub(super) fn without_comments(json: &[u8]) -> Vec<u8> {
             b'/' if length > 1 => blank(&mut plain, at, length),
             byte if byte.is_ascii_whitespace() => {}
             _ => {
-                // A comma needs a value in front of it, as in strict JSON.
+                // A comma must follow a value, as in strict JSON.
                 let is_trailing = last.1 == b',' && !b"[{,".contains(&before_comma);
                 if matches!(byte, b']' | b'}') && is_trailing {
                     blank(&mut plain, last.0, 1);
@@ -33,7 +33,7 @@ pub(super) fn without_comments(json: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// The length of a string with its quotation marks.
+/// The length of a string literal with its quotation marks.
 fn string(text: &[u8]) -> usize {
     let mut escaped = false;
     let end = text.iter().skip(1).position(|byte| {
@@ -44,7 +44,7 @@ fn string(text: &[u8]) -> usize {
     end.map_or(text.len(), |end| end + 2)
 }
 
-/// The length of a comment without its line break; 1 if it is none, or a block without an end.
+/// The length of a comment without its line break; 1 if there is no comment, or a block comment without an end.
 fn comment(text: &[u8]) -> usize {
     if text.starts_with(b"//") {
         return text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());

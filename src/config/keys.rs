@@ -1,20 +1,20 @@
-//! The settings that exist, and what each may hold.
+//! The known settings and their types.
 
 use config::{Value, ValueKind};
 
 use super::setting::Setting;
 use crate::crypto::PLACEHOLDER_KEY;
 
-/// One setting that exists.
+/// A known setting.
 pub(super) struct Key {
     pub(super) path: &'static str,
     pub(super) kind: Kind,
     pub(super) default: Default,
-    /// Whether a file in the current folder may set it, which somebody else may have put there.
+    /// Whether a file in the current folder may set it. Another person may have written that file.
     pub(super) is_open: bool,
 }
 
-/// What a setting may hold. All but secrets and settings with a default of their own may also be null.
+/// The type of a setting. All but secrets and settings with a default value may also be null.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Count {
@@ -29,7 +29,7 @@ pub(super) enum Kind {
     Choice(&'static [&'static str]),
     Path,
     Secret,
-    /// A secret that the settings file does not hold, since such files are shown around.
+    /// A secret. Settings files do not hold it, because people share such files.
     Token,
 }
 
@@ -100,7 +100,7 @@ const SAMPLING: [&str; 3] = ["never", "fallback", "always"];
 /// A hundred years, in seconds.
 const LONGEST: u64 = 100 * 365 * 86_400;
 
-/// Settings that one can do without.
+/// Settings that may be missing.
 const OPTIONAL: [&str; 6] = [
     "Context.CompactAt",
     "Context.LongResult",
@@ -110,7 +110,7 @@ const OPTIONAL: [&str; 6] = [
     "LanguageModel.Temperature",
 ];
 
-/// A setting that decides where words and keys go, what is deleted, or what is masked: a file in the current folder
+/// A setting that decides where words and keys go, what is deleted, or what is masked. A file in the current folder
 /// may not set it.
 const fn key(path: &'static str, kind: Kind, default: Default) -> Key {
     Key { path, kind, default, is_open: false }
@@ -142,7 +142,7 @@ impl Key {
         if self.may_be_null() { format!("{kind}, or null") } else { kind }
     }
 
-    /// The effective value and where it is from.
+    /// The effective value with its origin.
     pub(super) fn setting(&self, merged: &Value) -> Setting {
         let mut found = Some(merged);
         for part in self.path.split('.') {
@@ -154,7 +154,7 @@ impl Key {
         self.shown(found)
     }
 
-    /// The value as anyone may see it, and where it is from.
+    /// The value, redacted if secret, with its origin.
     pub(super) fn shown(&self, found: Option<&Value>) -> Setting {
         let value = match found.map(|value| &value.kind) {
             None | Some(ValueKind::Nil) => serde_json::Value::Null,

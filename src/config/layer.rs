@@ -16,17 +16,17 @@ use crate::error::{Error, Result};
 
 const PREFIX: &str = "SOTTOVOCE__";
 
-/// The largest file that is read, in bytes.
+/// The largest settings file in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// How many letters a section's name may differ in to be taken for one of ours that is misspelt.
+/// A section name with at most this many wrong letters counts as a misspelling of a known one.
 const SLIPS: usize = 2;
 
-/// Checked settings of one origin. The key string is kept apart, so that it never enters the merged configuration.
+/// The checked settings of one source. Keys are kept apart, so that they never enter the merged configuration.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Layer {
     values: Map<String, Value>,
-    /// By the settings' paths; a secret that is null hides one of an earlier layer.
+    /// Secrets by path. A null hides the secret of an earlier layer.
     secrets: BTreeMap<&'static str, Option<Secret>>,
 }
 
@@ -50,7 +50,7 @@ impl Source for Layer {
 }
 
 impl Layer {
-    /// What it says of a secret setting, if anything.
+    /// Takes the value of a secret setting, if the layer sets it.
     pub(super) fn take_secret(&mut self, path: &str) -> Option<Option<Zeroizing<String>>> {
         self.secrets.remove(path).map(|secret| secret.map(|Secret(secret)| secret))
     }
@@ -78,15 +78,15 @@ impl Layer {
             .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
             .map_err(|error| wrong(format!("could not be read: {error}")))?;
         if bytes.len() as u64 > LARGEST {
-            return Err(wrong("is over 1 MiB, so it holds no settings".to_owned()));
+            return Err(wrong("is over 1 MiB, too large for a settings file".to_owned()));
         }
-        // Editors of other systems put a byte order mark there.
+        // Editors of some systems write a byte order mark.
         let json = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
         let json = Zeroizing::new(without_comments(json));
         let parsed: serde_json::Value =
             serde_json::from_slice(&json).map_err(|error| wrong(format!("not JSON: {error}")))?;
         let base = std::path::absolute(path)
-            .map_err(|error| wrong(format!("its folder is not known: {error}")))?;
+            .map_err(|error| wrong(format!("its folder cannot be determined: {error}")))?;
         let mut layer = Self::default();
         for (section, fields) in object(parsed, || wrong("must be a JSON object".to_owned()))? {
             if !KEYS.iter().any(|key| key.section() == section) {
@@ -112,9 +112,9 @@ impl Layer {
         Ok(layer)
     }
 
-    /// The settings of a file that is in the current folder, which may be anybody's.
+    /// Reads the file in the current folder, which another person may have written.
     pub(super) fn from_local_file(path: &Path) -> Result<Self> {
-        // Reading a pipe would wait for whoever put it there.
+        // Reading a pipe would block until its writer writes.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             let reason = "is not a file".to_owned();
             return Err(Error::Config { place: path.display().to_string(), reason });
@@ -122,8 +122,8 @@ impl Layer {
         Self::from_file(path)
     }
 
-    /// Takes out what only trusted layers may set. Returns those settings that would have changed something: that differ
-    /// from the default and from the layers below, and that no layer above sets.
+    /// Removes the settings that only trusted layers may set. Returns those that would have changed something: they
+    /// differ from the default and the layers below, and no layer above sets them.
     pub(super) fn leave_out(&mut self, below: &[Self], above: &[Self]) -> Vec<Setting> {
         let mut left_out = Vec::new();
         for key in KEYS.iter().filter(|key| !key.is_open) {
@@ -143,7 +143,7 @@ impl Layer {
         left_out
     }
 
-    /// One layer a variable, so that each setting knows its own.
+    /// Makes one layer for each variable, so that each setting has its own origin.
     pub(super) fn from_environment(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Vec<Self>> {
@@ -176,7 +176,7 @@ impl Layer {
     fn from_variable(key: &Key, name: &str, text: Zeroizing<String>) -> Result<Self> {
         use serde_json::Value::{Null, String};
         let value = match key.kind {
-            // Whoever sets it to nothing has lost it on the way, and would be served without one.
+            // An empty token was lost on the way. It must not disable the token.
             _ if text.is_empty() && key.may_be_null() && key.path != "Mcp.Token" => Null,
             Kind::Secret | Kind::Token => String((*text).clone()),
             Kind::Text | Kind::Choice(_) | Kind::Path => String((*text).clone()),
@@ -192,7 +192,7 @@ impl Layer {
         Ok(layer)
     }
 
-    /// Checks a value and takes it in; a relative path is meant from `base`.
+    /// Checks a value and adds it. A relative path is relative to `base`.
     fn put(
         &mut self,
         key: &Key,
@@ -205,7 +205,7 @@ impl Layer {
         let kind = match (key.kind, value) {
             (Kind::Secret | Kind::Token, String(secret)) => {
                 self.secrets.insert(key.path, Some(Secret(Zeroizing::new(secret))));
-                // Shows where the key comes from, and nothing of it.
+                // The origin is shown, and nothing of the key.
                 ValueKind::String("(redacted)".to_owned())
             }
             (kind, Null) if key.may_be_null() => {
@@ -223,14 +223,14 @@ impl Layer {
             (Kind::Path, String(path)) if path.is_empty() || path.starts_with('~') => {
                 return Err(Error::Config {
                     place: place.to_owned(),
-                    reason: format!("{} must be a path written out, without ~", key.path),
+                    reason: format!("{} must be a full path without ~", key.path),
                 });
             }
             (Kind::Path, String(path)) => {
                 let path = base.map_or_else(|| path.clone().into(), |base| base.join(&path));
                 ValueKind::String(path.display().to_string())
             }
-            // How long a model stays loaded is a text or a number of seconds.
+            // The model's loading time is a string or a number of seconds.
             (Kind::Text, Number(number)) if key.path == "LanguageModel.KeepAlive" => {
                 ValueKind::String(number.to_string())
             }
@@ -255,7 +255,8 @@ impl Key {
     }
 }
 
-/// Whether a setting's value is that word. It was a flag once, so `true` is understood as `always`, and `false` as `never`.
+/// Whether a setting has this value. The setting used to be a flag, so `true` means `always`, and `false` means
+/// `never`.
 fn is_word(given: &serde_json::Value, word: &str) -> bool {
     let given = match given {
         serde_json::Value::Bool(flag) => {
@@ -283,7 +284,8 @@ fn object(
     }
 }
 
-/// Whether a section of another name is meant to be one of ours: one that is spelt almost like it, and has a setting of it.
+/// Whether an unknown section is a misspelling of a known one: its name is similar, and it has one of that section's
+/// settings.
 fn is_misspelt(section: &str, fields: &serde_json::Value) -> bool {
     let is_near = |key: &&Key| {
         let (ours, given) = (key.section().to_lowercase(), section.to_lowercase());
@@ -313,7 +315,7 @@ fn unknown(given: &str, known: impl Iterator<Item = &'static str>) -> String {
     let distance = |candidate: &str| {
         strsim::damerau_levenshtein(&candidate.to_lowercase(), &given.to_lowercase())
     };
-    // A part of a name, such as `Url`, may look more like a short name than like its own.
+    // A part of a name, such as `Url`, may look more like another short name.
     let part = given.rsplit('.').next().unwrap_or_default().to_lowercase();
     let is_part = |candidate: &str| candidate.to_lowercase().ends_with(&part);
     let nearest = known

@@ -1,4 +1,4 @@
-//! Effective settings, and what they say of the key.
+//! Effective settings, and the configured key.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use crate::crypto::EncryptionKey;
 
-/// What the configuration says of the key.
+/// The key that the configuration gives.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ConfiguredKey {
-    /// Nothing: the key file decides.
+    /// None: the key file decides.
     Absent,
     /// The public placeholder: the key file decides.
     Placeholder,
-    /// A secret string, a passphrase, or the key in a file descriptor or a credential.
+    /// A secret string, a passphrase, or a key from a file descriptor or a credential.
     Secret {
-        /// The key made of it.
+        /// The derived key.
         key: Arc<EncryptionKey>,
-        /// Whether a patient attacker may guess it: a string of under 20 characters, a passphrase of under 12.
+        /// Whether an attacker could guess it: a string of under 20 characters, or a passphrase of under 12.
         short: bool,
         /// The setting that gives it.
         from: String,
@@ -29,10 +29,10 @@ pub enum ConfiguredKey {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Setting {
-    /// Its key, such as `Context.LastN`.
+    /// Its path, such as `Context.LastN`.
     pub key: &'static str,
-    /// Its value, a secret one redacted.
+    /// Its value. Secrets are redacted.
     pub value: serde_json::Value,
-    /// The file, the environment variable, or `default`.
+    /// The file or environment variable that sets it, or `default`.
     pub origin: String,
 }

@@ -1,4 +1,4 @@
-//! Where a key may come from.
+//! The sources of a key: settings, file descriptors and credentials.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,16 +12,16 @@ use super::setting::ConfiguredKey;
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
 
-/// The longest text that is read as a key, in bytes.
+/// The longest text read as a key, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// The credential that is taken where the configuration names none.
+/// The default name of the systemd credential.
 const CREDENTIAL: &str = "sottovoce.key";
 
-/// The variable in which systemd names the folder of a unit's credentials.
+/// The environment variable with the folder of a unit's systemd credentials.
 const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
-/// The key in a text from elsewhere: 64 hexadecimal digits, or a passphrase, with at most one line ending.
+/// Parses a key from a text: 64 hexadecimal digits, or a passphrase, with at most one line ending.
 ///
 /// # Errors
 /// [`Error::EmptyPassphrase`] and [`Error::PlaceholderKey`].
@@ -32,10 +32,10 @@ pub fn key_of_text(text: &Zeroizing<String>) -> Result<EncryptionKey> {
     EncryptionKey::from_passphrase(one_line(text).to_owned())
 }
 
-/// The text in an open file descriptor, to its end. A pipe can be read once.
+/// Reads the text of an open file descriptor to its end. A pipe can be read only once.
 ///
 /// # Errors
-/// [`Error::Config`] where it is not open, no text, or over 64 KiB.
+/// [`Error::Config`] if the descriptor is not open, the content is not text, or it exceeds 64 KiB.
 pub fn read_fd(fd: u32) -> Result<Zeroizing<String>> {
     read(Path::new(&format!("/dev/fd/{fd}")))
         .map_err(|reason| Error::Config { place: format!("file descriptor {fd}"), reason })
@@ -47,7 +47,7 @@ pub(super) fn one_line(text: &str) -> &str {
 }
 
 pub(super) fn read(path: &Path) -> Result<Zeroizing<String>, String> {
-    // All at once, so that no part of it stays where a growing buffer was.
+    // One buffer of full size, so that no copy stays behind a growing one.
     let mut bytes = Zeroizing::new(vec![0; LONGEST + 1]);
     let (mut file, mut length) = (File::open(path).map_err(unreadable)?, 0);
     while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
@@ -59,10 +59,10 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<String>, String> {
         }
     }
     if length > LONGEST {
-        return Err("is over 64 KiB, so it is no key".to_owned());
+        return Err("is over 64 KiB, so it is not a key".to_owned());
     }
     let text = str::from_utf8(bytes.get(..length).unwrap_or_default());
-    Ok(Zeroizing::new(text.map_err(|_| "is not UTF-8, so it is no key")?.to_owned()))
+    Ok(Zeroizing::new(text.map_err(|_| "is not UTF-8, so it is not a key")?.to_owned()))
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "as map_err hands it over")]
@@ -70,7 +70,7 @@ fn unreadable(error: std::io::Error) -> String {
     format!("could not be read: {error}")
 }
 
-/// What a configuration says of the key. Each is given by a setting and where that stands.
+/// The keys that a configuration gives, each with its setting and origin.
 #[derive(Default)]
 pub(super) struct Sources {
     pub(super) secret: Option<(Zeroizing<String>, String)>,
@@ -82,7 +82,7 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// The key that is configured, where only one is.
+    /// Returns the configured key. More than one is an error.
     pub(super) fn resolve(self) -> Result<ConfiguredKey> {
         let mut secret = None;
         let mut is_placeholder = false;
@@ -98,7 +98,7 @@ impl Sources {
             (Some((name, _)), _)
                 if name.is_empty() || name.starts_with('.') || name.contains('/') =>
             {
-                return Err(wrong("Context.KeyCredential", "must be a name, without a folder"));
+                return Err(wrong("Context.KeyCredential", "must be a name without a folder"));
             }
             (Some((name, origin)), Some(folder)) => Some((folder.join(name), origin.as_str())),
             (Some(_), None) => {
@@ -151,7 +151,7 @@ impl Sources {
     }
 }
 
-/// Whether a passphrase may be guessed although each guess is slow.
+/// Whether a passphrase could be guessed although each guess is slow.
 fn is_short(passphrase: &str) -> bool {
     passphrase.chars().count() < 12
 }

@@ -1,19 +1,19 @@
-//! What can go wrong with a model server.
+//! Errors of model servers.
 
 /// A limit of one answer, and how much it allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerLimit {
-    /// So many bytes of words, thoughts and calls.
+    /// The most bytes of text, thoughts and calls.
     #[error("{0} bytes")]
     Bytes(usize),
-    /// So many bytes that came over the network.
+    /// The most bytes received over the network.
     #[error("{0} bytes received")]
     Received(usize),
-    /// So many tool calls.
+    /// The most tool calls.
     #[error("{0} tool calls")]
     Calls(usize),
-    /// So many seconds.
+    /// The most seconds.
     #[error("{0} s")]
     Seconds(u64),
 }
@@ -24,11 +24,11 @@ impl serde::Serialize for AnswerLimit {
     }
 }
 
-/// Why a model gave no answer. The texts hold no words of the conversation.
+/// Why a model gave no answer. The texts hold no conversation text.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelFailure {
-    /// Nobody listens at the address, or the connection was cut before the answer began.
+    /// No server listens at the address, or the connection was cut before the answer began.
     #[error("the model server cannot be reached: {0}")]
     Unreachable(Box<dyn std::error::Error + Send + Sync>),
     /// The server does not have the model.
@@ -37,17 +37,17 @@ pub enum ModelFailure {
         /// The model's name.
         model: String,
     },
-    /// The server's queue is full, and stayed so.
+    /// The server's queue is still full after several tries.
     #[error("the server is busy with other requests")]
     Busy,
-    /// The server gave no sign for too long.
-    #[error("the server gave no sign for {seconds} s")]
+    /// The server was silent for too long.
+    #[error("the server was silent for {seconds} s")]
     TimedOut {
-        /// How long was waited.
+        /// The time waited.
         seconds: u64,
     },
     /// The model would send the conversation to another machine.
-    #[error("{model:?} runs in a cloud, not on the server itself, which is not allowed")]
+    #[error("{model:?} runs in a cloud, which is not allowed")]
     Cloud {
         /// The model's name.
         model: String,
@@ -60,28 +60,28 @@ pub enum ModelFailure {
     Refused {
         /// The HTTP status.
         status: u16,
-        /// The server's reason, without words of the conversation.
+        /// The server's reason, without conversation text.
         reason: String,
     },
-    /// The answer began but did not come to its end.
+    /// The answer began but did not reach its end.
     #[error("the answer broke off: {reason}")]
     BrokeOff {
-        /// What happened, without words of the conversation.
+        /// What happened, without conversation text.
         reason: String,
     },
-    /// The answer went past a limit, and was cut off there.
+    /// The answer exceeded a limit and was cut there.
     #[error("the answer was cut off at {limit}")]
     TooMuch {
         /// The limit.
         limit: AnswerLimit,
     },
-    /// The answer has no words.
+    /// The answer has no text.
     #[error("the model gave an empty answer")]
     Empty,
-    /// A summary keeps too little of what it was to be made of.
-    #[error("the model wrote next to nothing about what it was to summarize")]
+    /// A summary is too short for its messages.
+    #[error("the model's summary is too short for its messages")]
     TooShort,
-    /// The server does not speak the protocol.
+    /// The server does not follow the protocol.
     #[error("the server gave an answer that is not understood: {reason}")]
     Unintelligible {
         /// What is wrong with it.
@@ -96,20 +96,20 @@ impl ModelFailure {
                 "start it, for Ollama with `ollama serve`, or correct LanguageModel.BaseUrl"
             }
             Self::NoSuchModel { .. } => {
-                "fetch it, for Ollama with `ollama pull`, or set LanguageModel.Model to one that the server has"
+                "download it, for Ollama with `ollama pull`, or set LanguageModel.Model to one that the server has"
             }
             Self::Busy => "try again in a moment",
             Self::TimedOut { .. } => {
-                "see whether the server still works, or raise LanguageModel.TimeoutSeconds"
+                "check whether the server still works, or raise LanguageModel.TimeoutSeconds"
             }
             Self::Cloud { .. } => {
                 "choose a model that runs on this machine, or allow it with LanguageModel.AllowCloud"
             }
-            Self::PromptTooLong => "say it in fewer words, or raise LanguageModel.NumCtx",
+            Self::PromptTooLong => "use fewer words, or raise LanguageModel.NumCtx",
             Self::Refused { status: 401 | 403, .. } => {
                 "put the server's key into a file and name it in LanguageModel.ApiKeyFile"
             }
-            Self::Refused { .. } => "see the server's log",
+            Self::Refused { .. } => "read the server's log",
             Self::BrokeOff { .. } | Self::Empty => "ask again",
             Self::TooMuch { limit: AnswerLimit::Calls(_) } => {
                 "ask again, choose another model, or raise LanguageModel.MaxToolCalls"
@@ -120,9 +120,9 @@ impl ModelFailure {
             Self::TooMuch { .. } => {
                 "ask again, choose another model, or raise LanguageModel.MaxAnswerBytes"
             }
-            Self::TooShort => "choose a larger model; what was said stays as it is",
+            Self::TooShort => "choose a larger model; the messages stay unchanged",
             Self::Unintelligible { .. } => {
-                "see that LanguageModel.BaseUrl is the address of a model server"
+                "check that LanguageModel.BaseUrl is the address of a model server"
             }
         }
     }

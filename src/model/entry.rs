@@ -1,34 +1,34 @@
-//! What a server says of its models.
+//! What a server reports about its models.
 
 use jiff::Timestamp;
 
-/// A model that a server has.
+/// A model on a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelEntry {
     /// Its name, such as `llama3.2:latest`.
     pub name: String,
-    /// Bytes on the server's disk.
+    /// Its size on the server's disk in bytes.
     pub size: Option<u64>,
-    /// When the server last got or changed it.
+    /// When the server last downloaded or changed it.
     pub modified: Option<Timestamp>,
-    /// What it descends from, such as `llama`.
+    /// Its family, such as `llama`.
     pub family: Option<String>,
-    /// How many weights it has, such as `3.2B`.
+    /// Its number of weights, such as `3.2B`.
     pub parameter_size: Option<String>,
-    /// How they are stored, such as `Q4_K_M`.
+    /// Its quantization, such as `Q4_K_M`.
     pub quantization: Option<String>,
     /// Whether it runs on another machine.
     pub remote: bool,
 }
 
-/// What a model can do.
+/// The abilities of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelInfo {
-    /// Such as `completion`, `tools` and `thinking`; empty where the server does not say.
+    /// Such as `completion`, `tools` and `thinking`; empty if the server does not report them.
     pub capabilities: Vec<String>,
-    /// The tokens that it was trained on at a time.
+    /// The context length that it was trained with, in tokens.
     pub context_length: Option<u32>,
     /// Whether it runs on another machine.
     pub remote: bool,
@@ -41,25 +41,25 @@ impl ModelInfo {
     }
 }
 
-/// A model that is loaded.
+/// A loaded model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunningModel {
     /// Its name, such as `llama3.2:latest`.
     pub name: String,
-    /// Tokens of prompt and answer together, as it was loaded.
+    /// The window for prompt and answer in tokens, as loaded.
     pub context_length: Option<u32>,
 }
 
 impl RunningModel {
-    /// Whether a name means this model; without a tag it means the tag `latest`.
+    /// Whether a name means this model. A name without a tag has the tag `latest`.
     pub fn is(&self, name: &str) -> bool {
         untagged(&self.name) == untagged(name)
     }
 }
 
 impl ModelEntry {
-    /// Whether a name means this model; without a tag it means the tag `latest`.
+    /// Whether a name means this model. A name without a tag has the tag `latest`.
     pub fn is(&self, name: &str) -> bool {
         untagged(&self.name) == untagged(name)
     }

@@ -1,4 +1,4 @@
-//! What all model servers have in common: how they are reached, and how an answer comes.
+//! HTTP clients of model servers: connection, requests and answers.
 
 mod answer;
 mod buffer;

@@ -1,4 +1,4 @@
-//! How much one answer may be.
+//! Limits of one answer, and their enforcement.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use super::{Reply, ReplyPart};
 use crate::error::{AnswerLimit, Error, ModelFailure, Result};
 use crate::message::ToolCall;
 
-/// Limits of one answer. One that passes them is cut off: the connection is closed, and what was said until then is
-/// kept as cut off. A model that repeats itself, or a server that never ends, costs no more than this.
+/// Limits of one answer. An answer that exceeds one is cut off: the connection is closed, and the text so far is
+/// stored as cut off. This bounds the cost of a model that repeats itself, or of a server that never ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnswerLimits {
-    /// The most bytes of words, thoughts and tool calls together; 256 KiB unless set. What comes over the network may
-    /// be 512 times as much and 1 MiB, since each word is wrapped in a line of JSON.
+    /// The most bytes of text, thoughts and tool calls together; 256 KiB unless set. The network may carry 512 times
+    /// as much plus 1 MiB, because each word comes in a line of JSON.
     pub bytes: usize,
     /// The most tool calls; 64 unless set.
     pub calls: usize,
-    /// The longest time from the beginning of the answer to its end; ten minutes unless set.
+    /// The longest time from the start of the answer to its end; ten minutes unless set.
     pub time: Duration,
 }
 
@@ -42,20 +42,20 @@ pub(crate) struct ReplyMeter {
 }
 
 impl ReplyMeter {
-    /// For an answer that begins now.
+    /// A meter for an answer that begins now.
     pub(crate) fn new(limits: AnswerLimits) -> Self {
         let until = Instant::now().checked_add(limits.time);
         Self { limits, received: 0, bytes: 0, calls: 0, until }
     }
 
-    /// Waits for a part of the answer, as long as the answer may take. It needs a runtime with timers.
+    /// Waits for a piece of the answer within its time limit. Needs a runtime with timers.
     #[cfg(feature = "ollama")]
     pub(crate) async fn within<T>(&self, part: impl Future<Output = T>) -> Result<T, AnswerLimit> {
         let Some(until) = self.until else { return Ok(part.await) };
         timeout_at(until, part).await.map_err(|_| self.seconds())
     }
 
-    /// Whether the time is up.
+    /// Fails if the time is up.
     fn look_at_the_time(&self) -> Result<(), AnswerLimit> {
         match self.until {
             Some(until) if until <= Instant::now() => Err(self.seconds()),
@@ -68,7 +68,7 @@ impl ReplyMeter {
         AnswerLimit::Seconds(u64::try_from(seconds).unwrap_or(u64::MAX))
     }
 
-    /// Counts bytes of words, thoughts or calls.
+    /// Counts bytes of text, thoughts or calls.
     pub(crate) fn count(&mut self, bytes: usize) -> Result<(), AnswerLimit> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > self.limits.bytes {
@@ -77,7 +77,7 @@ impl ReplyMeter {
         Ok(())
     }
 
-    /// Counts words, and cuts them where they are too many.
+    /// Counts text, and cuts it at the limit.
     pub(crate) fn text(&mut self, text: &mut String) -> Result<(), AnswerLimit> {
         let mut room = self.limits.bytes.saturating_sub(self.bytes).min(text.len());
         let counted = self.count(text.len());
@@ -88,7 +88,7 @@ impl ReplyMeter {
         counted
     }
 
-    /// Counts a call with so many bytes of name and arguments.
+    /// Counts a call with its bytes of name and arguments.
     pub(crate) fn call(&mut self, bytes: usize) -> Result<(), AnswerLimit> {
         self.calls += 1;
         if self.calls > self.limits.calls {
@@ -97,7 +97,7 @@ impl ReplyMeter {
         self.count(bytes)
     }
 
-    /// Counts bytes that came over the network, whatever they say.
+    /// Counts bytes received over the network.
     #[cfg(feature = "ollama")]
     pub(crate) fn receive(&mut self, bytes: usize) -> Result<(), AnswerLimit> {
         self.received = self.received.saturating_add(bytes);
@@ -108,14 +108,14 @@ impl ReplyMeter {
         Ok(())
     }
 
-    /// The most bytes of one line: a whole answer, as JSON writes it.
+    /// The longest line in bytes: a whole answer as JSON.
     #[cfg(feature = "ollama")]
     pub(crate) fn longest_line(&self) -> usize {
         self.limits.bytes.saturating_mul(4).max(1 << 20)
     }
 }
 
-/// An answer of any model, held to limits. How long it may be silent is the model's own matter.
+/// A reply that enforces limits on any model. The model itself limits how long it may be silent.
 pub(crate) struct LimitedReply {
     reply: Box<dyn Reply>,
     model: String,
@@ -128,7 +128,7 @@ impl LimitedReply {
         Self { reply, model: model.to_owned(), meter: ReplyMeter::new(limits), passed: None }
     }
 
-    /// The next part. Past a limit, what still fits comes first and [`ModelFailure::TooMuch`] after it.
+    /// The next part. When a limit is exceeded, the part that still fits comes first, then [`ModelFailure::TooMuch`].
     pub(crate) async fn next(&mut self) -> Result<ReplyPart> {
         if let Some(limit) = self.passed {
             return Err(self.too_much(limit));

@@ -1,4 +1,4 @@
-//! An Ollama server and what it runs.
+//! The Ollama server: its models and their answers.
 
 mod body;
 mod chunk;
@@ -25,10 +25,10 @@ use chunk::Lines;
 
 /// An Ollama server. Clones share its connections.
 ///
-/// It goes to the address it is given and nowhere else: no redirect is followed and no proxy is asked. A name and a
-/// password in the address are sent as basic authentication; errors, logs and `Debug` show the address without them.
+/// The client connects to the given address only: it follows no redirects and uses no proxy. A user name and password
+/// in the address are sent as basic authentication. Errors, logs and `Debug` show the address without them.
 ///
-/// A server whose queue is full is asked again for up to two seconds. Every call may fail with
+/// If the server's queue is full, the client asks again for up to two seconds. Every call may fail with
 /// [`Error::Model`](crate::Error::Model).
 ///
 /// ```no_run
@@ -56,19 +56,18 @@ impl fmt::Debug for Ollama {
 }
 
 impl Ollama {
-    /// A server at an address such as `http://127.0.0.1:11434`; nothing is sent yet.
+    /// A server at an address such as `http://127.0.0.1:11434`. Sends nothing yet.
     ///
-    /// `silence` is the longest that it may stay without giving a sign, be it before or within an answer. A model that
-    /// is being loaded gives none.
+    /// `silence` is the longest time that the server may be silent, before or during an answer. A server is silent
+    /// while it loads a model.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for what is not such an address, and for `https` where the feature
-    /// `tls` is not built in.
+    /// [`Error::Config`](crate::Error::Config) for an invalid address, and for `https` without the feature `tls`.
     pub fn new(base_url: &str, silence: Duration) -> Result<Self> {
         Ok(Self { client: Arc::new(HttpClient::new(base_url, silence)?) })
     }
 
-    /// How much one answer may be.
+    /// Sets the limits of one answer.
     #[must_use]
     pub fn answer_limits(self, limits: AnswerLimits) -> Self {
         Self { client: Arc::new(self.client.with_limits(limits)) }
@@ -90,7 +89,7 @@ impl Ollama {
         Ok(answer.into())
     }
 
-    /// What a model can do.
+    /// The abilities of a model.
     pub async fn show(&self, model: &str) -> Result<ModelInfo> {
         let body = json!({ "model": model }).to_string();
         let answer = self.client.post("/api/show", body).await?.json::<facts::Show>().await?;
@@ -103,7 +102,7 @@ impl Ollama {
         Ok(answer.into())
     }
 
-    /// One vector a text.
+    /// Returns one vector for each text.
     pub async fn embed(&self, model: &str, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         #[derive(Deserialize)]
         struct Embeddings {
@@ -115,14 +114,14 @@ impl Ollama {
         let body = json!({ "model": model, "input": texts }).to_string();
         let answer = self.client.post("/api/embed", body).await?.json::<Embeddings>().await?;
         if answer.embeddings.len() != texts.len() {
-            let reason = "it has another number of vectors than there were texts";
+            let reason = "its number of vectors differs from the number of texts";
             return Err(self.client.fail(ModelFailure::Unintelligible { reason }));
         }
         Ok(answer.embeddings)
     }
 
-    /// Loads a model the way requests with these options will want it, so that the first of them does not load it
-    /// anew. No words are sent.
+    /// Loads a model with these options, so that the first request with the same options does not load it again.
+    /// Sends no conversation text.
     pub async fn load(&self, options: &ModelOptions) -> Result<()> {
         #[derive(Deserialize)]
         struct Loaded {}
@@ -132,9 +131,9 @@ impl Ollama {
         Ok(())
     }
 
-    /// Sends a request as it is. What comes back in pieces or whole is read the same way.
+    /// Sends a request unchanged. Streamed and whole answers are read the same way.
     ///
-    /// Whether the model runs in a cloud is not asked before; [`OllamaModel`] does so.
+    /// Does not check whether the model runs in a cloud; [`OllamaModel`] does.
     pub async fn send(&self, request: &ModelRequest) -> Result<HttpReply> {
         self.send_body(request.path, request.body.clone()).await
     }
@@ -143,10 +142,10 @@ impl Ollama {
         Ok(HttpReply::new(self.client.post(path, body).await?, Lines))
     }
 
-    /// Refuses a model that would carry words to another machine.
+    /// Refuses a model that would send conversation text to another machine.
     fn refuse_cloud(&self, model: &str, info: &ModelInfo) -> Result<()> {
         if info.remote {
-            tracing::warn!(model, "runs in a cloud, which is not allowed");
+            tracing::warn!(model, "the model runs in a cloud, which is not allowed");
             return Err(self.client.fail(ModelFailure::Cloud { model: model.to_owned() }));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! A server that speaks OpenAI's chat completions: llama.cpp's, LM Studio, vLLM, LocalAI, and those in clouds.
+//! Servers with OpenAI's chat completions: llama.cpp's, LM Studio, vLLM, LocalAI, and those in clouds.
 
 mod calls;
 mod events;
@@ -21,10 +21,10 @@ use crate::model::render::ModelRequest;
 use events::Events;
 use facts::{Facts, List, Listed, Props};
 
-/// A server of OpenAI's chat completions. Clones share its connections.
+/// A server with OpenAI's chat completions. Clones share its connections.
 ///
-/// It goes to the address it is given and nowhere else: no redirect is followed and no proxy is asked. Errors, logs and
-/// `Debug` show no key, and the address without a name or password.
+/// The client connects to the given address only: it follows no redirects and uses no proxy. Errors, logs and `Debug`
+/// show no key, and the address without user name and password.
 ///
 /// ```no_run
 /// # async fn example() -> sottovoce::Result<()> {
@@ -49,42 +49,41 @@ impl fmt::Debug for OpenAi {
 }
 
 impl OpenAi {
-    /// A server at an address such as `http://127.0.0.1:8080`, with or without `/v1` at its end; nothing is sent yet.
+    /// A server at an address such as `http://127.0.0.1:8080`, with or without `/v1` at its end. Sends nothing yet.
     ///
-    /// `silence` is the longest that it may stay without giving a sign, be it before or within an answer.
+    /// `silence` is the longest time that the server may be silent, before or during an answer.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for what is not such an address, and for `https` where the feature
-    /// `tls` is not built in.
+    /// [`Error::Config`](crate::Error::Config) for an invalid address, and for `https` without the feature `tls`.
     pub fn new(base_url: &str, silence: Duration) -> Result<Self> {
         let base = base_url.trim().trim_end_matches('/');
         let base = base.strip_suffix("/v1").unwrap_or(base);
         Ok(Self { client: Arc::new(HttpClient::new(base, silence)?) })
     }
 
-    /// With a key that every request shows as a bearer token.
+    /// Sets the API key, which every request sends as a bearer token.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a key that is not one word of printable ASCII, and where it would
-    /// leave the house without encryption.
+    /// [`Error::Config`](crate::Error::Config) for a key that is not one word of printable ASCII, or that would leave
+    /// the local network unencrypted.
     pub fn api_key(self, key: Zeroizing<String>) -> Result<Self> {
         Ok(Self { client: Arc::new(HttpClient::clone(&self.client).with_key(key)?) })
     }
 
-    /// How much one answer may be.
+    /// Sets the limits of one answer.
     #[must_use]
     pub fn answer_limits(self, limits: AnswerLimits) -> Self {
         Self { client: Arc::new(self.client.with_limits(limits)) }
     }
 
-    /// Whether the server is on this machine or in the same house, by its address: a loopback, private or link-local
-    /// number, a name without dots, or one that ends in `.local`, `.localhost`, `.internal` or `.home.arpa`. Any other
-    /// counts as a cloud.
+    /// Whether the server is on this machine or the local network, by its address: a loopback, private or link-local
+    /// number, a name without dots, or one that ends in `.local`, `.localhost`, `.internal` or `.home.arpa`. Any
+    /// other counts as a cloud.
     pub fn is_near(&self) -> bool {
         self.client.is_near()
     }
 
-    /// The models that the server lists, and what it says of each.
+    /// The models that the server lists, with what it reports about each.
     pub async fn models(&self) -> Result<Vec<(ModelEntry, ModelInfo)>> {
         let remote = !self.is_near();
         let described = |model: Listed| {
@@ -94,7 +93,7 @@ impl OpenAi {
         Ok(self.list().await?.into_iter().map(described).collect())
     }
 
-    /// What the server says of a model.
+    /// What the server reports about a model.
     pub async fn show(&self, model: &str) -> Result<ModelInfo> {
         let listed = self.list().await?;
         let Some(listed) = facts::find(&listed, model) else {
@@ -103,7 +102,7 @@ impl OpenAi {
         Ok(listed.info(!self.is_near()))
     }
 
-    /// The models of which the server tells the window that they are loaded with.
+    /// The loaded models, as far as the server reports their windows.
     pub async fn running(&self) -> Result<Vec<RunningModel>> {
         let mut running = Vec::new();
         for listed in self.list().await? {
@@ -114,9 +113,9 @@ impl OpenAi {
         Ok(running)
     }
 
-    /// Sends a request as it is. What comes back in pieces or whole is read the same way.
+    /// Sends a request unchanged. Streamed and whole answers are read the same way.
     ///
-    /// Whether the server is nearby is not looked at; [`OpenAiModel`] does so.
+    /// Does not check whether the server is nearby; [`OpenAiModel`] does.
     pub async fn send(&self, request: &ModelRequest) -> Result<HttpReply> {
         self.send_body(request.path, request.body.clone()).await
     }
@@ -125,7 +124,7 @@ impl OpenAi {
         Ok(HttpReply::new(self.client.post(path, body).await?, Events::default()))
     }
 
-    /// What a model is asked by. All of it is unknown where the server does not list the model.
+    /// The facts about a model. All of them are unknown if the server does not list the model.
     async fn facts(&self, model: &str) -> Result<Facts> {
         let listed = self.list().await?;
         let Some(listed) = facts::find(&listed, model) else { return Ok(Facts::default()) };
@@ -133,11 +132,11 @@ impl OpenAi {
         Ok(Facts { window, tools, has_template: listed.has_template() })
     }
 
-    /// Its window, and whether it can call functions.
+    /// The model's window, and whether it can call functions.
     async fn abilities_of(&self, listed: &Listed) -> (Option<u32>, bool) {
         let (mut window, mut tools) = (listed.window(), listed.can_call());
         if listed.is_of_llama_cpp() {
-            // The list tells of all slots together, this of each.
+            // The list reports all slots together, this path reports each slot.
             if let Ok(answer) = self.client.get("/props").await
                 && let Ok(props) = answer.json::<Props>().await
             {
@@ -148,7 +147,7 @@ impl OpenAi {
         (window, tools)
     }
 
-    /// What the server lists; LM Studio tells more in a list of its own.
+    /// The server's list of models. LM Studio reports more in a list of its own.
     async fn list(&self) -> Result<Vec<Listed>> {
         let listed = self.client.get("/v1/models").await?.json::<List>().await?.data;
         if listed.iter().any(|model| model.window().is_some()) {
@@ -163,12 +162,12 @@ impl OpenAi {
         Ok(listed)
     }
 
-    /// Refuses a server that would carry words out of the house.
+    /// Refuses a server outside the local network.
     fn refuse_cloud(&self, model: &str) -> Result<()> {
         if self.is_near() {
             return Ok(());
         }
-        tracing::warn!(server = self.client.shown(), "is not nearby, which is not allowed");
+        tracing::warn!(server = self.client.shown(), "the server is not nearby, which is not allowed");
         Err(self.client.fail(ModelFailure::Cloud { model: model.to_owned() }))
     }
 }

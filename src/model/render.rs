@@ -1,4 +1,4 @@
-//! From a prompt to the request of one kind of model server.
+//! Renders a prompt to the request of one kind of model server.
 
 mod chat_line;
 mod ollama_chat;
@@ -21,18 +21,18 @@ pub(crate) use stamp_filter::StampFilter;
 use crate::message::ChatMessage;
 use crate::prompt::Prompt;
 
-/// When a message was said, in full.
+/// The full time of a message.
 pub(crate) fn said_when(message: &ChatMessage) -> String {
     time::in_full(&time::of_message(message))
 }
 
-/// Gives a prompt the form that one provider wants. Equal prompts give equal bytes.
+/// Renders a prompt in a provider's format. Equal prompts give equal bytes.
 pub trait PromptRenderer: Send + Sync {
-    /// The provider's request.
+    /// Returns the provider's request.
     fn render(&self, prompt: &Prompt) -> ModelRequest;
 }
 
-/// A request for a model server: where to post it, and the JSON. `Debug` shows no words.
+/// A request for a model server: a path and a JSON body. `Debug` shows no words.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelRequest {
@@ -61,7 +61,7 @@ impl fmt::Debug for ModelRequest {
     }
 }
 
-/// The part of an Ollama request that is the same for both of its forms.
+/// The part of an Ollama request that both of its formats share.
 #[derive(Serialize)]
 struct OllamaSettings<'a> {
     stream: bool,
@@ -87,7 +87,7 @@ struct OllamaOptions {
 }
 
 impl<'a> OllamaSettings<'a> {
-    /// The settings of every request, but for what the prompt says itself.
+    /// The settings of every request, except those that the prompt overrides.
     fn new(options: &'a ModelOptions, prompt: &Prompt) -> Self {
         Self {
             stream: options.stream,
@@ -104,7 +104,7 @@ impl<'a> OllamaSettings<'a> {
     }
 }
 
-/// Makes the renderer of a model whose settings are known.
+/// A constructor of a renderer for known settings.
 #[cfg(feature = "ollama")]
 pub(crate) type MakeRenderer =
     dyn Fn(ModelOptions) -> Box<dyn PromptRenderer> + Send + Sync + 'static;

@@ -1,4 +1,4 @@
-//! A reply: the answer of a model, piece by piece.
+//! A reply: a model's answer in pieces.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,16 +10,16 @@ use super::Usage;
 use crate::error::{Error, Result};
 use crate::message::ToolCall;
 
-/// The answer of a model while it arrives. Dropping the reply tells the model to stop.
+/// A model's answer while it arrives. Dropping the reply tells the model to stop.
 ///
-/// A `String` converts into a reply that is complete at once; the receiving half of a tokio channel is one that arrives
-/// piece by piece.
+/// A `String` converts into a reply that is complete at once. The receiving half of a tokio channel is a reply that
+/// arrives in pieces.
 #[async_trait]
 pub trait Reply: Send {
     /// Waits for the next piece. [`ReplyPart::Done`] is the last one; a reply that ends without it is an error.
     async fn next(&mut self) -> Result<ReplyPart>;
 
-    /// The request as it was sent to a server, if one was. The turn's report compares it with the request before.
+    /// The request as sent to a server, if one was sent. The turn's report compares it with the request before.
     fn request(&self) -> Option<&str> {
         None
     }
@@ -50,7 +50,7 @@ impl fmt::Debug for ReplyPart {
     }
 }
 
-/// The model drops its sender to end a reply early, which is an error unless it has sent [`ReplyPart::Done`].
+/// A model that drops its sender ends the reply. Without [`ReplyPart::Done`] before, that is an error.
 #[async_trait]
 impl Reply for Receiver<Result<ReplyPart>> {
     async fn next(&mut self) -> Result<ReplyPart> {
@@ -59,7 +59,7 @@ impl Reply for Receiver<Result<ReplyPart>> {
     }
 }
 
-/// A reply whose parts are known.
+/// A reply that is complete.
 struct Complete(VecDeque<ReplyPart>);
 
 #[async_trait]

@@ -1,24 +1,24 @@
-//! A model server of either kind.
+//! A model server with either protocol.
 
 use super::entry::{ModelEntry, ModelInfo, RunningModel};
 use super::{Ollama, OpenAi};
 use crate::error::{Error, ModelFailure, Result};
 
-/// A model server, by the form in which it is spoken to. Clones share its connections.
+/// A model server, by protocol. Clones share its connections.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ModelServer {
     /// An Ollama server.
     Ollama(Ollama),
-    /// One that speaks OpenAI's chat completions.
+    /// A server with OpenAI's chat completions.
     OpenAi(OpenAi),
 }
 
 impl ModelServer {
-    /// The server's version, if it tells one; the request also shows whether it is there.
+    /// The server's version, if it reports one. The request also shows whether the server can be reached.
     ///
     /// # Errors
-    /// [`Error::Model`](crate::Error::Model), as of all of these.
+    /// [`Error::Model`](crate::Error::Model), as for all methods here.
     pub async fn version(&self) -> Result<Option<String>> {
         match self {
             Self::Ollama(server) => server.version().await.map(Some),
@@ -26,8 +26,7 @@ impl ModelServer {
         }
     }
 
-    /// The models that the server has, and what each can do. One that is broken or was deleted a moment ago does not
-    /// hide the others.
+    /// The models on the server with their abilities. A broken or just deleted model does not hide the others.
     pub async fn models(&self) -> Result<Vec<(ModelEntry, ModelInfo)>> {
         let server = match self {
             Self::Ollama(server) => server,
@@ -47,7 +46,7 @@ impl ModelServer {
         Ok(models)
     }
 
-    /// What a model can do.
+    /// The abilities of a model.
     pub async fn show(&self, model: &str) -> Result<ModelInfo> {
         match self {
             Self::Ollama(server) => server.show(model).await,

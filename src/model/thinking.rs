@@ -1,15 +1,15 @@
-//! Keeping a model's thoughts out of what it says.
+//! Removes a model's thoughts from its answer.
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
-/// Takes the thoughts off the beginning of an answer. Servers hand them over separately where they know that a model
-/// thinks; where they do not, they stand in the text, between `<think>` and `</think>`. Thoughts without the opening
-/// tag cannot be told from words.
+/// Removes thoughts from the beginning of an answer. Servers that know a thinking model send its thoughts separately.
+/// Others leave them in the text, between `<think>` and `</think>`. Thoughts without the opening tag cannot be told
+/// from text.
 #[derive(Debug, Default)]
 pub(crate) struct ThinkingFilter {
     at: At,
-    /// What cannot be told yet, because a tag may go on in the next piece.
+    /// Text that is held back because it may be part of a tag.
     held: String,
 }
 
@@ -18,13 +18,13 @@ enum At {
     #[default]
     Beginning,
     Thinking,
-    /// Right behind the thoughts, where white space means nothing.
+    /// Right after the thoughts, where white space is dropped.
     Between,
     Speaking,
 }
 
 impl ThinkingFilter {
-    /// The words in a piece that are to be spoken.
+    /// The text of a piece that is to be spoken.
     pub(crate) fn remove(&mut self, piece: &str) -> String {
         if self.at == At::Speaking {
             return piece.to_owned();
@@ -54,12 +54,12 @@ impl ThinkingFilter {
         }
     }
 
-    /// Whether the model thinks at present.
+    /// Whether the model is thinking now.
     pub(crate) fn is_thinking(&self) -> bool {
         self.at == At::Thinking
     }
 
-    /// What was held back when the answer ended: a beginning of a tag that became none.
+    /// The text held back when the answer ended: it did not become a tag.
     pub(crate) fn rest(self) -> String {
         match self.at {
             At::Beginning => self.held,
@@ -68,7 +68,7 @@ impl ThinkingFilter {
         }
     }
 
-    /// Keeps only as much as may be the beginning of the closing tag.
+    /// Keeps only what may be the beginning of the closing tag.
     fn forget_thoughts(&mut self) {
         let tags = (1..CLOSE.len()).rev().filter_map(|length| CLOSE.get(..length));
         let tag = tags.into_iter().find(|tag| self.held.ends_with(tag)).unwrap_or_default();

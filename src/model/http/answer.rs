@@ -1,4 +1,4 @@
-//! What a server sends back, before it is understood.
+//! A server's HTTP answer, before it is parsed.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use super::reason;
 use crate::error::{AnswerLimit, Error, ModelFailure, Result};
 use crate::model::limits::ReplyMeter;
 
-/// The most bytes of an answer that is read as a whole.
+/// The largest answer that is read as a whole, in bytes.
 const WHOLE: usize = 64 << 20;
-/// The most bytes of an error.
+/// The largest error body in bytes.
 const COMPLAINT: usize = 64 << 10;
 
-/// An answer whose head has come.
+/// An answer whose head has arrived.
 pub(crate) struct Answer {
     client: Arc<HttpClient>,
-    /// Kept for the model that it names. Its bytes are those that were sent, not a copy.
+    /// Kept for the model's name in it. It shares its bytes with the sent request.
     request: Request,
     response: Response,
 }
@@ -31,12 +31,12 @@ impl Answer {
         Self { client, request, response }
     }
 
-    /// Measures this answer, from now on.
+    /// Starts to measure this answer.
     pub(super) fn meter(&self) -> ReplyMeter {
         ReplyMeter::new(self.client.limits())
     }
 
-    /// Waits for more bytes; `false` at the end.
+    /// Waits for more bytes. Returns `false` at the end.
     pub(super) async fn more(&mut self, to: &mut Buffer) -> Result<bool> {
         match timeout(self.client.silence(), self.response.chunk()).await {
             Err(_) => Err(self.client.timed_out()),
@@ -49,7 +49,7 @@ impl Answer {
         }
     }
 
-    /// The whole of it.
+    /// Reads and parses the whole body.
     pub(crate) async fn json<T: DeserializeOwned>(mut self) -> Result<T> {
         let mut buffer = Buffer::default();
         let meter = self.meter();
@@ -59,14 +59,14 @@ impl Answer {
             }
         }
         serde_json::from_slice(buffer.rest())
-            .map_err(|_| self.unintelligible("it is not the JSON that was asked for"))
+            .map_err(|_| self.unintelligible("it is not the expected JSON"))
     }
 
-    /// The error that a status other than success stands for.
+    /// The error for a status other than success.
     pub(super) async fn refusal(mut self) -> Error {
         let mut buffer = Buffer::default();
         let meter = self.meter();
-        // What was heard of the reason before the connection broke is enough.
+        // If the connection breaks, the part of the reason that arrived is enough.
         while buffer.len() < COMPLAINT
             && matches!(meter.within(self.more(&mut buffer)).await, Ok(Ok(true)))
         {}
@@ -82,14 +82,14 @@ impl Answer {
             }
             400 if reason::speaks_of_length(text) => ModelFailure::PromptTooLong,
             status @ 300..=399 => {
-                let reason = "it points to another address, which is not followed".into();
+                let reason = "it redirects to another address, which is not followed".into();
                 ModelFailure::Refused { status, reason }
             }
             status => ModelFailure::Refused { status, reason: reason::shown(text, &self.model()) },
         })
     }
 
-    /// The error that a complaint in the middle of an answer stands for.
+    /// The error for an error message in the middle of an answer.
     pub(super) fn complaint(&self, text: &str) -> Error {
         let shown = reason::shown(text, &self.model());
         self.broke_off(format!("the server met an error: {shown}"))
@@ -99,12 +99,12 @@ impl Answer {
         self.fail(ModelFailure::BrokeOff { reason: reason.into() })
     }
 
-    /// A limit was passed.
+    /// The error for a limit that was exceeded.
     pub(super) fn too_much(&self, limit: AnswerLimit) -> Error {
         self.fail(ModelFailure::TooMuch { limit })
     }
 
-    /// Whether it comes in lines, as opposed to one JSON text that may be set in lines.
+    /// Whether the body is a sequence of lines rather than one JSON document.
     pub(super) fn comes_in_lines(&self) -> bool {
         let kind = self.response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         kind.is_none_or(|kind| !kind.starts_with("application/json"))
@@ -114,7 +114,7 @@ impl Answer {
         self.fail(ModelFailure::Unintelligible { reason })
     }
 
-    /// The model that was asked, runs elsewhere.
+    /// The error for a model that runs elsewhere.
     pub(super) fn cloud(&self) -> Error {
         self.fail(ModelFailure::Cloud { model: self.model() })
     }
@@ -132,7 +132,7 @@ impl Answer {
         self.client.fail(failure)
     }
 
-    /// The model that was asked.
+    /// The name of the requested model.
     fn model(&self) -> String {
         reason::model(self.request.body().and_then(Body::as_bytes).unwrap_or_default())
     }

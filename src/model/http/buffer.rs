@@ -1,14 +1,14 @@
-//! Bytes on their way, wiped when they are done with.
+//! A buffer for received bytes, which wipes them after use.
 
 use zeroize::{Zeroize, Zeroizing};
 
-/// Bytes received, taken out line by line.
+/// Received bytes, taken out line by line.
 #[derive(Default)]
 pub(super) struct Buffer {
     bytes: Zeroizing<Vec<u8>>,
-    /// Where the lines begin that were not taken yet.
+    /// The start of the lines that were not taken yet.
     start: usize,
-    /// Up to where no line's end was found, so that a long line in small pieces is looked through once.
+    /// The bytes up to here hold no line end. A long line in small pieces is thus searched once.
     searched: usize,
 }
 
@@ -17,7 +17,7 @@ impl Buffer {
         if self.start > 0 {
             self.bytes.copy_within(self.start.., 0);
             let left = self.len();
-            // `truncate` alone would leave the bytes behind the new end in memory.
+            // `truncate` alone would leave the removed bytes in memory.
             self.bytes.iter_mut().skip(left).for_each(Zeroize::zeroize);
             self.bytes.truncate(left);
             self.searched -= self.start;
@@ -33,7 +33,7 @@ impl Buffer {
         self.bytes.extend_from_slice(more);
     }
 
-    /// The next whole line, without its end.
+    /// Takes the next complete line, without its end.
     pub(super) fn line(&mut self) -> Option<&[u8]> {
         let unread = self.bytes.get(self.searched..)?;
         let Some(length) = unread.iter().position(|&byte| byte == b'\n') else {
@@ -46,7 +46,7 @@ impl Buffer {
         self.bytes.get(start..end)
     }
 
-    /// What came after the last line's end; it is taken too.
+    /// Takes the bytes after the last line end.
     pub(super) fn rest(&mut self) -> &[u8] {
         let start = self.start;
         self.start = self.bytes.len();
@@ -54,7 +54,7 @@ impl Buffer {
         self.bytes.get(start..).unwrap_or_default()
     }
 
-    /// Bytes that were not taken yet.
+    /// The number of bytes that were not taken yet.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() - self.start
     }

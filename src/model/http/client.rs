@@ -1,4 +1,4 @@
-//! One server's address, and how a request reaches it.
+//! The HTTP client of one server address.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use super::near::is_near;
 use crate::error::{Error, ModelFailure, Result};
 use crate::model::AnswerLimits;
 
-/// The longest that a connection may take to come about.
+/// The longest time to establish a connection.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// How long to wait before asking a busy server once more.
+/// The pauses before asking a busy server again.
 const BUSY: [Duration; 3] =
     [Duration::from_millis(250), Duration::from_millis(500), Duration::from_secs(1)];
 
-/// The way to a server.
+/// A client of one server.
 #[derive(Clone)]
 pub(crate) struct HttpClient {
     client: Client,
@@ -27,7 +27,7 @@ pub(crate) struct HttpClient {
     shown: String,
     silence: Duration,
     limits: AnswerLimits,
-    /// Shown to the server with each request.
+    /// The bearer token of each request.
     key: Option<Zeroizing<String>>,
 }
 
@@ -41,12 +41,12 @@ impl HttpClient {
             .referer(false)
             .connect_timeout(silence.min(CONNECTING))
             .build()
-            .map_err(|error| unusable(format!("cannot be spoken to: {}", error.without_url())))?;
+            .map_err(|error| unusable(format!("cannot be used: {}", error.without_url())))?;
         let shown = without_login(&base);
         Ok(Self { client, base, shown, silence, limits: AnswerLimits::default(), key: None })
     }
 
-    /// The address, without a name or password.
+    /// The address without user name and password.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
@@ -55,10 +55,10 @@ impl HttpClient {
         Self { limits, ..self.clone() }
     }
 
-    /// With a key that is sent as a bearer token.
+    /// Sets the bearer token.
     ///
     /// # Errors
-    /// [`Error::Config`] for a key that no header can hold, and where it would cross a public network in plain text.
+    /// [`Error::Config`] for a key that cannot be a header value, or that would cross a public network unencrypted.
     pub(crate) fn with_key(mut self, key: Zeroizing<String>) -> Result<Self> {
         let place = || "LanguageModel.ApiKey".to_owned();
         if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -74,7 +74,7 @@ impl HttpClient {
         Ok(self)
     }
 
-    /// Whether the server is on this machine or in the same house, by its address.
+    /// Whether the server is on this machine or the local network, by its address.
     pub(crate) fn is_near(&self) -> bool {
         is_near(&self.base)
     }
@@ -117,7 +117,7 @@ impl HttpClient {
             let sent = timeout(self.silence, self.client.execute(again(&request)));
             let response = match sent.await {
                 Err(_) => return Err(self.timed_out()),
-                // A server that was restarted since the last request has closed the connection kept from then.
+                // If the server was restarted since the last request, the kept connection is closed. Try once more.
                 Ok(Err(error)) if !tried && !error.is_connect() => {
                     tracing::debug!(path, "the connection broke; trying another");
                     tried = true;
@@ -147,7 +147,7 @@ impl HttpClient {
     fn request(&self, method: Method, path: &str, body: Option<String>) -> Result<Request> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
-        // The builder takes name and password out of the address and into a header that shows nothing.
+        // The builder moves user name and password from the address into a header that `Debug` hides.
         let mut request = self
             .client
             .request(method, url)
@@ -156,7 +156,7 @@ impl HttpClient {
         if let Some(key) = &self.key {
             let bearer = Zeroizing::new(format!("Bearer {}", **key));
             let mut bearer = HeaderValue::from_str(&bearer)
-                .map_err(|_| unusable("cannot be asked with this key".to_owned()))?;
+                .map_err(|_| unusable("cannot be used with this key".to_owned()))?;
             bearer.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, bearer);
         }
@@ -170,15 +170,15 @@ impl HttpClient {
     }
 }
 
-/// The same request once more; its bytes are shared, not copied.
+/// A copy of the request that shares its bytes.
 fn again(request: &Request) -> Request {
-    // Only a body that is a stream cannot be sent twice.
+    // Only streamed bodies cannot be cloned.
     request
         .try_clone()
         .unwrap_or_else(|| Request::new(request.method().clone(), request.url().clone()))
 }
 
-/// What the operating system says. The layers above it only say that they were there.
+/// The operating system's error. The layers above it add no information.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
@@ -192,7 +192,7 @@ fn unusable(reason: String) -> Error {
 }
 
 fn address(text: &str) -> Result<Url> {
-    // The parser's own errors do not repeat the text, which may hold a password.
+    // The parser's own errors do not quote the text, which may hold a password.
     let url = Url::parse(text.trim()).map_err(|error| {
         unusable(format!("not an address such as http://127.0.0.1:11434: {error}"))
     })?;
@@ -206,7 +206,7 @@ fn address(text: &str) -> Result<Url> {
         _ => return Err(unusable("must begin with http:// or https://".into())),
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(unusable("must be without `?` and `#`".into()));
+        return Err(unusable("must not contain `?` or `#`".into()));
     }
     Ok(url)
 }

@@ -1,4 +1,4 @@
-//! What was learnt of a model, until its server may have become another one.
+//! A cache of what is known about a model, valid until its server may have changed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +10,12 @@ use super::HttpReply;
 use crate::error::{Error, ModelFailure, Result};
 use crate::model::{Reply, ReplyPart};
 
-/// Facts about a model, learnt once and again after a lost connection.
+/// Facts about a model, fetched once, and again after a lost connection.
 #[derive(Debug)]
 pub(crate) struct FactCache<F> {
-    /// The lock is held while learning, so that calls at the same time learn once.
+    /// The lock is held while fetching, so that concurrent calls fetch once.
     facts: Mutex<Option<F>>,
-    /// Whether the server may have become another since.
+    /// Whether the server may have changed since.
     stale: Arc<AtomicBool>,
 }
 
@@ -26,7 +26,7 @@ impl<F> Default for FactCache<F> {
 }
 
 impl<F: Copy> FactCache<F> {
-    /// The facts, learnt now unless they are known.
+    /// Returns the facts. Fetches them if they are not known.
     pub(crate) async fn get(&self, learn: impl Future<Output = Result<F>>) -> Result<F> {
         let mut known = self.facts.lock().await;
         if self.stale.swap(false, Ordering::Relaxed) {
@@ -40,17 +40,17 @@ impl<F: Copy> FactCache<F> {
         Ok(facts)
     }
 
-    /// Notes a failure after which the server may be another one.
+    /// Marks the facts as stale after an error that may mean another server.
     pub(crate) fn watch<T>(&self, result: Result<T>) -> Result<T> {
         watch(&self.stale, result)
     }
 
-    /// An answer whose end tells whether to look at the server anew.
+    /// Wraps an answer so that an error in it marks the facts as stale.
     pub(crate) fn watched(&self, reply: HttpReply) -> Box<dyn Reply> {
         Box::new(Watched { reply, stale: Arc::clone(&self.stale) })
     }
 
-    /// Reads an answer to its end; what it says does not matter.
+    /// Reads an answer to its end and ignores its content.
     pub(crate) async fn finish(&self, mut reply: HttpReply) -> Result<()> {
         while !matches!(self.watch(reply.next().await)?, ReplyPart::Done(_)) {}
         Ok(())

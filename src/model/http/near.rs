@@ -1,14 +1,14 @@
-//! Which addresses are those of machines nearby.
+//! Decides whether an address belongs to a nearby machine.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use reqwest::Url;
 
-/// Names that no public server can have.
+/// Top-level names that public servers cannot have.
 const OWN: [&str; 4] = ["localhost", "local", "internal", "home.arpa"];
 
-/// Whether an address is that of this machine or of one in the same house: loopback, a private or link-local number, a
-/// name without dots, or one below `localhost`, `local`, `internal` or `home.arpa`. All others may be anyone's.
+/// Whether an address belongs to this machine or the local network: a loopback, private or link-local number, a name
+/// without dots, or one below `localhost`, `local`, `internal` or `home.arpa`. Any other may be anyone's.
 pub(super) fn is_near(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');

@@ -1,12 +1,12 @@
-//! What may be shown of the reasons that a server gives: phrases that are known, and nothing else, since a reason may
-//! quote the prompt or the answer.
+//! Decides which parts of a server's error message may be shown: known phrases and nothing else, because a message
+//! may quote the prompt or the answer.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What Ollama, llama.cpp's server, vLLM, LM Studio, LocalAI and OpenAI say. `{n}` stands for a number, with its unit if
-/// it is a size; `{model}` for the requested model's name, `{ability}` for one of [`ABILITIES`], and `{any}` for the rest
-/// of the text, which is not shown.
+/// Known phrases of Ollama, llama.cpp's server, vLLM, LM Studio, LocalAI and OpenAI. `{n}` stands for a number, with
+/// its unit if it is a size; `{model}` for the requested model's name, `{ability}` for one of [`ABILITIES`], and
+/// `{any}` for the rest of the text, which is not shown.
 const KNOWN: [&str; 74] = [
     // Ollama
     "{model} does not support {ability}",
@@ -94,7 +94,7 @@ const KNOWN: [&str; 74] = [
 const ABILITIES: [&str; 8] =
     ["tools", "chat", "generate", "completion", "thinking", "vision", "embedding", "insert"];
 
-/// The longest number, so that none of them holds more than a count.
+/// The longest number in digits, so that no number can carry more than a count.
 const DIGITS: usize = 12;
 
 /// The reason in the body of an error: `{"error": "…"}`, `{"error": {"message": "…"}}` or `{"message": "…"}`.
@@ -109,7 +109,7 @@ pub(super) fn complaint(answer: &[u8]) -> Option<String> {
     [found.error, found.message, found.detail].iter().flatten().find_map(words)
 }
 
-/// The words of an error, be they bare or within an object.
+/// The message of an error, either a bare string or inside an object.
 pub(crate) fn words(error: &Value) -> Option<String> {
     let words = error.as_str().or_else(|| error.get("message")?.as_str());
     words.map(str::to_owned)
@@ -124,7 +124,7 @@ pub(super) fn model(request: &[u8]) -> String {
     serde_json::from_slice::<Asked>(request).map(|asked| asked.model).unwrap_or_default()
 }
 
-/// Whether a reason says that the prompt does not fit.
+/// Whether a reason says that the prompt is too long.
 pub(super) fn speaks_of_length(reason: &str) -> bool {
     let reason = reason.to_lowercase();
     ["context length", "context size", "input length", "longer than", "exceeds", "too long"]
@@ -132,12 +132,12 @@ pub(super) fn speaks_of_length(reason: &str) -> bool {
         .any(|sign| reason.contains(sign))
 }
 
-/// Whether a reason says that there is no such model.
+/// Whether a reason says that the model does not exist.
 pub(super) fn speaks_of_absence(reason: &str) -> bool {
     ["not found", "does not exist", "No models loaded"].iter().any(|sign| reason.contains(sign))
 }
 
-/// A reason as it may be shown.
+/// The showable form of a reason.
 pub(super) fn shown(reason: &str, model: &str) -> String {
     let reason = reason.trim();
     if reason.is_empty() {
@@ -145,11 +145,11 @@ pub(super) fn shown(reason: &str, model: &str) -> String {
     }
     let known = KNOWN.iter().find_map(|pattern| filled(pattern, reason, model));
     known.unwrap_or_else(|| {
-        format!("a reason of {} bytes, not shown since it may quote what was said", reason.len())
+        format!("a reason of {} bytes, not shown because it may quote the conversation", reason.len())
     })
 }
 
-/// A pattern with what the text has in its places, if it fits.
+/// Matches a text against a pattern. Returns the filled pattern.
 fn filled(pattern: &str, text: &str, model: &str) -> Option<String> {
     let (mut rest, mut shown) = (text, String::new());
     for (at, part) in pattern.split(['{', '}']).enumerate() {
@@ -170,7 +170,7 @@ fn filled(pattern: &str, text: &str, model: &str) -> Option<String> {
     rest.is_empty().then_some(shown)
 }
 
-/// The length of a number, with the unit of a size behind it.
+/// The length of a number, with the unit of a size after it.
 fn number(text: &str) -> Option<usize> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let behind = text.get(digits..)?;
@@ -179,7 +179,7 @@ fn number(text: &str) -> Option<usize> {
     (1..=DIGITS).contains(&digits).then_some(digits + unit)
 }
 
-/// The length of the model's name, as it was asked for or as Ollama's registry has it.
+/// The length of the model's name, as requested or as Ollama's registry writes it.
 fn named(text: &str, model: &str) -> Option<usize> {
     let name = text.strip_prefix("registry.ollama.ai/").unwrap_or(text);
     let name = name.strip_prefix("library/").unwrap_or(name);
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(complaint(b"Loading model"), None);
     }
 
-    /// Splits accents off their letters, as some servers write them.
+    /// Separates accents from their letters, as some servers write them.
     fn decomposed(text: &str) -> String {
         text.chars()
             .flat_map(|c| match c {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     proptest! {
-        // No word of the table is made of these letters alone.
+        // No word of the table consists of these letters alone.
         #[test]
         fn nothing_of_a_prompt_is_ever_shown_in_any_script(
             prompt in "([qzxéä]{1,6}[ ,.]?|[ก-ฮ]{1,8}|[一-三]{1,6}|[あ-お]{1,6}|[а-г]{1,6} ?|[😀-😄]){1,12}",

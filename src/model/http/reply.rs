@@ -1,4 +1,4 @@
-//! An answer, piece by piece.
+//! A model's answer in pieces, parsed from its HTTP body.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,36 +12,36 @@ use crate::message::ToolCall;
 use crate::model::limits::ReplyMeter;
 use crate::model::{Reply, ReplyPart, Usage};
 
-/// The form of a server's answers.
+/// The format of a server's answers.
 pub(crate) trait Protocol: Send {
-    /// Adds what a line says. The error tells what is wrong with the line.
+    /// Parses a line and adds its items. The error says what is wrong with the line.
     fn read(&mut self, line: &[u8], said: &mut Vec<ReplyItem>) -> Result<(), &'static str>;
 
-    /// Adds what is known only once the server has sent everything.
+    /// Adds what is known only at the end of the answer.
     fn end(&mut self, _said: &mut Vec<ReplyItem>) -> Result<(), &'static str> {
         Ok(())
     }
 }
 
-/// What a part of an answer says.
+/// A parsed item of an answer.
 pub(crate) enum ReplyItem {
     Text(String),
-    /// So many bytes of thoughts; their words go no further.
+    /// The number of bytes of a thought. Its text is dropped.
     Thought(usize),
-    /// A call begins, with so many bytes of it.
+    /// A call begins. Its first piece has this many bytes.
     Call(usize),
-    /// So many bytes more of a call's arguments.
+    /// More bytes of a call's arguments.
     Arguments(usize),
-    /// All calls, which were counted before.
+    /// All calls. They were counted before.
     Calls(Vec<RawCall>),
     Done(Usage),
-    /// The server met an error.
+    /// The server reports an error.
     Complaint(String),
-    /// Another machine has written it.
+    /// Another machine has written the answer.
     Remote,
 }
 
-/// A call whose arguments are still text: as values they take many times the room, so they are counted first.
+/// A call whose arguments are still text. Parsed values take many times the memory, so the text is counted first.
 pub(crate) struct RawCall {
     pub(crate) id: String,
     pub(crate) name: String,
@@ -53,16 +53,16 @@ impl RawCall {
         self.id.len() + self.name.len() + self.arguments.len()
     }
 
-    /// `None` where the arguments are no JSON.
+    /// Parses the arguments; `None` if they are not JSON.
     fn parsed(self) -> Option<ToolCall> {
         let arguments = serde_json::from_str(&self.arguments).ok()?;
         Some(ToolCall { id: self.id, name: self.name, arguments })
     }
 }
 
-/// An answer of a model server. Dropping it closes the connection, at which the server stops.
+/// An answer of a model server. Dropping it closes the connection, and the server then stops.
 ///
-/// A call of [`Reply::next`] that is dropped loses nothing; the next one goes on where it was.
+/// A dropped call of [`Reply::next`] loses nothing; the next call continues.
 pub struct HttpReply {
     answer: Answer,
     protocol: Box<dyn Protocol>,
@@ -97,7 +97,7 @@ impl HttpReply {
         }
     }
 
-    /// Whether an answer that another machine wrote is handed on; it is not by default.
+    /// Sets whether to accept an answer that another machine wrote; the default is no.
     #[must_use]
     pub fn allow_cloud(mut self, allow: bool) -> Self {
         self.allow_cloud = allow;
@@ -114,7 +114,7 @@ impl HttpReply {
             let read = if let Some(line) = line {
                 self.protocol.read(line, &mut said)
             } else if self.received.len() > self.meter.longest_line() {
-                Err("a line of it is longer than an answer may be")
+                Err("one of its lines exceeds the limit of an answer")
             } else {
                 let before = self.received.len();
                 let more = self.meter.within(self.answer.more(&mut self.received)).await;

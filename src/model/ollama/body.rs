@@ -1,10 +1,11 @@
-//! Bodies of requests that no prompt renderer writes.
+//! Request bodies that no prompt renderer writes.
 
 use serde_json::{Value, json};
 
 use crate::model::render::ModelOptions;
 
-/// Loads a model. What decides how it is loaded is as in the requests that follow.
+/// The request that loads a model. Its options equal those of later requests, because they decide how the model is
+/// loaded.
 pub(super) fn load(options: &ModelOptions) -> String {
     let mut body = json!({ "model": options.model, "messages": [], "stream": false });
     let mut set = |name: &str, value: Value| {

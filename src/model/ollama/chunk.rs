@@ -1,4 +1,4 @@
-//! One line of an answer.
+//! Parses one line of Ollama's answers.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use zeroize::Zeroize;
 use crate::model::Usage;
 use crate::model::http::{Protocol, RawCall, ReplyItem, words};
 
-/// The form of Ollama's answers: lines of JSON, or one line for a whole answer.
+/// The format of Ollama's answers: lines of JSON, or one line for a whole answer.
 pub(super) struct Lines;
 
 impl Protocol for Lines {
     fn read(&mut self, line: &[u8], said: &mut Vec<ReplyItem>) -> Result<(), &'static str> {
         let chunk = match line.trim_ascii() {
             [] => return Ok(()),
-            // A list would be read as the fields in their order.
+            // serde would read a list as the fields in order.
             line @ [b'{', ..] => serde_json::from_slice::<Chunk>(line).ok(),
             _ => None,
         };
-        chunk.ok_or("a line of it is not the JSON that Ollama sends")?.add_to(said);
+        chunk.ok_or("one of its lines is not Ollama's JSON")?.add_to(said);
         Ok(())
     }
 }
 
-/// A line of `/api/chat` or `/api/generate`. Everything may be missing, as the last line of the one or an error
-/// leaves out most of it.
+/// A line of `/api/chat` or `/api/generate`. Every field is optional, because the last line and errors leave out most
+/// of them.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Chunk {
@@ -77,7 +77,7 @@ impl From<Call> for RawCall {
 }
 
 impl Chunk {
-    /// Adds what the line says, in order.
+    /// Adds the line's items in order.
     fn add_to(self, said: &mut Vec<ReplyItem>) {
         if let Some(error) = &self.error {
             return said.push(ReplyItem::Complaint(words(error).unwrap_or_default()));
@@ -103,7 +103,7 @@ impl Chunk {
         said.extend(done);
     }
 
-    /// Whether another machine wrote it.
+    /// Whether another machine wrote the answer.
     fn is_remote(&self) -> bool {
         let named = |name: &Option<String>| name.as_ref().is_some_and(|name| !name.is_empty());
         named(&self.remote_host) || named(&self.remote_model)
@@ -123,7 +123,7 @@ impl Chunk {
     }
 }
 
-/// The length of a thought; its words go no further.
+/// The length of a thought, whose text is wiped.
 fn forgotten(mut words: String) -> usize {
     let bytes = words.len();
     words.zeroize();

@@ -1,4 +1,4 @@
-//! Vectors from an Ollama server.
+//! Embeddings from an Ollama server.
 
 use async_trait::async_trait;
 use tokio::sync::OnceCell;
@@ -7,8 +7,8 @@ use super::Ollama;
 use crate::context::Embedder;
 use crate::error::Result;
 
-/// An embedding model on an Ollama server. One that runs in a cloud is refused before any text is sent, unless
-/// allowed.
+/// An embedding model on an Ollama server. A model that runs in a cloud is refused before any text is sent, unless it
+/// is allowed.
 #[derive(Debug)]
 pub struct OllamaEmbedder {
     server: Ollama,
@@ -23,7 +23,7 @@ impl OllamaEmbedder {
         Self { server, model: model.into(), allow_cloud: false, looked_at: OnceCell::new() }
     }
 
-    /// Whether texts may be sent on to another machine; they may not by default.
+    /// Sets whether texts may be sent to another machine; the default is no.
     #[must_use]
     pub fn allow_cloud(mut self, allow: bool) -> Self {
         self.allow_cloud = allow;

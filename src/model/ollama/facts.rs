@@ -1,4 +1,4 @@
-//! What a server says of its models.
+//! What an Ollama server reports about its models.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ struct Loaded {
     context_length: Option<u32>,
 }
 
-/// Servers leave out some things and give others as empty texts.
+/// Some servers leave fields out, others send empty strings.
 fn given(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }

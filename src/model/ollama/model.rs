@@ -1,4 +1,4 @@
-//! A model on an Ollama server, looked at before it is told anything.
+//! A model on an Ollama server: checked and loaded before it gets any conversation text.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ use crate::prompt::Prompt;
 
 /// A model on an Ollama server.
 ///
-/// The first call of any of its methods asks the server what the model is, loads it, and asks what window it got. A
-/// model that runs in a cloud is refused then, before anything of a conversation is sent, unless
-/// [allowed](Self::allow_cloud). After a lost connection all of this is asked anew.
+/// The first call of any method asks the server about the model, loads it, and asks for its window. A model that runs
+/// in a cloud is refused at that point, before anything of a conversation is sent, unless it is
+/// [allowed](Self::allow_cloud). After a lost connection all of this is asked again.
 ///
-/// A thinking model is told not to think where the options leave it open: nobody wants to wait for it in a
-/// conversation.
+/// If the options do not say whether to think, a thinking model is told not to, because a conversation should not
+/// wait for thoughts.
 pub struct OllamaModel {
     server: Ollama,
     options: ModelOptions,
@@ -35,13 +35,13 @@ struct Facts {
 }
 
 impl OllamaModel {
-    /// A model on a server, asked with these options in the form of [`OllamaChatRenderer`].
+    /// A model on a server, with these options and requests of [`OllamaChatRenderer`].
     pub fn new(server: Ollama, options: ModelOptions) -> Self {
         let renderer = Box::new(|options| Box::new(OllamaChatRenderer::new(options)) as _);
         Self { server, options, renderer, allow_cloud: false, facts: FactCache::default() }
     }
 
-    /// Renders requests in another form, such as `OllamaPromptRenderer::new`.
+    /// Sets another renderer, such as `OllamaPromptRenderer::new`.
     #[must_use]
     pub fn renderer<R: PromptRenderer + 'static>(
         mut self,
@@ -51,7 +51,7 @@ impl OllamaModel {
         self
     }
 
-    /// Whether the conversation may be sent on to another machine; it may not by default.
+    /// Sets whether the conversation may be sent to another machine; the default is no.
     #[must_use]
     pub fn allow_cloud(mut self, allow: bool) -> Self {
         self.allow_cloud = allow;
@@ -69,7 +69,7 @@ impl OllamaModel {
             self.server.refuse_cloud(name, &info)?;
         }
         let mut loaded = None;
-        // What runs elsewhere is neither loaded nor listed here.
+        // A model that runs elsewhere is neither loaded nor listed here.
         if !info.remote {
             self.server.load(&self.options).await?;
             let running = self.server.running().await?;
@@ -80,7 +80,7 @@ impl OllamaModel {
         let window = windows.into_iter().flatten().min();
         let thinks = info.can("thinking");
         if self.options.think == Some(true) && !thinks {
-            tracing::warn!(model = name, "cannot think; it is not asked to");
+            tracing::warn!(model = name, "the model cannot think, so it is not asked to");
         }
         tracing::debug!(model = name, window, thinks, "looked at");
         Ok(Facts { thinks, tools: info.can("tools"), window })

@@ -1,11 +1,11 @@
-//! Tool calls, put together from the pieces in which they come.
+//! Assembles tool calls from their pieces.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::model::http::{RawCall, ReplyItem};
 
-/// A piece of a call; a whole answer has each call in one piece.
+/// A piece of a call. A whole answer has each call in one piece.
 #[derive(Deserialize)]
 pub(super) struct CallFragment {
     index: Option<usize>,
@@ -17,7 +17,7 @@ pub(super) struct CallFragment {
 #[serde(default)]
 struct Function {
     name: Option<String>,
-    /// JSON in a text, or with some servers the JSON itself.
+    /// JSON in a string, or JSON itself from some servers.
     arguments: Option<Box<RawValue>>,
 }
 
@@ -26,7 +26,7 @@ struct Function {
 pub(super) struct Calls(Vec<(Option<usize>, RawCall)>);
 
 impl Calls {
-    /// Adds a piece to the call that it belongs to, and tells how many bytes it has.
+    /// Adds a piece to its call. Returns the size of the piece in bytes.
     pub(super) fn add(
         &mut self,
         piece: CallFragment,
@@ -53,8 +53,8 @@ impl Calls {
         Ok(())
     }
 
-    /// The call that a piece goes on with. Servers number the calls, or give each an id, or do neither; some number all of
-    /// them 0.
+    /// The call that a piece continues. Some servers number the calls, some give ids, some do neither, and some
+    /// number all of them 0.
     fn begun(&mut self, index: Option<usize>, id: &str, is_named: bool) -> Option<&mut RawCall> {
         let at = self.0.iter().rposition(|(known, call)| match index {
             Some(_) => *known == index,
@@ -67,7 +67,7 @@ impl Calls {
         (!other_id && !other_name).then_some(call)
     }
 
-    /// All calls, which are over.
+    /// Takes all calls, which are complete.
     pub(super) fn take(&mut self) -> Vec<RawCall> {
         let calls = std::mem::take(&mut self.0).into_iter().map(|(_, mut call)| {
             if call.arguments.trim().is_empty() {
@@ -82,7 +82,7 @@ impl Calls {
 fn text(arguments: Box<RawValue>) -> Result<String, &'static str> {
     match arguments.get().as_bytes() {
         [b'"', ..] => {
-            serde_json::from_str(arguments.get()).map_err(|_| "it has arguments that are no text")
+            serde_json::from_str(arguments.get()).map_err(|_| "the arguments of a call are not text")
         }
         b"null" => Ok(String::new()),
         _ => Ok(Box::<str>::from(arguments).into()),

@@ -1,4 +1,4 @@
-//! An answer as events, or whole.
+//! Parses OpenAI's answers: events or one document.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use super::calls::{CallFragment, Calls};
 use crate::model::Usage;
 use crate::model::http::{Protocol, ReplyItem, words};
 
-/// The form of OpenAI's answers: events with a line `data: {…}` each, or one JSON text.
+/// The format of OpenAI's answers: events with one line `data: {…}` each, or one JSON document.
 #[derive(Default)]
 pub(super) struct Events {
     calls: Calls,
     usage: Usage,
-    /// Why the model has stopped, once it has.
+    /// Why the model has stopped, if it has.
     stopped: Option<String>,
     over: bool,
 }
@@ -43,9 +43,9 @@ struct Choice {
 struct Message {
     content: Option<String>,
     refusal: Option<String>,
-    /// llama.cpp, LM Studio and vLLM.
+    /// The field of llama.cpp, LM Studio and vLLM.
     reasoning_content: Option<String>,
-    /// Newer vLLM.
+    /// The field of newer vLLM.
     reasoning: Option<String>,
     tool_calls: Option<Vec<CallFragment>>,
 }
@@ -64,7 +64,7 @@ struct Details {
     cached_tokens: Option<u64>,
 }
 
-/// llama.cpp.
+/// llama.cpp's timings.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Timings {
@@ -79,7 +79,7 @@ impl Protocol for Events {
             // A whole answer.
             whole @ [b'{', ..] => whole,
             [] | [b':', ..] => return Ok(()),
-            line => match field(line).ok_or("a line of it is no event")? {
+            line => match field(line).ok_or("one of its lines is not an event")? {
                 ("data" | "error", data) => data,
                 _ => return Ok(()),
             },
@@ -89,11 +89,11 @@ impl Protocol for Events {
             return Ok(());
         }
         let chunk: Chunk = match data {
-            // A list would be read as the fields in their order.
+            // serde would read a list as the fields in order.
             [b'{', ..] => serde_json::from_slice(data).ok(),
             _ => None,
         }
-        .ok_or("an event of it is not the JSON of chat completions")?;
+        .ok_or("one of its events is not chat-completions JSON")?;
         self.add(chunk, said)
     }
 

@@ -1,16 +1,16 @@
-//! What a server says of its models, as each kind of server says it.
+//! What a server reports about its models, for each kind of server.
 
 use serde::Deserialize;
 
 use crate::model::{ModelEntry, ModelInfo, RunningModel};
 
-/// What is to be known of a model before it is asked.
+/// What is needed to know about a model before it is asked.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Facts {
     pub(super) window: Option<u32>,
-    /// Whether it can call functions, as far as the server says.
+    /// Whether it can call functions, if the server reports it.
     pub(super) tools: bool,
-    /// Whether a request may hold arguments for the template of its prompt.
+    /// Whether a request may hold arguments for the prompt template.
     pub(super) has_template: bool,
 }
 
@@ -19,22 +19,22 @@ pub(super) struct List {
     pub(super) data: Vec<Listed>,
 }
 
-/// A model of the list. Only its id is said by all servers.
+/// A model in the list. Only the id is common to all servers.
 #[derive(Deserialize, Default)]
 pub(super) struct Listed {
     id: String,
-    /// llama.cpp: other names of it.
+    /// llama.cpp: the model's other names.
     #[serde(default)]
     aliases: Vec<String>,
     #[serde(default)]
     owned_by: Option<String>,
-    /// llama.cpp.
+    /// llama.cpp: details.
     #[serde(default)]
     meta: Option<Meta>,
-    /// vLLM.
+    /// vLLM: the window.
     #[serde(default)]
     max_model_len: Option<u32>,
-    /// LM Studio: what the model was made for, and what it is loaded with.
+    /// LM Studio: the trained and the loaded context length.
     #[serde(default)]
     max_context_length: Option<u32>,
     #[serde(default)]
@@ -57,12 +57,12 @@ struct Meta {
     ftype: Option<String>,
 }
 
-/// llama.cpp's own path, of what one slot has.
+/// The answer of llama.cpp's `/props`, which describes one slot.
 #[derive(Deserialize)]
 pub(super) struct Props {
     #[serde(default)]
     default_generation_settings: Option<Settings>,
-    /// What the template of its prompts can write.
+    /// The abilities of its prompt template.
     #[serde(default)]
     chat_template_caps: Option<Template>,
 }
@@ -90,7 +90,7 @@ impl Props {
     }
 }
 
-/// The listed model that a name means. llama.cpp answers to any name where it runs only one.
+/// The listed model that a name means. llama.cpp accepts any name if it runs only one model.
 pub(super) fn find<'a>(listed: &'a [Listed], model: &str) -> Option<&'a Listed> {
     let named = listed.iter().find(|l| l.id == model || l.aliases.iter().any(|a| a == model));
     named.or_else(|| match listed {
@@ -104,17 +104,18 @@ impl Listed {
         self.owned_by.as_deref() == Some("llamacpp")
     }
 
-    /// llama.cpp and vLLM take arguments for the template; other servers may refuse what they do not know.
+    /// Whether requests may hold template arguments. llama.cpp and vLLM take them; other servers may refuse unknown
+    /// fields.
     pub(super) fn has_template(&self) -> bool {
         self.is_of_llama_cpp() || self.owned_by.as_deref() == Some("vllm")
     }
 
-    /// LM Studio says so.
+    /// Whether the model can call functions, as LM Studio reports it.
     pub(super) fn can_call(&self) -> bool {
         self.capabilities.iter().any(|capability| capability == "tool_use")
     }
 
-    /// The tokens that it is loaded with.
+    /// The window that the model is loaded with, in tokens.
     pub(super) fn window(&self) -> Option<u32> {
         let of_llama_cpp = self.meta.as_ref().and_then(|meta| meta.n_ctx);
         let said = [of_llama_cpp, self.max_model_len, self.loaded_context_length];
@@ -145,7 +146,7 @@ impl Listed {
     }
 }
 
-/// A number of weights as it is usually written.
+/// A number of weights in the usual notation.
 fn rounded(weights: u64) -> String {
     let tenths = |unit: u64| (weights / (unit / 10)) as f64 / 10.0;
     match weights {

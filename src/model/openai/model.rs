@@ -1,4 +1,4 @@
-//! A model on a server of OpenAI's chat completions.
+//! A model on a server with OpenAI's chat completions.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use crate::model::render::{MakeRenderer, ModelOptions, OpenAiChatRenderer, Promp
 use crate::model::{LanguageModel, ModelLimits, Reply};
 use crate::prompt::Prompt;
 
-/// A model on a server of OpenAI's chat completions.
+/// A model on a server with OpenAI's chat completions.
 ///
-/// The first call of any of its methods asks the server what window the model has. A server that is not
-/// [near](OpenAi::is_near) is refused before that, and gets nothing of a conversation, unless
-/// [allowed](Self::allow_cloud). After a lost connection it is asked anew.
+/// The first call of any method asks the server for the model's window. A server that is not [near](OpenAi::is_near)
+/// is refused before that and gets nothing of a conversation, unless it is [allowed](Self::allow_cloud). After a lost
+/// connection the server is asked again.
 ///
-/// llama.cpp's server and vLLM are told not to think where the options leave it open: nobody wants to wait for it in a
-/// conversation.
+/// If the options do not say whether to think, llama.cpp's server and vLLM are told not to, because a conversation
+/// should not wait for thoughts.
 pub struct OpenAiModel {
     server: OpenAi,
     options: ModelOptions,
@@ -29,13 +29,13 @@ pub struct OpenAiModel {
 }
 
 impl OpenAiModel {
-    /// A model on a server, asked with these options in the form of [`OpenAiChatRenderer`].
+    /// A model on a server, with these options and requests of [`OpenAiChatRenderer`].
     pub fn new(server: OpenAi, options: ModelOptions) -> Self {
         let renderer = Box::new(|options| Box::new(OpenAiChatRenderer::new(options)) as _);
         Self { server, options, renderer, allow_cloud: false, facts: FactCache::default() }
     }
 
-    /// Renders requests in another form.
+    /// Sets another renderer.
     #[must_use]
     pub fn renderer<R: PromptRenderer + 'static>(
         mut self,
@@ -45,7 +45,7 @@ impl OpenAiModel {
         self
     }
 
-    /// Whether the conversation may leave the house; it may not by default.
+    /// Sets whether the conversation may leave the local network; the default is no.
     #[must_use]
     pub fn allow_cloud(mut self, allow: bool) -> Self {
         self.allow_cloud = allow;
@@ -94,8 +94,8 @@ impl LanguageModel for OpenAiModel {
         Ok(self.facts.watched(self.send(prompt, true).await?))
     }
 
-    /// Lets the server read the prompt for an answer of one token. A server that is not nearby is not asked, because
-    /// that costs money.
+    /// Lets the server read the prompt by asking for an answer of one token. A server that is not nearby is not
+    /// asked, because that costs money.
     async fn warm_up(&self, prompt: &Prompt) -> Result<()> {
         self.facts().await?;
         if !self.server.is_near() {

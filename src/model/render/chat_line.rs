@@ -1,4 +1,4 @@
-//! What chat renderers share: the text of each message, the same in every prompt that it appears in.
+//! Text shared by the chat renderers: each message reads the same in every prompt.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,10 @@ use crate::context::{ContextMessage, Placement};
 use crate::message::{ChatMessage, ChatRole, TOOL, ToolCall};
 use crate::prompt::Prompt;
 
-/// What stands above what was looked up, where its provider does not say.
+/// The default heading above retrieved messages.
 const RELEVANT: &str = "Possibly relevant";
 
-/// A message of a chat request; providers differ in how they write a tool call.
+/// A message of a chat request. Providers write tool calls differently.
 #[derive(Serialize)]
 pub(super) struct ChatLine<'a, Call> {
     role: &'static str,
@@ -26,7 +26,7 @@ pub(super) struct ChatLine<'a, Call> {
     pub(super) tool_name: Option<&'a str>,
 }
 
-/// The whole chat: the system message if there is one, what is remembered, the utterance.
+/// The whole chat: the system message if there is one, the context, the utterance.
 pub(super) fn lines<'a, Call>(
     prompt: &'a Prompt,
     call: impl Fn(&'a ToolCall) -> Call,
@@ -64,7 +64,7 @@ pub(super) fn lines<'a, Call>(
     lines
 }
 
-/// The system prompt and whatever of stable memory is the host's.
+/// The system prompt, and the host's part of stable memory.
 fn system(prompt: &Prompt) -> String {
     let notes = prompt
         .placed(Placement::Stable)
@@ -75,7 +75,7 @@ fn system(prompt: &Prompt) -> String {
     paragraphs.join("\n\n")
 }
 
-/// In the middle of a conversation, templates would hoist a system message to the head and so change it.
+/// Templates would move a system message from the middle of a conversation to the head and so change the head.
 fn role(message: &ChatMessage) -> ChatRole {
     match message.role {
         ChatRole::System => ChatRole::User,
@@ -92,8 +92,7 @@ fn content(message: &ChatMessage, log: &mut Log) -> String {
     }
 }
 
-/// A message with its time and who it is from. The bracket that opens the first line is ours; no later line can open
-/// with one.
+/// A message with its time and speaker. Its first line starts with a bracket; no later line can.
 fn stamped(message: &ChatMessage, said: &str) -> String {
     let words = indented(&message.content);
     let from = match message.role {
@@ -107,8 +106,8 @@ fn stamped(message: &ChatMessage, said: &str) -> String {
     }
 }
 
-/// What was looked up for the newest turn, each part under its heading: snippets as they are, messages with their time and
-/// who they are from. Empty if there is nothing.
+/// The messages retrieved for the newest turn, each part under its heading: snippets unchanged, stored messages with
+/// their time and speaker. Empty if there are none.
 pub(super) fn found(prompt: &Prompt) -> String {
     let newest = prompt.context.iter().filter(|(at, _)| *at == Placement::NewestTurn);
     let newest: Vec<&ContextMessage> = newest.map(|(_, message)| message).collect();
@@ -129,7 +128,7 @@ fn item(message: &ChatMessage) -> String {
     }
 }
 
-/// The heading that a provider gives, on one line and without the bracket that opens our stamps.
+/// A provider's heading on one line, without the bracket that starts a stamp.
 fn heading(message: &ContextMessage) -> Option<String> {
     let plain = |c: char| if c.is_control() || "[]".contains(c) { ' ' } else { c };
     let heading: String = message.heading()?.chars().map(plain).collect();
@@ -137,8 +136,8 @@ fn heading(message: &ContextMessage) -> Option<String> {
     Some(words.trim_end_matches(':').to_owned())
 }
 
-/// The speaker's name on one line, without brackets, if the host knows it. It depends on the message alone, so that it
-/// stays the same in every prompt.
+/// The speaker's name on one line without brackets, if the host set it. It depends on the message alone, so that it
+/// is the same in every prompt.
 pub(super) fn speaker(message: &ChatMessage) -> Option<String> {
     let plain = |c: char| if c.is_control() || "[](),:".contains(c) { ' ' } else { c };
     let name: String = message.speaker()?.chars().map(plain).collect();
@@ -146,7 +145,7 @@ pub(super) fn speaker(message: &ChatMessage) -> Option<String> {
     Some(name).filter(|name| !name.is_empty() && message.role == ChatRole::User)
 }
 
-/// The text with every line but the first set in, so that none of them can pass for a line of its own.
+/// The text with all lines except the first indented, so that none can pass for another message.
 pub(super) fn indented(text: &str) -> Cow<'_, str> {
     const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
     if !text.contains(BREAKS) {

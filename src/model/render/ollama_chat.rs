@@ -1,4 +1,4 @@
-//! The prompt as messages, for Ollama's `/api/chat`.
+//! Renders prompts for Ollama's `/api/chat`.
 
 use serde::Serialize;
 
@@ -6,11 +6,11 @@ use super::chat_line::{self, ChatLine};
 use super::{ModelOptions, ModelRequest, OllamaSettings, PromptRenderer};
 use crate::prompt::Prompt;
 
-/// Messages whose beginning stays the same from turn to turn, so that a local model reads only what is new.
+/// Renders messages whose beginning stays the same from turn to turn, so that a local model reads only what is new.
 ///
-/// Each user message starts with the time at which it was said, as in a log: `[Sunday 24 August 2025 18:36 +02:00]`,
-/// and later on the same day `[Sunday 18:37]`. The newest one's is the current time. The speaker's name joins it where
-/// the host gives one. Later lines of a message are set in, so that none of them can pass for another person's.
+/// Each user message starts with its time, as in a log: `[Sunday 24 August 2025 18:36 +02:00]`, and later on the same
+/// day `[Sunday 18:37]`. The newest message has the current time. The speaker's name follows if the host set it.
+/// Later lines of a message are indented, so that none can pass for another person's message.
 #[derive(Debug, Clone)]
 pub struct OllamaChatRenderer(ModelOptions);
 
@@ -38,7 +38,7 @@ struct Function<'a> {
 }
 
 impl OllamaChatRenderer {
-    /// Requests with these settings.
+    /// A renderer with these settings.
     pub fn new(options: ModelOptions) -> Self {
         Self(options)
     }

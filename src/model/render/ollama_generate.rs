@@ -1,4 +1,4 @@
-//! The prompt as one text, for Ollama's `/api/generate`.
+//! Renders prompts as one text, for Ollama's `/api/generate`.
 
 use std::fmt::Write;
 
@@ -10,10 +10,11 @@ use crate::context::Placement;
 use crate::message::{ChatMessage, ToolCall};
 use crate::prompt::Prompt;
 
-/// One text: the previous context line by line, the current time, the utterance. For models without a chat template
-/// and for reading; [`OllamaChatRenderer`](super::OllamaChatRenderer) lets a server reuse more of the last prompt.
+/// Renders one text: the context line by line, the current time, the utterance. It suits models without a chat
+/// template, and readers. With [`OllamaChatRenderer`](super::OllamaChatRenderer) a server can reuse more of the last
+/// prompt.
 ///
-/// Lines within a message are set in, so that no message can write another role's line.
+/// Later lines of a message are indented, so that no message can write a line of another role.
 #[derive(Debug, Clone)]
 pub struct OllamaPromptRenderer(ModelOptions);
 
@@ -28,12 +29,12 @@ struct Body<'a> {
 }
 
 impl OllamaPromptRenderer {
-    /// Requests with these settings.
+    /// A renderer with these settings.
     pub fn new(options: ModelOptions) -> Self {
         Self(options)
     }
 
-    /// The text alone.
+    /// Returns the text alone.
     pub fn render_text(prompt: &Prompt) -> String {
         let remembered = prompt.placed(Placement::Stable).chain(prompt.placed(Placement::History));
         let mut text = remembered.map(line).collect::<String>();
@@ -50,7 +51,7 @@ impl OllamaPromptRenderer {
     }
 }
 
-/// A message as a line that says whose it is.
+/// A message as a line with its role.
 fn line(message: &ChatMessage) -> String {
     let speaker = chat_line::speaker(message).map(|speaker| format!(" ({speaker})"));
     let calls = message.tool_calls.iter().map(call).collect::<String>();

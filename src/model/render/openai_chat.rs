@@ -1,4 +1,4 @@
-//! The prompt as messages, for servers that speak OpenAI's chat completions.
+//! Renders prompts for servers with OpenAI's chat completions.
 
 use serde::Serialize;
 
@@ -6,10 +6,11 @@ use super::chat_line::{self, ChatLine};
 use super::{ModelOptions, ModelRequest, PromptRenderer};
 use crate::prompt::Prompt;
 
-/// The same messages as [`OllamaChatRenderer`](super::OllamaChatRenderer), in the form of `/v1/chat/completions`.
+/// Renders the same messages as [`OllamaChatRenderer`](super::OllamaChatRenderer), in the format of
+/// `/v1/chat/completions`.
 ///
-/// That form has no context window or loading time, so those settings are left out. Whether to think is told the way
-/// llama.cpp's server and vLLM want it, where it is set. The counts of tokens are asked for with a streamed answer.
+/// That format has no context window and no loading time, so these settings are left out. The thinking setting, if it
+/// is set, uses the field of llama.cpp's server and vLLM. A streamed answer is asked to report its token counts.
 #[derive(Debug, Clone)]
 pub struct OpenAiChatRenderer(ModelOptions);
 
@@ -54,7 +55,7 @@ struct Function<'a> {
 }
 
 impl OpenAiChatRenderer {
-    /// Requests with these settings.
+    /// A renderer with these settings.
     pub fn new(options: ModelOptions) -> Self {
         Self(options)
     }

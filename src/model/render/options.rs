@@ -1,35 +1,36 @@
-//! What every request to a model carries besides the words.
+//! The settings of every request to a model.
 
 use serde::Serialize;
 
-/// Settings that every request to a model carries. They should be the same each time: a server that sees another
-/// context window loads the model anew. A conversation's own temperature and length of answers go before these.
+/// The settings of every request to a model. Keep them the same: a server loads a model again for another context
+/// window. A conversation's own temperature and answer length override these.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ModelOptions {
     /// The model's name, as the server knows it.
     pub model: String,
-    /// The context window in tokens; the server's default where `None`.
+    /// The context window in tokens; `None` means the server's default.
     pub num_ctx: Option<u32>,
-    /// The most tokens of an answer; the server's default where `None`.
+    /// The most tokens of an answer; `None` means the server's default.
     pub num_predict: Option<u32>,
-    /// The sampling temperature, 0 to 2; the model's default where `None`.
+    /// The sampling temperature, 0 to 2; `None` means the model's default.
     pub temperature: Option<f64>,
-    /// How long the server keeps the model loaded: a duration such as `5m`, or seconds, where -1 is for ever.
+    /// How long the server keeps the model loaded: a duration such as `5m`, or seconds; -1 means for ever.
     pub keep_alive: Option<KeepAlive>,
-    /// Whether a thinking model thinks aloud first; left out where `None`, since others refuse the field.
+    /// Whether a thinking model thinks before it answers. `None` leaves the field out, because other models refuse
+    /// it.
     pub think: Option<bool>,
-    /// Whether the answer comes in pieces.
+    /// Whether the answer is streamed.
     pub stream: bool,
-    /// Whether the server is to refuse a prompt that is too long instead of cutting it silently (Ollama only).
+    /// Whether the server must refuse a prompt that is too long instead of cutting it silently (Ollama only).
     pub strict: bool,
-    /// Functions that the model may call, as JSON objects in the server's own form. They stand at the head of the
-    /// prompt, so they should stay the same from turn to turn.
+    /// Functions that the model may call, as JSON objects in the server's format. They stand at the head of the
+    /// prompt, so keep them the same from turn to turn.
     pub tools: Vec<serde_json::Value>,
 }
 
 impl ModelOptions {
-    /// Defaults for a model: everything left to the server, the answer streamed.
+    /// The default settings for a model: a streamed answer, and the server's defaults.
     pub fn new(model: impl Into<String>) -> Self {
         Self {
             model: model.into(),
@@ -49,7 +50,7 @@ impl ModelOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum KeepAlive {
-    /// Seconds; negative is for ever.
+    /// Seconds; a negative number means for ever.
     Seconds(i64),
     /// A number with a unit, such as `5m` or `24h`.
     Text(String),

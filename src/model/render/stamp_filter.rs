@@ -1,4 +1,4 @@
-//! The time stamps that renderers write, taken out of answers: small models write them too.
+//! Removes the renderers' time stamps from answers, because small models repeat them.
 
 use std::ops::RangeInclusive;
 
@@ -26,20 +26,21 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// Who else than a speaker a stamp may name.
+/// The words beside speakers' names that a stamp may contain.
 const ROLES: [&str; 5] = ["note", "user", "assistant", "system", "tool"];
 
-/// Bytes of white space after which no stamp is looked for.
+/// The most bytes of white space before a stamp.
 const BLANK: usize = 32;
 
-/// The longest name of a time zone.
+/// The longest time zone name in bytes.
 const ZONE: usize = 64;
 
-/// Takes the stamps off the beginning of an answer, as it comes: `[Sunday 18:36] ` and its longer forms, also with a pause
-/// and with a name that is in the prompt, and the line `Current time: …`. Holds text back only while it may become one.
+/// Removes stamps from the beginning of an answer as it arrives: `[Sunday 18:36] ` and its longer forms, also with a
+/// pause and with a name from the prompt, and the line `Current time: …`. It holds text back only while that may
+/// become a stamp.
 #[derive(Debug)]
 pub(crate) struct StampFilter {
-    /// The names behind which a stamp closes, each with the closing bracket.
+    /// The names that may end a stamp, each with the closing bracket.
     names: Vec<String>,
     held: String,
     at: At,
@@ -48,31 +49,31 @@ pub(crate) struct StampFilter {
 #[derive(Debug, PartialEq)]
 enum At {
     Beginning,
-    /// Right behind a stamp, where white space means nothing.
+    /// Right after a stamp, where white space is dropped.
     Between,
     Speaking,
 }
 
-/// Why a text is no stamp.
+/// Why a text is not a stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
-    /// It ends before it is one.
+    /// The text ends inside a possible stamp.
     End,
     No,
 }
 
-/// What stands behind a part of a stamp.
+/// The text after a part of a stamp.
 type Rest<'a> = Result<&'a str, Stop>;
 
 impl StampFilter {
-    /// Those that an answer to this prompt may begin with.
+    /// A filter for an answer to this prompt.
     pub(crate) fn of(prompt: &Prompt) -> Self {
         let context = prompt.context.iter().map(|(_, message)| message.message());
         let since = prompt.since.iter().map(ContextMessage::message);
         Self::naming(context.chain(since).chain([&prompt.user_input]))
     }
 
-    /// Those that name the speakers of these messages, or nobody.
+    /// A filter for stamps with the speakers of these messages, or without a name.
     pub(crate) fn naming<'a>(messages: impl Iterator<Item = &'a ChatMessage>) -> Self {
         let speakers = messages.filter_map(chat_line::speaker);
         let mut names: Vec<String> = speakers.chain(ROLES.map(str::to_owned)).collect();
@@ -82,7 +83,7 @@ impl StampFilter {
         Self { names, held: String::new(), at: At::Beginning }
     }
 
-    /// The words in a piece that are to be spoken.
+    /// The text of a piece that is to be spoken.
     pub(crate) fn remove(&mut self, piece: &str) -> String {
         if self.at == At::Speaking {
             return piece.to_owned();
@@ -112,7 +113,7 @@ impl StampFilter {
         }
     }
 
-    /// What was held back when the answer ended: a beginning of a stamp that became none.
+    /// The text held back when the answer ended: it did not become a stamp.
     pub(crate) fn rest(self) -> String {
         match self.at {
             At::Beginning => self.held,
@@ -121,7 +122,7 @@ impl StampFilter {
         }
     }
 
-    /// Takes them off the beginning of a whole text. One that is nothing else stays as it is.
+    /// Removes stamps from the beginning of a whole text. A text of nothing but stamps stays unchanged.
     pub(crate) fn remove_from(mut self, text: &mut String) {
         let mut words = Zeroizing::new(self.remove(text));
         words.push_str(&self.rest());
@@ -135,8 +136,8 @@ impl StampFilter {
         either([self.bracketed(text), current_time(text)])
     }
 
-    /// `[Sunday 24 August 2025 18:36 +02:00, 5 hours later, Anna]`, of which everything between the day and the time, and
-    /// everything behind the time, may be missing.
+    /// Parses `[Sunday 24 August 2025 18:36 +02:00, 5 hours later, Anna]`. Everything between the day and the time,
+    /// and everything after the time, is optional.
     fn bracketed<'a>(&self, text: &'a str) -> Rest<'a> {
         let behind = moment(literal(text, "[")?)?;
         let more = || {
@@ -155,7 +156,8 @@ impl StampFilter {
     }
 }
 
-/// `Current time: Sunday 24 August 2025 18:36 +02:00 (Europe/Vienna)` on a line of its own, with or without the zone.
+/// Parses `Current time: Sunday 24 August 2025 18:36 +02:00 (Europe/Vienna)` on a line of its own. The zone is
+/// optional.
 fn current_time(text: &str) -> Rest<'_> {
     let behind = in_full(literal(text, "Current time: ")?)?;
     let zone = || {
@@ -171,7 +173,7 @@ fn current_time(text: &str) -> Rest<'_> {
     either([literal(behind, "\n"), zone()])
 }
 
-/// A moment in any of the forms that a log has.
+/// Parses a time in any format that a log has.
 fn moment(text: &str) -> Rest<'_> {
     let behind = day_of_week(text)?;
     let with_date = || {
@@ -206,7 +208,7 @@ fn year_and_offset(text: &str) -> Rest<'_> {
     time(one_of(behind, &[" +", " -"])?)
 }
 
-/// The first that is one, or else one that may become one.
+/// The first complete match, or else one that may become a match.
 fn either<const N: usize>(found: [Rest<'_>; N]) -> Rest<'_> {
     let mut stop = Stop::No;
     for found in found {

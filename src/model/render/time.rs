@@ -1,4 +1,4 @@
-//! How a moment reads in a prompt.
+//! Formats times for prompts.
 
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp, Zoned};
@@ -6,15 +6,15 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 use crate::message::ChatMessage;
 use crate::prompt::Prompt;
 
-/// The local time at which a message was said, as far as it is known; else that of UTC.
+/// The local time of a message if its offset is known; else UTC.
 pub(super) fn of_message(message: &ChatMessage) -> Zoned {
     let minutes = message.offset_minutes.unwrap_or(0);
     let offset = Offset::from_seconds(i32::from(minutes) * 60).unwrap_or(Offset::UTC);
     at_offset(message.said_at(), offset)
 }
 
-/// The time of the utterance being answered. It is the current time, so where one was said earlier or elsewhere, the
-/// clock's is taken instead; not in the middle of a turn, which has begun with the one or the other.
+/// The time of the utterance being answered. This is the current time. If the utterance was said earlier or
+/// elsewhere, the clock's time is used. A turn that has begun keeps its choice.
 pub(super) fn of_turn(prompt: &Prompt) -> Zoned {
     const A_MINUTE: SignedDuration = SignedDuration::from_mins(1);
     let said = prompt.user_input.timestamp;
@@ -26,13 +26,13 @@ pub(super) fn of_turn(prompt: &Prompt) -> Zoned {
     }
 }
 
-/// `Sunday 24 August 2025 18:36 +02:00`: with the weekday, because people say "on Friday", and to the minute. The
-/// name of the month cannot be taken for a day.
+/// `Sunday 24 August 2025 18:36 +02:00`: to the minute, with the weekday, because people say "on Friday". The month's
+/// name cannot be mistaken for a day.
 pub(super) fn in_full(moment: &Zoned) -> String {
     moment.strftime("%A %-d %B %Y %H:%M %:z").to_string()
 }
 
-/// The current time, with the zone's name where it has one.
+/// The current time, with the zone's name if it has one.
 pub(super) fn of_now(now: &Zoned) -> String {
     let time = in_full(&at_offset(now.timestamp(), now.offset()));
     match now.time_zone().iana_name() {
@@ -41,15 +41,15 @@ pub(super) fn of_now(now: &Zoned) -> String {
     }
 }
 
-/// A pause that is worth telling: the talk before it is probably over.
+/// The shortest pause that is mentioned: a conversation is probably over after it.
 const PAUSE: SignedDuration = SignedDuration::from_hours(3);
 
-/// Writes one moment after the other, as in a log: `Sunday 18:36` on the same day, `Monday 25 August 07:05` on
-/// another day, and in full where the year or the offset from UTC is another one. Tokenizers that read digits one by
-/// one need a third as many tokens for the short form. After a pause of hours it says how many, since small models
-/// subtract badly: `Sunday 23:30, 5 hours later`.
+/// Formats successive times as in a log: `Sunday 18:36` on the same day, `Monday 25 August 07:05` on another day, and
+/// in full if the year or the offset from UTC differs. Tokenizers that split digits need a third as many tokens for
+/// the short form. After a pause of hours it adds their number, because small models subtract badly: `Sunday 23:30, 5
+/// hours later`.
 ///
-/// What is written depends on the moments alone, and while a prompt begins with the same one, so do all the others.
+/// The text depends on the times alone. Prompts that begin with the same time therefore have the same text.
 #[derive(Default)]
 pub(super) struct Log {
     last: Option<Zoned>,
