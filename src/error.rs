@@ -317,7 +317,9 @@ pub enum Error {
     HiddenMessages,
     /// More would be deleted or hidden than was announced, because the conversation has changed since. Nothing was
     /// done.
-    #[error("the conversation has changed meanwhile: more would be deleted or hidden than was announced")]
+    #[error(
+        "the conversation has changed meanwhile: more would be deleted or hidden than was announced"
+    )]
     MoreThanAnnounced,
     /// The runtime stopped before the work was done.
     #[error("the runtime is shutting down")]
@@ -404,9 +406,7 @@ impl Error {
             Self::NoSpace { .. } => {
                 "free some space and try again; everything acknowledged before is safe"
             }
-            Self::FolderReplaced { .. } => {
-                "put the folder back, or open the store again"
-            }
+            Self::FolderReplaced { .. } => "put the folder back, or open the store again",
             Self::NotPlain { .. } => {
                 "move it away, or set Context.StorageRoot or Context.KeyFile to the real path"
             }

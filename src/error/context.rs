@@ -107,7 +107,9 @@ impl PersonaFailure {
                 "delete contexts, or raise the setting Personas.MaxContexts"
             }
             Self::TooManyPresets { .. } => "delete presets that are not needed",
-            Self::PresetsTooLarge { .. } => "shorten its texts, or delete presets that are not needed",
+            Self::PresetsTooLarge { .. } => {
+                "shorten its texts, or delete presets that are not needed"
+            }
             Self::Full { .. } => {
                 "delete messages that are not needed, or raise the setting Personas.MaxMessages"
             }

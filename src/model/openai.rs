@@ -167,7 +167,10 @@ impl OpenAi {
         if self.is_near() {
             return Ok(());
         }
-        tracing::warn!(server = self.client.shown(), "the server is not nearby, which is not allowed");
+        tracing::warn!(
+            server = self.client.shown(),
+            "the server is not nearby, which is not allowed"
+        );
         Err(self.client.fail(ModelFailure::Cloud { model: model.to_owned() }))
     }
 }

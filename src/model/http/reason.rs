@@ -145,7 +145,10 @@ pub(super) fn shown(reason: &str, model: &str) -> String {
     }
     let known = KNOWN.iter().find_map(|pattern| filled(pattern, reason, model));
     known.unwrap_or_else(|| {
-        format!("a reason of {} bytes, not shown because it may quote the conversation", reason.len())
+        format!(
+            "a reason of {} bytes, not shown because it may quote the conversation",
+            reason.len()
+        )
     })
 }
 

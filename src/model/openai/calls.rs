@@ -81,9 +81,8 @@ impl Calls {
 
 fn text(arguments: Box<RawValue>) -> Result<String, &'static str> {
     match arguments.get().as_bytes() {
-        [b'"', ..] => {
-            serde_json::from_str(arguments.get()).map_err(|_| "the arguments of a call are not text")
-        }
+        [b'"', ..] => serde_json::from_str(arguments.get())
+            .map_err(|_| "the arguments of a call are not text"),
         b"null" => Ok(String::new()),
         _ => Ok(Box::<str>::from(arguments).into()),
     }
