@@ -7,6 +7,7 @@
 mod envelope;
 mod fingerprint;
 mod key;
+mod key_file;
 mod passphrase;
 mod stream;
 

@@ -4,10 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::character::in_force;
 use crate::crypto::{AssociatedData, EncryptionKey, Envelope, Scratch, SealingKey, line};
 use crate::directory::{Directory, memory::MemoryDirectory};
-use crate::import::{Backup, OpenStore};
 use crate::scope::Scope;
 use crate::store::check::verify::verify;
 use crate::store::folder::{Folder, HeadState};
@@ -21,10 +19,12 @@ use crate::store::read::tail::Tail;
 use crate::store::record::encoding::{decode, encode, object};
 use crate::store::record::head::Head;
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
+use crate::store::record::persona::in_force;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::scopes;
 use crate::store::{ConversationStore, Profile, StoreOptions};
+use crate::transfer::import::{Backup, OpenStore};
 
 /// The secret of the saved inputs, some of which open.
 const SECRET: &str = "test key, not secret";

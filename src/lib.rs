@@ -44,7 +44,6 @@ compile_error!(
     "sottovoce keeps its files through Unix system calls; other systems are not supported yet"
 );
 
-mod character;
 mod clock;
 #[cfg(feature = "config")]
 pub mod config;
@@ -53,20 +52,17 @@ pub mod conversation;
 mod crypto;
 mod directory;
 mod error;
-pub mod export;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
-pub mod import;
-mod key_file;
 mod message;
 pub mod model;
 pub mod persona;
 pub mod prompt;
-mod redact;
 mod scope;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod transfer;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 #[cfg(feature = "config")]
@@ -75,13 +71,14 @@ pub use context::ContextProvider;
 pub use conversation::{Answer, AnswerEvent, Conversation, ConversationBuilder, Sentences};
 pub use crypto::EncryptionKey;
 pub use error::{Error, Result};
+pub use message::redact::{ContactRedactor, Redactor};
 pub use message::{ChatMessage, ChatRole, ToolCall};
 pub use model::{LanguageModel, ModelOptions};
 #[cfg(feature = "ollama")]
 pub use model::{Ollama, OllamaModel, OpenAi, OpenAiModel};
-pub use redact::{ContactRedactor, Redactor};
 pub use scope::Scope;
 pub use store::{ConversationStore, FileConversationStore, StoreOptions, StoredMessage};
+pub use transfer::{export, import};
 
 /// Administration: keys, checks, repair, and moving a store.
 pub mod admin {

@@ -1,5 +1,7 @@
 //! Messages: what was said, by whom and when.
 
+pub(crate) mod redact;
+
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -15,18 +15,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
-pub use crate::character::{Character, Persona, Preset};
 pub use crate::error::PersonaFailure;
+pub use crate::store::record::persona::{AssignedPersona, Persona, Preset};
 pub use change::{NewPersonaConversation, PersonaChange, PersonaConversationChange, PresetChange};
 pub use listed::{PersonaConversation, PersonaConversations};
 pub use upkeep::MaintenanceReport;
 
-use crate::character::check_name;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::scope::{BACKUPS, Scope};
 use crate::store::file_store::blocking;
 use crate::store::folder::scopes::heads;
+use crate::store::record::persona::check_name;
 use crate::store::scopes;
 use crate::store::{ConversationStore, FileConversationStore, Profile, StoreOptions};
 use seen::Seen;
@@ -57,7 +57,7 @@ impl Default for PersonaLimits {
     }
 }
 
-/// The contexts of a store: conversations with a scope [`Scope::Named`] and a [`Character`] in their settings. Clones
+/// The contexts of a store: conversations with a scope [`Scope::Named`] and a [`AssignedPersona`] in their settings. Clones
 /// share one registry. Several processes may each have one on the same store.
 ///
 /// A context expires when nobody has interacted with it for the number of days in its persona. Talking to an expired
@@ -126,7 +126,7 @@ impl PersonaRegistry {
     /// [`get`](Self::get).
     pub async fn open(&self, id: &str) -> Result<FileConversationStore> {
         let context = self.get(id).await?;
-        if let Some(at) = context.character.deleted_at {
+        if let Some(at) = context.assigned_persona.deleted_at {
             return Err(PersonaFailure::Deleted { at }.into());
         }
         if context.is_expired {
@@ -266,11 +266,11 @@ impl PersonaRegistry {
         let name = self.name_for_new(name, numbered).await?;
         let now = self.now();
         let id = id::fresh("context", now)?;
-        let character = Character { preset, ..Character::new(persona, now) };
+        let assigned_persona = AssignedPersona { preset, ..AssignedPersona::new(persona, now) };
         let make = move |profile: &mut Profile| {
             profile.rename(Some(name.clone()));
             profile.created_at = Some(now);
-            profile.character = Some(character.clone());
+            profile.assigned_persona = Some(assigned_persona.clone());
         };
         self.change(&id, make).await
     }
@@ -321,7 +321,7 @@ impl PersonaRegistry {
             let name = change.name.as_ref().unwrap_or(&context.name);
             self.check_name_is_free(name, id).await?;
         }
-        let mut persona = context.character.persona;
+        let mut persona = context.assigned_persona.persona;
         change.persona.apply(&mut persona);
         persona.check()?;
         let now = self.now();
@@ -330,14 +330,16 @@ impl PersonaRegistry {
             if let Some(name) = name {
                 profile.rename(Some(name));
             }
-            let Some(character) = &mut profile.character else { return };
-            persona.apply(&mut character.persona);
+            let Some(assigned_persona) = &mut profile.assigned_persona else { return };
+            persona.apply(&mut assigned_persona.persona);
             match is_active {
-                Some(true) => character.deleted_at = None,
-                Some(false) => character.deleted_at = character.deleted_at.or(Some(now)),
+                Some(true) => assigned_persona.deleted_at = None,
+                Some(false) => {
+                    assigned_persona.deleted_at = assigned_persona.deleted_at.or(Some(now))
+                }
                 None => {}
             }
-            character.updated_at = now;
+            assigned_persona.updated_at = now;
         };
         self.change(id, apply).await
     }
@@ -350,18 +352,18 @@ impl PersonaRegistry {
     /// [`get`](Self::get).
     pub async fn extend(&self, id: &str, days: Option<u32>) -> Result<PersonaConversation> {
         let context = self.get(id).await?;
-        if let Some(at) = context.character.deleted_at {
+        if let Some(at) = context.assigned_persona.deleted_at {
             return Err(PersonaFailure::Deleted { at }.into());
         }
-        let mut wanted = context.character.persona.clone();
+        let mut wanted = context.assigned_persona.persona.clone();
         wanted.expiry_days = days.unwrap_or(wanted.expiry_days);
         wanted.check()?;
         let from = context.expires_at.max(self.now());
         let by = SignedDuration::from_hours(i64::from(wanted.expiry_days) * 24);
         let to = from.checked_add(by).unwrap_or(Timestamp::MAX);
         let apply = move |profile: &mut Profile| {
-            if let Some(character) = &mut profile.character {
-                character.extended_to = character.extended_to.max(Some(to));
+            if let Some(assigned_persona) = &mut profile.assigned_persona {
+                assigned_persona.extended_to = assigned_persona.extended_to.max(Some(to));
             }
         };
         self.change(id, apply).await
@@ -376,8 +378,8 @@ impl PersonaRegistry {
         self.get(id).await?;
         let now = self.now();
         let apply = move |profile: &mut Profile| {
-            if let Some(character) = &mut profile.character {
-                character.deleted_at = character.deleted_at.or(Some(now));
+            if let Some(assigned_persona) = &mut profile.assigned_persona {
+                assigned_persona.deleted_at = assigned_persona.deleted_at.or(Some(now));
             }
         };
         self.change(id, apply).await

@@ -12,6 +12,7 @@ use crate::context::{
 use crate::conversation::{Conversation, MemoryTools};
 use crate::crypto::EncryptionKey;
 use crate::error::{Error, Result};
+use crate::message::redact::{ContactRedactor, Redactor};
 use crate::model::render::{
     KeepAlive, ModelOptions, OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer,
     PromptRenderer,
@@ -21,7 +22,6 @@ use crate::model::{
     AnswerLimits, LanguageModel, ModelServer, Ollama, OllamaModel, OpenAi, OpenAiModel,
 };
 use crate::persona::{PersonaLimits, PersonaRegistry};
-use crate::redact::{ContactRedactor, Redactor};
 use crate::scope::Scope;
 use crate::store::{
     ConversationStore, FileConversationStore, Retention, StoreKey, StoreOptions, copy_salt,

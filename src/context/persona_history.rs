@@ -68,8 +68,9 @@ impl ContextProvider for PersonaHistoryProvider {
 }
 
 fn limit(profile: &Profile) -> Option<u32> {
-    let character = profile.character.as_ref().filter(|_| profile.rolling_window != Some(true));
-    character.map(|character| character.persona.max_history_tokens)
+    let assigned_persona =
+        profile.assigned_persona.as_ref().filter(|_| profile.rolling_window != Some(true));
+    assigned_persona.map(|assigned_persona| assigned_persona.persona.max_history_tokens)
 }
 
 fn tokens(reading: &ReadResult) -> usize {

@@ -9,10 +9,10 @@ use super::upkeep::is_anothers;
 use crate::directory::fs::FsDirectory;
 use crate::directory::{Directory, EntryKind};
 use crate::error::{PersonaFailure, Result};
-use crate::export::{ExportRange, Exporter};
 use crate::scope::Scope;
 use crate::store::file_store::blocking;
 use crate::store::{FileConversationStore, FindingKind};
+use crate::transfer::export::{ExportRange, Exporter};
 
 /// The file extension of backups.
 const ENDING: &str = ".sottovoce";

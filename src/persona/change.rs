@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::character::{Persona, Preset, check_name};
 use crate::error::Result;
+use crate::store::record::persona::{Persona, Preset, check_name};
 
 /// A context to be created. `Debug` shows no words.
 #[derive(Clone, PartialEq)]

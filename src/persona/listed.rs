@@ -4,8 +4,8 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::character::Character;
 use crate::store::read::state::ConversationState;
+use crate::store::record::persona::AssignedPersona;
 
 /// A context expires soon if less than this is left: 24 hours.
 const WARNING: SignedDuration = SignedDuration::from_hours(24);
@@ -29,8 +29,8 @@ pub struct PersonaConversation {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// Its character.
-    pub character: Character,
+    /// Its persona, with preset and expiry.
+    pub assigned_persona: AssignedPersona,
     /// The time of creation.
     pub created_at: Timestamp,
     /// The time of the last interaction: a message or a change.
@@ -48,10 +48,10 @@ pub struct PersonaConversation {
 impl PersonaConversation {
     pub(super) fn new(id: &str, standing: &ConversationState, now: Timestamp) -> Option<Self> {
         let profile = &standing.profile;
-        let character = profile.character.clone()?;
-        let created_at = profile.created_at.unwrap_or(character.updated_at);
-        let last_at = standing.last.max(Some(character.updated_at)).unwrap_or(created_at);
-        let expires_at = character.expires_at(last_at);
+        let assigned_persona = profile.assigned_persona.clone()?;
+        let created_at = profile.created_at.unwrap_or(assigned_persona.updated_at);
+        let last_at = standing.last.max(Some(assigned_persona.updated_at)).unwrap_or(created_at);
+        let expires_at = assigned_persona.expires_at(last_at);
         let context = Self {
             id: id.to_owned(),
             name: profile.title.clone().unwrap_or_else(|| id.to_owned()),
@@ -61,7 +61,7 @@ impl PersonaConversation {
             is_expired: false,
             expires_soon: false,
             messages: standing.messages,
-            character,
+            assigned_persona,
         };
         Some(context.at(now))
     }
@@ -80,13 +80,13 @@ impl PersonaConversation {
 
     /// Whether, in its current state, it had been deleted or had expired by `moment`.
     pub(super) fn is_over_at(&self, moment: Timestamp) -> bool {
-        let over = self.character.deleted_at.unwrap_or(self.expires_at).min(self.expires_at);
+        let over = self.assigned_persona.deleted_at.unwrap_or(self.expires_at).min(self.expires_at);
         over <= moment
     }
 
     /// Whether it was not deleted.
     pub fn is_active(&self) -> bool {
-        self.character.deleted_at.is_none()
+        self.assigned_persona.deleted_at.is_none()
     }
 }
 
@@ -94,7 +94,7 @@ impl fmt::Debug for PersonaConversation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PersonaConversation")
             .field("id", &self.id)
-            .field("character", &self.character)
+            .field("assigned_persona", &self.assigned_persona)
             .field("expires_at", &self.expires_at)
             .field("messages", &self.messages)
             .finish_non_exhaustive()

@@ -1,8 +1,8 @@
 //! Unique names of contexts.
 
 use super::{PersonaConversation, PersonaRegistry};
-use crate::character::check_name;
 use crate::error::{Error, PersonaFailure, Result};
+use crate::store::record::persona::check_name;
 
 /// The highest number that is tried after a name.
 const TRIED: usize = 10_000;

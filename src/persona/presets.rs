@@ -4,8 +4,9 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{PersonaRegistry, PresetChange, id};
-use crate::character::{self, MOST_PRESETS, Preset};
 use crate::error::{PersonaFailure, Result};
+use crate::store::record::persona;
+use crate::store::record::persona::{MOST_PRESETS, Preset};
 use crate::store::settings::presets;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 
@@ -22,7 +23,7 @@ impl PersonaRegistry {
     /// # Errors
     /// [`Error::Damaged`](crate::Error::Damaged) if the default conversation's settings cannot be read.
     pub async fn presets(&self) -> Result<Vec<Preset>> {
-        Ok(character::in_force(&self.settings().await?.1.presets))
+        Ok(persona::in_force(&self.settings().await?.1.presets))
     }
 
     /// Returns a preset by its id or its name. Built-in presets have two spellings of their id.
@@ -113,7 +114,7 @@ impl PersonaRegistry {
 /// The reason why a preset cannot be added, if there is one.
 fn refusal(profile: &Profile, preset: &Preset) -> Option<PersonaFailure> {
     let name = preset.name.to_lowercase();
-    let mut others = character::in_force(&profile.presets).into_iter();
+    let mut others = persona::in_force(&profile.presets).into_iter();
     if others.any(|other| other.id != preset.id && other.name.to_lowercase() == name) {
         return Some(PersonaFailure::NameTaken);
     }

@@ -45,7 +45,7 @@ impl PersonaRegistry {
         let days = i64::from(self.limits.remove_after_days);
         let grace = SignedDuration::from_hours(24 * days);
         for context in self.list().await?.contexts {
-            let (is_over, noted) = (!context.is_open(), context.character.over_since);
+            let (is_over, noted) = (!context.is_open(), context.assigned_persona.over_since);
             // A note from before somebody restored the context does not count.
             match noted.filter(|since| is_over && context.is_over_at(*since)) {
                 Some(since) if now.timestamp().duration_since(since) >= grace => {
@@ -79,8 +79,8 @@ impl PersonaRegistry {
     /// Notes since when a context has been expired or deleted; `None` removes the note.
     async fn note_over(&self, id: &str, since: Option<Timestamp>) -> Result<()> {
         let note = move |profile: &mut Profile| {
-            if let Some(character) = &mut profile.character {
-                character.over_since = since;
+            if let Some(assigned_persona) = &mut profile.assigned_persona {
+                assigned_persona.over_since = since;
             }
         };
         self.opened(id).await?.change_profile(Box::new(note)).await?;

@@ -11,8 +11,8 @@ use super::{Prompt, Utterance, count};
 use crate::context::tokens::TokenRates;
 use crate::context::{ContextMessage, ContextProvider, ContextRequest, Placement};
 use crate::error::{Error, Result};
+use crate::message::redact::redact_message;
 use crate::message::{ChatMessage, ChatRole};
-use crate::redact::redact_message;
 use crate::store::{ConversationStore, Profile, Summary};
 
 /// Builds prompts from a system prompt, a provider of the history, and an ordered list of other providers.
@@ -160,7 +160,8 @@ impl PromptBuilder {
         sort(&mut offers);
         self.refuse(&mut offers, before, &profile);
 
-        let persona = profile.character.as_ref().map(|character| &character.persona);
+        let persona =
+            profile.assigned_persona.as_ref().map(|assigned_persona| &assigned_persona.persona);
         let system = match persona {
             Some(persona) => persona.told(self.personality),
             None => self.system.clone(),

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::Result;
-use crate::redact::Redactor;
+use crate::message::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::artifact::contents::ArtifactContents;
 use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact};

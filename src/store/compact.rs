@@ -13,7 +13,7 @@ use crate::store::pack::publish;
 use crate::store::read::tail::Tail;
 use crate::store::record::layout::HEAD;
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 
 /// The most records that move at once, because other writers wait for the lock.
 const BATCH: usize = 4096;

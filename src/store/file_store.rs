@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::redact::Redactor;
+use crate::message::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::ConversationStore;
 use crate::store::backend::policy::StorePolicy;

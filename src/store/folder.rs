@@ -25,7 +25,7 @@ use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;
 use crate::store::record::layout::{ARTIFACTS, HEAD, PACKS, SNAPSHOTS, VAULT};
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 use crate::store::record::retention::Retention;
 use crate::store::record::seq_set::SeqSet;
 

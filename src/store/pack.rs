@@ -7,7 +7,7 @@ pub(crate) mod merge;
 pub(crate) mod parallel;
 pub(crate) mod purge;
 
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 use std::collections::HashMap;
 use std::path::PathBuf;
 

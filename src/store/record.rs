@@ -9,7 +9,7 @@ pub(crate) mod id_prefix;
 pub(crate) mod import_digest;
 pub(crate) mod layout;
 pub(crate) mod name;
-pub(crate) mod pack_name;
+pub(crate) mod persona;
 pub(crate) mod read_result;
 pub(crate) mod retention;
 pub(crate) mod seq_set;

@@ -200,7 +200,7 @@ async fn a_context_that_lost_its_settings_is_one_again_once_a_backup_is_imported
     let key = Arc::new(EncryptionKey::from_secret(SECRET).unwrap());
     Backup::new(backup).key(key).import(open, |_| {}, |_| {}).await.unwrap();
     let back = registry.get(&id).await.unwrap();
-    assert_eq!(back.character.persona.system_prompt, "You are Mira.");
+    assert_eq!(back.assigned_persona.persona.system_prompt, "You are Mira.");
     assert_eq!((back.name.as_str(), back.messages), ("Mira", 2));
 }
 

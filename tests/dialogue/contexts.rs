@@ -184,10 +184,10 @@ async fn zero_is_a_temperature() {
     let cold = PersonaChange { temperature: Some(0.0), ..PersonaChange::default() };
     let made =
         registry.create(NewPersonaConversation::from_preset(&preset, None, cold)).await.unwrap();
-    let character = registry.get(&made.id).await.unwrap().character;
-    assert_eq!(character.persona.temperature, 0.0);
-    assert_eq!(character.persona.expiry_days, 14);
-    assert_eq!(character.preset.as_deref(), Some("preset-calm-counselor"));
+    let assigned_persona = registry.get(&made.id).await.unwrap().assigned_persona;
+    assert_eq!(assigned_persona.persona.temperature, 0.0);
+    assert_eq!(assigned_persona.persona.expiry_days, 14);
+    assert_eq!(assigned_persona.preset.as_deref(), Some("preset-calm-counselor"));
 }
 
 #[tokio::test]
@@ -270,7 +270,7 @@ async fn what_is_over_is_removed_only_after_a_backup_that_brings_it_back_whole()
     assert_eq!(back[0].messages.taken, 2);
     let after = registry.get(&id).await.unwrap();
     assert_eq!((after.created_at, after.messages), (before.created_at, 2));
-    assert_eq!(after.character.persona, before.character.persona);
+    assert_eq!(after.assigned_persona.persona, before.assigned_persona.persona);
     // It is not gone again before anybody could make it last.
     clock.advance(days(1));
     assert!(registry.maintain().await.unwrap().removed.is_empty());
@@ -434,7 +434,7 @@ async fn presets_of_ones_own_are_sealed_used_and_deleted() {
     registry.delete_preset(&made.id).await.unwrap();
     assert_eq!(registry.presets().await.unwrap().len(), 6);
     // The context keeps what it was made of.
-    let kept = registry.get(&context.id).await.unwrap().character.persona;
+    let kept = registry.get(&context.id).await.unwrap().assigned_persona.persona;
     assert_eq!(kept.system_prompt, "You play the marimba.");
     for file in walk(root.path()) {
         let bytes = std::fs::read(&file).unwrap();

@@ -114,7 +114,7 @@ async fn contexts_and_presets_of_version_1_are_what_they_were() {
         (kitchen.messages, kitchen.expires_at.to_string()),
         (2, "2026-12-19T04:40:37.051Z".to_owned())
     );
-    let persona = &kitchen.character.persona;
+    let persona = &kitchen.assigned_persona.persona;
     assert_eq!(
         persona.told(true),
         "You play music in the kitchen.\n\nPersonality: Cheerful, but calm"
@@ -128,7 +128,7 @@ async fn contexts_and_presets_of_version_1_are_what_they_were() {
         (presets[6].name.as_str(), &presets[6].metadata["lang"]),
         ("Kitchen DJ", &"de-CH".into())
     );
-    assert_eq!(kitchen.character.preset.as_deref(), Some(presets[6].id.as_str()));
+    assert_eq!(kitchen.assigned_persona.preset.as_deref(), Some(presets[6].id.as_str()));
     // They lie in the settings there, and move into a document of their own.
     assert!(!folder.path().join("presets").exists());
     let more = sottovoce::persona::Preset::new("More", sottovoce::persona::Persona::new("x"));

@@ -12,7 +12,7 @@ use sottovoce::conversation::PreparedTurn;
 use sottovoce::model::{
     OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer, PromptRenderer,
 };
-use sottovoce::persona::{Character, Persona};
+use sottovoce::persona::{AssignedPersona, Persona};
 use sottovoce::prompt::Outcome;
 use sottovoce::{
     ChatRole, Clock, Conversation, ConversationStore, EncryptionKey, ManualClock, ModelOptions,
@@ -33,9 +33,9 @@ async fn stage(persona: Option<Persona>, window: Option<usize>) -> Stage {
     let options = StoreOptions::new(EncryptionKey::generate().unwrap()).clock(Arc::clone(&time));
     let store: Arc<dyn ConversationStore> = Arc::new(options.open_in_memory().await.unwrap());
     if let Some(persona) = persona {
-        let character = Character::new(persona, time.now().timestamp());
+        let assigned_persona = AssignedPersona::new(persona, time.now().timestamp());
         let change = move |profile: &mut sottovoce::store::Profile| {
-            profile.character = Some(character.clone())
+            profile.assigned_persona = Some(assigned_persona.clone())
         };
         store.change_profile(Box::new(change)).await.unwrap();
     }

@@ -290,10 +290,13 @@ async fn a_contexts_history_is_summarized_only_when_somebody_asks_for_it() {
         House::with(|builder| builder.budget(420).summarize_at(0.75, Duration::from_millis(1)))
             .await;
     let now = "2025-08-24T05:31:01Z".parse().unwrap();
-    let character =
-        sottovoce::persona::Character::new(sottovoce::persona::Persona::new("You are Mira."), now);
-    let change =
-        move |profile: &mut sottovoce::store::Profile| profile.character = Some(character.clone());
+    let assigned_persona = sottovoce::persona::AssignedPersona::new(
+        sottovoce::persona::Persona::new("You are Mira."),
+        now,
+    );
+    let change = move |profile: &mut sottovoce::store::Profile| {
+        profile.assigned_persona = Some(assigned_persona.clone())
+    };
     house.store.change_profile(Box::new(change)).await.unwrap();
     for n in 0..12 {
         house.model.says(&format!("answer {n}"));

@@ -115,7 +115,10 @@ fn an_export_with_one_matching_message_hides_and_removes_nothing() {
             assert_eq!(words(root.path()).await, ["a", "b", "c", "d", "e"], "{name} {value}");
             assert_eq!(in_context(root.path()).await, 5, "{name} {value}");
             let profile = store.profile().await.unwrap();
-            assert!(profile.character.is_none() && profile.window_seconds.is_none(), "{name}");
+            assert!(
+                profile.assigned_persona.is_none() && profile.window_seconds.is_none(),
+                "{name}"
+            );
             let is_told = match name {
                 "retention" | "windowSeconds" => {
                     matches!(report.left_out[..], [LeftOut::Limits(_)])
@@ -149,8 +152,8 @@ fn a_later_state_that_holds_everything_hides_what_it_holds_and_nothing_to_come()
             assert_eq!(in_context(root.path()).await, shown + 1, "{name} {value}");
             let profile = store.profile().await.unwrap();
             assert_eq!((profile.retention, profile.window_seconds), (None, None));
-            if let Some(character) = &profile.character {
-                assert!(character.deleted_at.is_none());
+            if let Some(assigned_persona) = &profile.assigned_persona {
+                assert!(assigned_persona.deleted_at.is_none());
             }
             let is_limit = ["retention", "windowSeconds"].contains(&name);
             assert_eq!(matches!(report.left_out[..], [LeftOut::Limits(_)]), is_limit);
@@ -254,21 +257,21 @@ fn a_persona_comes_into_an_empty_conversation_or_the_same_line_and_into_no_other
         let private = ChatMessage::at(sottovoce::ChatRole::User, "private words", at);
         mine.append_message(private).await.unwrap();
         let report = import(&text, root.path(), false).await;
-        assert!(mine.profile().await.unwrap().character.is_none());
+        assert!(mine.profile().await.unwrap().assigned_persona.is_none());
         assert_eq!(report.left_out, [LeftOut::Persona]);
         // Again, and its words are here already: they make it no state of the same conversation.
         let report = import(&text, root.path(), false).await;
-        assert!(mine.profile().await.unwrap().character.is_none());
+        assert!(mine.profile().await.unwrap().assigned_persona.is_none());
         assert_eq!(report.left_out, [LeftOut::Persona]);
 
         let empty = tempfile::tempdir().unwrap();
         let report = import(&text, empty.path(), false).await;
         assert!(report.left_out.is_empty());
         let there = opened(empty.path()).await.unwrap();
-        assert!(there.profile().await.unwrap().character.is_some());
+        assert!(there.profile().await.unwrap().assigned_persona.is_some());
         // The conversation that it belongs to, which has gone nowhere since.
         let report = import(&text, other.path(), false).await;
-        assert!(theirs.profile().await.unwrap().character.is_some(), "{report:?}");
+        assert!(theirs.profile().await.unwrap().assigned_persona.is_some(), "{report:?}");
     });
 }
 

@@ -1,5 +1,10 @@
 //! The words that the command line understands.
 
+pub(crate) mod complete;
+pub(crate) mod help;
+pub(crate) mod mistyped;
+pub(crate) mod whose;
+
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -9,8 +14,6 @@ use colorchoice_clap::Color;
 use sottovoce::Scope;
 
 use crate::cmd;
-use crate::complete;
-use crate::whose;
 
 const AFTER_HELP: &str = "\
 Start here:
@@ -80,48 +83,48 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    Ask(cmd::ask::Args),
-    Chat(cmd::chat::Args),
-    Prompt(cmd::prompt::Args),
-    Append(cmd::append::Args),
-    Tail(cmd::tail::Args),
-    Search(cmd::search::Args),
+    Ask(cmd::talk::ask::Args),
+    Chat(cmd::talk::chat::Args),
+    Prompt(cmd::talk::prompt::Args),
+    Append(cmd::memory::append::Args),
+    Tail(cmd::memory::tail::Args),
+    Search(cmd::memory::search::Args),
     /// Clears the context: later prompts hold nothing that was said up to now
     ///
     /// Deletes nothing, and applies to all threads of the conversation. Only this command, and `/context clear` in a
     /// chat, clears anything; no words that are said do.
-    Clear(cmd::clear::Args),
-    Persona(cmd::persona::Args),
-    Context(cmd::context::Args),
-    Prune(cmd::prune::Args),
-    Compact(cmd::compact::Args),
-    Snapshot(cmd::snapshot::Args),
-    Artifact(cmd::artifact::Args),
-    Forget(cmd::forget::Args),
+    Clear(cmd::forgetting::clear::Args),
+    Persona(cmd::memory::persona::Args),
+    Context(cmd::memory::context::Args),
+    Prune(cmd::forgetting::prune::Args),
+    Compact(cmd::forgetting::compact::Args),
+    Snapshot(cmd::memory::snapshot::Args),
+    Artifact(cmd::memory::artifact::Args),
+    Forget(cmd::forgetting::forget::Args),
     /// Lists the conversations with how much they hold
     Scopes,
-    Conversations(cmd::conversations::Args),
-    Stats(cmd::stats::Args),
-    Settings(cmd::settings::Args),
-    Cleanup(cmd::cleanup::Args),
-    Export(cmd::export::Args),
+    Conversations(cmd::memory::conversations::Args),
+    Stats(cmd::memory::stats::Args),
+    Settings(cmd::forgetting::settings::Args),
+    Cleanup(cmd::forgetting::cleanup::Args),
+    Export(cmd::backup::export::Args),
     Import(cmd::import::Args),
-    Verify(cmd::verify::Args),
-    Pack(cmd::pack::Args),
-    Repair(cmd::repair::Args),
+    Verify(cmd::maintenance::verify::Args),
+    Pack(cmd::maintenance::pack::Args),
+    Repair(cmd::maintenance::repair::Args),
     /// Lists the models that the server has
     ///
     /// The configured one is marked with a star.
     Models,
     #[cfg(feature = "mcp")]
     Mcp(cmd::mcp::Args),
-    Init(cmd::init::Args),
-    Key(cmd::key::Args),
-    Rekey(cmd::rekey::Args),
-    Doctor(cmd::doctor::Args),
+    Init(cmd::maintenance::init::Args),
+    Key(cmd::backup::key::Args),
+    Rekey(cmd::maintenance::rekey::Args),
+    Doctor(cmd::maintenance::doctor::Args),
     /// Shows every setting, its value and where it comes from
     Config,
-    Completions(cmd::completions::Args),
+    Completions(cmd::maintenance::completions::Args),
 }
 
 impl Command {

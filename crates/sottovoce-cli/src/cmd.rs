@@ -1,35 +1,10 @@
-//! One verb, one file.
+//! The commands: one file each, in the groups of `--help`.
 
-pub(crate) mod append;
-pub(crate) mod artifact;
-pub(crate) mod ask;
-pub(crate) mod chat;
-pub(crate) mod cleanup;
-pub(crate) mod clear;
-pub(crate) mod compact;
-pub(crate) mod completions;
-pub(crate) mod config;
-pub(crate) mod context;
-pub(crate) mod conversations;
-pub(crate) mod doctor;
-pub(crate) mod export;
-pub(crate) mod forget;
+pub(crate) mod backup;
+pub(crate) mod forgetting;
 pub(crate) mod import;
-pub(crate) mod init;
-pub(crate) mod key;
+pub(crate) mod maintenance;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
-pub(crate) mod models;
-pub(crate) mod pack;
-pub(crate) mod persona;
-pub(crate) mod prompt;
-pub(crate) mod prune;
-pub(crate) mod rekey;
-pub(crate) mod repair;
-pub(crate) mod scopes;
-pub(crate) mod search;
-pub(crate) mod settings;
-pub(crate) mod snapshot;
-pub(crate) mod stats;
-pub(crate) mod tail;
-pub(crate) mod verify;
+pub(crate) mod memory;
+pub(crate) mod talk;

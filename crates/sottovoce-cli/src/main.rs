@@ -2,24 +2,16 @@
 
 mod cli;
 mod cmd;
-mod complete;
 mod exit;
-mod finding_advice;
-mod help;
 mod hidden;
 mod interrupt;
-mod message_row;
-mod mistyped;
 mod no_model;
 mod output;
 mod own_settings;
 mod passphrase;
 mod private_file;
 mod recall;
-mod reply;
 mod session;
-mod table;
-mod whose;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -29,7 +21,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use cli::{Cli, Command};
+use cli::{Cli, Command, complete, help, mistyped, whose};
 use exit::{Failure, Outcome};
 use session::Session;
 use sottovoce::Scope;
@@ -101,38 +93,38 @@ async fn run(cli: Cli) -> Outcome {
         }
     };
     match cli.command {
-        Command::Ask(args) => cmd::ask::run(&session, args).await,
-        Command::Chat(args) => cmd::chat::run(&session, args).await,
-        Command::Prompt(args) => cmd::prompt::run(&session, args).await,
-        Command::Append(args) => cmd::append::run(&session, args).await,
-        Command::Tail(args) => cmd::tail::run(&session, args).await,
-        Command::Search(args) => cmd::search::run(&session, args).await,
-        Command::Clear(args) => cmd::clear::run(&session, &args).await,
-        Command::Persona(args) => cmd::persona::run(&session, args).await,
-        Command::Context(args) => cmd::context::run(&session, args).await,
-        Command::Prune(args) => cmd::prune::run(&session, args).await,
-        Command::Compact(args) => cmd::compact::run(&session, args).await,
-        Command::Snapshot(args) => cmd::snapshot::run(&session, args).await,
-        Command::Artifact(args) => cmd::artifact::run(&session, args).await,
-        Command::Forget(args) => cmd::forget::run(&session, args).await,
-        Command::Scopes => cmd::scopes::run(&session).await,
-        Command::Conversations(args) => cmd::conversations::run(&session, args).await,
-        Command::Stats(args) => cmd::stats::run(&session, args).await,
-        Command::Settings(args) => cmd::settings::run(&session, args).await,
-        Command::Cleanup(args) => cmd::cleanup::run(&session, args).await,
-        Command::Export(args) => cmd::export::run(&session, args).await,
+        Command::Ask(args) => cmd::talk::ask::run(&session, args).await,
+        Command::Chat(args) => cmd::talk::chat::run(&session, args).await,
+        Command::Prompt(args) => cmd::talk::prompt::run(&session, args).await,
+        Command::Append(args) => cmd::memory::append::run(&session, args).await,
+        Command::Tail(args) => cmd::memory::tail::run(&session, args).await,
+        Command::Search(args) => cmd::memory::search::run(&session, args).await,
+        Command::Clear(args) => cmd::forgetting::clear::run(&session, &args).await,
+        Command::Persona(args) => cmd::memory::persona::run(&session, args).await,
+        Command::Context(args) => cmd::memory::context::run(&session, args).await,
+        Command::Prune(args) => cmd::forgetting::prune::run(&session, args).await,
+        Command::Compact(args) => cmd::forgetting::compact::run(&session, args).await,
+        Command::Snapshot(args) => cmd::memory::snapshot::run(&session, args).await,
+        Command::Artifact(args) => cmd::memory::artifact::run(&session, args).await,
+        Command::Forget(args) => cmd::forgetting::forget::run(&session, args).await,
+        Command::Scopes => cmd::memory::scopes::run(&session).await,
+        Command::Conversations(args) => cmd::memory::conversations::run(&session, args).await,
+        Command::Stats(args) => cmd::memory::stats::run(&session, args).await,
+        Command::Settings(args) => cmd::forgetting::settings::run(&session, args).await,
+        Command::Cleanup(args) => cmd::forgetting::cleanup::run(&session, args).await,
+        Command::Export(args) => cmd::backup::export::run(&session, args).await,
         Command::Import(args) => cmd::import::run(&session, args).await,
-        Command::Verify(args) => cmd::verify::run(&session, args).await,
-        Command::Pack(args) => cmd::pack::run(&session, args).await,
-        Command::Repair(args) => cmd::repair::run(&session, args).await,
-        Command::Models => cmd::models::run(&session).await,
+        Command::Verify(args) => cmd::maintenance::verify::run(&session, args).await,
+        Command::Pack(args) => cmd::maintenance::pack::run(&session, args).await,
+        Command::Repair(args) => cmd::maintenance::repair::run(&session, args).await,
+        Command::Models => cmd::talk::models::run(&session).await,
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => cmd::mcp::run(&session, args).await,
-        Command::Init(args) => cmd::init::run(&session, &args),
-        Command::Key(args) => cmd::key::run(&session, args),
-        Command::Rekey(args) => cmd::rekey::run(&session, args).await,
-        Command::Doctor(args) => cmd::doctor::run(&session, args).await,
-        Command::Config => cmd::config::run(&session),
-        Command::Completions(args) => cmd::completions::run(&args),
+        Command::Init(args) => cmd::maintenance::init::run(&session, &args),
+        Command::Key(args) => cmd::backup::key::run(&session, args),
+        Command::Rekey(args) => cmd::maintenance::rekey::run(&session, args).await,
+        Command::Doctor(args) => cmd::maintenance::doctor::run(&session, args).await,
+        Command::Config => cmd::maintenance::config::run(&session),
+        Command::Completions(args) => cmd::maintenance::completions::run(&args),
     }
 }

@@ -1,5 +1,10 @@
 //! What people and machines are shown.
 
+pub(crate) mod finding_advice;
+pub(crate) mod message_row;
+pub(crate) mod reply;
+pub(crate) mod table;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
@@ -14,9 +19,7 @@ use sottovoce::model::ModelRequest;
 use sottovoce::store::Finding;
 use sottovoce::{AnswerEvent, ChatMessage, StoredMessage};
 
-use crate::finding_advice;
-use crate::message_row::MessageRow;
-use crate::reply;
+use self::message_row::MessageRow;
 
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BOLD: Style = Style::new().bold();

@@ -197,7 +197,7 @@ impl Agent {
             && messages.refused.is_empty()
             && snapshots.is_empty()
             && artifacts.is_empty()
-            && facts.character.is_none()
+            && facts.assigned_persona.is_none()
     }
 
     fn end(self) -> ImportedConversation {

@@ -28,7 +28,7 @@ use crate::twins::Twins;
 /// memory.
 ///
 /// Each context becomes the conversation [`Scope::Named`](sottovoce::Scope::Named) with its id. Its messages keep the order
-/// of their rows. Its personality becomes the conversation's [`Character`](sottovoce::persona::Character); messages of a deleted
+/// of their rows. Its personality becomes the conversation's [`AssignedPersona`](sottovoce::persona::AssignedPersona); messages of a deleted
 /// context become a conversation without one. A number outside the limits of this library is replaced by the nearest one
 /// within them, and kept as metadata whose name begins with `mcp-llm-generator:`. Rows of other tables are counted as
 /// passed over.

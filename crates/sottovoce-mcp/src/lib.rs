@@ -10,7 +10,6 @@
 #![allow(deprecated)]
 
 mod access;
-mod chat;
 mod completion;
 mod fault;
 mod hub;

@@ -19,9 +19,9 @@ use sottovoce::model::{OpenAiChatRenderer, PromptRenderer};
 use sottovoce::prompt::{Prompt, Receipt};
 use sottovoce::{ChatRole, Conversation, Error, ModelOptions, Scope, StoredMessage};
 
-use crate::chat::Utterance;
 use crate::fault::{Fault, Stop};
 use crate::hub::Hub;
+use crate::tool::context_chat::Utterance;
 
 /// The name of the answer in a round.
 const ANSWER: &str = "answer";

@@ -20,7 +20,8 @@ use crate::fault::Fault;
 use crate::hub::Hub;
 use crate::notices::{self, Wanted};
 use crate::sampling::Round;
-use crate::{chat, completion, page, prompts, resources, tool};
+use crate::tool::context_chat;
+use crate::{completion, page, prompts, resources, tool};
 
 const INSTRUCTIONS: &str = "\
 Each context is a conversation in which the model keeps one personality; its history is stored encrypted on this machine. \
@@ -49,9 +50,9 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
-        if name == chat::NAME {
+        if name == context_chat::NAME {
             let round = Round { responses: input_responses, state: request_state };
-            return chat::run(&self.hub, arguments, round, &context).await;
+            return context_chat::run(&self.hub, arguments, round, &context).await;
         }
         Ok(tool::run(&self.hub, &name, arguments).await?.into())
     }

@@ -60,7 +60,7 @@ pub(crate) struct ContextShape {
 impl From<PersonaConversation> for ContextShape {
     fn from(context: PersonaConversation) -> Self {
         let is_active = context.is_active();
-        let persona = &context.character.persona;
+        let persona = &context.assigned_persona.persona;
         Self {
             id: context.id,
             name: context.name,
@@ -77,7 +77,7 @@ impl From<PersonaConversation> for ContextShape {
             is_expired: context.is_expired,
             expires_soon: context.expires_soon,
             message_count: context.messages,
-            preset_id: context.character.preset.clone(),
+            preset_id: context.assigned_persona.preset.clone(),
             status: None,
         }
     }

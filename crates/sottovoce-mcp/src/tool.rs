@@ -1,6 +1,7 @@
 //! The tools, in alphabetical order.
 
 mod artifact_read;
+pub(crate) mod context_chat;
 mod context_manage;
 mod context_remember;
 mod context_search;
@@ -18,13 +19,13 @@ use serde_json::Value;
 
 use crate::fault::Fault;
 use crate::hub::Hub;
-use crate::{chat, schema};
+use crate::schema;
 
 /// All tools.
 pub(crate) static ALL: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     vec![
         artifact_read::tool(),
-        chat::tool(),
+        context_chat::tool(),
         context_manage::tool(),
         context_remember::tool(),
         context_search::tool(),

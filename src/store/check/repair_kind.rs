@@ -7,7 +7,7 @@ use serde::ser::SerializeStruct;
 
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::layout::{HEAD, PACKS, QUARANTINE, VAULT};
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 use crate::store::settings::presets;
 use crate::store::settings::profile;
 

@@ -13,7 +13,7 @@ use crate::store::folder::{Folder, HeadState};
 use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 use crate::store::settings::profile;
 use crate::store::snapshot::snapshot_files;
 

@@ -16,7 +16,7 @@ use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::artifact::artifact_references;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile;
 

@@ -13,7 +13,7 @@ use crate::store::pack::publish;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
 
 /// The most bytes of records in one pack; the last record may exceed it.

@@ -14,7 +14,7 @@ use crate::store::pack::merge::{find, holds_all_of};
 use crate::store::pack::{OpenedPack, Pack};
 use crate::store::read::tail::Tail;
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 
 /// What is known about the previous writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::{LONGEST_RECORD, StoredMessage};
 use crate::store::record::import_digest::Origin;
+use crate::store::record::name::pack_name::PackName;
 use crate::store::record::name::{NameTime, RecordKind, RecordName};
-use crate::store::record::pack_name::PackName;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile::Profile;
 

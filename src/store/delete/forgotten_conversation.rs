@@ -59,7 +59,7 @@ pub(crate) fn is_bare(committer: &Committer<'_>, tail: &Tail) -> Result<bool> {
     let (profile, listing) = (&tail.profile, folder.list()?);
     if !tail.knows_settings()
         || !all.without(&tail.without_message()).is_empty()
-        || profile.character.is_some()
+        || profile.assigned_persona.is_some()
         || profile.has_words()
         || listing.names.iter().any(|name| !name.is_forget())
         || !listing.packs.is_empty()

@@ -94,7 +94,7 @@ impl ForgetPlan {
         self.proposed_title = profile.has_proposed_title();
         self.note_snapshots(snapshots, profile, related);
         self.description = self.is_whole && profile.has_words();
-        self.keeps_context = profile.character.is_some();
+        self.keeps_context = profile.assigned_persona.is_some();
     }
 
     /// How many messages go.

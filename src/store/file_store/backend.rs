@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::redact::Redactor;
+use crate::message::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::artifact::artifact_files;
 use crate::store::artifact::contents::ArtifactContents;

@@ -8,7 +8,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::crypto::EncryptionKey;
 use crate::directory::{Directory, fs::FsDirectory, memory::MemoryDirectory};
 use crate::error::Result;
-use crate::redact::Redactor;
+use crate::message::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::compact::Compactor;
 use crate::store::file_store::{FileConversationStore, blocking};

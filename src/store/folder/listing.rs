@@ -7,7 +7,7 @@ use crate::scope::{BACKUPS, SCOPE_FOLDERS, Scope};
 use crate::store::record::document::Document;
 use crate::store::record::finding::FindingKind;
 use crate::store::record::layout::{CATALOG, PACKS, QUARANTINE};
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 
 /// Files of a conversation that are neither records nor documents.
 const SIDECARS: [&[u8]; 5] = [b"vault", b"head", b"lock", b"artifacts", b"snapshots"];

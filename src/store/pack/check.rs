@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::{INCOMPLETE, Line, Pack};
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 
 /// A summary of a pack's lines, or of a part of them, to compare with its name.
 #[derive(Debug, Default)]

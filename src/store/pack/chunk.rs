@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::store::folder::Folder;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::{Line, OpenedPack, Pack};
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 
 /// Length of a chunk in bytes: about a thousand records, so that handing over chunks costs little.
 const CHUNK: u64 = 1 << 20;

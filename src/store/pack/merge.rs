@@ -7,7 +7,7 @@ use crate::store::pack::check::{Mismatch, PackAudit};
 use crate::store::pack::lines::Lines;
 use crate::store::pack::{Line, OpenedPack, Pack, publish};
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 
 /// Merges packs into one and publishes it durably. Returns `None` and changes nothing if a pack does not match its
 /// name or if two packs have different bytes for one record: merging must not lose a record.

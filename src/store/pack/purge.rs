@@ -7,7 +7,7 @@ use crate::store::folder::{Folder, Opened};
 use crate::store::pack::lines::Lines;
 use crate::store::pack::{INCOMPLETE, OpenedPack, Pack, publish};
 use crate::store::record::finding::{Finding, FindingKind};
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 use crate::store::record::seq_set::SeqSet;
 
 /// The outcome of removing records from packs.

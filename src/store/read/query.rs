@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::store::pack::Pack;
 use crate::store::pack::lines::Lines;
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 
 /// Selects the messages to read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::store::folder::Listing;
 use crate::store::read::query::RangeQuery;
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::head::Head;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 use crate::store::record::seq_set::SeqSet;
 
 /// The most cached messages.

@@ -20,7 +20,7 @@ use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 use crate::store::record::read_result::ReadResult;
 use crate::store::record::retention::Horizon;
 use crate::store::record::seq_set::SeqSet;

@@ -10,7 +10,7 @@ use crate::store::pack::{Line, OpenedPack, Pack};
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::FindingKind;
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 
 /// How far a head may lag behind published records. More than any pack or batch has.
 const NEAR: u64 = 1 << 16;

@@ -8,7 +8,7 @@ use crate::store::pack::lines::Backwards;
 use crate::store::pack::{INCOMPLETE, Line, OpenedPack, Pack};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 
 /// The most packs that are open at once. A folder may have many packs that all claim the newest record.
 const OPEN: usize = 16;

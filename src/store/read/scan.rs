@@ -10,8 +10,8 @@ use crate::store::read::reverse_scan::{NextRecord, ReverseScan};
 use crate::store::read::tail::{KEPT, Tail};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::NAMED;
+use crate::store::record::name::pack_name::PackName;
 use crate::store::record::name::{NameTime, RecordName};
-use crate::store::record::pack_name::PackName;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::profile;
 

@@ -61,9 +61,10 @@ pub(crate) fn stats(reader: &Reader) -> Result<Stats> {
     };
     let last = tail.last_said();
     let by_limits = last.and_then(|last| tail.retention.expiry(last));
-    let as_context = tail.profile.character.as_ref().map(|character| {
-        character
-            .expires_at(last.map_or(character.updated_at, |last| last.max(character.updated_at)))
+    let as_context = tail.profile.assigned_persona.as_ref().map(|assigned_persona| {
+        assigned_persona.expires_at(
+            last.map_or(assigned_persona.updated_at, |last| last.max(assigned_persona.updated_at)),
+        )
     });
     let expires_at = [by_limits, as_context].into_iter().flatten().min();
     let in_ms = |at: Timestamp| {

@@ -9,7 +9,7 @@ use serde::ser::SerializeStruct;
 use crate::error::Error;
 use crate::store::record::layout::PACKS;
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 
 /// One problem or note about a store, and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,5 +1,7 @@
 //! Record file names: time, number and kind.
 
+pub(crate) mod pack_name;
+
 use std::fmt;
 use std::str::FromStr;
 

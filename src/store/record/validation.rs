@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::redact::{Redactor, redact_message};
+use crate::message::redact::{Redactor, redact_message};
 use crate::store::record::encoding::{encode, measure};
 use crate::store::record::name::NameTime;
 

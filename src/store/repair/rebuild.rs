@@ -13,7 +13,7 @@ use crate::store::pack::merge::find;
 use crate::store::pack::{Line, OpenedPack, Pack, publish};
 use crate::store::record::layout::QUARANTINE;
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 
 /// A line's bytes in its pack.
 type Span = Range<u64>;

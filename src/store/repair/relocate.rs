@@ -9,7 +9,7 @@ use crate::store::pack::{OpenedPack, Pack, publish};
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 use crate::store::repair::rebuild::is_sound;
 
 /// Publishes a misplaced record under its own name, durably. If another file that does not open has the name, the

@@ -13,7 +13,7 @@ use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::document::Document;
 use crate::store::record::finding::{Finding, shown};
 use crate::store::record::layout::{ARTIFACTS, PACKS, QUARANTINE, SNAPSHOTS};
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 
 use crate::store::snapshot::snapshot_files;
 

@@ -12,7 +12,7 @@ impl Profile {
             || !self.metadata.is_empty()
             || self.created_at.is_some()
             || !self.imported_cost.is_nothing()
-            || self.character.is_some()
+            || self.assigned_persona.is_some()
     }
 
     /// Removes all of these, as when the whole conversation is forgotten.
@@ -22,7 +22,7 @@ impl Profile {
         self.metadata.clear();
         self.created_at = None;
         self.imported_cost = Cost::default();
-        self.character = None;
+        self.assigned_persona = None;
     }
 
     /// Whether the settings have words about the conversation's content, or its imported cost.
@@ -35,11 +35,14 @@ impl Profile {
     /// Removes words about the conversation's content, as when the whole conversation is forgotten: title, tags,
     /// notes and costs. A persona conversation keeps its name, its character and its creation time.
     pub(crate) fn forget_words(&mut self) {
-        let Some(character) = self.character.take() else { return self.clear_metadata() };
+        let Some(assigned_persona) = self.assigned_persona.take() else {
+            return self.clear_metadata();
+        };
         let (name, created) = (self.title.take(), self.created_at);
         let name = name.filter(|_| !self.title_is_proposed);
         self.clear_metadata();
-        (self.title, self.created_at, self.character) = (name, created, Some(character));
+        (self.title, self.created_at, self.assigned_persona) =
+            (name, created, Some(assigned_persona));
     }
 
     /// Sets a title that a model derived from the messages.

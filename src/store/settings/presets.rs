@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::character::Preset;
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
 use crate::store::folder::document;
 use crate::store::record::document::Document;
 use crate::store::record::encoding::object;
 use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::persona::Preset;
 use crate::store::settings::profile::Profile;
 
 /// The most bytes of the document: 1 MiB. A larger one accepts no more presets.

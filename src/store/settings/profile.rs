@@ -12,7 +12,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
-use crate::character::{Character, Preset};
 use crate::error::{Error, Result};
 use crate::store::folder::document;
 use crate::store::folder::{Folder, HeadState};
@@ -21,6 +20,7 @@ use crate::store::record::document::Document;
 use crate::store::record::encoding::{StoredMessage, object};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::id_prefix;
+use crate::store::record::persona::{AssignedPersona, Preset};
 use crate::store::record::retention::Retention;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::settings::forgotten::ForgottenConversation;
@@ -89,8 +89,8 @@ pub struct Profile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) compacted: Vec<Summary>,
     /// The persona, if the conversation has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub character: Option<Character>,
+    #[serde(rename = "character", default, skip_serializing_if = "Option::is_none")]
+    pub assigned_persona: Option<AssignedPersona>,
     /// The revision of the presets document; 0 if there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) presets_rev: u64,
@@ -294,9 +294,9 @@ impl Profile {
         later.snapshots.extend(here.snapshots.clone());
         later.artifacts.retain(|_, sha256| sha256.is_empty());
         later.artifacts.extend(here.artifacts.clone());
-        later.character = match (here.character, later.character) {
+        later.assigned_persona = match (here.assigned_persona, later.assigned_persona) {
             (Some(here), Some(later)) => Some(here.merge_newer(later)),
-            (here, later) => here.or_else(|| later.map(Character::in_force)),
+            (here, later) => here.or_else(|| later.map(AssignedPersona::in_force)),
         };
         for (id, preset) in here.presets {
             later.presets.entry(id).or_insert(preset);
@@ -311,7 +311,7 @@ impl Profile {
             retention: here.retention,
             window_seconds: here.window_seconds,
             imports: here.imports,
-            were_lost: here.were_lost && later.character.is_none(),
+            were_lost: here.were_lost && later.assigned_persona.is_none(),
             ..later
         };
     }
@@ -419,7 +419,7 @@ impl fmt::Debug for Profile {
             .field("compacted", &self.compacted.len())
             .field("snapshots", &self.snapshots.len())
             .field("artifacts", &self.artifacts.len())
-            .field("character", &self.character)
+            .field("assigned_persona", &self.assigned_persona)
             .field("presets", &self.presets.len())
             .finish_non_exhaustive()
     }

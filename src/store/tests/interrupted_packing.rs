@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::clock::ManualClock;
 use crate::directory::{Directory, Streamed, memory::MemoryDirectory};
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 use crate::store::tests::failing_storage::{
     Call, FaultyDirectory, broken, no_space, not_durable, said,
 };

@@ -68,7 +68,7 @@ impl Session {
         store: &'a FileConversationStore,
     ) -> Result<Option<(PersonaRegistry, &'a str)>, Failure> {
         let Scope::Named { id } = &**store.scope() else { return Ok(None) };
-        if store.profile().await?.character.is_none() {
+        if store.profile().await?.assigned_persona.is_none() {
             return Ok(None);
         }
         Ok(self.contexts(config)?.map(|contexts| (contexts, id.as_str())))

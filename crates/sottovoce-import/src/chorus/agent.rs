@@ -4,7 +4,7 @@ use serde::Deserialize;
 use sottovoce::Result;
 use sottovoce::import::RefusalReason::Corrupt;
 use sottovoce::import::{ImportedConversation, PassedOver, Refusal};
-use sottovoce::persona::{Character, Persona};
+use sottovoce::persona::{AssignedPersona, Persona};
 use sottovoce::store::{ArtifactKind, NewArtifact};
 
 use super::row::moment;
@@ -66,17 +66,17 @@ fn persona(folder: &Folder, conversation: &mut ImportedConversation) -> Refusabl
             json::object(json::text(&bytes)?, "its fields are not those of an agent")?;
         let created_at = fields.created_at.as_deref().and_then(moment);
         let prompt = fields.system_prompt.filter(|prompt| !prompt.trim().is_empty());
-        let character = prompt.map(|prompt| {
+        let assigned_persona = prompt.map(|prompt| {
             let mut persona = Persona::new(prompt);
             persona.expiry_days = *Persona::EXPIRY_DAYS.end();
             persona.check().map_err(|_| Corrupt("its system_prompt is over 65,536 bytes"))?;
-            Ok(Character::new(persona, created_at.unwrap_or_default()))
+            Ok(AssignedPersona::new(persona, created_at.unwrap_or_default()))
         });
-        Ok((created_at, character.transpose()?))
+        Ok((created_at, assigned_persona.transpose()?))
     };
-    Ok(read().map(|(created_at, character)| {
+    Ok(read().map(|(created_at, assigned_persona)| {
         let facts = &mut conversation.facts;
-        (facts.created_at, facts.character) = (created_at, character);
+        (facts.created_at, facts.assigned_persona) = (created_at, assigned_persona);
     }))
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sottovoce::Error;
 use sottovoce::import::RefusalReason::{self, Corrupt, Unstorable};
 use sottovoce::import::{ImportedFacts, ImportedPreset, Refusal};
-use sottovoce::persona::{Character, Persona, PersonaFailure, Preset};
+use sottovoce::persona::{AssignedPersona, Persona, PersonaFailure, Preset};
 
 use super::row::{CREATED_AT, Row, UPDATED_AT, cut};
 use crate::system::LLM_GENERATOR;
@@ -30,12 +30,12 @@ pub(super) fn facts(row: &mut Row<'_>) -> (ImportedFacts, bool) {
     let updated_at = row.moment(UPDATED_AT).or(created_at).unwrap_or(row.now);
     let expired = row.has_expired();
     let is_active = row.is_active();
-    let character = match persona(row) {
+    let assigned_persona = match persona(row) {
         Ok(persona) => {
-            let mut character = Character::new(persona, updated_at);
+            let mut assigned_persona = AssignedPersona::new(persona, updated_at);
             // A deleted context was last changed when it was deleted.
-            character.deleted_at = (!is_active).then_some(updated_at);
-            Some(character)
+            assigned_persona.deleted_at = (!is_active).then_some(updated_at);
+            Some(assigned_persona)
         }
         Err(reason) => {
             row.refused.push(Refusal::new(&row.name, reason));
@@ -43,7 +43,7 @@ pub(super) fn facts(row: &mut Row<'_>) -> (ImportedFacts, bool) {
         }
     };
     let mut facts = ImportedFacts::default();
-    (facts.title, facts.created_at, facts.character) = (title, created_at, character);
+    (facts.title, facts.created_at, facts.assigned_persona) = (title, created_at, assigned_persona);
     facts.metadata = std::mem::take(&mut row.notes);
     facts.file.clone_from(&row.name);
     (facts, expired)

@@ -215,9 +215,11 @@ async fn an_agents_prompt_is_the_persona_and_its_documents_are_artifacts() {
     let reports = import(folder.path(), root.path()).await;
     assert_eq!((reports["mira"].artifacts, reports["kitchen-2"].artifacts), (3, 1));
     let mira = store(root.path(), "mira").await;
-    let character = mira.profile().await.unwrap().character.clone().unwrap();
-    assert!(character.persona.system_prompt.starts_with("You are Mira, the voice of the house"));
-    assert_eq!(character.persona.expiry_days, 36_500);
+    let assigned_persona = mira.profile().await.unwrap().assigned_persona.clone().unwrap();
+    assert!(
+        assigned_persona.persona.system_prompt.starts_with("You are Mira, the voice of the house")
+    );
+    assert_eq!(assigned_persona.persona.expiry_days, 36_500);
     let names: BTreeSet<String> = mira
         .artifacts()
         .await
@@ -231,7 +233,7 @@ async fn an_agents_prompt_is_the_persona_and_its_documents_are_artifacts() {
     // Nobody has spoken with it yet.
     assert_eq!(reports["new"].messages.taken, 0);
     let new = store(root.path(), "new").await.profile().await.unwrap();
-    assert_eq!(new.character.as_ref().unwrap().persona.system_prompt, "You are new.");
+    assert_eq!(new.assigned_persona.as_ref().unwrap().persona.system_prompt, "You are new.");
     // What was deleted here stays so, and nothing is doubled.
     let ids: Vec<_> =
         mira.artifacts().await.unwrap().0.into_iter().map(|artifact| artifact.id.clone()).collect();
@@ -269,7 +271,7 @@ async fn a_conversation_that_another_one_has_here_gets_no_agents_prompt() {
     mine.append_message(crate::common::said("mine")).await.unwrap();
     let reports = import(&fixtures(), root.path()).await;
     assert_eq!(reports["mira"].left_out, [sottovoce::import::LeftOut::Persona]);
-    assert!(mine.profile().await.unwrap().character.is_none());
+    assert!(mine.profile().await.unwrap().assigned_persona.is_none());
     assert_eq!(words(root.path(), "mira").await.len(), 30);
 }
 

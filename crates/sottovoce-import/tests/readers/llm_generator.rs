@@ -172,7 +172,7 @@ async fn every_context_is_what_the_system_had() {
         assert_eq!(shown, messages);
 
         let kept = registry.get(id).await.unwrap();
-        let persona = &kept.character.persona;
+        let persona = &kept.assigned_persona.persona;
         assert_eq!(
             json!({
                 "name": kept.name,
@@ -196,7 +196,7 @@ async fn every_context_is_what_the_system_had() {
             })
         );
         assert_eq!(kept.created_at, time(context["created_at"].as_str().unwrap()));
-        assert_eq!(kept.character.updated_at, time(context["updated_at"].as_str().unwrap()));
+        assert_eq!(kept.assigned_persona.updated_at, time(context["updated_at"].as_str().unwrap()));
         let profile = store(root.path(), id).await.profile().await.unwrap();
         assert_eq!(
             json!(profile.metadata),
@@ -320,7 +320,7 @@ async fn a_context_that_was_given_another_character_here_keeps_it() {
     import(folder.path(), root.path()).await;
     let kept = registry(root.path()).get(MIRA).await.unwrap();
     assert_eq!(kept.name, "Mira (Zürich)");
-    assert!(kept.character.persona.system_prompt.starts_with("You are Mira"));
+    assert!(kept.assigned_persona.persona.system_prompt.starts_with("You are Mira"));
 }
 
 #[tokio::test]
@@ -495,7 +495,7 @@ async fn contexts_out_of_the_limits_come_as_near_as_can_be() {
         notes.map(|(name, value)| (short(name), value.clone())).collect::<BTreeMap<_, _>>()
     };
     let figures = async |id: &str| {
-        let persona = registry.get(id).await.unwrap().character.persona;
+        let persona = registry.get(id).await.unwrap().assigned_persona.persona;
         persona.check().unwrap();
         json!([
             persona.temperature,
@@ -513,13 +513,13 @@ async fn contexts_out_of_the_limits_come_as_near_as_can_be() {
     assert!(outcome.contexts["hot"].expired);
     assert_eq!(figures("cold").await, json!([0.0, 1, 1 << 24, 2]));
     assert_eq!(notes("cold").await["expiryDays"], "1.6");
-    let cold = registry.get("cold").await.unwrap().character;
+    let cold = registry.get("cold").await.unwrap().assigned_persona;
     assert_eq!(cold.deleted_at, Some(time("2025-08-02T00:00:00Z")));
     assert_eq!(figures("odd").await, json!([1.0, 1 << 20, 1000, 7]));
-    assert_eq!(registry.get("odd").await.unwrap().character.updated_at, now());
+    assert_eq!(registry.get("odd").await.unwrap().assigned_persona.updated_at, now());
     assert_eq!(figures("types").await, json!([0.7, 1000, 15_000, 7]));
     assert_eq!(figures("late").await, json!([1.0, 300, 2000, 5]));
-    assert_eq!(registry.get("late").await.unwrap().character.updated_at, now());
+    assert_eq!(registry.get("late").await.unwrap().assigned_persona.updated_at, now());
     assert_eq!(registry.get("line").await.unwrap().name, "a b");
     assert_eq!(notes("line").await["name"], "a\nb");
     assert_eq!(registry.get("long").await.unwrap().name.len(), 200);

@@ -17,7 +17,7 @@ use crate::store::record::document::Document;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::layout::HEAD;
 use crate::store::record::name::RecordName;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::Writer;
 

@@ -7,7 +7,7 @@ use crate::store::commit::committer::Committer;
 use crate::store::pack::lines::Lines;
 use crate::store::pack::{Line, OpenedPack, Pack};
 use crate::store::record::finding::Finding;
-use crate::store::record::pack_name::PackName;
+use crate::store::record::name::pack_name::PackName;
 
 /// Reseals a pack under the writing key. The new pack has the same name and, since plaintexts keep their length, the
 /// same line offsets. It is durable and was read back line by line before it replaces the old one. Its name is

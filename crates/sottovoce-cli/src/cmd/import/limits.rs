@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use sottovoce::import::ImportedLimits;
 
-use crate::cmd::stats::duration;
+use crate::cmd::memory::stats::duration;
 use crate::exit::Failure;
 use crate::output;
 

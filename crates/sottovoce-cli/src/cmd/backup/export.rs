@@ -1,0 +1,249 @@
+//! `sottovoce export`
+
+use std::io::{self, IsTerminal};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use jiff::Timestamp;
+use serde::Serialize;
+use sottovoce::Scope;
+use sottovoce::export::{ExportForm, ExportRange, Exported, Exporter};
+use sottovoce_import::export_for_elara;
+
+use crate::cmd::forgetting::forget::parse_range;
+use crate::cmd::import::advance;
+use crate::cmd::import::keys::Sources;
+use crate::cmd::memory::scopes;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::finding_advice::FindingRow;
+use crate::output::{self, BOLD};
+use crate::private_file;
+use crate::session::{Session, Stores};
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce export --sealed ~/backup.sottovoce --all         everything, under the store's own key
+  sottovoce --scope dm/42 export talk.json                   one conversation, exactly, in plain text
+  sottovoce export talk.md --seqs 10-20                      for reading
+  sottovoce export - --format json --yes | jq .              to another program
+  sottovoce export ~/elara --for elara --ask-key             as Elara keeps it, sealed under its key
+
+`sottovoce import backup FILE` takes JSON and sealed files back: into an empty store exactly as it was, into any other
+without doubling anything. Keep a copy of the key too: `sottovoce key export`.
+
+Exit codes:
+  0  done                          3  something could not be read, and is not in it
+  1  failed; no file was made      4  no key, or the wrong one
+  2  FILE is there already, or nobody to ask; say --yes
+ 130  interrupted; no file was made";
+
+/// Writes conversations to a file: as JSON, Markdown, for Elara, or sealed as a backup
+///
+/// Plain text leaves the vault, so that is asked about first. The file is new, readable by its owner alone, and there
+/// only when it is whole.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The new file, or `-` for standard output; with --for elara, a new folder
+    file: PathBuf,
+
+    /// The form; by the file's ending unless given: Markdown for .md, else JSON
+    #[arg(long, value_name = "FORM")]
+    format: Option<Form>,
+
+    /// Every conversation of the store
+    #[arg(long)]
+    all: bool,
+
+    /// Only messages with these numbers, such as 10-20
+    #[arg(long, value_name = "RANGE", value_parser = parse_range, conflicts_with = "all")]
+    seqs: Option<RangeInclusive<u64>>,
+
+    /// Only what was said at that time or later, such as 2025-08-24T16:00:00Z
+    #[arg(long, value_name = "TIME", conflicts_with = "all")]
+    since: Option<Timestamp>,
+
+    /// Only what was said until then
+    #[arg(long, value_name = "TIME", conflicts_with = "all")]
+    until: Option<Timestamp>,
+
+    /// Seals the file under the store's own key
+    #[arg(long, conflicts_with_all = ["format", "system"])]
+    sealed: bool,
+
+    /// Writes a folder that another system reads
+    #[arg(long = "for", value_name = "SYSTEM", conflicts_with_all = ["format", "all"])]
+    system: Option<System>,
+
+    #[command(flatten)]
+    keys: Sources,
+
+    /// Does not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    Json,
+    #[value(alias = "md")]
+    Markdown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum System {
+    /// The voice assistant in C#; in plain text unless a key is given
+    Elara,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row<'a> {
+    file: &'a Path,
+    sealed: bool,
+    conversations: usize,
+    messages: u64,
+    artifacts: usize,
+    snapshots: usize,
+    left_out: u64,
+    skipped: Vec<FindingRow<'a>>,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    let scopes = if args.all { scopes::all(&config)? } else { vec![session.scope.clone()] };
+    let stores = session.stores_or_empty(&config)?;
+    if stores.is_empty() || scopes.is_empty() {
+        return Err(Failure::Nothing { folder: config.storage_root()? });
+    }
+    if args.file != Path::new("-") {
+        private_file::check(&args.file, false, &config)?;
+    }
+    let Some(keys) = args.keys.read()? else { return Ok(Exit::Interrupted) };
+    let is_plain = !args.sealed && keys.is_empty();
+    if is_plain && !args.yes && !confirmed(session, &args.file)? {
+        output::note("nothing was written");
+        return Ok(Exit::Done);
+    }
+    let mut interrupt = Interrupt::listen()?;
+    let exported = tokio::select! {
+        exported = write(&stores, &args, scopes, keys.first().map(|key| key.as_str())) => Some(exported?),
+        _ = interrupt.heard() => None,
+    };
+    let Some(exported) = exported else {
+        output::note("interrupted; no file was made");
+        return Ok(Exit::Interrupted);
+    };
+    tell(session, &args, &exported)?;
+    Ok(if exported.skipped.is_empty() { Exit::Done } else { Exit::Found })
+}
+
+async fn write(
+    stores: &Stores<'_>,
+    args: &Args,
+    scopes: Vec<Scope>,
+    key: Option<&str>,
+) -> Result<Exported, Failure> {
+    let mut range = ExportRange::default();
+    if let Some(seqs) = args.seqs.clone() {
+        range = range.seqs(seqs);
+    }
+    if args.since.is_some() || args.until.is_some() {
+        let (since, until) =
+            (args.since.unwrap_or(Timestamp::MIN), args.until.unwrap_or(Timestamp::MAX));
+        range = range.times(since..=until);
+    }
+    let bar = output::progress(Some(0), "exporting");
+    let mut exporter = None;
+    for scope in scopes {
+        let store = stores.open(scope).await?;
+        let shown = bar.clone();
+        let progress = move |progress| advance(&shown, progress);
+        if args.system == Some(System::Elara) {
+            return Ok(export_for_elara(&store, range, &args.file, key, progress).await?);
+        }
+        if exporter.is_none() {
+            exporter = Some(match args.sealed {
+                true => Exporter::sealed(&args.file, &store)?,
+                false if args.file == Path::new("-") => {
+                    Exporter::to_writer(form(args), io::stdout())
+                }
+                false => Exporter::to_file(form(args), &args.file)?,
+            });
+        }
+        if let Some(exporter) = &mut exporter {
+            exporter.add(&store, range, progress).await?;
+        }
+    }
+    bar.finish_and_clear();
+    match exporter {
+        Some(exporter) => Ok(exporter.finish().await?),
+        None => Err(Failure::input(
+            "there is nothing to export",
+            "`sottovoce scopes` shows what there is",
+        )),
+    }
+}
+
+fn form(args: &Args) -> ExportForm {
+    let by_name = || match args.file.extension().and_then(|ending| ending.to_str()) {
+        Some("md" | "markdown") => Form::Markdown,
+        _ => Form::Json,
+    };
+    match args.format.unwrap_or_else(by_name) {
+        Form::Json => ExportForm::Json,
+        Form::Markdown => ExportForm::Markdown,
+    }
+}
+
+fn confirmed(session: &Session, file: &Path) -> Result<bool, Failure> {
+    if session.json || !io::stdin().is_terminal() {
+        return Err(Failure::input(
+            "this would write what was said in plain text",
+            "say --yes if that is what you want, or --sealed for a backup",
+        ));
+    }
+    output::warning(&format!(
+        "{} will hold what was said in plain text, for whoever can read it",
+        file.display()
+    ));
+    Ok(output::confirmed("Let it leave the vault?")?)
+}
+
+fn tell(session: &Session, args: &Args, exported: &Exported) -> io::Result<()> {
+    let is_stdout = args.file == Path::new("-");
+    if session.json && !is_stdout {
+        return output::json(&Row {
+            file: &args.file,
+            sealed: args.sealed,
+            conversations: exported.conversations,
+            messages: exported.messages,
+            artifacts: exported.artifacts,
+            snapshots: exported.snapshots,
+            left_out: exported.left_out,
+            skipped: FindingRow::all(&exported.skipped),
+        });
+    }
+    output::skipped(&exported.skipped);
+    let mut words = format!(
+        "{BOLD}wrote {}{BOLD:#} of {} to {}",
+        output::counted(exported.messages, "message"),
+        output::counted(exported.conversations as u64, "conversation"),
+        if is_stdout { "standard output".to_owned() } else { args.file.display().to_string() },
+    );
+    for (number, what) in [(exported.artifacts, "artifact"), (exported.snapshots, "snapshot")] {
+        if number > 0 {
+            words.push_str(&format!(", with {}", output::counted(number as u64, what)));
+        }
+    }
+    if exported.left_out > 0 {
+        words.push_str(&format!("; {} left out", output::counted(exported.left_out, "message")));
+    }
+    output::note(&words);
+    if args.sealed {
+        output::note("it opens with this store's key alone: keep a copy of that as well");
+    }
+    Ok(())
+}

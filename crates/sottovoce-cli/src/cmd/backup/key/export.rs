@@ -1,0 +1,103 @@
+//! `sottovoce key export`
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use serde::Serialize;
+use sottovoce::{EncryptionKey, Error};
+
+use crate::cmd::backup::key::{of_store, wrong};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{self, BOLD};
+use crate::private_file;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  done                          2  FILE is there already, or nobody to ask; say --yes
+  1  failed; see the message       4  no key, or the wrong one";
+
+/// Copies the store's key to a safe place: 64 hexadecimal digits, to be used as a key file
+///
+/// Whoever has them can read everything that is stored, whether or not the key is made of a passphrase.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// Writes a new file that only its owner can read, instead of printing the digits
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+
+    /// Prints them without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Serialize)]
+struct Exported<'a> {
+    id: &'a str,
+    file: &'a std::path::Path,
+}
+
+pub(super) fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    let root = config.storage_root()?;
+    if let Some(file) = &args.to {
+        private_file::check(file, false, &config)?;
+    }
+    let keys = match session.keys(&config) {
+        Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => {
+            return Err(Failure::Nothing { folder: root });
+        }
+        keys => keys?,
+    };
+    let keys = of_store(&root, &keys)?;
+    let Some(key) = keys.first() else {
+        return Err(Failure::Nothing { folder: root });
+    };
+    let text = key.export().ok_or_else(|| wrong(&root, key))?;
+    if let Some(file) = args.to {
+        let exported = EncryptionKey::from_hex(&text).ok_or(Error::NoKey)?;
+        if !exported.write_file(&file)? {
+            return Err(Failure::input(
+                format!("{} is there already", file.display()),
+                "name a file that does not exist; nothing is overwritten",
+            ));
+        }
+        if session.json {
+            output::json(&Exported { id: key.id(), file: &file })?;
+        } else {
+            output::note(&format!("wrote key {} to {}", key.id(), file.display()));
+            output::note(
+                "whoever has this file can read everything: move it away from this machine",
+            );
+            output::note(&format!("`sottovoce key check --key-file {}` tries it", file.display()));
+        }
+        return Ok(Exit::Done);
+    }
+    if !args.yes && !confirmed()? {
+        output::note("nothing was shown");
+        return Ok(Exit::Done);
+    }
+    output::note(&format!("key {} of the store in {}", key.id(), root.display()));
+    output::note("put these 64 digits into a file and name it as Context.KeyFile to use it");
+    output::bytes(text.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+fn confirmed() -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::input(
+            "this would print the key",
+            "name a file with --to, or say --yes if that is what you want",
+        ));
+    }
+    let mut out = anstream::stderr();
+    write!(
+        out,
+        "{BOLD}Show the key on this screen? Whoever sees it can read everything. [y/N]{BOLD:#} "
+    )?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

@@ -1,0 +1,165 @@
+//! `sottovoce cleanup`
+
+mod artifacts;
+mod contexts;
+
+use indicatif::ProgressBar;
+use serde::Serialize;
+use sottovoce::store::CleanupReport;
+use sottovoce::{ConversationStore, Scope};
+
+use crate::cmd::memory::scopes;
+use crate::exit::{Exit, Failure, Outcome, with_causes};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::session::{Session, Stores};
+use artifacts::{How, Unused};
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce cleanup --all                   from time to time
+  sottovoce cleanup --artifacts             and what no message refers to any more
+
+Exit codes:
+  0  done                          2  nobody to ask; say --yes
+  1  failed; see the message       4  no key, or the wrong one
+130  interrupted; what was removed is recorded";
+
+/// Removes what is over the limits, and backs up contexts
+///
+/// Everything of the kind is hidden already, so that this only frees the space; a host calls it from time to time. It
+/// refuses where this machine's clock is behind the newest message. Limits are set with `sottovoce settings`, or for all
+/// conversations with Context.MaxMessages and Context.TtlSeconds.
+///
+/// Contexts are looked after whichever conversation is named: once a day all of them are backed up, sealed, and those that
+/// a clean-up found deleted or expired longer ago than Personas.RemoveAfterDays are removed after a backup of their own.
+///
+/// Artifacts that no message refers to any more are listed; only --artifacts deletes them, after asking. Those that a
+/// snapshot, a summary or a folder in use refers to are left alone, and so are all while something cannot be read.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// In every conversation of the store
+    #[arg(long)]
+    all: bool,
+
+    /// Deletes artifacts that no message refers to
+    #[arg(long)]
+    artifacts: bool,
+
+    /// Does not ask
+    #[arg(long, short, requires = "artifacts")]
+    yes: bool,
+}
+
+#[derive(Serialize)]
+struct Row {
+    scope: String,
+    removed: usize,
+    expired: bool,
+    /// Artifacts that no message refers to, and whether they were deleted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreferenced: Vec<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    deleted: bool,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let how = How::of(session, &args)?;
+    let config = session.config()?;
+    // While somebody is asked, Ctrl-C is to end it as it ends any program.
+    let mut interrupt = if how == How::Ask { None } else { Some(Interrupt::listen()?) };
+    let mut failed = None;
+    let maintained = tokio::select! {
+        biased;
+        () = heard(&mut interrupt) => return Ok(Exit::Interrupted),
+        maintained = contexts::maintain(session, &config) => maintained,
+    };
+    match maintained {
+        Ok(()) => {}
+        // A folder that takes no backups keeps no conversation from being cleaned up.
+        Err(Failure::Library(error)) => {
+            output::warning(&format!("contexts: {}", with_causes(&error)));
+            failed = Some(error);
+        }
+        Err(failure) => return Err(failure),
+    }
+    // Only now, since a context may be gone.
+    let scopes = if args.all { scopes::all(&config)? } else { vec![session.scope.clone()] };
+    let stores = session.stores_or_empty(&config)?;
+    let bar = output::progress(Some(scopes.len() as u64), "cleaning up");
+    let mut removed = 0;
+    for scope in scopes {
+        let cleaned = tokio::select! {
+            biased;
+            () = heard(&mut interrupt) => {
+                bar.finish_and_clear();
+                return Ok(Exit::Interrupted);
+            }
+            cleaned = clean(&stores, scope.clone(), how, &bar) => cleaned,
+        };
+        bar.inc(1);
+        match cleaned {
+            Ok(cleaned) => {
+                removed += cleaned.messages.removed;
+                let any = cleaned.messages.removed > 0 || !cleaned.unused.is_empty();
+                if any || !args.all {
+                    bar.suspend(|| show(session, &scope, &cleaned))?;
+                }
+            }
+            // What is the matter with one conversation keeps none of the others from being cleaned up.
+            Err(Failure::Library(error)) if args.all => {
+                bar.suspend(|| output::warning(&format!("{scope}: {}", with_causes(&error))));
+                failed = Some(error);
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    bar.finish_and_clear();
+    match failed {
+        Some(error) => Err(error.into()),
+        None => {
+            if args.all && !session.json {
+                output::note(&format!("removed {}", output::messages(removed)));
+            }
+            Ok(Exit::Done)
+        }
+    }
+}
+
+async fn heard(interrupt: &mut Option<Interrupt>) {
+    match interrupt {
+        Some(interrupt) => drop(interrupt.heard().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// What came of one conversation.
+struct Done {
+    messages: CleanupReport,
+    unused: Unused,
+}
+
+async fn clean(
+    stores: &Stores<'_>,
+    scope: Scope,
+    how: How,
+    bar: &ProgressBar,
+) -> Result<Done, Failure> {
+    let store = stores.open(scope).await?;
+    let messages = store.cleanup().await?;
+    Ok(Done { messages, unused: artifacts::clean(&store, how, bar).await? })
+}
+
+fn show(session: &Session, scope: &Scope, done: &Done) -> std::io::Result<()> {
+    let CleanupReport { removed, expired, .. } = done.messages;
+    if session.json {
+        let (unreferenced, deleted) = (done.unused.ids(), done.unused.were_deleted);
+        let scope = scope.to_string();
+        return output::json(&Row { scope, removed, expired, unreferenced, deleted });
+    }
+    let why = if expired { "; it had expired" } else { "" };
+    output::note(&format!("{scope}: removed {}{why}", output::messages(removed)));
+    done.unused.show();
+    Ok(())
+}

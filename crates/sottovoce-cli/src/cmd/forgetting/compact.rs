@@ -1,0 +1,153 @@
+//! `sottovoce compact`
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use sottovoce::conversation::SummaryReport;
+use sottovoce::{Config, Conversation};
+
+use crate::cmd::memory::stats::moment;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::{self, BOLD};
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce compact                  all but about the newest messages of a prompt (Context.LastN)
+  sottovoce compact --keep 20
+  sottovoce compact --show           the summary that stands in prompts now
+  sottovoce compact --undo           the messages themselves are context again
+
+By itself this happens once a prompt fills the share Context.CompactAt of its budget, in a chat that is idle.
+
+Exit codes:
+  0  done                          6  no model answered; nothing has changed
+  1  failed; see the message     130  interrupted; what was summarized until then is kept";
+
+/// Has the model summarize older messages; prompts hold the summary instead
+///
+/// They stay stored, and `sottovoce tail` shows them still. A later compaction goes on from the summary. It goes when one
+/// of the messages is forgotten, since it is made of them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// How many of the newest messages stay as they are
+    #[arg(long, value_name = "K")]
+    keep: Option<usize>,
+
+    /// Takes the last summary back
+    #[arg(long, conflicts_with_all = ["keep", "show"])]
+    undo: bool,
+
+    /// Shows the summary that stands now
+    #[arg(long, conflicts_with = "keep")]
+    show: bool,
+}
+
+#[derive(Serialize)]
+struct Undone {
+    undone: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    summary: Option<&'a str>,
+    messages: u64,
+    created_at: Option<jiff::Timestamp>,
+    /// When the last of the messages was said.
+    last_at: Option<jiff::Timestamp>,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    let store = Arc::new(session.store(&config).await?);
+    let conversation = session.conversation(&config, store)?;
+    obey(session, &config, &conversation, args).await
+}
+
+/// Does it in a conversation that is open.
+pub(crate) async fn obey(
+    session: &Session,
+    config: &Config,
+    conversation: &Conversation,
+    args: Args,
+) -> Outcome {
+    if args.show {
+        return show(session, conversation).await;
+    }
+    if args.undo {
+        let undone = conversation.undo_summary().await?;
+        if session.json {
+            output::json(&Undone { undone })?;
+        } else if undone {
+            output::note("took the last summary back; its messages are context again");
+        } else {
+            output::note("no summary stands for anything here");
+        }
+        return Ok(Exit::Done);
+    }
+    let keep = args.keep.unwrap_or(config.context.last_n);
+    let bar = output::progress(None, "the model summarizes");
+    let mut interrupt = Interrupt::listen()?;
+    let summarized = tokio::select! {
+        summarized = conversation.summarize(keep) => Some(summarized),
+        _ = interrupt.heard() => None,
+    };
+    bar.finish_and_clear();
+    let Some(summarized) = summarized else {
+        output::note("interrupted; what was summarized until now is kept");
+        return Ok(Exit::Interrupted);
+    };
+    tell(session, conversation, &summarized?).await
+}
+
+async fn tell(session: &Session, conversation: &Conversation, done: &SummaryReport) -> Outcome {
+    if session.json {
+        output::json(done)?;
+        return Ok(Exit::Done);
+    }
+    if done.messages == 0 {
+        output::note("there is nothing older to summarize");
+        return Ok(Exit::Done);
+    }
+    output::line(format!(
+        "{BOLD}summarized {}{BOLD:#}, {} to {} tokens, in {}",
+        output::messages(done.messages),
+        done.tokens_before,
+        done.tokens_after,
+        output::counted(done.requests as u64, "request"),
+    ))?;
+    show(session, conversation).await?;
+    output::note("nothing was deleted; `compact --undo` takes it back");
+    Ok(Exit::Done)
+}
+
+async fn show(session: &Session, conversation: &Conversation) -> Result<Exit, Failure> {
+    let profile = conversation.store().profile().await?;
+    let summary = profile.compaction(session.thread.as_deref());
+    if session.json {
+        output::json(&Shown {
+            summary: summary.map(|summary| summary.text.as_str()),
+            messages: summary.map_or(0, sottovoce::store::Summary::messages),
+            created_at: summary.map(|summary| summary.at),
+            last_at: summary.map(|summary| summary.until),
+        })?;
+        return Ok(Exit::Done);
+    }
+    match summary {
+        None => output::note("no summary stands for anything here; `compact` makes one"),
+        Some(summary) => {
+            let number = usize::try_from(summary.messages()).unwrap_or(usize::MAX);
+            output::note(&format!(
+                "for {} up to {}:",
+                output::messages(number),
+                moment(summary.until)
+            ));
+            let text = output::printable(&summary.text).replace('\n', "\n    ");
+            output::line(format!("    {text}"))?;
+        }
+    }
+    Ok(Exit::Done)
+}

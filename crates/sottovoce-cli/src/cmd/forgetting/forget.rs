@@ -1,0 +1,241 @@
+//! `sottovoce forget`
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use sottovoce::store::ForgetReport;
+use sottovoce::{ConversationStore, Error, FileConversationStore, StoredMessage};
+
+use crate::cmd::memory::tail::newest_of;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+use crate::session::Session;
+
+pub(crate) mod announce;
+mod whole;
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  done                          2  no such message, or nobody to ask; say --yes
+  1  failed; see the message       4  no key, or the wrong one";
+
+/// Deletes messages for ever
+///
+/// Shows everything that will go and asks first; a range means the messages that are in it when they are shown. The
+/// deletion itself is recorded, so that `verify` finds no hole, and a backup put back later does not bring them back.
+/// Copies that were made elsewhere are not reached. Those in the conversation are: a message goes with what was restored
+/// of it, and a restored copy with its original; both are taken out of snapshots, and summaries that were made of them
+/// go. A number that `verify` misses can be recorded as gone too, by naming it by itself.
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true, after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Numbers as `tail` shows them: 7, or 3-9
+    #[arg(value_name = "NUMBER|RANGE", value_parser = parse_range, required_unless_present_any = ["last", "all"])]
+    numbers: Vec<RangeInclusive<u64>>,
+
+    /// The newest message
+    #[arg(long, conflicts_with = "numbers")]
+    last: bool,
+
+    /// The whole conversation, with its snapshots, artifacts, settings and folder; with --thread, all that was said in that
+    /// thread. A context stays, with its name, its personality and its limits
+    #[arg(long, conflicts_with_all = ["numbers", "last"])]
+    all: bool,
+
+    /// Does not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) fn parse_range(text: &str) -> Result<RangeInclusive<u64>, String> {
+    let number =
+        |text: &str| text.trim().parse::<u64>().map_err(|_| "not a number or a range such as 3-9");
+    let (first, last) = match text.split_once("..").or_else(|| text.split_once('-')) {
+        Some((first, last)) => (number(first)?, number(last.trim_start_matches('='))?),
+        None => (number(text)?, number(text)?),
+    };
+    if first == 0 || first > last {
+        return Err("numbers start at 1, and a range goes upwards".to_owned());
+    }
+    Ok(first..=last)
+}
+
+pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
+    let config = session.config()?;
+    let store = session.store(&config).await?;
+    if args.all {
+        return whole::forget(session, &config, store, args.yes).await;
+    }
+    if args.last {
+        let newest = newest(&store, session.thread.as_deref()).await?;
+        args.numbers = newest.iter().map(|stored| stored.seq..=stored.seq).collect();
+    }
+    let wanted = Wanted::find(&store, args.numbers, session.thread.as_deref()).await?;
+    if wanted.messages.is_empty() && wanted.lost.is_empty() {
+        return Err(no_such_message());
+    }
+    for number in &wanted.lost {
+        output::note(&format!(
+            "number {number} holds no message that is shown; it will be recorded as gone, unless it is already"
+        ));
+    }
+    // Exactly these, whatever has come into the range since.
+    let what = What::Numbers(wanted.numbers());
+    let Some(forgotten) = forget_if_sure(session, &store, &what, "", args.yes).await? else {
+        return Ok(Exit::Done);
+    };
+    let nothing =
+        forgotten.removed.is_empty() && forgotten.numbers == 0 && forgotten.snapshots == 0;
+    if wanted.messages.is_empty() && nothing {
+        let (numbers, are) = match wanted.lost.len() {
+            1 => ("the number", "is"),
+            _ => ("the numbers", "are"),
+        };
+        return Err(Failure::input(
+            format!("{numbers} {are} forgotten already"),
+            "`sottovoce tail` shows the numbers of what is there",
+        ));
+    }
+    match session.json {
+        true => announce::json(&forgotten)?,
+        false => announce::done(&forgotten),
+    }
+    Ok(Exit::Done)
+}
+
+/// What is to be forgotten.
+enum What {
+    Numbers(Vec<RangeInclusive<u64>>),
+    All,
+}
+
+/// Forgets what was announced, once somebody has said yes to it; `None` where nobody did. `whose` is put before the number
+/// of messages where they are not shown one by one.
+async fn forget_if_sure(
+    session: &Session,
+    store: &FileConversationStore,
+    what: &What,
+    whose: &str,
+    yes: bool,
+) -> Result<Option<ForgetReport>, Failure> {
+    if yes {
+        return Ok(Some(match what {
+            What::Numbers(numbers) => store.forget(numbers).await?,
+            What::All => store.forget_all().await?,
+        }));
+    }
+    loop {
+        let plan = match what {
+            What::Numbers(numbers) => store.plan_forget(numbers).await?,
+            What::All => store.plan_forget_all().await?,
+        };
+        let deed = announce::deed(whose, &plan);
+        session.check_attended(&deed)?;
+        if whose.is_empty() {
+            announce::show(store, &plan).await?;
+        }
+        if !output::confirmed(&format!("Really {deed}?"))? {
+            output::note("nothing was deleted");
+            return Ok(None);
+        }
+        match store.forget_planned(&plan).await {
+            Err(Error::MoreThanAnnounced) => output::note("the conversation has changed meanwhile"),
+            forgotten => return Ok(Some(forgotten?)),
+        }
+    }
+}
+
+/// The newest message, of the thread if one is named.
+async fn newest(
+    store: &FileConversationStore,
+    thread: Option<&str>,
+) -> Result<Vec<Arc<StoredMessage>>, Failure> {
+    Ok(match thread {
+        None => store.read_tail(1).await?.messages,
+        Some(thread) => newest_of(store, thread, 1).await?.messages,
+    })
+}
+
+fn no_such_message() -> Failure {
+    Failure::input("there is no such message", "`sottovoce tail` shows the numbers")
+}
+
+/// What there is to forget.
+struct Wanted {
+    messages: Vec<Arc<StoredMessage>>,
+    /// Numbers that were named one by one, and hold nothing that opens.
+    lost: BTreeSet<u64>,
+}
+
+impl Wanted {
+    async fn find(
+        store: &FileConversationStore,
+        named: Vec<RangeInclusive<u64>>,
+        thread: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let mut lost: BTreeSet<u64> = named
+            .iter()
+            .filter(|range| range.start() == range.end())
+            .map(|range| *range.start())
+            .collect();
+        let mut messages = Vec::new();
+        for range in merged(named) {
+            messages.extend(store.read_seqs(range).await?.messages);
+        }
+        for stored in &messages {
+            lost.remove(&stored.seq);
+        }
+        // A number that was never given cannot be lost.
+        let last = store.read_tail(0).await?.last_seq;
+        lost.retain(|number| *number <= last);
+        if thread.is_some() {
+            // What a lost one was said in, nobody knows.
+            lost.clear();
+            messages.retain(|stored| stored.message.thread_id.as_deref() == thread);
+        }
+        Ok(Self { messages, lost })
+    }
+
+    fn numbers(&self) -> Vec<RangeInclusive<u64>> {
+        let numbers = self.messages.iter().map(|stored| stored.seq).chain(self.lost.clone());
+        merged(numbers.map(|number| number..=number).collect())
+    }
+}
+
+/// The same numbers, each once.
+fn merged(mut ranges: Vec<RangeInclusive<u64>>) -> Vec<RangeInclusive<u64>> {
+    ranges.sort_by_key(|range| *range.start());
+    let mut merged: Vec<RangeInclusive<u64>> = Vec::new();
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if *range.start() <= last.end().saturating_add(1) => {
+                *last = *last.start()..=*last.end().max(range.end());
+            }
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_ranges_are_understood_and_nonsense_is_not() {
+        assert_eq!(parse_range("7"), Ok(7..=7));
+        assert_eq!(parse_range("3-9"), Ok(3..=9));
+        assert_eq!(parse_range("3..9"), Ok(3..=9));
+        assert_eq!(parse_range("3..=9"), Ok(3..=9));
+        for wrong in ["", "0", "-1", "9-3", "a", "1-", "1-2-3", "18446744073709551616"] {
+            assert!(parse_range(wrong).is_err(), "{wrong}");
+        }
+    }
+    #[test]
+    fn every_number_is_meant_once() {
+        assert_eq!(merged(vec![7..=9, 1..=3, 2..=8, 11..=11, 12..=12, 12..=12]), [1..=9, 11..=12]);
+        assert_eq!(merged(vec![5..=u64::MAX, u64::MAX..=u64::MAX]), [5..=u64::MAX]);
+        assert_eq!(merged(Vec::new()), []);
+    }
+}

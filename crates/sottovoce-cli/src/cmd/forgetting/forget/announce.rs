@@ -1,0 +1,171 @@
+//! What a forgetting deletes, in words.
+
+use std::io;
+use std::ops::RangeInclusive;
+
+use serde::Serialize;
+use sottovoce::store::{ForgetPlan, ForgetReport};
+use sottovoce::{ConversationStore, FileConversationStore};
+
+use crate::cmd::forgetting::forget::merged;
+use crate::exit::Failure;
+use crate::output::finding_advice::FindingRow;
+use crate::output::{self, DIM};
+
+/// What will be done: "delete 2 messages (1 asked for, 1 original) for ever; also take them out of 1 snapshot".
+pub(crate) fn deed(whose: &str, plan: &ForgetPlan) -> String {
+    let messages = output::messages(plan.message_count());
+    let lost = output::counted(plan.lost, "number");
+    let deed = match (plan.message_count() > 0 || !whose.is_empty(), plan.lost > 0) {
+        (true, false) => format!("delete {whose}{messages}{} for ever", kinds(plan)),
+        (true, true) => {
+            format!("delete {whose}{messages}{} for ever and record {lost} as gone", kinds(plan))
+        }
+        (false, _) => format!("record {lost} as gone"),
+    };
+    let mut also = also(plan);
+    if plan.is_whole() && plan.keeps_context {
+        also.push("keep the context with its name, its personality and its limits".to_owned());
+    }
+    if also.is_empty() { deed } else { format!("{deed}; also {}", also.join(", ")) }
+}
+
+/// " (1 asked for, 1 original)"; nothing where all were asked for.
+pub(crate) fn kinds(plan: &ForgetPlan) -> String {
+    let copies = if plan.copies.len() == 1 { "restored copy" } else { "restored copies" };
+    let originals = if plan.originals.len() == 1 { "original" } else { "originals" };
+    let kinds = [
+        (plan.messages.len(), "asked for"),
+        (plan.originals.len(), originals),
+        (plan.copies.len(), copies),
+        (plan.hidden.len(), "over the limits"),
+    ];
+    if plan.messages.len() == plan.message_count() {
+        return String::new();
+    }
+    let kinds = kinds.iter().filter(|(number, _)| *number > 0);
+    let kinds: Vec<String> = kinds.map(|(number, kind)| format!("{number} {kind}")).collect();
+    format!(" ({})", kinds.join(", "))
+}
+
+/// What goes besides messages.
+fn also(plan: &ForgetPlan) -> Vec<String> {
+    let parts = [
+        (plan.changed_snapshots.len(), "take them out of", "snapshot"),
+        (plan.deleted_snapshots.len(), "delete", "snapshot"),
+        (plan.closed_snapshots.len(), "give up as not to be opened", "snapshot"),
+        (plan.artifacts.len(), "delete", "artifact"),
+    ];
+    let parts = parts.iter().filter(|(number, ..)| *number > 0);
+    let mut also: Vec<String> = parts
+        .map(|(number, deed, what)| format!("{deed} {}", output::counted(*number as u64, what)))
+        .collect();
+    if plan.summaries > 0 {
+        also.push(format!("withdraw {}", summaries(plan)));
+    }
+    if plan.proposed_title {
+        also.push("take away the title that the model proposed".to_owned());
+    }
+    if plan.description {
+        also.push(match plan.keeps_context {
+            true => "take away its tags and notes".to_owned(),
+            false => "take away its title, tags and notes".to_owned(),
+        });
+    }
+    also
+}
+
+fn summaries(plan: &ForgetPlan) -> String {
+    let what = if plan.summaries == 1 { "summary" } else { "summaries" };
+    format!("{} {what}", plan.summaries)
+}
+
+/// Shows every message that goes and may be shown.
+pub(crate) async fn show(store: &FileConversationStore, plan: &ForgetPlan) -> Result<(), Failure> {
+    messages(store, &plan.messages).await?;
+    for (numbers, heading) in [
+        (&plan.originals, "and what these are restored copies of:"),
+        (&plan.copies, "and what was restored of the same from snapshots:"),
+    ] {
+        if !numbers.is_empty() {
+            output::line(format!("{DIM}{heading}{DIM:#}"))?;
+            messages(store, numbers).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn messages(store: &FileConversationStore, numbers: &[u64]) -> Result<(), Failure> {
+    let ranges: Vec<RangeInclusive<u64>> = numbers.iter().map(|number| *number..=*number).collect();
+    for range in merged(ranges) {
+        for stored in &store.read_seqs(range).await?.messages {
+            output::message(stored, false)?;
+        }
+    }
+    Ok(())
+}
+
+/// Says what was deleted.
+pub(crate) fn done(forgotten: &ForgetReport) {
+    let plan = &forgotten.plan;
+    output::skipped(&forgotten.left);
+    let removed = forgotten.removed.len();
+    let gone = forgotten.numbers.saturating_sub(removed as u64);
+    let all = |number: usize, what| output::counted(number as u64, what);
+    if forgotten.snapshots > 0 {
+        output::note(&format!(
+            "took what was forgotten out of {}",
+            all(forgotten.snapshots, "snapshot")
+        ));
+    }
+    if plan.summaries > 0 {
+        output::note(&format!("withdrew {}", summaries(plan)));
+    }
+    if removed > 0 || (gone == 0 && forgotten.snapshots == 0) {
+        let kinds = if removed == plan.message_count() { kinds(plan) } else { String::new() };
+        output::note(&format!("deleted {} for ever{kinds}", output::messages(removed)));
+    }
+    if !plan.artifacts.is_empty() {
+        output::note(&format!("deleted {} for ever", all(plan.artifacts.len(), "artifact")));
+    }
+    if gone > 0 && !plan.is_whole() {
+        output::note(&format!("recorded {} as gone", output::counted(gone, "number")));
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row<'a> {
+    /// How many numbers are newly recorded as gone, whether or not they held a message.
+    numbers: u64,
+    removed: &'a [u64],
+    /// How many of the messages were asked for, and why the others went too.
+    asked: usize,
+    originals: usize,
+    copies: usize,
+    over_limits: usize,
+    /// How many snapshots something was taken out of, and how many of them are gone.
+    snapshots: usize,
+    snapshots_deleted: usize,
+    summaries: usize,
+    artifacts: usize,
+    left: Vec<FindingRow<'a>>,
+}
+
+/// The same for machines.
+pub(crate) fn json(forgotten: &ForgetReport) -> io::Result<()> {
+    let plan = &forgotten.plan;
+    output::json(&Row {
+        numbers: forgotten.numbers,
+        removed: &forgotten.removed,
+        asked: plan.messages.len(),
+        originals: plan.originals.len(),
+        copies: plan.copies.len(),
+        over_limits: plan.hidden.len(),
+        snapshots: forgotten.snapshots,
+        snapshots_deleted: plan.deleted_snapshots.len(),
+        summaries: plan.summaries,
+        artifacts: plan.artifacts.len(),
+        left: FindingRow::all(&forgotten.left),
+    })
+}

@@ -1,0 +1,201 @@
+//! `sottovoce prune`
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use serde::Serialize;
+use sottovoce::context::{
+    OldestStrategy, PruneDecision, PrunePlan, PruneStrategy, RelevanceStrategy,
+};
+use sottovoce::{Config, Conversation};
+
+use crate::cmd::forgetting::forget::parse_range;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{self, BOLD, DIM};
+use crate::session::Session;
+
+/// How many words of a message are shown beside what it is worth, in characters.
+const SHOWN: usize = 50;
+
+const AFTER_HELP: &str = "\
+A message is worth, by relevance: 100 points less one an hour for its age; 100 for the user's words, 50 for the
+assistant's, 25 for a tool's; 50 for calling functions; 25 for a result that tells of no failure; up to 50 for the
+share of the task's words that it holds. What is worth most stays, as long as it fits; a call and its result stay or
+go together.
+
+Examples:
+  sottovoce prune --max-tokens 1000 --dry-run             what would go, and why
+  sottovoce prune --max-tokens 1000 --task \"plan the party\"
+  sottovoce prune --undo                                  everything is context again
+  sottovoce prune --undo 3-9";
+
+/// Takes the messages out of the context that are worth least; deletes nothing
+///
+/// They are in no prompt any more, but stay stored: `sottovoce tail` shows them still, and `--undo` brings them back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// How messages are told apart
+    #[arg(long, value_name = "NAME", default_value = "relevance")]
+    strategy: Strategy,
+
+    /// The most tokens that the context may take; what a prompt may take unless given
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<usize>,
+
+    /// How many of the newest messages stay whatever they are worth
+    #[arg(long, value_name = "K", default_value_t = 10)]
+    keep_recent: usize,
+
+    /// What the conversation is about now: messages with its words are worth more
+    #[arg(long, value_name = "TEXT")]
+    task: Option<String>,
+
+    /// Only shows what would go
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Takes messages back into the context: all, or those with these numbers
+    #[arg(long, value_name = "NUMBER|RANGE", num_args = 0.., value_parser = parse_range,
+          conflicts_with_all = ["max_tokens", "task", "dry_run"])]
+    undo: Option<Vec<RangeInclusive<u64>>>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Strategy {
+    /// By age, speaker, deeds and words
+    Relevance,
+    /// The oldest first
+    Oldest,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row<'a> {
+    #[serde(flatten)]
+    verdict: &'a PruneDecision,
+    worth: Option<f64>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    dropped: usize,
+    kept: usize,
+    tokens_before: usize,
+    tokens_after: usize,
+    dry_run: bool,
+}
+
+#[derive(Serialize)]
+struct Undone {
+    unpruned: u64,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    let store = Arc::new(session.store(&config).await?);
+    let conversation = session.conversation(&config, store)?;
+    obey(session, &config, &conversation, args).await
+}
+
+/// Does it in a conversation that is open.
+pub(crate) async fn obey(
+    session: &Session,
+    config: &Config,
+    conversation: &Conversation,
+    args: Args,
+) -> Outcome {
+    if let Some(seqs) = args.undo {
+        let unpruned = conversation.unprune(&seqs).await?;
+        if session.json {
+            output::json(&Undone { unpruned })?;
+        } else {
+            let number = usize::try_from(unpruned).unwrap_or(usize::MAX);
+            output::note(&format!("took {} back into the context", output::messages(number)));
+        }
+        return Ok(Exit::Done);
+    }
+    let most = args
+        .max_tokens
+        .or_else(|| budget(config))
+        .ok_or_else(|| Failure::input("there is no limit to prune to", "say --max-tokens N"))?;
+    let strategy: Box<dyn PruneStrategy> = match (args.strategy, &args.task) {
+        (Strategy::Oldest, _) => Box::new(OldestStrategy),
+        (Strategy::Relevance, Some(task)) => Box::new(RelevanceStrategy::for_task(task)),
+        (Strategy::Relevance, None) => Box::new(RelevanceStrategy::new()),
+    };
+    let pruning = conversation.plan_pruning(&*strategy, most, args.keep_recent).await?;
+    show(session, conversation, &pruning).await?;
+    if !args.dry_run {
+        conversation.prune(&pruning).await?;
+    }
+    let dropped = pruning.dropped().count();
+    let summary = Summary {
+        dropped,
+        kept: pruning.verdicts.len() - dropped,
+        tokens_before: pruning.tokens_before,
+        tokens_after: pruning.tokens_after,
+        dry_run: args.dry_run,
+    };
+    if session.json {
+        output::json(&summary)?;
+        return Ok(Exit::Done);
+    }
+    let verb = if args.dry_run { "would take" } else { "took" };
+    output::line(format!(
+        "{BOLD}{verb} {} out of the context{BOLD:#}, {} to {} tokens",
+        output::messages(dropped),
+        pruning.tokens_before,
+        pruning.tokens_after,
+    ))?;
+    if dropped > 0 && !args.dry_run {
+        output::note("nothing was deleted; `prune --undo` takes them back");
+    }
+    Ok(Exit::Done)
+}
+
+/// What a prompt may take, as configured.
+pub(crate) fn budget(config: &Config) -> Option<usize> {
+    let model = &config.language_model;
+    let window = model.num_ctx?;
+    let answer = model.num_predict.unwrap_or(window / 4);
+    Some(window.saturating_sub(answer) as usize)
+}
+
+/// Shows what goes and why, in the order of the conversation.
+async fn show(
+    session: &Session,
+    conversation: &Conversation,
+    pruning: &PrunePlan,
+) -> Result<(), Failure> {
+    for verdict in pruning.verdicts.iter().filter(|verdict| !verdict.stays || session.json) {
+        let worth = verdict.score.as_ref().map(sottovoce::context::Score::total);
+        if session.json {
+            output::json(&Row { verdict, worth })?;
+            continue;
+        }
+        let seq = verdict.seq;
+        let found = conversation.store().read_seqs(seq..=seq).await?.messages;
+        let words = found.first().map(|stored| beginning(&stored.message.content));
+        let why = verdict.score.as_ref().map(ToString::to_string).unwrap_or_default();
+        output::line(format!(
+            "{DIM}{seq:>6}{DIM:#}  {:<9} {:>5} tokens  worth {:>4.0}  {DIM}{why}{DIM:#}\n        {}",
+            verdict.role.as_str(),
+            verdict.tokens,
+            worth.unwrap_or_default(),
+            words.unwrap_or_default(),
+        ))?;
+    }
+    Ok(())
+}
+
+/// The beginning of somebody's words, on one line.
+pub(crate) fn beginning(words: &str) -> String {
+    let line = output::one_line(words);
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}

@@ -1,0 +1,198 @@
+//! The folder of the store: whether it can be used, and whether it lasts.
+
+use std::fs::Metadata;
+use std::io::{Error, ErrorKind};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use sottovoce::admin::store_exists;
+use sottovoce::{Config, config};
+
+use crate::cmd::maintenance::doctor::{Fix, Report};
+
+const STORAGE_ROOT: &str = "Context.StorageRoot";
+
+/// The path as a shell takes it.
+pub(super) fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
+/// Whether this user can keep messages there, and nobody else can look at them.
+pub(super) fn usable(report: &mut Report, root: &Path) {
+    let (path, command) = (root.display(), quoted(root));
+    match std::fs::symlink_metadata(root) {
+        Err(error) => match nearest(root).filter(|_| may_be_missing(&error)) {
+            Some((folder, found)) if found.is_file() => report.bad(
+                "folder",
+                format!("{path} cannot be made: {} is not a folder", folder.display()),
+                "point Context.StorageRoot somewhere else",
+                Fix::by_hand("where is yours to say"),
+            ),
+            Some((folder, found)) => match refusal(&folder, &found, 0o3) {
+                Some((why, mend, fix)) => report.bad(
+                    "folder",
+                    format!("{path} cannot be made: {} {why}", folder.display()),
+                    mend,
+                    fix,
+                ),
+                None => report.good("folder", format!("{path} will be made at the first message")),
+            },
+            None => {
+                let fix = Fix::by_hand("that command only tells more");
+                report.bad("folder", format!("{path}: {error}"), format!("ls -ld {command}"), fix);
+            }
+        },
+        Ok(found) if !found.is_dir() => report.bad(
+            "folder",
+            format!("{path} is not a folder, or a link to one"),
+            format!("ls -ld {command}, then point Context.StorageRoot at the folder itself"),
+            Fix::by_hand("where it leads to is yours to look at"),
+        ),
+        Ok(found) => {
+            if is_mine(&found) == Some(false) {
+                report.warn(
+                    "folder",
+                    format!("{path} belongs to another user"),
+                    format!("chown -R \"$USER\" {command}"),
+                    Fix::by_hand("only the superuser may do that"),
+                );
+            }
+            let mode = found.permissions().mode() & 0o777;
+            if let Some((why, mend, fix)) = refusal(root, &found, 0o7) {
+                report.bad("folder", format!("{path} {why}"), mend, fix);
+            } else if mode & 0o077 != 0 {
+                report.bad(
+                    "folder",
+                    format!("other users may look into {path} (mode {mode:03o})"),
+                    format!("chmod 700 {command}"),
+                    Fix::Mode(root.to_owned(), 0o700),
+                );
+            } else {
+                report.good("folder", path.to_string());
+            }
+        }
+    }
+}
+
+/// Whether the path is merely not there, as far as this user can see.
+fn may_be_missing(error: &Error) -> bool {
+    use ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | NotADirectory | PermissionDenied)
+}
+
+/// The folder that the first missing one would be made in.
+fn nearest(root: &Path) -> Option<(PathBuf, Metadata)> {
+    let root = std::path::absolute(root).ok()?;
+    root.ancestors()
+        .skip(1)
+        .find_map(|folder| Some((folder.to_owned(), std::fs::symlink_metadata(folder).ok()?)))
+}
+
+/// Why this user lacks one of the rights (4 to read, 2 to write, 1 to enter) in the folder, and what to do about it.
+fn refusal(folder: &Path, found: &Metadata, rights: u8) -> Option<(String, String, Fix)> {
+    let command = quoted(folder);
+    let mode = found.permissions().mode() & 0o777;
+    let mine = is_mine(found) == Some(true);
+    let own = u32::from(rights) << 6;
+    // The superuser is let in everywhere, but a folder that shuts its own user out was not meant so.
+    if mine && found.is_dir() && mode & own != own {
+        let why = format!("shuts out its own user (mode {mode:03o})");
+        let (change, mode) = if rights == 0o7 { ("700", 0o700) } else { ("u+rwx", mode | 0o700) };
+        let fix = Fix::Mode(folder.to_owned(), mode);
+        return Some((why, format!("chmod {change} {command}"), fix));
+    }
+    let error = Error::from(access(folder, Access::from_bits_truncate(rights.into())).err()?);
+    let mend = if error.kind() == ErrorKind::PermissionDenied && !mine {
+        "point Context.StorageRoot at a folder of your own".to_owned()
+    } else {
+        format!("ls -ld {command}")
+    };
+    let fix = Fix::by_hand("where else is yours to say");
+    Some((format!("cannot be written by this user ({error})"), mend, fix))
+}
+
+fn is_mine(found: &Metadata) -> Option<bool> {
+    let me = std::fs::metadata("/proc/self").ok()?;
+    Some(me.uid() == found.uid())
+}
+
+/// Warns of a cache folder.
+pub(super) fn lasting(report: &mut Report, config: &Config, root: &Path) {
+    leftovers(report, root);
+    let in_cache = root.components().any(|part| part.as_os_str() == ".cache");
+    if config.context.storage_root.is_some() && !in_cache {
+        return;
+    }
+    let mut mend = Vec::new();
+    let stored = store_exists(root).unwrap_or(false);
+    let there = lasting_place().exists();
+    if stored && !there {
+        mend.push(format!(
+            "mkdir -p ~/.local/share/sottovoce && mv -T {} ~/.local/share/sottovoce/Conversation",
+            quoted(root)
+        ));
+    } else if stored {
+        mend.push("# another store is in ~/.local/share/sottovoce/Conversation already".to_owned());
+    }
+    mend.push(setting(config));
+    let what = if stored {
+        "the store lies in a cache folder, which clean-up programs may empty"
+    } else {
+        "messages would be kept in a cache folder, which clean-up programs may empty"
+    };
+    let place = lasting_place();
+    let fix = match Fix::set(config, STORAGE_ROOT, place.display().to_string()) {
+        Fix::Set(..) if stored && there => {
+            Fix::by_hand("which of the two is meant is yours to say")
+        }
+        Fix::Set(..) if stored => Fix::MoveStore(place),
+        fix => fix,
+    };
+    report.warn("cache", what, mend.join("\n"), fix);
+}
+
+/// What is left in the cache folder of a store that was moved out of it.
+fn leftovers(report: &mut Report, root: &Path) {
+    let Ok(usual) = config::usual_storage_root() else { return };
+    let mut moved = usual.clone().into_os_string();
+    moved.push(".moved");
+    let moved = PathBuf::from(moved);
+    if moved.is_dir() {
+        report.warn(
+            "cache",
+            format!("{} is left of a store that was moved", moved.display()),
+            format!("rm -r {}", quoted(&moved)),
+            Fix::Remove(moved),
+        );
+    }
+    let is_other = usual.canonicalize().ok() != root.canonicalize().ok();
+    if is_other && store_exists(root).unwrap_or(false) && store_exists(&usual).unwrap_or(false) {
+        report.warn(
+            "cache",
+            format!("a store that is not used is in {} too", usual.display()),
+            format!("SOTTOVOCE__CONTEXT__STORAGEROOT={} sottovoce tail", quoted(&usual)),
+            Fix::by_hand("it may hold what the other one does not; look before you delete it"),
+        );
+    }
+}
+
+/// How to name the lasting place in the configuration; as a remark, since it may be pasted with the command before.
+fn setting(configured: &Config) -> String {
+    let place = serde_json::Value::from(lasting_place().display().to_string());
+    let file = configured.own_file().unwrap_or_default();
+    match &configured.file {
+        Some(_) => {
+            format!("# in {}, section \"Context\": \"StorageRoot\": {place}", file.display())
+        }
+        None => {
+            format!("# in a new {}: {{\"Context\": {{\"StorageRoot\": {place}}}}}", file.display())
+        }
+    }
+}
+
+/// Where a store lies well: the data folder of the user's.
+fn lasting_place() -> PathBuf {
+    let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/home/YOU"));
+    home.join(".local/share/sottovoce/Conversation")
+}

@@ -1,0 +1,147 @@
+//! `sottovoce repair`
+
+use std::io::{self, IsTerminal};
+
+use serde::Serialize;
+use sottovoce::admin::{RepairAction, RepairOptions, RepairReport};
+use sottovoce::{Config, FileConversationStore};
+
+use crate::cmd::maintenance::verify;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{self, GOOD, WARN};
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+What it mends: a lost or damaged head, a missing vault, records under other names, packs that do not hold what \
+they say, copies, what was forgotten and is there again, and leftovers of interrupted writes. What was lost it \
+cannot bring back: restore it from a backup, or record it as gone with `sottovoce forget NUMBER`.
+
+Exit codes:
+  0  sound now                     3  something is left, or would be mended (--dry-run)
+  1  failed; see the message       4  no key, or the wrong one
+  2  there is nobody to ask; say --yes";
+
+/// Mends what can be mended, deleting nothing that is not elsewhere to the byte
+///
+/// Says what it would do and asks first. What was forgotten, and what an interrupted write left unfinished, is removed.
+/// A head that was lost is written from the records that are there: newest records that were taken away are no longer
+/// missed then. Killed at any point, it is run again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Only says what would be done
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Moves what cannot be read, and what is not the store's, to a folder `quarantine` in the conversation's folder
+    #[arg(long)]
+    quarantine: bool,
+
+    /// Mends the list of conversations: takes off it those that are gone, and enters those that were put back
+    #[arg(long, conflicts_with_all = ["quarantine"])]
+    catalog: bool,
+
+    /// Does not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+impl Args {
+    /// Mends what can be mended without asking again.
+    pub(crate) fn without_asking() -> Self {
+        Self { dry_run: false, quarantine: false, catalog: false, yes: true }
+    }
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    done: bool,
+    #[serde(flatten)]
+    mending: &'a RepairAction,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    if args.catalog {
+        return catalog(session, &config, &args).await;
+    }
+    let store = session.store(&config).await?;
+    let options = RepairOptions { dry_run: false, quarantine: args.quarantine };
+    if args.dry_run || !args.yes {
+        let plan = repair(&store, RepairOptions { dry_run: true, ..options }).await?;
+        if args.dry_run || plan.mended.is_empty() {
+            show(session, &plan, false)?;
+            let well = plan.mended.is_empty() && plan.report.is_sound();
+            return Ok(if well { Exit::Done } else { Exit::Found });
+        }
+        if session.json || !io::stdin().is_terminal() {
+            return Err(Failure::input(
+                format!("this would mend {}", output::counted(plan.mended.len() as u64, "finding")),
+                "--dry-run says how; say --yes if that is what you want",
+            ));
+        }
+        show(session, &plan, false)?;
+        if !output::confirmed("Mend this?")? {
+            output::note("nothing was changed");
+            return Ok(Exit::Found);
+        }
+    }
+    let repaired = repair(&store, options).await?;
+    show(session, &repaired, true)?;
+    Ok(if repaired.report.is_sound() { Exit::Done } else { Exit::Found })
+}
+
+/// Goes on with the conversations that are there.
+async fn catalog(session: &Session, config: &Config, args: &Args) -> Outcome {
+    let root = config.storage_root()?;
+    let options = session.stores_or_empty(config)?.options()?;
+    let report = options.clone().verify_catalog(&root).await?;
+    verify::show(session, &report, None)?;
+    if args.dry_run || report.is_sound() {
+        return Ok(if report.is_sound() { Exit::Done } else { Exit::Found });
+    }
+    if !args.yes && (session.json || !io::stdin().is_terminal()) {
+        return Err(Failure::input(
+            "this would change the list of conversations",
+            "--dry-run says how; say --yes if that is what you want",
+        ));
+    }
+    if !args.yes && !output::confirmed("Go on with the conversations that are there?")? {
+        output::note("nothing was changed");
+        return Ok(Exit::Found);
+    }
+    options.clone().repair_catalog(&root).await?;
+    let report = options.verify_catalog(&root).await?;
+    verify::show(session, &report, None)?;
+    Ok(if report.is_sound() { Exit::Done } else { Exit::Found })
+}
+
+async fn repair(
+    store: &FileConversationStore,
+    options: RepairOptions,
+) -> sottovoce::Result<RepairReport> {
+    let bar = verify::bar("verifying");
+    let repaired = store.repair(options, verify::shown_on(&bar)).await;
+    bar.finish_and_clear();
+    repaired
+}
+
+fn show(session: &Session, repaired: &RepairReport, done: bool) -> io::Result<()> {
+    for mending in &repaired.mended {
+        if session.json {
+            output::json(&Row { done, mending })?;
+            continue;
+        }
+        let (style, word) = if done { (GOOD, "mended") } else { (WARN, "would") };
+        let RepairAction { finding, remedy } = mending;
+        output::line(format!("{style}{word}{style:#}  {finding}\n        → {remedy}"))?;
+    }
+    if repaired.mended.is_empty() && !session.json {
+        output::note("there is nothing that a repair can mend");
+    }
+    // What is planned is not yet done, so that a check would only say it again.
+    if done || repaired.mended.is_empty() {
+        verify::show(session, &repaired.report, None)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! `sottovoce artifact add-folder`
+
+mod intake;
+mod tree;
+mod walk;
+
+use std::io::{self, Cursor};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Serialize;
+use sottovoce::store::{AddedArtifact, ArtifactKind, ArtifactStore, NewArtifact};
+use sottovoce::{Config, ConversationStore};
+
+use crate::cmd::memory::artifact::source::{Watch, Wiped};
+use crate::cmd::memory::artifact::{Row, description, refer, report, size};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::session::Session;
+use intake::{Intake, Limits};
+use walk::{What, walk};
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce artifact add-folder src
+  sottovoce artifact add-folder . --max-total 8MiB --no-message
+
+Exit codes:
+  0  done, whatever was left out   2  DIR is no folder, or the command was mistyped
+  1  failed; see the message       4  no key, or the wrong one
+130  interrupted; what was added stays, and no message refers to it";
+
+/// How many that were left out are named on the terminal; the tree names all.
+const NAMED: usize = 20;
+
+/// Adds a folder's text files and its tree, and a message that refers to the tree
+///
+/// Passes over what is hidden and what .gitignore, .ignore and the user's own list of ignored files name. Links are
+/// never followed. The tree has a line for each file with its size, its lines and the artifact that it is in, or why it
+/// is in none. Run again, it adds only what has changed.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The folder
+    dir: PathBuf,
+
+    /// Leaves out files with more bytes than this
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size::parse)]
+    max_file_size: u64,
+
+    /// Leaves out what would make all of them together more bytes than this
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size::parse)]
+    max_total: u64,
+
+    /// Leaves out what would be more files than this
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    max_files: u32,
+
+    /// Adds files that are no text too
+    #[arg(long)]
+    binary: bool,
+
+    /// Appends no message that refers to the tree
+    #[arg(long)]
+    no_message: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Done<'a> {
+    /// How many files were added.
+    added: u64,
+    /// How many were there with the same bytes.
+    same: u64,
+    left_out: &'a [LeftOut],
+    folder: Row<'a>,
+}
+
+/// What is named, and why no more.
+#[derive(Debug, Serialize)]
+struct LeftOut {
+    path: String,
+    reason: String,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let root = folder(&args.dir)?;
+    let name = name(&args.dir, &root);
+    let config = session.config()?;
+    let watch = Arc::new(Watch::default());
+    let mut interrupt = Interrupt::listen()?;
+
+    let spinner = output::progress(None, "looking");
+    let never = never(&config)?;
+    let walking = {
+        let (root, watch) = (root.clone(), Arc::clone(&watch));
+        tokio::task::spawn_blocking(move || walk(&root, &never, &watch))
+    };
+    let entries = tokio::select! {
+        biased;
+        _ = interrupt.heard() => {
+            watch.stop();
+            None
+        }
+        entries = walking => Some(entries.map_err(io::Error::other)?),
+    };
+    spinner.finish_and_clear();
+    let Some(entries) = entries else {
+        output::note("interrupted; nothing was added");
+        return Ok(Exit::Interrupted);
+    };
+
+    let store = session.store_or_make(&config).await?;
+    let limits = Limits {
+        file: args.max_file_size,
+        total: args.max_total,
+        files: args.max_files.into(),
+        binary: args.binary,
+    };
+    let sizes = entries.iter().filter_map(|entry| match entry.what {
+        What::File(size) if size <= limits.file => Some(size),
+        _ => None,
+    });
+    let bar = output::progress(Some(sizes.sum()), "adding");
+    let mut intake = Intake::new(&store, &root, limits, &watch, &bar);
+    for entry in &entries {
+        if let Err(failure) = intake.take(entry, &mut interrupt).await {
+            bar.finish_and_clear();
+            if !watch.is_stopped() {
+                return Err(failure);
+            }
+            let files = output::counted(intake.added, "file");
+            output::note(&format!("interrupted; {files} added, and no message refers to them"));
+            output::note("the same command goes on, `sottovoce cleanup --artifacts` deletes them");
+            return Ok(Exit::Interrupted);
+        }
+    }
+    bar.finish_and_clear();
+    let Intake { tree, ids, added, same, left_out, .. } = intake;
+    let profile = store.profile().await?;
+    if ids.iter().any(|id| profile.find_artifact(id).is_err()) {
+        return Err(Failure::input(
+            "something that was added has been deleted meanwhile",
+            "run the same command again; it adds only what is missing",
+        ));
+    }
+
+    let content = Cursor::new(Wiped(tree.text(&name)));
+    let new = NewArtifact::new(ArtifactKind::Folder, name.as_str());
+    let folder = store.add_artifact(new, Box::new(content)).await?;
+    let message = match args.no_message {
+        true => None,
+        false => {
+            let text =
+                format!("Added {}: {}", description(&folder.artifact), folder.artifact.reference());
+            refer(session, &store, &folder, text, None).await?
+        }
+    };
+    if session.json {
+        let AddedArtifact { artifact, was_there, .. } = &folder;
+        let folder = Row { artifact, was_there: *was_there, message };
+        output::json(&Done { added, same, left_out: &left_out, folder })?;
+        return Ok(Exit::Done);
+    }
+    for left in left_out.iter().take(NAMED) {
+        output::note(&format!("left out {}: {}", left.path, left.reason));
+    }
+    if let Some(more) = left_out.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        output::note(&format!("and {more} more, which the tree names"));
+    }
+    output::note(&format!(
+        "{} added, {same} there already, {} left out",
+        output::counted(added, "file"),
+        left_out.len()
+    ));
+    report(session, &folder, message)?;
+    Ok(Exit::Done)
+}
+
+/// The folder by its real name.
+fn folder(dir: &Path) -> Result<PathBuf, Failure> {
+    let wrong = |error: &io::Error| {
+        Failure::input(format!("{}: {error}", dir.display()), "name a folder that can be read")
+    };
+    let root = dir.canonicalize().map_err(|error| wrong(&error))?;
+    std::fs::read_dir(&root).map_err(|error| wrong(&error))?;
+    Ok(root)
+}
+
+/// What it is called: as it was named, or by its own name where that was only dots.
+fn name(dir: &Path, root: &Path) -> String {
+    let plain: PathBuf = dir.components().filter(|part| *part != Component::CurDir).collect();
+    let named = match dir.file_name() {
+        Some(_) => plain.as_os_str(),
+        None => root.file_name().unwrap_or(root.as_os_str()),
+    };
+    output::one_line(&named.to_string_lossy())
+}
+
+/// What is never added: the store itself, its key, and the configuration, which may hold one.
+fn never(config: &Config) -> Result<Vec<PathBuf>, Failure> {
+    let files = [config.file.clone(), config.local_file.clone()];
+    let places = [Some(config.storage_root()?), Some(config.key_file()?)].into_iter().chain(files);
+    Ok(places.flatten().filter_map(|place| place.canonicalize().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_called_as_it_was_named_unless_that_says_nothing() {
+        for (dir, called) in
+            [("src/", "src"), ("./a/./b/.", "a/b"), ("../x", "../x"), (".", "real"), ("..", "real")]
+        {
+            assert_eq!(name(Path::new(dir), Path::new("/where/real")), called, "{dir}");
+        }
+        assert_eq!(name(Path::new("/"), Path::new("/")), "/");
+    }
+}

@@ -1,0 +1,145 @@
+//! `sottovoce artifact add-search`
+
+use std::fmt::Write;
+use std::io::Cursor;
+
+use serde::Serialize;
+use sottovoce::conversation::{Found, SEARCH_NOTE, SearchHit, SearchOptions, search};
+use sottovoce::store::{Artifact, ArtifactKind, ArtifactStore, NewArtifact};
+use zeroize::Zeroizing;
+
+use crate::cmd::memory::artifact::source::Wiped;
+use crate::cmd::memory::artifact::{refer, report};
+use crate::cmd::memory::stats::moment;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  sottovoce artifact add-search milk
+  sottovoce --thread 7 artifact add-search \"weather tomorrow\" --limit 10
+
+Exit codes:
+  0  done                          3  nothing was found, and nothing added
+  1  failed; see the message       4  no key, or the wrong one
+  2  the command was mistyped    130  interrupted; nothing was added";
+
+/// Looks for words in what was said, and keeps what is found
+///
+/// What `sottovoce search` finds, the best matches first, becomes an artifact. With --thread, only what was said in that
+/// thread.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The words; several need no quotes
+    #[arg(required = true)]
+    query: Vec<String>,
+
+    /// Keeps no more than the best so many
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+
+    /// Appends no message that refers to what was found
+    #[arg(long)]
+    no_message: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row<'a> {
+    found: u64,
+    kept: usize,
+    #[serde(flatten)]
+    artifact: Option<&'a Artifact>,
+    was_there: bool,
+    message: Option<u64>,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    let query = Zeroizing::new(output::one_line(args.query.join(" ").trim()));
+    if query.is_empty() {
+        return Err(Failure::input("there are no words to look for", "give some"));
+    }
+    let config = session.config()?;
+    let mut interrupt = Interrupt::listen()?;
+    let store = session.store_or_empty(&config).await?;
+    let bar = output::progress(None, "searching");
+    let options = SearchOptions::new(args.limit as usize).in_thread(session.thread.as_deref());
+    let found = tokio::select! {
+        biased;
+        _ = interrupt.heard() => None,
+        found = search(&*store, &query, &options) => Some(found),
+    };
+    bar.finish_and_clear();
+    let Some(found) = found.transpose()? else {
+        output::note("interrupted; nothing was added");
+        return Ok(Exit::Interrupted);
+    };
+    output::skipped(&found.skipped);
+    let kept = found.hits.len();
+    if kept == 0 {
+        if session.json {
+            let none = Row { found: 0, kept, artifact: None, was_there: false, message: None };
+            output::json(&none)?;
+        } else {
+            output::note("no message has all these words; nothing was added");
+        }
+        return Ok(Exit::Found);
+    }
+    let name = format!("Search results: \"{}\"", query.as_str());
+    let new = NewArtifact::new(ArtifactKind::SearchResult, name.as_str());
+    let content = Cursor::new(text(&found));
+    let added = store.add_artifact(new, Box::new(content)).await?;
+    let message = match args.no_message {
+        true => None,
+        false => {
+            let best = if found.total > kept as u64 {
+                format!(", the best {kept} of them")
+            } else {
+                String::new()
+            };
+            let messages = output::counted(found.total, "message");
+            let reference = added.artifact.reference();
+            let text = format!("{name}: found {messages}{best}: {reference}");
+            refer(session, &store, &added, text, Some((SEARCH_NOTE, &query))).await?
+        }
+    };
+    if session.json {
+        let artifact = Some(&added.artifact);
+        output::json(&Row {
+            found: found.total,
+            kept,
+            artifact,
+            was_there: added.was_there,
+            message,
+        })?;
+    } else {
+        let messages = output::counted(found.total, "message");
+        output::note(&format!("found {messages}, kept {kept}"));
+        report(session, &added, message)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// What was found, the best first: number, time, role and words.
+fn text(found: &Found) -> Wiped {
+    let length = |hit: &SearchHit| hit.stored.message.content.len() * 2 + 128;
+    let room = found.hits.iter().map(length).sum();
+    let mut text = Zeroizing::new(String::with_capacity(room));
+    for SearchHit { stored, .. } in &found.hits {
+        let message = &stored.message;
+        let (number, time, role) = (stored.seq, moment(message.said_at()), message.role.as_str());
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{number}  {time}  {role}: ");
+        let mut lines = message.content.lines();
+        text.push_str(lines.next().unwrap_or_default());
+        for line in lines {
+            text.push_str("\n    ");
+            text.push_str(line);
+        }
+        text.push('\n');
+    }
+    Wiped(text)
+}

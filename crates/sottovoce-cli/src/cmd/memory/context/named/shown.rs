@@ -1,0 +1,149 @@
+//! Contexts as people and machines are shown them.
+
+use std::io;
+
+use anstyle::Style;
+use jiff::Timestamp;
+use serde::Serialize;
+use sottovoce::Scope;
+use sottovoce::persona::PersonaConversation;
+
+use crate::cmd::memory::persona::traits;
+use crate::cmd::memory::stats::moment;
+use crate::output::{self, BAD, BOLD, DIM, GOOD, WARN};
+use crate::session::Session;
+
+/// A context as machines read it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Row<'a> {
+    id: &'a str,
+    scope: String,
+    name: &'a str,
+    preset: Option<&'a str>,
+    #[serde(flatten)]
+    persona: traits::Row<'a>,
+    messages: u64,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    last_at: Timestamp,
+    expires_at: Timestamp,
+    extended_to: Option<Timestamp>,
+    deleted_at: Option<Timestamp>,
+    is_active: bool,
+    is_expired: bool,
+    expires_soon: bool,
+}
+
+impl<'a> Row<'a> {
+    pub(crate) fn of(context: &'a PersonaConversation) -> Self {
+        let assigned_persona = &context.assigned_persona;
+        Self {
+            id: &context.id,
+            scope: Scope::Named { id: context.id.clone() }.to_string(),
+            name: &context.name,
+            preset: assigned_persona.preset.as_deref(),
+            persona: traits::Row::of(&assigned_persona.persona),
+            messages: context.messages,
+            created_at: context.created_at,
+            updated_at: assigned_persona.updated_at,
+            last_at: context.last_at,
+            expires_at: context.expires_at,
+            extended_to: assigned_persona.extended_to,
+            deleted_at: assigned_persona.deleted_at,
+            is_active: context.is_active(),
+            is_expired: context.is_expired,
+            expires_soon: context.expires_soon,
+        }
+    }
+}
+
+/// Whether it can be talked to, and how that is coloured.
+pub(super) fn state(context: &PersonaConversation) -> (&'static str, Style) {
+    match (context.is_active(), context.is_expired, context.expires_soon) {
+        (false, ..) => ("deleted", DIM),
+        (true, true, _) => ("expired", BAD),
+        (true, false, true) => ("expires soon", WARN),
+        (true, false, false) => ("active", GOOD),
+    }
+}
+
+/// How the time of its expiry is coloured.
+pub(super) fn urgency(context: &PersonaConversation) -> Style {
+    match (context.is_expired, context.expires_soon) {
+        (true, _) => BAD,
+        (false, true) => WARN,
+        (false, false) => Style::new(),
+    }
+}
+
+/// "in 6 days", "in 23 hours", "2 days ago".
+pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
+    let seconds = at.duration_since(now).as_secs();
+    let away = seconds.unsigned_abs();
+    // To the nearest, so that a context just made expires in the days that it was given.
+    let nearest = |unit: u64| (away + unit / 2) / unit;
+    let (number, unit) = match away {
+        0..60 => return if seconds < 0 { "just now".into() } else { "within a minute".into() },
+        60..3570 => (nearest(60), "minute"),
+        // The day before it expires is told in hours, since it is warned of.
+        3570..171_000 => (nearest(3600), "hour"),
+        _ => (nearest(86_400), "day"),
+    };
+    let time = output::counted(number, unit);
+    if seconds < 0 { format!("{time} ago") } else { format!("in {time}") }
+}
+
+/// When it expires or did, in words and figures.
+pub(crate) fn expiry(session: &Session, context: &PersonaConversation) -> String {
+    let now = session.clock().now().timestamp();
+    let verb = if context.is_expired { "expired" } else { "expires" };
+    format!("{verb} {} ({})", relative(context.expires_at, now), moment(context.expires_at))
+}
+
+/// Everything that there is to one.
+pub(crate) fn show(session: &Session, context: &PersonaConversation) -> io::Result<()> {
+    if session.json {
+        return output::json(&Row::of(context));
+    }
+    let (state, style) = state(context);
+    let name = output::one_line(&context.name);
+    output::line(format!("{BOLD}{name}{BOLD:#}  {style}{state}{style:#}"))?;
+    traits::row("id", &context.id)?;
+    traits::row("preset", context.assigned_persona.preset.as_deref().unwrap_or("none"))?;
+    traits::row("messages", &context.messages.to_string())?;
+    traits::row("created", &moment(context.created_at))?;
+    traits::row("last", &moment(context.last_at))?;
+    if let Some(at) = context.assigned_persona.deleted_at {
+        traits::row("deleted", &moment(at))?;
+    }
+    traits::row("expiry", &expiry(session, context))?;
+    traits::show(&context.assigned_persona.persona)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_told_by_how_far_away_it_is() {
+        let now: Timestamp = "2025-08-24T05:31:01Z".parse().unwrap();
+        for (seconds, shown) in [
+            (7 * 86_400, "in 7 days"),
+            (2 * 86_400, "in 2 days"),
+            (86_400, "in 24 hours"),
+            (3600, "in 1 hour"),
+            (7 * 86_400 - 1, "in 7 days"),
+            (86_399, "in 24 hours"),
+            (3599, "in 1 hour"),
+            (100, "in 2 minutes"),
+            (5, "within a minute"),
+            (-5, "just now"),
+            (-7200, "2 hours ago"),
+            (-3 * 86_400, "3 days ago"),
+        ] {
+            let at = now + jiff::SignedDuration::from_secs(seconds);
+            assert_eq!(relative(at, now), shown);
+        }
+    }
+}

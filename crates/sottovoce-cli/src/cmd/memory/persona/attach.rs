@@ -1,0 +1,100 @@
+//! `sottovoce persona attach` and `sottovoce persona detach`
+
+use serde::Serialize;
+use sottovoce::persona::{AssignedPersona, Persona, PersonaChange, Preset};
+use sottovoce::{Config, ConversationStore, FileConversationStore, Scope};
+
+use crate::cmd::memory::persona::traits::Traits;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+use crate::session::Session;
+
+/// Gives the conversation that --scope names a personality
+///
+/// Its messages stay as they are, and so does the scope. It does not expire for that, unless --expiry-days is given.
+/// What else is given changes the preset for this conversation.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The preset, by its id or its name
+    #[arg(value_name = "ID|NAME")]
+    preset: String,
+
+    #[command(flatten)]
+    traits: Traits,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row<'a> {
+    scope: String,
+    attached: Option<&'a str>,
+}
+
+pub(super) async fn run(session: &Session, args: Args) -> Outcome {
+    let config = session.config()?;
+    let change = args.traits.change()?;
+    let preset = Preset::find(session.presets(&config).await?, &args.preset)?;
+    let (name, id) = (preset.name, preset.id);
+    let store = attach(session, &config, (preset.persona, Some(id.clone())), &change, None).await?;
+    let scope = store.scope();
+    match session.json {
+        true => output::json(&Row { scope: scope.to_string(), attached: Some(&id) })?,
+        false => output::note(&format!(
+            "{scope} has the personality “{}” from now on; `sottovoce persona detach` takes it away",
+            output::one_line(&name)
+        )),
+    }
+    Ok(Exit::Done)
+}
+
+/// Gives the conversation that the session is about a persona, for ever unless the change says otherwise, and a name if it
+/// has none.
+pub(crate) async fn attach(
+    session: &Session,
+    config: &Config,
+    (mut persona, preset): (Persona, Option<String>),
+    change: &PersonaChange,
+    name: Option<String>,
+) -> Result<FileConversationStore, Failure> {
+    persona.expiry_days = *Persona::EXPIRY_DAYS.end();
+    change.apply(&mut persona);
+    persona.check()?;
+    let store = session.store_or_make(config).await?;
+    if store.profile().await?.assigned_persona.is_some() {
+        return Err(Failure::input(
+            format!("{} has a personality already", store.scope()),
+            "take that away with `sottovoce persona detach`, or change it with `sottovoce context edit`",
+        ));
+    }
+    let mut assigned_persona = AssignedPersona::new(persona, session.clock().now().timestamp());
+    assigned_persona.preset = preset;
+    store
+        .change_profile(Box::new(move |profile| {
+            profile.assigned_persona.get_or_insert_with(|| assigned_persona.clone());
+            if profile.title.is_none() && name.is_some() {
+                profile.rename(name.clone());
+            }
+        }))
+        .await?;
+    Ok(store)
+}
+
+/// Takes the personality away; every message stays.
+pub(super) async fn detach(session: &Session) -> Outcome {
+    let config = session.config()?;
+    let store = session.store_or_empty(&config).await?;
+    let had_one = store.profile().await?.assigned_persona.is_some();
+    if had_one {
+        let store = session.store_or_make(&config).await?;
+        store.change_profile(Box::new(|profile| profile.assigned_persona = None)).await?;
+    }
+    let scope: &Scope = store.scope();
+    match (session.json, had_one) {
+        (true, _) => output::json(&Row { scope: scope.to_string(), attached: None })?,
+        (false, true) => {
+            output::note(&format!("{scope} has no personality any more; its messages stay"))
+        }
+        (false, false) => output::note(&format!("{scope} has no personality")),
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,298 @@
+//! `sottovoce chat`
+
+mod completion;
+mod context;
+mod explain;
+mod forget;
+mod lines;
+mod persona;
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sottovoce::conversation::TurnReport;
+use sottovoce::model::ModelFailure;
+use sottovoce::{
+    Answer, ChatMessage, ChatRole, Config, Conversation, Error, FileConversationStore,
+};
+use tokio::task::JoinHandle;
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::{Interrupt, StopRequest};
+use crate::no_model::NoModel;
+use crate::output;
+use crate::output::reply;
+use crate::output::reply::End;
+use crate::recall::Recall;
+use crate::session::Session;
+use lines::{Line, Lines};
+
+/// How long a server may take to say whether it has the model before the chat begins.
+const LOOK: Duration = Duration::from_secs(2);
+
+const HELP: &str = "\
+Every line is an utterance. These are not:
+  /retry         asks again what found no whole answer
+  /off WORDS     asks WORDS and keeps neither them nor the answer
+  /forget last   deletes the last exchange for ever
+                 (in a pipe: /forget last yes)
+  /explain       what the last prompt held, and why; also of a failed answer
+  /context       what there is, and how full the prompt is
+  /context messages [--role ROLE], artifacts, stats, show [ID]
+  /context add FILE, add-folder DIR, add-search WORDS
+                 keeps large data beside the messages
+  /context prune [--max-tokens N]
+                 takes out of prompts what is worth least; deletes nothing
+  /context compact
+                 has the model summarize older messages
+                 (prune and compact know --undo)
+  /context clear later prompts hold nothing said so far; deletes nothing
+  /context export FILE
+                 writes the conversation to a file
+  /context save [WORDS]
+                 saves what was said lately, with a summary by the model
+  /context history, restore ID
+                 lists what was saved, the newest first; brings one back
+  /context list, use NAME, new NAME [PRESET]
+                 lists the contexts; goes over to one; makes one
+  /scope [SCOPE] whose conversation this is, or goes over to another one
+  //WORDS        says /WORDS
+  /help          this
+  /quit          ends it, as Ctrl-D does
+Ctrl-C interrupts the answer; what was shown of it is kept. Lines that are typed
+or pasted meanwhile wait, and come next in their order, also after Ctrl-C.";
+
+/// A conversation on the terminal, or line by line through a pipe
+///
+/// Every line is kept and answered, in the order in which they are typed or pasted. Lines can be edited and called back with the arrow keys; they are remembered for
+/// this session only, and never written anywhere but sealed. `/help` lists what else a line can be.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Who is speaking, for conversations of several people
+    #[arg(long, value_name = "NAME")]
+    speaker: Option<String>,
+
+    /// Starts clean: prompts hold nothing that was said before this chat
+    #[arg(long)]
+    clean: bool,
+
+    #[command(flatten)]
+    recall: Recall,
+}
+
+/// A chat that goes on.
+struct Chat {
+    session: Session,
+    config: Config,
+    store: Arc<FileConversationStore>,
+    conversation: Conversation,
+    speaker: Option<String>,
+    lines: Lines,
+    interrupt: Interrupt,
+    last: Option<TurnReport>,
+    /// How the last turn ended, for whoever reads the exit code of a pipe. On a terminal that has been seen.
+    exit: Exit,
+    over: bool,
+    preparing: Option<JoinHandle<()>>,
+    /// Whether it was said already that the history is nearly full.
+    is_full: bool,
+}
+
+pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
+    if session.json {
+        return Err(Failure::input(
+            "chat is for people",
+            "use `sottovoce --json ask` for one question at a time",
+        ));
+    }
+    let mut config = session.config()?;
+    args.recall.apply(&mut config);
+    let store = Arc::new(session.store_or_make(&config).await?);
+    let conversation = session.conversation_from(&config, Arc::clone(&store), args.clean).await?;
+    let mut chat = Chat {
+        session: session.clone(),
+        config,
+        store,
+        conversation,
+        speaker: args.speaker,
+        lines: Lines::start()?,
+        interrupt: Interrupt::listen()?,
+        last: None,
+        exit: Exit::Done,
+        over: false,
+        preparing: None,
+        is_full: false,
+    };
+    if chat.lines.is_terminal() {
+        chat.interrupt = chat.interrupt.and_hangup()?;
+        chat.look_for_model().await;
+        output::note(&format!(
+            "{} at {}\n/help tells what else a line can be; Ctrl-D ends the chat",
+            chat.config.language_model.model,
+            output::without_login(&chat.config.language_model.base_url)
+        ));
+    }
+    chat.introduce().await?;
+    chat.prepare();
+    let outcome = chat.hold().await;
+    if let Some(preparing) = chat.preparing {
+        preparing.abort();
+    }
+    // What was shown is kept, whatever ended the chat.
+    chat.conversation.close().await?;
+    outcome
+}
+
+impl Chat {
+    async fn hold(&mut self) -> Outcome {
+        while !self.over {
+            match self.line(None).await? {
+                Line::End => self.over = true,
+                Line::Nothing => {}
+                Line::Garbled => self.complain("that line is not UTF-8, so it was passed over"),
+                Line::Words(words) if words.starts_with('/') && !words.starts_with("//") => {
+                    self.command(&words).await?;
+                }
+                Line::Words(words) => {
+                    let words = words.strip_prefix('/').unwrap_or(&words);
+                    let utterance = self.utterance(words);
+                    let answer = self.conversation.ask_message(utterance).await;
+                    self.show(answer).await?;
+                }
+            }
+        }
+        Ok(self.exit)
+    }
+
+    /// Says before anything else where there is no model, for at most a moment. What is said is kept all the same.
+    async fn look_for_model(&self) {
+        let look = async { self.config.server()?.show(&self.config.language_model.model).await };
+        let Ok(Err(error)) = tokio::time::timeout(LOOK, look).await else { return };
+        if let Some(missing) = NoModel::of(&self.config, &error) {
+            missing.report();
+            output::note("what you say is kept; /retry asks again once a model is there");
+        }
+    }
+
+    /// While somebody types, the model can be loaded and read what the next prompt begins with. If that fails, the
+    /// answer says why.
+    fn prepare(&mut self) {
+        if self.lines.is_terminal() {
+            let conversation = self.conversation.clone();
+            self.preparing = Some(tokio::spawn(async move { drop(conversation.prepare().await) }));
+        }
+    }
+
+    /// The next line, or the answer to a question.
+    async fn line(&mut self, question: Option<&str>) -> Result<Line, Failure> {
+        let is_terminal = self.lines.is_terminal();
+        // One request whatever is heard meanwhile, since the thread that reads cannot be called back.
+        let mut line = pin!(self.lines.next(question));
+        loop {
+            tokio::select! {
+                line = &mut line => return Ok(line?),
+                heard = self.interrupt.heard() => match heard {
+                    // It was meant for the answer that has just ended: at the prompt Ctrl-C is no signal.
+                    StopRequest::Interrupt if is_terminal => {}
+                    StopRequest::Interrupt | StopRequest::Terminate => break,
+                }
+            }
+        }
+        if is_terminal {
+            output::note("");
+        }
+        self.exit = Exit::Interrupted;
+        self.over = true;
+        Ok(Line::End)
+    }
+
+    fn ended(&mut self, exit: Exit) {
+        if !self.lines.is_terminal() {
+            self.exit = exit;
+        }
+    }
+
+    /// Obeys a line that is no utterance.
+    async fn command(&mut self, line: &str) -> Result<(), Failure> {
+        let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        match (name, rest.trim()) {
+            ("/quit" | "/exit", "") => self.over = true,
+            ("/help", _) => output::line(HELP)?,
+            ("/retry", "") => {
+                let answer = self.conversation.retry().await;
+                self.show(answer).await?;
+            }
+            ("/off", "") => self.complain("/off needs the words that are not to be kept"),
+            ("/off", words) => {
+                let utterance = self.utterance(words);
+                let answer = self.conversation.ask_off_record(utterance).await;
+                self.show(answer).await?;
+            }
+            ("/context", action) => self.context(action).await?,
+            ("/scope", scope) => self.scope(scope).await?,
+            ("/forget", "last") => self.forget(false).await?,
+            ("/forget", "last yes") => self.forget(true).await?,
+            ("/explain", "") => match &self.last {
+                Some(report) => explain::show(report),
+                None => output::note("no prompt was sent yet"),
+            },
+            ("/forget", _) => {
+                self.complain("/forget knows only `last`; `sottovoce forget` knows numbers")
+            }
+            _ => self.complain(&format!("there is no {name} like that; /help lists what there is")),
+        }
+        Ok(())
+    }
+
+    fn complain(&mut self, what: &str) {
+        output::warning(what);
+        self.ended(Exit::Misused);
+    }
+
+    fn utterance(&self, words: &str) -> ChatMessage {
+        let message = self.conversation.message(ChatRole::User, words);
+        match &self.speaker {
+            Some(speaker) => message.with_metadata("speaker", speaker),
+            None => message,
+        }
+    }
+
+    /// Shows an answer as it comes, and what the turn took. A turn that fails does not end the chat.
+    async fn show(&mut self, answer: sottovoce::Result<Answer>) -> Result<(), Failure> {
+        let reply = match answer {
+            Ok(answer) => reply::read(answer, &mut self.interrupt, output::piece).await?,
+            Err(error) => {
+                let failure = Failure::from(error);
+                failure.report();
+                self.ended(failure.code());
+                return Ok(());
+            }
+        };
+        reply.end_line()?;
+        self.last.clone_from(&reply.report);
+        let exit = match &reply.end {
+            End::Complete(kept) => {
+                let exit = reply.say_done(&kept.report);
+                self.warn_when_full(&kept.report.receipt);
+                exit
+            }
+            End::Interrupted(heard) => {
+                self.over = *heard == StopRequest::Terminate;
+                reply.say_interrupted()
+            }
+            End::Failed(error) => {
+                let fits =
+                    !matches!(error, Error::Model { failure: ModelFailure::PromptTooLong, .. });
+                reply.say_failed(&self.config, error, if fits { "; /retry asks again" } else { "" })
+            }
+        };
+        if self.over {
+            self.exit = exit;
+        } else {
+            self.prepare();
+        }
+        self.ended(exit);
+        Ok(())
+    }
+}

@@ -1,0 +1,201 @@
+//! Lines of input: edited on a terminal, read as they are from a pipe.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, IsTerminal};
+use std::thread;
+
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
+use rustyline::Editor;
+use rustyline::config::Builder;
+use rustyline::error::ReadlineError;
+use rustyline::history::{History, MemHistory};
+use tokio::sync::mpsc;
+
+use crate::cmd::talk::chat::completion::Completion;
+use crate::output;
+
+/// What was typed.
+#[derive(Debug)]
+pub(super) enum Line {
+    Words(String),
+    /// An empty line, or one that was given up with Ctrl-C.
+    Nothing,
+    /// What is no text.
+    Garbled,
+    End,
+}
+
+/// What the thread that reads is asked to do.
+enum Request {
+    Read { prompt: String, remember: bool },
+    Forget,
+}
+
+/// Lines of standard input, read on a thread of its own: one that waits for a key cannot be stopped, and must not
+/// keep the program from ending.
+///
+/// Lines that are typed before they are asked for are a queue: those that the system has not handed over yet are kept in
+/// the terminal, those that the editor has read in its buffer, and those that were pasted together here.
+pub(super) struct Lines {
+    requests: mpsc::UnboundedSender<Request>,
+    lines: mpsc::UnboundedReceiver<io::Result<Line>>,
+    waiting: VecDeque<Line>,
+    /// How the terminal was before.
+    terminal: Option<Termios>,
+}
+
+impl Lines {
+    pub(super) fn start() -> io::Result<Self> {
+        let (requests, asked) = mpsc::unbounded_channel();
+        let (answers, lines) = mpsc::unbounded_channel();
+        let is_terminal = io::stdin().is_terminal();
+        let terminal = tcgetattr(io::stdin()).ok().filter(|_| is_terminal);
+        if is_terminal {
+            let config = Builder::new().auto_add_history(false).build();
+            // In memory only: what was said is on disk sealed or not at all.
+            let mut editor =
+                Editor::with_history(config, MemHistory::new()).map_err(io::Error::other)?;
+            editor.set_helper(Some(Completion));
+            thread::spawn(move || edit(editor, asked, &answers));
+        } else {
+            thread::spawn(move || read(asked, &answers));
+        }
+        let lines = Self { requests, lines, waiting: VecDeque::new(), terminal };
+        lines.set_mode(false)?;
+        Ok(lines)
+    }
+
+    /// Lets a command read standard input itself, line by line as people edit them, or takes it back.
+    pub(super) fn lend(&self, is_lent: bool) -> io::Result<()> {
+        self.set_mode(is_lent)
+    }
+
+    /// How the terminal is while the editor does not read it: Ctrl-C is for the answer, and takes no lines along that wait.
+    ///
+    /// Unless a command reads it line by line, the terminal keeps keys and not lines: it would cut a line at 4,095 bytes,
+    /// and Ctrl-D would get lost.
+    fn set_mode(&self, by_line: bool) -> io::Result<()> {
+        let Some(terminal) = &self.terminal else { return Ok(()) };
+        let mut keeping = terminal.clone();
+        keeping.local_modes |= LocalModes::NOFLSH;
+        if !by_line {
+            keeping.local_modes -= LocalModes::ICANON;
+            keeping.special_codes[SpecialCodeIndex::VMIN] = 1;
+            keeping.special_codes[SpecialCodeIndex::VTIME] = 0;
+        }
+        Ok(tcsetattr(io::stdin(), OptionalActions::Now, &keeping)?)
+    }
+
+    pub(super) fn is_terminal(&self) -> bool {
+        self.terminal.is_some()
+    }
+
+    /// The next line, which can be called back later unless it is off the record; or the answer to a question, which no
+    /// line of a paste is taken for.
+    pub(super) async fn next(&mut self, question: Option<&str>) -> io::Result<Line> {
+        if question.is_none()
+            && let Some(line) = self.waiting.pop_front()
+        {
+            if let Line::Words(words) = &line {
+                output::line(format!("{PROMPT}{}", output::printable(words)))?;
+            }
+            return Ok(line);
+        }
+        let prompt = question.unwrap_or(PROMPT).to_owned();
+        let _ = self.requests.send(Request::Read { prompt, remember: question.is_none() });
+        Ok(match self.lines.recv().await.unwrap_or(Ok(Line::End))? {
+            Line::Words(words) => self.first_of(&words),
+            other => other,
+        })
+    }
+
+    /// Has a line wait that was no answer to the question for which it was taken.
+    pub(super) fn put_back(&mut self, line: Line) {
+        self.waiting.push_back(line);
+    }
+
+    /// The first of several lines that were pasted together; the others wait.
+    fn first_of(&mut self, words: &str) -> Line {
+        let mut lines = words.lines().map(words_of).filter(|line| !matches!(line, Line::Nothing));
+        let first = lines.next().unwrap_or(Line::Nothing);
+        self.waiting.extend(lines);
+        first
+    }
+
+    /// Lets go of the lines of this session.
+    pub(super) fn forget(&self) {
+        let _ = self.requests.send(Request::Forget);
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        // The thread may be waiting for a key, with the terminal in its hands.
+        if let Some(terminal) = &self.terminal {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, terminal);
+        }
+    }
+}
+
+/// What stands before a line.
+const PROMPT: &str = "> ";
+
+type Answers = mpsc::UnboundedSender<io::Result<Line>>;
+
+fn edit(
+    mut editor: Editor<Completion, MemHistory>,
+    mut asked: mpsc::UnboundedReceiver<Request>,
+    answers: &Answers,
+) {
+    while let Some(request) = asked.blocking_recv() {
+        let (prompt, remember) = match request {
+            Request::Read { prompt, remember } => (prompt, remember),
+            Request::Forget => {
+                let _ = editor.history_mut().clear();
+                continue;
+            }
+        };
+        let line = match editor.readline(&prompt) {
+            Ok(line) => {
+                let kept = line.lines().filter(|line| remember && !line.starts_with("/off"));
+                for line in kept {
+                    let _ = editor.add_history_entry(line);
+                }
+                Ok(words_of(&line))
+            }
+            Err(ReadlineError::Eof) => Ok(Line::End),
+            Err(ReadlineError::Interrupted) => Ok(Line::Nothing),
+            Err(ReadlineError::Io(error)) => Err(error),
+            Err(error) => Err(io::Error::other(error)),
+        };
+        if answers.send(line).is_err() {
+            return;
+        }
+    }
+}
+
+fn read(mut asked: mpsc::UnboundedReceiver<Request>, answers: &Answers) {
+    let mut input = io::stdin().lock();
+    while let Some(request) = asked.blocking_recv() {
+        let Request::Read { .. } = request else { continue };
+        let mut line = String::new();
+        let line = match input.read_line(&mut line) {
+            Ok(0) => Ok(Line::End),
+            Ok(_) => Ok(words_of(&line)),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Line::Garbled),
+            Err(error) => Err(error),
+        };
+        if answers.send(line).is_err() {
+            return;
+        }
+    }
+}
+
+fn words_of(line: &str) -> Line {
+    match line.trim() {
+        "" => Line::Nothing,
+        words => Line::Words(words.to_owned()),
+    }
+}

@@ -1,0 +1,244 @@
+//! Templates for personalities: six that are built in, and those that people make.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{PersonaFailure, Result};
+use crate::store::record::persona::built_in::BUILT_IN;
+use crate::store::record::persona::{LONGEST_NAME, Persona, check_name, within};
+
+/// What every preset's id begins with. Document and code of the system that the six come from disagree about it, so
+/// both spellings of those are understood.
+const PREFIX: &str = "preset-";
+
+/// The most presets that a store may have beside those that are built in.
+pub(crate) const MOST_PRESETS: usize = 200;
+/// How deep a preset's notes may be nested: they are read together with what is around them.
+const DEEPEST: usize = 32;
+
+/// A template for a personality. `Debug` shows no words.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Preset {
+    /// Its id, such as `preset-calm-counselor`.
+    #[serde(skip)]
+    pub id: String,
+    /// What it is called: one line, at most 200 bytes.
+    pub name: String,
+    /// What it is good for: at most 2,000 bytes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// What is made of it.
+    pub persona: Persona,
+    /// Whether it is offered.
+    pub is_active: bool,
+    /// Other notes: at most 16,384 bytes as JSON, and nested no deeper than 32 levels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, Value>,
+    /// When it was made; `None` for one that is built in and was never changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    /// When it was last changed, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Timestamp>,
+}
+
+impl Preset {
+    /// The most bytes of a description.
+    pub const LONGEST_DESCRIPTION: usize = 2000;
+    /// The most bytes of a name, and of an id.
+    pub const LONGEST_NAME: usize = LONGEST_NAME;
+
+    /// The id under which a preset is stored: the one given, without white space at its ends, or that of the built-in
+    /// preset that it means in another spelling.
+    ///
+    /// # Errors
+    /// [`PersonaFailure::Invalid`] for an id that is blank, too long or no single line.
+    pub fn canonical_id(id: &str) -> Result<String> {
+        let id = canonical(id);
+        check_name(&id)?;
+        Ok(id)
+    }
+
+    /// A preset of that name for that persona.
+    pub fn new(name: impl Into<String>, persona: Persona) -> Self {
+        Self {
+            id: String::new(),
+            name: name.into(),
+            description: String::new(),
+            persona,
+            is_active: true,
+            metadata: BTreeMap::new(),
+            created_at: None,
+            updated_at: None,
+        }
+    }
+
+    /// Those that are built in, as they are before anybody changes them.
+    pub fn all_built_in() -> Vec<Self> {
+        in_force(&BTreeMap::new())
+    }
+
+    /// The one of an id, in either spelling of those that are built in, or else of a name.
+    ///
+    /// # Errors
+    /// [`PersonaFailure::NoSuchPreset`] names those that there are.
+    pub fn find(mut presets: Vec<Self>, id_or_name: &str) -> Result<Self> {
+        let id = canonical(id_or_name);
+        let name = id_or_name.trim().to_lowercase();
+        let at = presets
+            .iter()
+            .position(|preset| preset.id == id)
+            .or_else(|| presets.iter().position(|preset| preset.name.to_lowercase() == name));
+        match at {
+            Some(at) => Ok(presets.swap_remove(at)),
+            None => {
+                let known = presets.into_iter().map(|preset| preset.id).collect();
+                Err(PersonaFailure::NoSuchPreset { known }.into())
+            }
+        }
+    }
+
+    /// Whether one of that id is built in, whatever was made of it since.
+    pub fn is_built_in(&self) -> bool {
+        BUILT_IN.iter().any(|built_in| built_in.id == self.id)
+    }
+
+    /// Whether one of that id is built in and tells a model something else.
+    pub(crate) fn is_changed(&self) -> bool {
+        built_in(&self.id).is_some_and(|built_in| built_in.persona != self.persona)
+    }
+
+    /// Whether everything is within its limits.
+    ///
+    /// # Errors
+    /// [`PersonaFailure::Invalid`] names the first field that is not.
+    pub fn check(&self) -> Result<()> {
+        const LONGEST: usize = Preset::LONGEST_DESCRIPTION;
+        const LARGEST: usize = 16 << 10;
+        check_name(&self.name)?;
+        within(self.description.len() <= LONGEST, "description", || {
+            format!("has {} bytes; the limit is {LONGEST}", self.description.len())
+        })?;
+        let metadata = serde_json::to_vec(&self.metadata).map_or(usize::MAX, |json| json.len());
+        within(metadata <= LARGEST, "metadata", || format!("is over {LARGEST} bytes as JSON"))?;
+        within(self.metadata.values().all(|value| is_shallow(value, DEEPEST)), "metadata", || {
+            format!("is nested deeper than {DEEPEST} levels")
+        })?;
+        self.persona.check()
+    }
+}
+
+/// Whether a value has at most so many levels.
+fn is_shallow(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return false };
+    match value {
+        Value::Array(values) => values.iter().all(|value| is_shallow(value, below)),
+        Value::Object(fields) => fields.values().all(|value| is_shallow(value, below)),
+        _ => true,
+    }
+}
+
+/// The id that is meant: of those that are built in, `calm_counselor` means `preset-calm-counselor`.
+pub(crate) fn canonical(id: &str) -> String {
+    let spelt = id.trim().to_ascii_lowercase().replace('_', "-");
+    let spelt = spelt.strip_prefix(PREFIX).unwrap_or(&spelt);
+    let is_it = |built_in: &&super::built_in::BuiltIn| {
+        built_in.id.strip_prefix(PREFIX).is_some_and(|short| short == spelt)
+    };
+    match BUILT_IN.iter().find(is_it) {
+        Some(built_in) => built_in.id.to_owned(),
+        None => id.trim().to_owned(),
+    }
+}
+
+/// The preset of that id as it was built in.
+fn built_in(id: &str) -> Option<Preset> {
+    let built_in = BUILT_IN.iter().find(|built_in| built_in.id == id)?;
+    let mut persona = Persona::new(built_in.system_prompt).personality(built_in.personality);
+    persona.temperature = built_in.temperature;
+    persona.max_tokens = built_in.max_tokens;
+    persona.expiry_days = built_in.expiry_days;
+    let mut preset = Preset::new(built_in.name, persona);
+    built_in.id.clone_into(&mut preset.id);
+    built_in.description.clone_into(&mut preset.description);
+    Some(preset)
+}
+
+/// All presets: those that are built in, as they were changed since, and behind them those that people made, the newest
+/// first.
+pub(crate) fn in_force(changed: &BTreeMap<String, Preset>) -> Vec<Preset> {
+    let with_id = |(id, preset): (&String, &Preset)| Preset { id: id.clone(), ..preset.clone() };
+    let built_in =
+        BUILT_IN.iter().filter_map(|template| match changed.get_key_value(template.id) {
+            Some(changed) => Some(with_id(changed)),
+            None => built_in(template.id),
+        });
+    let made = changed.iter().filter(|(id, _)| BUILT_IN.iter().all(|known| known.id != **id));
+    let mut made: Vec<_> = made.map(with_id).collect();
+    made.sort_by(|a, b| (b.created_at, &a.id).cmp(&(a.created_at, &b.id)));
+    built_in.chain(made).collect()
+}
+
+impl fmt::Debug for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Preset")
+            .field("id", &self.id)
+            .field("persona", &self.persona)
+            .field("is_active", &self.is_active)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_spellings_of_the_built_in_ids_mean_the_same() {
+        for built_in in &BUILT_IN {
+            let short = built_in.id.strip_prefix(PREFIX).unwrap();
+            for spelt in [built_in.id.to_owned(), short.to_owned(), short.replace('-', "_")] {
+                assert_eq!(canonical(&spelt), built_in.id);
+            }
+        }
+        assert_eq!(canonical("preset-mepktsw0-5h3tw7"), "preset-mepktsw0-5h3tw7");
+        assert_eq!(canonical("My_Own"), "My_Own");
+    }
+
+    #[test]
+    fn the_built_in_presets_are_within_the_limits_and_keep_their_order() {
+        let all = in_force(&BTreeMap::new());
+        assert_eq!(all.len(), 6);
+        assert_eq!(Preset::all_built_in(), all);
+        for preset in &all {
+            preset.check().unwrap();
+            assert!(preset.is_built_in() && preset.is_active && !preset.description.is_empty());
+        }
+        let mut changed = BTreeMap::new();
+        let mut mine = Preset::new("Counsel", all[0].persona.clone());
+        mine.is_active = false;
+        changed.insert(all[0].id.clone(), mine);
+        changed.insert("preset-own".to_owned(), Preset::new("Own", Persona::new("x")));
+        let now = in_force(&changed);
+        let shown: Vec<_> = now.iter().map(|preset| preset.name.as_str()).collect();
+        assert_eq!(shown.len(), 7);
+        assert_eq!((shown[0], shown[6]), ("Counsel", "Own"));
+        assert!(now[0].is_built_in() && !now[6].is_built_in());
+    }
+
+    #[test]
+    fn notes_that_are_nested_too_deep_to_be_read_again_are_refused() {
+        let nested = |levels| (1..levels).fold(Value::Null, |below, _| Value::Array(vec![below]));
+        let mut preset = Preset::new("x", Persona::new("x"));
+        for (levels, is_within) in [(1, true), (DEEPEST, true), (DEEPEST + 1, false)] {
+            preset.metadata.insert("a".to_owned(), nested(levels));
+            assert_eq!(preset.check().is_ok(), is_within, "{levels}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Imports: what a reader of another system builds, and how it gets into a store.
+//!
+//! A reader turns the records of its system into [`ImportedMessages`] of one conversation, or into
+//! [`ImportedConversations`]. Importing these stores what the store has not had yet: a message that an earlier import
+//! stored, or that was forgotten since, is not stored again. Sources are only ever read; what cannot be taken is a
+//! [`Refusal`] with its reason. The crate `sottovoce-import` has readers for several systems. [`Backup`] imports what an
+//! [`Exporter`](crate::transfer::export::Exporter) has written.
+//!
+//! A reader of one's own:
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use sottovoce::import::{ImportedMessage, ImportedMessages, RefusalReason};
+//! use sottovoce::{ChatMessage, ChatRole};
+//!
+//! fn read(log: &str) -> ImportedMessages {
+//!     let mut read = ImportedMessages::new("my-assistant");
+//!     for (number, line) in log.lines().enumerate() {
+//!         let message = line.split_once(' ').and_then(|(time, words)| {
+//!             Some(ChatMessage::at(ChatRole::User, words, time.parse().ok()?))
+//!         });
+//!         let name = format!("line {number}");
+//!         let reason = RefusalReason::Corrupt("it does not begin with a time");
+//!         let message = message.ok_or(reason);
+//!         let message = message.and_then(|m| ImportedMessage::new("my-assistant", &name, "log", m));
+//!         read.push(name, message);
+//!     }
+//!     read
+//! }
+//!
+//! # use sottovoce::{EncryptionKey, StoreOptions};
+//! # let folder = tempfile::tempdir()?;
+//! # let key = EncryptionKey::from_secret("a long secret that only this house knows")?;
+//! # let store = StoreOptions::new(key).open(&folder).await?;
+//! let log = "2025-08-24T16:36:25Z Good morning!\n2025-08-24T16:36:40Z Is it raining?";
+//! assert_eq!(read(log).import_into(&store, |_| {}).await?.taken, 2);
+//! assert_eq!(read(log).import_into(&store, |_| {}).await?.already_there, 2);
+//! # Ok(())
+//! # }
+//! ```
+
+mod artifact;
+mod backup;
+mod cleared;
+mod conversations;
+mod facts;
+mod given;
+mod keep;
+mod known;
+mod left_out;
+mod presets;
+mod refusal;
+mod snapshot;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+pub use artifact::{ImportedArtifact, OpenContents};
+pub use backup::{Backup, OpenStore};
+pub use conversations::{ConversationReport, ImportedConversation, ImportedConversations};
+pub use facts::ImportedFacts;
+pub use left_out::{ImportedLimits, LeftOut, PassedOver};
+pub use presets::{ImportedPreset, ImportedPresets, PresetReport};
+pub use refusal::{Refusal, RefusalReason};
+pub use snapshot::ImportedSnapshot;
+
+use crate::message::ChatMessage;
+pub use crate::store::record::import_digest::Origin;
+
+/// Names of metadata that have a meaning in a store.
+pub mod metadata {
+    pub use crate::message::{ARTIFACT, EXPIRES_AT, IMPORTED_FROM, RESTORED_FROM, TOOL};
+    pub use crate::store::record::artifact::MIMIR_ID;
+}
+
+/// What a reader has read of one conversation of another system.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ImportedMessages {
+    /// The system's short name.
+    pub system: &'static str,
+    /// The messages that can be taken, oldest first.
+    pub messages: Vec<ImportedMessage>,
+    /// The records that cannot be taken.
+    pub refused: Vec<Refusal>,
+    /// Entries beside the records that are no records and were not read.
+    pub passed_over: PassedOver,
+    /// Whether the messages are in the system's own order, which then counts for more than their times.
+    pub is_ordered: bool,
+}
+
+impl ImportedMessages {
+    /// An empty collection. `system` is the short name under which reports and records name the source.
+    pub fn new(system: &'static str) -> Self {
+        let (messages, refused) = (Vec::new(), Vec::new());
+        Self { system, messages, refused, passed_over: PassedOver::default(), is_ordered: false }
+    }
+
+    /// Adds the message that was read from a file or record of that name, or refuses that file or record.
+    pub fn push(
+        &mut self,
+        file: impl Into<String>,
+        message: Result<ImportedMessage, RefusalReason>,
+    ) {
+        match message {
+            Ok(message) => self.messages.push(ImportedMessage { file: file.into(), ..message }),
+            Err(reason) => self.refused.push(Refusal::new(file.into(), reason)),
+        }
+    }
+}
+
+/// A message as another system has it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ImportedMessage {
+    /// The message. In the store its metadata also says `importedFrom`.
+    pub message: ChatMessage,
+    /// The file or record it was read from.
+    pub file: String,
+    /// Which of the system's forms that has.
+    pub form: &'static str,
+    origin: Origin,
+    /// The time of its place in the conversation, if that is later than its own.
+    place: Option<Timestamp>,
+}
+
+impl ImportedMessage {
+    /// A message that a repeated import recognizes by its system, `name` and everything that `message` says. `name` is
+    /// what the system itself tells its records apart by. Set afterwards what does not tell which message it is, such as
+    /// what the system may yet change.
+    ///
+    /// # Errors
+    /// [`RefusalReason::Unstorable`] for a message that cannot be written as JSON.
+    pub fn new(
+        system: &str,
+        name: &str,
+        form: &'static str,
+        message: ChatMessage,
+    ) -> Result<Self, RefusalReason> {
+        let unwritable = |_| RefusalReason::Unstorable("it cannot be written as JSON");
+        let origin = Origin::new(system, name, &message).map_err(unwritable)?;
+        Ok(Self { message, file: name.to_owned(), form, origin, place: None })
+    }
+
+    /// A message that was imported before and says where from.
+    pub(crate) fn known(file: String, message: ChatMessage, origin: Origin) -> Self {
+        Self { message, file, form: "backup", origin, place: None }
+    }
+
+    /// Which message of which system it is.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Adds metadata that does not tell which message it is.
+    #[must_use]
+    pub fn with_metadata(mut self, key: &str, value: Option<String>) -> Self {
+        if let Some(value) = value {
+            self.message.metadata.insert(key.to_owned(), value);
+        }
+        self
+    }
+}
+
+/// What an import came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportReport {
+    /// How many messages were stored.
+    pub taken: usize,
+    /// How many an earlier import had stored.
+    pub already_there: usize,
+    /// How many an earlier import had stored and were forgotten since; they stay forgotten.
+    pub forgotten: usize,
+    /// What was not taken, sorted by name.
+    pub refused: Vec<Refusal>,
+    /// Entries beside the records that were not looked into.
+    pub passed_over: PassedOver,
+    /// How many messages could be read in each of the system's forms.
+    pub forms: BTreeMap<&'static str, usize>,
+}

@@ -1,0 +1,291 @@
+//! Parses an export in a stream, so that it need not fit into memory.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::marker::PhantomData;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Deserialize;
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::error::Category;
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result};
+use crate::message::ChatMessage;
+use crate::store::read::dump::{Body, Record};
+use crate::store::record::name::RecordName;
+use crate::store::record::seq_set::SeqSet;
+use crate::store::{Artifact, Profile, Snapshot};
+use crate::transfer::import::backup::artifacts::Artifacts;
+
+/// The fields before a conversation's records.
+pub(super) struct Head {
+    pub(super) scope: String,
+    pub(super) last_seq: u64,
+    pub(super) partial: bool,
+    pub(super) profile: Profile,
+    pub(super) calibration: Option<Zeroizing<String>>,
+    pub(super) imports: Option<Vec<u8>>,
+}
+
+/// Receives the elements of an export in their order.
+pub(super) trait Elements {
+    fn begin(&mut self, head: Head) -> Result<()>;
+    fn record(&mut self, record: Record) -> Result<()>;
+    fn snapshot(&mut self, snapshot: Snapshot) -> Result<()>;
+    fn artifact(&mut self, artifact: Artifact, content: &mut dyn Read) -> Result<()>;
+    fn end(&mut self) -> Result<()>;
+}
+
+/// Parses a text and passes its elements on.
+pub(super) fn parse(text: impl Read, path: &Path, to: &mut dyn Elements) -> Result<()> {
+    let mut failed = None;
+    let mut json = serde_json::Deserializer::from_reader(text);
+    let parsed = Export(&mut Sink { to, failed: &mut failed })
+        .deserialize(&mut json)
+        .and_then(|()| json.end());
+    match (failed, parsed) {
+        (Some(error), _) => Err(error),
+        (None, Ok(())) => Ok(()),
+        (None, Err(error)) => Err(Error::NotImportable {
+            path: path.into(),
+            reason: match error.classify() {
+                Category::Eof => "it is cut off; what came before is kept",
+                Category::Syntax => "it is not JSON",
+                Category::Data => "it is not an export of Sottovoce, or is one of another version",
+                Category::Io if error.io_error_kind() == Some(io::ErrorKind::InvalidData) => {
+                    "it was changed, or is sealed under another key"
+                }
+                Category::Io => "it cannot be read to its end",
+            },
+        }),
+    }
+}
+
+/// The receiver, and its error, if any.
+pub(super) struct Sink<'a> {
+    to: &'a mut dyn Elements,
+    pub(super) failed: &'a mut Option<Error>,
+}
+
+impl Sink<'_> {
+    pub(super) fn give<E: serde::de::Error>(
+        &mut self,
+        element: impl FnOnce(&mut dyn Elements) -> Result<()>,
+    ) -> Result<(), E> {
+        element(self.to).map_err(|error| {
+            *self.failed = Some(error);
+            E::custom("stopped")
+        })
+    }
+}
+
+/// The root object: `{"sottovoce":1,"conversations":[…]}`.
+struct Export<'s, 'a>(&'s mut Sink<'a>);
+
+impl<'de> DeserializeSeed<'de> for Export<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Export<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an export")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
+        match map.next_entry::<String, u64>()? {
+            Some((name, 1)) if name == "sottovoce" => {}
+            _ => return Err(M::Error::custom("no export of this version")),
+        }
+        match map.next_key::<String>()?.as_deref() {
+            Some("conversations") => map.next_value_seed(Conversations(self.0))?,
+            _ => return Err(M::Error::custom("no conversations")),
+        }
+        match map.next_key::<IgnoredAny>()? {
+            None => Ok(()),
+            Some(_) => Err(M::Error::custom("more than conversations")),
+        }
+    }
+}
+
+struct Conversations<'s, 'a>(&'s mut Sink<'a>);
+
+impl<'de> DeserializeSeed<'de> for Conversations<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Conversations<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("conversations")
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
+        while seq.next_element_seed(Conversation(self.0))?.is_some() {}
+        Ok(())
+    }
+}
+
+/// A conversation: the head, then the lists.
+struct Conversation<'s, 'a>(&'s mut Sink<'a>);
+
+impl<'de> DeserializeSeed<'de> for Conversation<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Conversation<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a conversation")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
+        let Self(sink) = self;
+        let mut head = Some(Begun::default());
+        while let Some(name) = map.next_key::<String>()? {
+            if let Some(begun) = &mut head {
+                match name.as_str() {
+                    "scope" => begun.scope = Some(map.next_value()?),
+                    "lastSeq" => begun.last_seq = Some(map.next_value()?),
+                    "partial" => begun.partial = map.next_value()?,
+                    "profile" => begun.profile = Some(map.next_value()?),
+                    "calibration" => {
+                        begun.calibration = Some(Zeroizing::new(map.next_value()?));
+                    }
+                    "imports" => begun.imports = Some(decoded(&map.next_value::<String>()?)?),
+                    "records" => {
+                        let whole = head.take().and_then(Begun::whole);
+                        let whole = whole.ok_or_else(|| M::Error::custom("no head"))?;
+                        sink.give(|to| to.begin(whole))?;
+                        let take = |to: &mut dyn Elements, row: Row| to.record(row.record()?);
+                        map.next_value_seed(Rows { sink, take, of: PhantomData })?;
+                    }
+                    _ => return Err(M::Error::custom("another field")),
+                }
+                continue;
+            }
+            match name.as_str() {
+                "snapshots" => {
+                    let take = |to: &mut dyn Elements, snapshot| to.snapshot(snapshot);
+                    map.next_value_seed(Rows { sink, take, of: PhantomData })?;
+                }
+                "artifacts" => map.next_value_seed(Artifacts(sink))?,
+                _ => return Err(M::Error::custom("another field")),
+            }
+        }
+        if head.is_some() {
+            return Err(M::Error::custom("no records"));
+        }
+        sink.give(|to| to.end())
+    }
+}
+
+/// The fields of a head that were read so far.
+#[derive(Default)]
+struct Begun {
+    scope: Option<String>,
+    last_seq: Option<u64>,
+    partial: bool,
+    profile: Option<Profile>,
+    calibration: Option<Zeroizing<String>>,
+    imports: Option<Vec<u8>>,
+}
+
+impl Begun {
+    fn whole(self) -> Option<Head> {
+        let Self { scope, last_seq, partial, profile, calibration, imports } = self;
+        let (scope, last_seq, profile) = (scope?, last_seq?, profile?);
+        Some(Head { scope, last_seq, partial, profile, calibration, imports })
+    }
+}
+
+/// A record: a message or a deletion.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    name: String,
+    message: Option<ChatMessage>,
+    erased: Option<Vec<(u64, u64)>>,
+}
+
+impl Row {
+    fn record(self) -> Result<Record> {
+        let wrong = || Error::InvalidMessage { reason: "a record of the export is invalid" };
+        let name = RecordName::from_stem(&self.name).ok_or_else(wrong)?;
+        let body = match (self.message, self.erased) {
+            (Some(message), None) => Body::Message(message),
+            (None, Some(ranges)) if name.is_forget() => {
+                let erased: SeqSet = ranges.iter().map(|&(first, last)| first..=last).collect();
+                let is_tidy = erased.ranges().map(|range| range.into_inner()).eq(ranges);
+                if !is_tidy {
+                    return Err(wrong());
+                }
+                Body::Forget(erased)
+            }
+            _ => return Err(wrong()),
+        };
+        Ok(Record { name, body })
+    }
+}
+
+/// A list whose elements are passed on one by one.
+struct Rows<'s, 'a, T, F> {
+    sink: &'s mut Sink<'a>,
+    take: F,
+    of: PhantomData<T>,
+}
+
+impl<'de, T, F> DeserializeSeed<'de> for Rows<'_, '_, T, F>
+where
+    T: Deserialize<'de>,
+    F: Fn(&mut dyn Elements, T) -> Result<()>,
+{
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_seq(self)
+    }
+}
+
+impl<'de, T, F> Visitor<'de> for Rows<'_, '_, T, F>
+where
+    T: Deserialize<'de>,
+    F: Fn(&mut dyn Elements, T) -> Result<()>,
+{
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
+        while let Some(element) = seq.next_element::<T>()? {
+            self.sink.give(|to| (self.take)(to, element))?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn decoded<E: serde::de::Error>(base64: &str) -> Result<Vec<u8>, E> {
+    BASE64.decode(base64).map_err(|_| E::custom("not base64"))
+}

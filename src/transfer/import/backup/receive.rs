@@ -1,0 +1,359 @@
+//! Writes the elements of an export into stores.
+
+use std::io::Read;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::runtime::Handle;
+
+use crate::error::{Error, Result};
+use crate::scope::Scope;
+use crate::store::artifact::{artifact_files, contents};
+use crate::store::commit::import_tombstones::ImportTombstones;
+use crate::store::read::dump::{Body, Record};
+use crate::store::record::artifact;
+use crate::store::record::artifact::NewArtifact;
+use crate::store::record::layout::QUARANTINE;
+use crate::store::record::snapshot;
+use crate::store::write::add_artifact;
+use crate::store::{
+    Artifact, ConversationStore, Document, FileConversationStore, Profile, Progress, Snapshot,
+};
+use crate::transfer::import::backup::merge::Merge;
+use crate::transfer::import::backup::parse::{Elements, Head};
+use crate::transfer::import::backup::settings;
+use crate::transfer::import::{ConversationReport, ImportReport, LeftOut};
+
+/// The highest sequence number and revision that an export may have. Higher ones would leave too little room to count
+/// on.
+const HIGHEST: u64 = u32::MAX as u64;
+
+/// The most records, and bytes of text, that are restored together.
+const TOGETHER: usize = 32_768;
+const TOGETHER_BYTES: usize = 16 << 20;
+
+/// Opens the conversation of a scope for writing.
+pub type OpenStore = Box<
+    dyn Fn(Scope) -> Pin<Box<dyn Future<Output = Result<FileConversationStore>> + Send>> + Send,
+>;
+
+type Shown = Box<dyn Fn(Progress) + Send>;
+type Done = Box<dyn FnMut(&ConversationReport) + Send>;
+
+/// Receives the elements of an export, on a thread that may block.
+pub(super) struct Receiver {
+    runtime: Handle,
+    open: OpenStore,
+    stopped: Arc<AtomicBool>,
+    progress: Shown,
+    done: Done,
+    with_limits: bool,
+    current: Option<Current>,
+    reports: Vec<ConversationReport>,
+}
+
+/// The conversation that is being imported.
+struct Current {
+    store: FileConversationStore,
+    head: Head,
+    merge: Merge,
+    /// Records to be restored under their own sequence numbers, and the bytes of their text.
+    waiting: Vec<Record>,
+    bytes: usize,
+    /// The highest sequence number in the store.
+    seen: u64,
+    settled: bool,
+    /// Whether the whole conversation had been forgotten, its folder included.
+    was_gone: bool,
+    report: ImportReport,
+    left_out: Vec<LeftOut>,
+    snapshots: usize,
+    artifacts: usize,
+    read: usize,
+}
+
+impl Receiver {
+    pub(super) fn new(
+        runtime: Handle,
+        open: OpenStore,
+        stopped: Arc<AtomicBool>,
+        (progress, done): (Shown, Done),
+        with_limits: bool,
+    ) -> Self {
+        let reports = Vec::new();
+        Self { runtime, open, stopped, progress, done, with_limits, current: None, reports }
+    }
+
+    pub(super) fn reports(self) -> Vec<ConversationReport> {
+        self.reports
+    }
+
+    fn current(&mut self) -> Result<&mut Current> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return Err(Error::ShuttingDown);
+        }
+        self.current.as_mut().ok_or(Error::ShuttingDown)
+    }
+}
+
+impl Elements for Receiver {
+    fn begin(&mut self, head: Head) -> Result<()> {
+        let scope: Scope = head.scope.parse()?;
+        let mut head = head.checked()?;
+        let store = self.runtime.block_on((self.open)(scope))?;
+        if head.scope != store.scope().to_string() {
+            return Err(Error::OtherScope);
+        }
+        // Each store has its own list of conversations that were forgotten.
+        head.profile.forgotten_scopes.clear();
+        let was_gone = store.writer().blocking_lock().record_if_forgotten()?;
+        let tail = store.reader().newest()?;
+        let merge = Merge::new(&head, &tail);
+        if merge.is_exact() {
+            // Settings first, so that prompts never see messages that were cleared.
+            store.writer().blocking_lock().restore_profile(Profile::clone(&head.profile))?;
+            restore_documents(&self.runtime, &store, &head)?;
+        }
+        self.current = Some(Current {
+            store,
+            head,
+            merge,
+            waiting: Vec::new(),
+            bytes: 0,
+            seen: tail.last_seq,
+            settled: false,
+            was_gone,
+            report: ImportReport::default(),
+            left_out: Vec::new(),
+            snapshots: 0,
+            artifacts: 0,
+            read: 0,
+        });
+        Ok(())
+    }
+
+    fn record(&mut self, record: Record) -> Result<()> {
+        let current = self.current()?;
+        if record.name.seq > HIGHEST {
+            return Err(Error::InvalidMessage { reason: "its sequence number is out of range" });
+        }
+        if matches!(record.body, Body::Message(_)) {
+            current.read += 1;
+        }
+        if let Some(record) = current.merge.take(&current.store, record, &mut current.report)? {
+            if let Body::Message(message) = &record.body {
+                current.report.taken += 1;
+                current.bytes += message.content.len();
+            }
+            current.waiting.push(record);
+        }
+        if current.waiting.len() >= TOGETHER || current.bytes >= TOGETHER_BYTES {
+            current.put_back()?;
+        }
+        let (done, last) = (current.read, current.head.last_seq);
+        let total = usize::try_from(last).unwrap_or(usize::MAX).max(done);
+        (self.progress)(Progress { done, total });
+        Ok(())
+    }
+
+    fn snapshot(&mut self, snapshot: Snapshot) -> Result<()> {
+        let runtime = self.runtime.clone();
+        let current = self.current()?;
+        current.settle(&runtime)?;
+        if snapshot.rev > HIGHEST {
+            return Err(Error::InvalidMessage { reason: "its revision is out of range" });
+        }
+        let profile = current.store.reader().settings()?;
+        let known = profile.has_had_snapshot(&snapshot.id);
+        // An interrupted import may have listed the snapshot already.
+        let listed = profile.revision(&snapshot.id) == Some(snapshot.rev);
+        let is_lost =
+            listed && current.store.reader().folder.snapshots.link_count(&snapshot.id)? == 0;
+        if current.merge.is_exact() || is_lost {
+            current.store.writer().blocking_lock().restore_snapshot(&snapshot)?;
+            current.snapshots += 1;
+        } else if current.merge.is_same() && !known {
+            match runtime.block_on(current.store.save_snapshot(snapshot)) {
+                Ok(()) => current.snapshots += 1,
+                // All its messages were forgotten here.
+                Err(Error::NothingToSave) => {}
+                Err(error) => return Err(error),
+            }
+        } else if !known {
+            current.merge.keep_snapshot(snapshot);
+        }
+        Ok(())
+    }
+
+    fn artifact(&mut self, artifact: Artifact, content: &mut dyn Read) -> Result<()> {
+        let runtime = self.runtime.clone();
+        let current = self.current()?;
+        current.settle(&runtime)?;
+        if !artifact::is_id(&artifact.id) {
+            return Err(Error::InvalidMessage {
+                reason: "an artifact's id is 32 hexadecimal digits",
+            });
+        }
+        let listed = current.store.reader().settings()?;
+        match listed.artifacts.get(&artifact.id) {
+            // A deleted artifact stays deleted.
+            Some(sha256) if *sha256 != artifact.sha256 => return Ok(()),
+            Some(_) => {
+                let put_back = put_artifact_back(&current.store, &artifact, content)?;
+                current.artifacts += usize::from(put_back);
+                return Ok(());
+            }
+            None if current.merge.is_exact() => {
+                let reason = "an artifact of the export is in no list";
+                return Err(Error::InvalidMessage { reason });
+            }
+            None => {}
+        }
+        let new = NewArtifact::copy_of(&artifact);
+        let (reader, writer) = (current.store.reader(), current.store.writer());
+        let added = add_artifact::add(reader, writer, &new, content)?;
+        current.artifacts += usize::from(!added.was_there);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let runtime = self.runtime.clone();
+        self.current()?.settle(&runtime)?;
+        let Some(mut current) = self.current.take() else { return Ok(()) };
+        let saved = current.merge.save_snapshots(&runtime, &current.store, &mut current.report)?;
+        if self.with_limits {
+            current.set_limits(&runtime)?;
+        }
+        let stats = runtime.block_on(current.store.stats())?;
+        let report = ConversationReport {
+            scope: Scope::clone(current.store.scope()),
+            thread: None,
+            messages: current.report.sorted(),
+            expired: current.store.reader().has_expired()?,
+            snapshots: current.snapshots + saved,
+            artifacts: current.artifacts,
+            left_out: current.left_out,
+            limits: stats.retention,
+            hidden: stats.hidden,
+        };
+        (self.done)(&report);
+        self.reports.push(report);
+        if current.was_gone {
+            current.store.writer().blocking_lock().remove_forgotten()?;
+        }
+        Ok(())
+    }
+}
+
+impl Head {
+    /// Refuses settings that no store can have written: their ids become file names, and counting goes on from their
+    /// numbers.
+    fn checked(mut self) -> Result<Self> {
+        let profile = &mut self.profile;
+        let imports = self.imports.as_deref().map(ImportTombstones::parse);
+        let imports = imports.unwrap_or_else(|| Some(ImportTombstones::default()));
+        profile.imports = imports.as_ref().map_or(0, |list| list.rev);
+        let ids_are_ids = profile.snapshots.keys().all(|id| snapshot::is_id(id))
+            && profile.artifacts.keys().all(|id| artifact::is_id(id));
+        let cleared = profile.cleared.map_or(0, |cleared| cleared.seq);
+        let numbers = profile.snapshots.values().copied().chain([
+            profile.rev,
+            profile.imports,
+            cleared,
+            profile.pruned.highest(),
+            profile.restored.highest(),
+        ]);
+        match ids_are_ids && imports.is_some() && numbers.max() <= Some(HIGHEST) {
+            true => Ok(self),
+            false => {
+                Err(Error::InvalidMessage { reason: "the settings of the export are invalid" })
+            }
+        }
+    }
+}
+
+impl Current {
+    /// Restores the waiting records.
+    fn put_back(&mut self) -> Result<()> {
+        let records = std::mem::take(&mut self.waiting);
+        self.bytes = 0;
+        let Some(last) = records.last().map(|record| record.name.seq) else { return Ok(()) };
+        let mut writer = self.store.writer().blocking_lock();
+        if !writer.restore_records(records, self.seen)? {
+            return Err(Error::Damaged {
+                place: self.head.scope.clone(),
+                reason: "another process wrote to the conversation meanwhile; import again to continue",
+            });
+        }
+        self.seen = last;
+        Ok(())
+    }
+
+    /// Ends the records. Snapshots, artifacts and settings depend on all of them.
+    fn settle(&mut self, runtime: &Handle) -> Result<()> {
+        if std::mem::replace(&mut self.settled, true) {
+            return Ok(());
+        }
+        self.put_back()?;
+        let (store, head) = (&self.store, &self.head);
+        self.left_out = self.merge.end_records(runtime, store, head, &mut self.report)?;
+        if self.merge.is_exact() {
+            store.writer().blocking_lock().clamp_profile()?;
+        } else if self.merge.is_later() {
+            store.writer().blocking_lock().merge_newer_profile(&head.profile)?;
+            restore_documents(runtime, store, head)?;
+        }
+        Ok(())
+    }
+
+    /// Applies the export's limits.
+    fn set_limits(&mut self, runtime: &Handle) -> Result<()> {
+        let limits = settings::limits(&self.head.profile);
+        self.left_out.retain(|left_out| !matches!(left_out, LeftOut::Limits(_)));
+        runtime.block_on(limits.set(&self.store))
+    }
+}
+
+/// Restores documents that are missing.
+fn restore_documents(runtime: &Handle, store: &FileConversationStore, head: &Head) -> Result<()> {
+    let documents = [
+        (Document::Calibration, head.calibration.as_ref().map(|text| text.as_bytes())),
+        (Document::Imports, head.imports.as_deref()),
+    ];
+    for (document, bytes) in documents {
+        if let Some(bytes) = bytes
+            && runtime.block_on(store.read_document(document))?.is_none()
+        {
+            runtime.block_on(store.write_document(document, bytes))?;
+        }
+    }
+    Ok(())
+}
+
+/// Restores an artifact that is listed already. Returns whether it was missing.
+fn put_artifact_back(
+    store: &FileConversationStore,
+    artifact: &Artifact,
+    content: &mut dyn Read,
+) -> Result<bool> {
+    let folder = &store.reader().folder;
+    let profile = store.reader().settings()?;
+    if artifact_files::read_contents(folder, &profile, &artifact.id)
+        .is_ok_and(|there| there.is_some())
+    {
+        return Ok(false);
+    }
+    // An interrupted import may have left contents without a description.
+    let is_whole = match folder.artifacts.open(&artifact.id)? {
+        Some(source) => contents::opener(folder, &artifact.id, &*source)?.is_ok(),
+        None => false,
+    };
+    if !is_whole {
+        // The contents may open under another key, so they are kept aside.
+        folder.artifacts.move_into(artifact.id.as_bytes(), QUARANTINE)?;
+        add_artifact::put_back(store.reader(), store.writer(), artifact, content)?;
+    }
+    store.writer().blocking_lock().restore_artifact(artifact)?;
+    Ok(true)
+}

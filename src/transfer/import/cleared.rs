@@ -1,0 +1,108 @@
+//! Keeps imported messages out of prompts that the source had cleared.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+
+use crate::error::Result;
+use crate::store::record::import_digest::Origin;
+use crate::store::{ConversationStore, FileConversationStore, StoredMessage};
+use crate::transfer::import::ImportedMessage;
+use crate::transfer::import::known::STRETCH;
+
+/// Imported messages that prompts leave out.
+#[derive(Debug, Default)]
+pub(super) struct ClearedMessages {
+    origins: HashSet<Origin>,
+    /// When the source was cleared: the time of the latest of these messages, or later.
+    at: Option<Timestamp>,
+}
+
+/// The messages that are hidden one by one after they are stored.
+pub(super) struct Begun {
+    /// The messages that the clear marker does not hide.
+    rest: HashSet<Origin>,
+}
+
+impl ClearedMessages {
+    /// The messages up to the moment when the source was cleared.
+    pub(super) fn until(at: Timestamp, messages: &[ImportedMessage]) -> Self {
+        let cleared = messages.iter().filter(|imported| imported.message.timestamp <= at);
+        let origins: HashSet<_> = cleared.map(ImportedMessage::origin).collect();
+        Self { at: Some(at).filter(|_| !origins.is_empty()), origins }
+    }
+
+    pub(super) fn add(&mut self, imported: &ImportedMessage) {
+        self.origins.insert(imported.origin());
+        self.at = self.at.max(Some(imported.message.timestamp));
+    }
+
+    /// Moves the clear marker before the messages are stored, so that no prompt sees them in between. Leaves the marker
+    /// as it is if moving it would hide other messages or drop a summary.
+    pub(super) async fn begin(
+        self,
+        store: &FileConversationStore,
+        coming: &[ImportedMessage],
+    ) -> Result<Begun> {
+        let Some(at) = self.at else { return Ok(Begun { rest: HashSet::new() }) };
+        let profile = store.profile().await?;
+        let is_cleared = profile.cleared.is_some_and(|cleared| cleared.at >= at);
+        let mut hides_others = profile.has_summaries()
+            || coming.iter().any(|imported| {
+                imported.message.timestamp <= at && !self.origins.contains(&imported.origin())
+            });
+        if !is_cleared && !hides_others {
+            each(store, |stored| {
+                let message = &stored.message;
+                hides_others |= message.is_imported()
+                    && message.timestamp <= at
+                    && !profile.hides(stored)
+                    && Origin::of(message).is_none_or(|origin| !self.origins.contains(&origin));
+            })
+            .await?;
+        }
+        if !is_cleared && hides_others {
+            return Ok(Begun { rest: self.origins });
+        }
+        if !is_cleared {
+            store.change_profile(Box::new(move |profile| profile.clear(at, 0))).await?;
+        }
+        Ok(Begun { rest: HashSet::new() })
+    }
+}
+
+impl Begun {
+    /// After the messages are stored: hides those that the marker does not.
+    pub(super) async fn end(self, store: &FileConversationStore) -> Result<()> {
+        if self.rest.is_empty() {
+            return Ok(());
+        }
+        let profile = store.profile().await?;
+        let mut seqs = Vec::new();
+        each(store, |stored| {
+            let is_one = Origin::of(&stored.message).is_some_and(|at| self.rest.contains(&at));
+            if is_one && !profile.hides(stored) && !profile.is_pruned(stored.seq) {
+                seqs.push(stored.seq);
+            }
+        })
+        .await?;
+        if !seqs.is_empty() {
+            store.change_profile(Box::new(move |profile| profile.prune(seqs.clone()))).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Calls `take` with every message of a conversation.
+async fn each(store: &FileConversationStore, mut take: impl FnMut(&StoredMessage)) -> Result<()> {
+    let mut seen = 0u64;
+    loop {
+        let end = seen.saturating_add(STRETCH);
+        let reading = store.read_kept(seen + 1..=end).await?;
+        reading.messages.iter().for_each(|stored| take(stored));
+        if reading.last_seq <= end {
+            return Ok(());
+        }
+        seen = end;
+    }
+}
