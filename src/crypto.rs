@@ -1,8 +1,8 @@
-//! Sealing: AES-256-GCM envelopes under keys that wipe themselves.
+//! Sealing: AES-256-GCM envelopes under keys that are wiped after use.
 //!
-//! A seal covers the words and, as associated data, everything that gives them their place: the format, the key's
-//! id, the kind of file, the scope and the file's own name. So a file that is changed, renamed, moved to another
-//! conversation or replayed under another role does not open. This module knows nothing of messages or folders.
+//! A seal covers the content and, as associated data, its place: the format, the key's id, the kind of file, the
+//! scope and the file name. A file that is changed, renamed, moved to another conversation or used as another kind
+//! does not open. This module knows nothing of messages or folders.
 
 mod envelope;
 mod fingerprint;

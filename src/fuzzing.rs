@@ -1,4 +1,5 @@
-//! What fuzzing calls: bytes of anybody's making, and what must hold of them. The tests replay the saved inputs.
+//! Entry points for fuzzing: untrusted bytes, and the properties that must hold for them. The tests replay the saved
+//! inputs.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "it is there to fail")]
 
@@ -26,7 +27,7 @@ use crate::store::scopes;
 use crate::store::{ConversationStore, Profile, StoreOptions};
 use crate::transfer::import::{Backup, OpenStore};
 
-/// The secret of the saved inputs, some of which open.
+/// The secret of the saved inputs. Some of them open with it.
 const SECRET: &str = "test key, not secret";
 const VAULT: &[u8] = include_bytes!("../tests/fixtures/store-v1/vault");
 
@@ -46,7 +47,7 @@ fn folder(files: &[(&str, &[u8])]) -> Folder {
     Folder::new(directory.clone(), directory, Scope::Default, vec![key()])
 }
 
-/// An envelope that is accepted is written the same, to the byte, and one that is sealed is accepted.
+/// An accepted envelope is written again with the same bytes. A sealed one is accepted.
 pub fn envelope(bytes: &[u8]) {
     let key = SealingKey::new(&key().unsalted(), &[7; 32]);
     let associated = AssociatedData::record(&["default"], "20250824T163625123Z_0001_user.json");
@@ -63,7 +64,7 @@ pub fn envelope(bytes: &[u8]) {
     assert_eq!(**key.open(&associated, &envelope, &mut scratch).unwrap(), bytes);
 }
 
-/// Names of records and packs are written as they were read, and a pack's covers its ends.
+/// Parsed names of records and packs are written as they were read, and a pack's range covers its ends.
 pub fn name(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     if let Ok(name) = text.parse::<RecordName>() {
@@ -77,7 +78,7 @@ pub fn name(bytes: &[u8]) {
     }
 }
 
-/// The plaintext of a head, of a forget record or of a message; and a head's file.
+/// Parses the plaintext of a head, of a forget record and of a message, and a head's file.
 pub fn head(bytes: &[u8]) {
     if let Some(head) = Head::parse(bytes) {
         assert_eq!(Head::parse(&head.to_plaintext()), Some(head));
@@ -104,8 +105,8 @@ pub fn head(bytes: &[u8]) {
     assert!(matches!(state, HeadState::Damaged | HeadState::Known(_)));
 }
 
-/// A pack's lines are the same from both ends; in a sound one each is found, and a tail reads them all. Whatever is
-/// in it, a folder with it can be read and checked.
+/// A pack's lines are the same read from either end. In a sound pack each is found, and a tail reads all of them. A
+/// folder with any pack can be read and checked.
 pub fn pack(bytes: &[u8]) {
     let mut claimed = None;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -175,7 +176,7 @@ fn backwards(folder: &Folder, name: PackName) -> Vec<Line> {
     std::iter::from_fn(|| lines.next().unwrap()).collect()
 }
 
-/// A vault is refused, or names the key that writes.
+/// A key list is refused, or names the key in use.
 pub fn vault(bytes: &[u8]) {
     let directory = MemoryDirectory::default();
     directory.create("vault", bytes).unwrap();
@@ -187,7 +188,7 @@ pub fn vault(bytes: &[u8]) {
     }
 }
 
-/// A configuration that is accepted says the same when its settings are written down and read again.
+/// An accepted configuration is unchanged after its settings are written and read again.
 #[cfg(feature = "config")]
 pub fn config(bytes: &[u8]) {
     let file = std::env::temp_dir().join(format!("sottovoce-fuzz-{}.json", std::process::id()));
@@ -197,7 +198,7 @@ pub fn config(bytes: &[u8]) {
         std::fs::remove_file(&file).unwrap();
         loaded
     };
-    // It would be read, and whoever holds the other end of one of this process's own pipes says nothing.
+    // A descriptor would be read, and reading one of this process's own pipes would block.
     if bytes.to_ascii_lowercase().windows(5).any(|name| name == b"keyfd") {
         return;
     }
@@ -217,7 +218,7 @@ pub fn config(bytes: &[u8]) {
     assert_eq!(again.mcp.scopes, config.mcp.scopes);
 }
 
-/// The plaintext of a conversation's settings: what is accepted is written the same.
+/// The plaintext of a conversation's settings: accepted settings are written again with the same bytes.
 pub fn profile(bytes: &[u8]) {
     let Some(profile) = object::<Profile>(bytes) else { return };
     let written = serde_json::to_vec(&profile).unwrap();
@@ -225,7 +226,7 @@ pub fn profile(bytes: &[u8]) {
     assert!(in_force(&profile.presets).len() >= 6.max(profile.presets.len()));
 }
 
-/// An export is taken over, whole or in part, or refused; the store can be read either way.
+/// An export is imported, completely or in part, or refused. The store can be read in every case.
 pub fn backup(bytes: &[u8]) {
     let file =
         std::env::temp_dir().join(format!("sottovoce-fuzz-{}.sottovoce", std::process::id()));
@@ -241,7 +242,7 @@ pub fn backup(bytes: &[u8]) {
         drop(Backup::new(&file).import(open, |_| {}, |_| {}).await);
         for scope in scopes(&root).unwrap() {
             let store = StoreOptions::new(key()).scope(scope).open(&root).await.unwrap();
-            // What an export lists and does not bring is missing, as after an interruption.
+            // Records that an export lists but does not hold are missing, as after an interrupted import.
             store.verify(|_| {}).await.unwrap();
             store.read_tail(usize::MAX).await.unwrap();
         }

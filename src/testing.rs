@@ -1,4 +1,4 @@
-//! What every store of conversations must do, as a suite that a store's own tests run.
+//! The contract of conversation stores, as a suite for a store's own tests.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -31,31 +31,31 @@ use crate::scope::Scope;
 use crate::store::record::read_result::ReadResult;
 use crate::store::{ConversationStore, StorePolicy};
 
-/// When the suite's clock begins.
+/// The start time of the suite's clock.
 const START: &str = "2025-08-24T16:36:25.123Z";
 
-/// Which store the suite asks for, and how it is to behave.
+/// The store that the suite asks for, and its parameters.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StoreSetup {
     /// A short name. Stores that are opened with the same name hold the same data; with another name, other data.
     pub name: String,
-    /// Whose conversation to open.
+    /// The scope of the conversation to open.
     pub scope: Scope,
     /// The clock that the store must use.
     pub clock: Arc<dyn Clock>,
-    /// What the store must accept, and how much it must keep.
+    /// What the store must accept, and how much it must retain.
     pub policy: StorePolicy,
 }
 
-/// What a store does that it must not. `Display` names the rule, and what was found.
+/// Rules that a store violates. `Display` names each rule and what was found.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ContractViolation {
     rules: Vec<(&'static str, String)>,
 }
 
 impl ContractViolation {
-    /// The names of the rules that do not hold.
+    /// The names of the violated rules.
     pub fn rules(&self) -> impl Iterator<Item = &'static str> {
         self.rules.iter().map(|(rule, _)| *rule)
     }
@@ -79,7 +79,7 @@ impl fmt::Debug for ContractViolation {
 
 impl std::error::Error for ContractViolation {}
 
-/// What a rule found instead of what it expects.
+/// What a rule found instead of its expectation.
 #[derive(Debug)]
 pub(crate) struct Found(String);
 
@@ -91,7 +91,7 @@ impl From<Error> for Found {
 
 pub(crate) type Rule = std::result::Result<(), Found>;
 
-/// Stops the rule unless a condition holds.
+/// Fails the rule unless a condition holds.
 macro_rules! holds {
     ($condition:expr) => {
         if !$condition {
@@ -100,7 +100,7 @@ macro_rules! holds {
         }
     };
 }
-/// Stops the rule unless two values are the same.
+/// Fails the rule unless two values are equal.
 macro_rules! same {
     ($found:expr, $expected:expr) => {{
         let (found, expected) = (&$found, &$expected);
@@ -112,7 +112,7 @@ macro_rules! same {
         }
     }};
 }
-/// Stops the rule unless an error of that kind comes.
+/// Fails the rule unless an error of that kind is returned.
 macro_rules! refused {
     ($outcome:expr, $pattern:pat) => {{
         let outcome = $outcome;
@@ -131,7 +131,7 @@ impl Found {
     }
 }
 
-/// One place for one rule, in which stores can be opened again and again.
+/// The place of one rule, where stores can be opened repeatedly.
 struct Fixture<'a, F> {
     open: &'a F,
     setup: StoreSetup,
@@ -143,7 +143,7 @@ impl<F: AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>> Fixture<'_, F
         (self.open)(self.setup.clone()).await
     }
 
-    /// The same data with another policy.
+    /// Opens the same data with another policy.
     async fn open_with(&self, policy: StorePolicy) -> Result<Arc<dyn ConversationStore>> {
         (self.open)(StoreSetup { policy, ..self.setup.clone() }).await
     }
@@ -153,11 +153,11 @@ impl<F: AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>> Fixture<'_, F
     }
 }
 
-/// Checks everything that a [`ConversationStore`] must do, over stores that `open` opens. Each rule gets a name of its own
-/// and is opened several times.
+/// Checks everything that a [`ConversationStore`] must do, on stores that `open` opens. Each rule has its own store
+/// name and opens it several times.
 ///
 /// # Errors
-/// [`ContractViolation`] names every rule that does not hold.
+/// [`ContractViolation`] names every violated rule.
 pub async fn conversation_store_contract(
     open: impl AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>,
 ) -> std::result::Result<(), ContractViolation> {
@@ -220,13 +220,13 @@ fn numbered(range: RangeInclusive<u64>) -> Vec<ChatMessage> {
     range.map(said).collect()
 }
 
-/// The texts of a result that nothing was left out of.
+/// The texts of a result without findings.
 fn texts(result: Result<ReadResult>) -> std::result::Result<Vec<String>, Found> {
     let result = complete(result?)?;
     Ok(result.messages.iter().map(|stored| stored.message.content.clone()).collect())
 }
 
-/// The numbers of a result that nothing was left out of.
+/// The numbers of a result without findings.
 fn seqs(result: Result<ReadResult>) -> std::result::Result<Vec<u64>, Found> {
     let result = complete(result?)?;
     Ok(result.messages.iter().map(|stored| stored.seq).collect())

@@ -1,9 +1,9 @@
-//! The envelope line: what a sealed file looks like, to the byte.
+//! The envelope line: the exact bytes of a sealed file.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-/// What kind of file a seal is for.
+/// The kind of a sealed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Record,
@@ -35,7 +35,7 @@ impl Kind {
     }
 }
 
-/// What an envelope is bound to: kind, scope and file name. It opens with nothing else.
+/// The associated data of an envelope: kind, scope and file name. The envelope opens with exactly these.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AssociatedData<'a> {
     pub(crate) kind: Kind,
@@ -54,17 +54,17 @@ impl<'a> AssociatedData<'a> {
         Self { kind, scope, name }
     }
 
-    /// A file's own name under the kind that it is of.
+    /// The associated data of a file.
     pub(crate) fn of(kind: Kind, scope: &'a [&'a str], name: &'a str) -> Self {
         Self { kind, scope, name }
     }
 
-    /// Writes the key id and each item after its length, so that no two values encode alike.
+    /// Writes the key id and each item with its length before it, so that different values have different encodings.
     pub(crate) fn encode(&self, key_id: &str, data: &mut Vec<u8>) {
         data.clear();
         let items = ["sottovoce/v1", key_id, self.kind.as_str()];
         for item in items.iter().chain(self.scope).chain([&self.name]) {
-            // Ids and names are limited to hundreds of bytes where they are made.
+            // Ids and names are limited to hundreds of bytes where they are created.
             let length = u32::try_from(item.len()).unwrap_or(u32::MAX);
             data.extend_from_slice(&length.to_be_bytes());
             data.extend_from_slice(item.as_bytes());
@@ -77,13 +77,13 @@ impl<'a> AssociatedData<'a> {
 pub(crate) enum Malformed {
     /// An envelope of a newer format.
     Newer(u64),
-    /// An envelope of the kind that has neither version nor key id, as the system that this format grew from wrote.
+    /// An envelope without version and key id, as the system before this format wrote it.
     LegacyFormat,
     /// Anything else.
     Not(&'static str),
 }
 
-/// The parts of an envelope line whose form has been checked.
+/// The parts of an envelope line that was checked.
 #[derive(Debug)]
 pub(crate) struct Envelope<'a> {
     pub(crate) key_id: &'a str,
@@ -99,19 +99,19 @@ const TAG: &str = r#"","tag":""#;
 const CLOSING: &str = "\"}\n";
 /// In hexadecimal digits.
 const KEY_ID_LENGTH: usize = 32;
-/// In base64, as is the tag's.
+/// Length of the iv and of the tag in base64.
 const IV_LENGTH: usize = 16;
 const TAG_LENGTH: usize = 24;
 
 impl<'a> Envelope<'a> {
-    /// Checks the exact form: these fields in this order, no other white space, canonical padded base64, one newline.
-    /// That of the ciphertext is looked at when it is [decoded](Self::decode_into).
+    /// Parses the exact format: these fields in this order, no other white space, canonical padded base64, one
+    /// newline. The ciphertext's base64 is checked when it is [decoded](Self::decode_into).
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         use Malformed::Not;
         let Some(rest) = bytes.strip_prefix(OPENING.as_bytes()) else {
             return Err(otherwise(bytes));
         };
-        // All but the ciphertext has a fixed length, so that nothing is looked for.
+        // Everything except the ciphertext has a fixed length, so no search is needed.
         let missing = || Not("a field is missing");
         let field = |rest: &'a [u8], length, next: &str| {
             let (value, rest) = rest.split_at_checked(length)?;
@@ -141,12 +141,12 @@ impl<'a> Envelope<'a> {
         })
     }
 
-    /// At least the number of the encrypted bytes.
+    /// An upper bound of the number of encrypted bytes.
     pub(crate) fn length(&self) -> usize {
         base64::decoded_len_estimate(self.ciphertext.len())
     }
 
-    /// Puts the encrypted bytes into a buffer of that [length](Self::length); `None` where they are not canonical
+    /// Decodes the encrypted bytes into a buffer of that [length](Self::length). `None` if they are not canonical
     /// base64.
     pub(crate) fn decode_into(&self, buffer: &mut Vec<u8>) -> Option<()> {
         buffer.clear();
@@ -155,13 +155,13 @@ impl<'a> Envelope<'a> {
 }
 
 fn fixed<const N: usize>(base64: &[u8]) -> Option<[u8; N]> {
-    // For as many bytes as 24 characters may stand for, as the decoder demands.
+    // The decoder demands room for as many bytes as 24 characters may encode.
     let mut buffer = [0; 18];
     let length = BASE64.decode_slice(base64, &mut buffer).ok()?;
     buffer.get(..length)?.try_into().ok()
 }
 
-/// What bytes are that do not begin as an envelope does.
+/// Classifies bytes that do not begin like an envelope.
 fn otherwise(bytes: &[u8]) -> Malformed {
     let Ok(text) = str::from_utf8(bytes) else {
         return Malformed::Not("it is not text");
@@ -269,7 +269,7 @@ mod tests {
             assert_ne!(wrong, text);
             assert!(!opens(&key, wrong.as_bytes()), "{wrong}");
         }
-        // The last character of a padded group has unused bits: setting them names the same bytes in another way.
+        // The last character of a padded group has unused bits. Setting them would encode the same bytes differently.
         let loose = text.replacen(r#"=="}"#, "", 1);
         let last = loose.trim_end().chars().last().unwrap();
         let other = char::from(u8::try_from(last).unwrap() + 1);

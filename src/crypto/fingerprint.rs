@@ -1,8 +1,8 @@
-//! Short digests that tell things apart.
+//! Short digests for comparing things.
 
 use sha2::{Digest, Sha256};
 
-/// The first half of the SHA-256 of these items, each after its length as 4 bytes big-endian.
+/// The first half of the SHA-256 of these items, each with its length before it as 4 bytes big-endian.
 pub(crate) fn fingerprint(items: &[&[u8]]) -> [u8; 16] {
     let mut hash = Sha256::new();
     for item in items {

@@ -1,4 +1,4 @@
-//! Keys: where they come from, what they are called, and how they seal.
+//! Keys: their sources, their ids, and sealing with them.
 
 use std::fmt;
 
@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 /// The key string of the sample configuration. It is public, so nothing is ever sealed under it.
 pub const PLACEHOLDER_KEY: &str = "replace-me-before-deployment";
 
-/// A 256-bit key, or the passphrase that one is made of. It is wiped when dropped, cannot be cloned and never shows
-/// itself.
+/// A 256-bit key, or a passphrase from which keys are derived. It is wiped when dropped, cannot be cloned, and
+/// `Debug` does not show it.
 pub struct EncryptionKey {
     material: Material,
 }
@@ -26,7 +26,7 @@ enum Material {
     Passphrase(Passphrase),
 }
 
-/// How a store's vault says that its key is made.
+/// How a store's key list says that a key is derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Derivation {
     Sha256,
@@ -35,7 +35,7 @@ pub(crate) enum Derivation {
 }
 
 impl Derivation {
-    /// As the vault has it.
+    /// The name in the key list.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Sha256 => "sha256",
@@ -46,7 +46,8 @@ impl Derivation {
 }
 
 impl EncryptionKey {
-    /// The SHA-256 of a secret string's exact UTF-8 bytes. The key is as strong as the string: a long random one.
+    /// The key of a secret string: the SHA-256 of its UTF-8 bytes. The key is as strong as the string, so use a long
+    /// random one.
     ///
     /// # Errors
     /// [`Error::EmptyKey`] for an empty or blank string, [`Error::PlaceholderKey`] for [`PLACEHOLDER_KEY`].
@@ -55,10 +56,10 @@ impl EncryptionKey {
         Ok(Self { material: Material::Secret(digest(secret)) })
     }
 
-    /// A passphrase, of whose exact UTF-8 bytes each store makes a key of its own, with a salt of its own: Argon2id
-    /// (RFC 9106) over 64 MiB in 3 passes, a few tenths of a second each time a store is opened. Share the key among
-    /// the stores of one folder, and it is made once for all. It opens a store too that was made with the same words
-    /// as a [secret](Self::from_secret).
+    /// A passphrase. Each store derives its own key from the passphrase's UTF-8 bytes and the store's own salt, with
+    /// Argon2id (RFC 9106) over 64 MiB in 3 passes. This takes a few tenths of a second each time a store is opened.
+    /// Share one value among the stores of a folder, and the key is derived once for all. It also opens a store that
+    /// was created with the same text as a [secret](Self::from_secret).
     ///
     /// # Errors
     /// [`Error::EmptyPassphrase`] for an empty or blank one, [`Error::PlaceholderKey`] for [`PLACEHOLDER_KEY`].
@@ -68,8 +69,7 @@ impl EncryptionKey {
         Ok(Self { material: Material::Passphrase(Passphrase::new(passphrase)) })
     }
 
-    /// The key in the text of a key file: 64 hexadecimal digits, then at most one line ending. `None` for anything
-    /// else.
+    /// Parses the text of a key file: 64 hexadecimal digits, then at most one line ending. `None` for anything else.
     pub fn from_hex(text: &str) -> Option<Self> {
         let digits = text.strip_suffix('\n').unwrap_or(text);
         let digits = digits.strip_suffix('\r').unwrap_or(digits);
@@ -90,7 +90,7 @@ impl EncryptionKey {
         Ok(Self { material: Material::File(bytes) })
     }
 
-    /// The text of a key file for this key; `None` for a passphrase, which has another key in each store.
+    /// The text of a key file for this key; `None` for a passphrase, whose key differs in each store.
     pub fn to_hex(&self) -> Option<Zeroizing<String>> {
         match &self.material {
             Material::Secret(bytes) | Material::File(bytes) => Some(hex_line(bytes)),
@@ -98,7 +98,7 @@ impl EncryptionKey {
         }
     }
 
-    /// How the vault of a new store names the way the key is made.
+    /// The derivation that a new store's key list names.
     pub(crate) fn derivation(&self) -> Derivation {
         match self.material {
             Material::Secret(_) => Derivation::Sha256,
@@ -107,8 +107,8 @@ impl EncryptionKey {
         }
     }
 
-    /// The key that a store has whose vault says this; `None` where this cannot be it, and an error where there is not
-    /// enough memory to tell.
+    /// Derives the key of a store whose key list names this derivation. `None` if this cannot be that key; an error
+    /// if there is not enough memory to derive it.
     pub(crate) fn made_as(&self, derivation: Derivation, salt: &Salt) -> Result<Option<KeyBytes>> {
         Ok(match (&self.material, derivation) {
             (Material::Secret(bytes) | Material::File(bytes), _) => Some(bytes.clone()),
@@ -120,7 +120,7 @@ impl EncryptionKey {
         })
     }
 
-    /// The key as far as it needs no salt.
+    /// The key without any salt.
     pub(crate) fn unsalted(&self) -> KeyBytes {
         match &self.material {
             Material::Secret(bytes) | Material::File(bytes) => bytes.clone(),
@@ -128,7 +128,7 @@ impl EncryptionKey {
         }
     }
 
-    /// Whether it takes a store's salt to know the key.
+    /// Whether deriving the key needs a store's salt.
     pub(crate) fn needs_salt(&self) -> bool {
         matches!(self.material, Material::Passphrase(_))
     }
@@ -142,7 +142,7 @@ fn check_words(words: &str, empty: Error) -> Result<()> {
     }
 }
 
-/// A key as key files have it.
+/// A key in the format of key files.
 pub(crate) fn hex_line(bytes: &KeyBytes) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(65));
     text.extend(bytes.iter().flat_map(|byte| hex_digits(*byte)));
@@ -156,18 +156,18 @@ impl fmt::Debug for EncryptionKey {
     }
 }
 
-/// Overwrites what deciphering has left of a text on the stack.
+/// Overwrites the parts of a deciphered text that are left on the stack.
 #[inline(never)]
 fn bleach() {
     std::hint::black_box(&mut [0_u8; 1 << 14]);
 }
 
-/// Fills the buffer from the operating system.
+/// Fills the buffer with random bytes of the operating system.
 pub(crate) fn random(buffer: &mut [u8]) -> Result<()> {
     getrandom::fill(buffer).map_err(|_| Error::NoRandomness)
 }
 
-/// A key as one store uses it: with the id that the store's salt gives it.
+/// A key as one store uses it, with the id that the store's salt gives it.
 pub(crate) struct SealingKey {
     id: String,
     material: KeyBytes,
@@ -176,54 +176,54 @@ pub(crate) struct SealingKey {
 }
 
 impl SealingKey {
-    /// A key of a store that was made before vaults had seals.
+    /// The key in a store that was created before key lists had seals.
     pub(crate) fn new(bytes: &KeyBytes, salt: &Salt) -> Self {
         Self::under(bytes, derived::<16>(bytes, salt, &[b"sottovoce/v1 kid"]))
     }
 
-    /// The id of a key in a store whose vault has a seal.
+    /// The id of a key in a store whose key list has a seal.
     pub(crate) fn bound_id(bytes: &KeyBytes, salt: &Salt) -> String {
         derived::<16>(bytes, salt, &[b"sottovoce/v1 bound kid"])
     }
 
-    /// The key under an id that a record claims: for reading where the salt is lost.
+    /// The key under an id that a record claims. For reading without the salt.
     pub(crate) fn under_id(key: &EncryptionKey, id: String) -> Self {
         Self::under(&key.unsalted(), id)
     }
 
-    /// The key under an id that it is known to have.
+    /// The key under a known id.
     pub(crate) fn under(bytes: &KeyBytes, id: String) -> Self {
         let cipher = Aes256Gcm::new((&**bytes).into());
         Self { id, material: bytes.clone(), cipher, entropy: random }
     }
 
-    /// What only who has the key can write of it and an id that it did not get from this salt, in a store that was made
-    /// before vaults had seals.
+    /// A proof that the writer had this key, for an id that does not come from this salt. For stores that were
+    /// created before key lists had seals.
     pub(crate) fn proof(bytes: &KeyBytes, salt: &Salt, id: &str) -> String {
         derived::<16>(bytes, salt, &[b"sottovoce/v1 adopted ", id.as_bytes()])
     }
 
-    /// The same in a store whose vault has a seal.
+    /// The same proof for a store whose key list has a seal.
     pub(crate) fn bound_proof(bytes: &KeyBytes, salt: &Salt, id: &str) -> String {
         derived::<16>(bytes, salt, &[b"sottovoce/v1 bound adopted ", id.as_bytes()])
     }
 
-    /// What only who has the key can write below a vault that names these keys, as JSON.
+    /// The seal of a key list, which only a holder of the key can compute. `keys` is the list as JSON.
     pub(crate) fn vault_seal(bytes: &KeyBytes, salt: &Salt, keys: &[u8]) -> String {
         derived::<32>(bytes, salt, &[b"sottovoce/v1 vault ", keys])
     }
 
-    /// The key's id: 32 lower-case hexadecimal digits that name both the key and the store.
+    /// The key's id: 32 lower-case hexadecimal digits. Differs between keys and between stores.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
 
-    /// The key itself, for deriving others.
+    /// The key's bytes, for deriving other keys.
     pub(super) fn material(&self) -> &[u8] {
         self.material.as_slice()
     }
 
-    /// Seals the bytes into an envelope line that is bound to the associated data.
+    /// Seals bytes into an envelope line with this associated data.
     pub(crate) fn seal(
         &self,
         associated: &AssociatedData<'_>,
@@ -250,7 +250,7 @@ impl SealingKey {
         Ok(line(&self.id, &nonce, &buffer, &tag.into()))
     }
 
-    /// The bytes of an envelope, in the scratch. `None` if it was not sealed under this key and associated data.
+    /// Opens an envelope into the scratch buffer. `None` if it was not sealed with this key and associated data.
     pub(crate) fn open<'s>(
         &self,
         associated: &AssociatedData<'_>,
@@ -268,7 +268,7 @@ impl SealingKey {
         envelope: &Envelope<'_>,
         text: &mut Zeroizing<Vec<u8>>,
     ) -> bool {
-        // A buffer that grows would leave its bytes behind unwiped.
+        // A growing buffer would leave its old bytes behind unwiped.
         if text.capacity() < envelope.length() {
             *text = Zeroizing::new(Vec::with_capacity(envelope.length().next_power_of_two()));
         }
@@ -285,7 +285,7 @@ impl SealingKey {
     }
 }
 
-/// Buffers that envelopes are opened in, one after the other.
+/// Reused buffers for opening envelopes.
 #[derive(Default)]
 pub(crate) struct Scratch {
     text: Zeroizing<Vec<u8>>,
@@ -304,10 +304,10 @@ impl fmt::Debug for SealingKey {
     }
 }
 
-/// So many bytes that are derived from a key, as hexadecimal digits.
+/// Derives `N` bytes from a key, as hexadecimal digits.
 fn derived<const N: usize>(bytes: &KeyBytes, salt: &Salt, info: &[&[u8]]) -> String {
     let mut derived = [0; N];
-    // So few bytes are far below HKDF's limit of 8,160, its only error.
+    // HKDF's only error is a length above 8,160 bytes.
     let _ = Hkdf::<Sha256>::new(Some(salt), bytes.as_slice()).expand_multi_info(info, &mut derived);
     derived.iter().flat_map(|byte| hex_digits(*byte)).collect()
 }
@@ -396,7 +396,7 @@ mod tests {
         let mut sealing = SealingKey::new(&key.unsalted(), &salt);
         assert_eq!(sealing.id(), text("record", "kid"));
 
-        // A vector's nonce is one byte repeated, or counts up from zero.
+        // A test vector's nonce is one repeated byte, or counts up from zero.
         type Fill = fn(&mut [u8]) -> Result<()>;
         let nonces: [(&str, Kind, Fill); 4] = [
             ("record", Kind::Record, |b| {

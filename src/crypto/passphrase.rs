@@ -1,4 +1,4 @@
-//! Passphrases: slow to try out, whatever they are.
+//! Passphrases: slow derivation of keys from them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,7 +12,8 @@ pub(crate) type Salt = [u8; 32];
 /// The bytes of a key.
 pub(crate) type KeyBytes = Zeroizing<[u8; 32]>;
 
-/// What one derivation takes: RFC 9106's second recommendation, but for one lane, since small machines have few.
+/// The cost parameters of a derivation. The default is RFC 9106's second recommendation, but with one lane, because
+/// small machines have few cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Argon2Params {
     pub(crate) memory_kib: u32,
@@ -23,7 +24,7 @@ pub(crate) struct Argon2Params {
 impl Argon2Params {
     pub(crate) const USUAL: Self = Self { memory_kib: 65_536, passes: 3, lanes: 1 };
 
-    /// A cost that stands in a file. `None` for one that protects nothing, and for one that would take a machine down.
+    /// Checks parameters from a file. `None` if they are too weak, or would exhaust the machine.
     pub(crate) fn checked(memory_kib: u32, passes: u32, lanes: u32) -> Option<Self> {
         let is_bearable = (19_456..=1_048_576).contains(&memory_kib)
             && (1..=16).contains(&passes)
@@ -32,10 +33,11 @@ impl Argon2Params {
     }
 }
 
-/// A passphrase, and the keys that it has given. It is wiped when dropped, with all that came of it.
+/// A passphrase with the keys derived from it. Everything is wiped when dropped.
 pub(crate) struct Passphrase {
     text: Zeroizing<String>,
-    /// One for each store, and for each change of keys in it. Whoever asks for one that is being made waits for it.
+    /// One key for each store, and for each change of keys in it. The lock is held during a derivation, so that other
+    /// callers wait for its result.
     derived: Mutex<Vec<Derived>>,
 }
 
@@ -50,7 +52,7 @@ impl Passphrase {
         Self { text, derived: Mutex::default() }
     }
 
-    /// Its Argon2id key; `None` where there is not enough memory. Made once, and remembered.
+    /// Derives the Argon2id key once and caches it. `None` if there is not enough memory.
     pub(crate) fn derive(&self, cost: Argon2Params, salt: &Salt) -> Option<KeyBytes> {
         let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = derived.iter().find(|one| one.cost == cost && one.salt == *salt) {
@@ -74,7 +76,7 @@ impl Passphrase {
         Some(bytes)
     }
 
-    /// The key of a store that was made when these words were a secret string.
+    /// The key of a store that was created with this text as a secret string.
     pub(crate) fn digest(&self) -> KeyBytes {
         digest(&self.text)
     }
@@ -120,7 +122,7 @@ mod tests {
 
     #[test]
     fn another_implementation_derives_the_same_keys() {
-        // Made with the reference implementation in C.
+        // Computed with the reference implementation in C.
         let salt = std::array::from_fn(|at| u8::try_from(at).unwrap());
         for (text, cost, expected) in [
             (

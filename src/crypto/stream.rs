@@ -1,9 +1,9 @@
-//! Sealing what is too long to be held in memory, one segment after the other.
+//! Streaming encryption of contents that are too long for memory, segment by segment.
 //!
-//! The format is Tink's AES-GCM-HKDF streaming AEAD with SHA-256, 32-byte keys and segments of 65,536 bytes: a header of
-//! its own length, a salt and a nonce's beginning, then segments, each sealed under a key that HKDF makes of the store's
-//! key, the salt and the associated data. A nonce ends with the segment's number and whether it is the last, so that segments can
-//! neither change places nor get lost at the end.
+//! The format is Tink's AES-GCM-HKDF streaming AEAD with SHA-256, 32-byte keys and segments of 65,536 bytes. A header
+//! holds its own length, a salt and a nonce prefix. Each segment is sealed under a key that HKDF derives from the
+//! store's key, the salt and the associated data. A nonce ends with the segment's number and whether it is the last,
+//! so that segments cannot be swapped or cut off.
 
 use aead_stream::{NewStream, StreamBE32, StreamPrimitive};
 use aes_gcm::Aes256Gcm;
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 
 /// Bytes of a sealed segment; the last may be shorter.
 pub(crate) const SEGMENT: usize = 65_536;
-/// The header's length, the salt, and the beginning of each nonce. They are part of the first segment.
+/// The size of the header: its length byte, the salt and the nonce prefix. The header is part of the first segment.
 pub(crate) const HEADER: usize = 1 + SALT + PREFIX;
 const SALT: usize = 32;
 const PREFIX: usize = 7;
@@ -26,17 +26,17 @@ const TAG: usize = 16;
 
 type Stream = StreamBE32<Aes256Gcm>;
 
-/// How many bytes of text a segment holds.
+/// The bytes of plaintext in a segment.
 fn room(segment: u64) -> usize {
     SEGMENT - TAG - if segment == 0 { HEADER } else { 0 }
 }
 
-/// How many bytes of text so many sealed ones hold; `None` where no text is sealed to so many.
+/// The length of the plaintext of this many sealed bytes; `None` if no plaintext has that sealed length.
 pub(crate) fn text_length(sealed: u64) -> Option<u64> {
     let segments = sealed.div_ceil(SEGMENT as u64).max(1);
     let last = sealed - (segments - 1) * SEGMENT as u64;
     let least = TAG + if segments == 1 { HEADER } else { 1 };
-    // An empty text is one segment; no other segment is empty.
+    // An empty plaintext is one segment. No other segment is empty.
     (last >= least as u64 && segments <= u64::from(u32::MAX))
         .then(|| sealed - HEADER as u64 - segments * TAG as u64)
 }
@@ -59,7 +59,7 @@ fn stream(
     Some(Stream::new((&*derived).into(), &prefix.into()))
 }
 
-/// Seals a text that comes piece by piece.
+/// Seals a plaintext that arrives in pieces.
 pub(crate) struct StreamSealer {
     stream: Stream,
     header: Option<[u8; HEADER]>,
@@ -75,12 +75,12 @@ impl StreamSealer {
             *length = HEADER as u8;
         }
         let stream = stream(key, associated, &header).ok_or(Error::NoRandomness)?;
-        // It never grows: its bytes would stay behind unwiped.
+        // The buffer never grows, because growing would leave bytes behind unwiped.
         let buffer = Zeroizing::new(Vec::with_capacity(SEGMENT));
         Ok(Self { stream, header: Some(header), segment: 0, buffer })
     }
 
-    /// Takes more of the text, and gives away what is sealed of it.
+    /// Takes more plaintext, and passes on complete segments.
     pub(crate) fn write(
         &mut self,
         mut text: &[u8],
@@ -88,7 +88,7 @@ impl StreamSealer {
     ) -> Result<()> {
         while !text.is_empty() {
             let free = room(self.segment.into()) - self.buffer.len();
-            // Only more text shows that a full segment is not the last.
+            // A full segment is known not to be the last only when more plaintext follows.
             if free == 0 {
                 self.seal(false, sink)?;
                 continue;
@@ -100,7 +100,7 @@ impl StreamSealer {
         Ok(())
     }
 
-    /// Seals what is left as the last segment.
+    /// Seals the rest as the last segment.
     pub(crate) fn finish(mut self, sink: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.seal(true, sink)
     }
@@ -121,14 +121,14 @@ impl StreamSealer {
     }
 }
 
-/// Opens any segment of a sealed text.
+/// Opens any segment of a sealed content.
 pub(crate) struct StreamOpener {
     stream: Stream,
     sealed: u64,
 }
 
 impl StreamOpener {
-    /// Reads the header of a text of so many sealed bytes; `None` where it is none.
+    /// Reads the header of a content with this many sealed bytes; `None` if it is invalid.
     pub(crate) fn new(
         key: &SealingKey,
         associated: &AssociatedData<'_>,
@@ -139,7 +139,7 @@ impl StreamOpener {
         Some(Self { stream: stream(key, associated, header)?, sealed })
     }
 
-    /// The segment that holds a byte of the text, and that byte's place in it.
+    /// The segment that holds a plaintext position, and the position within it.
     pub(crate) fn find(at: u64) -> (u64, usize) {
         let first = room(0) as u64;
         let (segment, offset) = match at.checked_sub(first) {
@@ -149,14 +149,14 @@ impl StreamOpener {
         (segment, usize::try_from(offset).unwrap_or(0))
     }
 
-    /// Where a segment lies, without the header: its first byte and how many there are.
+    /// The position of a segment without the header: its first byte and its length.
     pub(crate) fn bounds(&self, segment: u64) -> (u64, usize) {
         let start = if segment == 0 { HEADER as u64 } else { segment * SEGMENT as u64 };
         let end = ((segment + 1) * SEGMENT as u64).min(self.sealed);
         (start, usize::try_from(end.saturating_sub(start)).unwrap_or(0))
     }
 
-    /// Opens a segment's bytes in place; `None` where they are not what was sealed there.
+    /// Opens a segment in place; `None` if it was not sealed here.
     pub(crate) fn open(&self, segment: u64, bytes: &mut Vec<u8>) -> Option<()> {
         let last = (segment + 1) * SEGMENT as u64 >= self.sealed;
         let segment = u32::try_from(segment).ok()?;

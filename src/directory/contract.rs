@@ -1,4 +1,4 @@
-//! What every backend must do, run on each of them.
+//! The contract of directories, as tests that run on each backend.
 
 use std::time::Duration;
 
@@ -173,7 +173,7 @@ fn links_pipes_folders_and_names_that_are_no_text_are_moved_as_they_are() {
     }
     assert_eq!(std::fs::read(&victim).unwrap(), b"untouched");
     assert_eq!(std::fs::read(root.join("aside/folder/inside")).unwrap(), b"kept");
-    // A link in the place of that folder is not followed.
+    // A symbolic link in the place of that folder is not followed.
     std::os::unix::fs::symlink(folder.path(), root.join("elsewhere")).unwrap();
     directory.create("a", b"").unwrap();
     assert!(matches!(directory.move_into(b"a", "elsewhere"), Err(Error::NotPlain { .. })));

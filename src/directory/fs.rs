@@ -34,7 +34,7 @@ use file_id::{FileId, id};
 #[derive(Debug)]
 pub(crate) struct FsDirectory {
     path: PathBuf,
-    /// How many of the path's last elements are ours, so that a symbolic link among them is refused.
+    /// How many of the path's last elements belong to the store. A symbolic link among them is refused.
     own_levels: usize,
     folder: OnceLock<Folder>,
     cached: Mutex<Option<CachedFile>>,
@@ -49,7 +49,7 @@ struct CachedFile {
 }
 
 impl FsDirectory {
-    /// The folder `below` a root that the user chose; neither is made before something is written.
+    /// The folder `below` a root that the user chose. Neither is created before the first write.
     pub(crate) fn new(root: &Path, below: &[String]) -> Result<Self> {
         let mut path =
             std::path::absolute(root).map_err(|e| Error::io("resolve the path", root, e))?;
@@ -65,7 +65,7 @@ impl FsDirectory {
         Error::io(action, self.path.join(name), errno.into())
     }
 
-    /// Opens an existing plain file, waiting for nothing and following nothing.
+    /// Opens an existing plain file. Never blocks and never follows a link.
     fn open_file(
         &self,
         folder: &Folder,
@@ -103,11 +103,11 @@ impl FsDirectory {
         let first = retry_on_intr(|| rustix::io::read(file, &mut *bytes))
             .map_err(|errno| failed(errno.into()))?;
         bytes.truncate(first);
-        // As many as it has, with room for one more, is all of it; anything else is read on to the end.
+        // If the first read returned the file's size and no more, that is all of it. Otherwise read on to the end.
         if first as u64 != size {
             file.take(READ_LIMIT + 1 - first as u64).read_to_end(&mut bytes).map_err(failed)?;
         }
-        // It may have grown since it was looked at.
+        // The file may have grown since its size was read.
         if bytes.len() as u64 > READ_LIMIT {
             return Err(too_large());
         }
@@ -115,8 +115,9 @@ impl FsDirectory {
     }
 }
 
-/// Makes a published file's bytes, or a folder's names, durable; where fsync alone is not enough, the standard library
-/// knows. What fails once, for want of space too, may seem to succeed later without being durable.
+/// Makes a published file's bytes, or a folder's names, durable. The standard library knows the platforms on which
+/// fsync alone is not enough. After one failure, even for lack of space, a second call may report success without
+/// durability.
 fn durable(file: &File, path: &Path) -> Result<()> {
     file.sync_all().map_err(|source| Error::NotDurable { path: path.into(), source })
 }
@@ -140,7 +141,7 @@ impl Directory for FsDirectory {
             visit(
                 name,
                 match entry.file_type() {
-                    // Some file systems do not say; opening the entry will.
+                    // Some file systems do not report the type. Opening the entry will show it.
                     FileType::RegularFile | FileType::Unknown => EntryKind::File,
                     FileType::Directory => EntryKind::Folder,
                     _ => EntryKind::Other,
@@ -162,7 +163,7 @@ impl Directory for FsDirectory {
     fn read_cached(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = cached.as_ref().filter(|known| known.name == name) {
-            // The path still leading to the open file proves both that the folder and that the file is the same.
+            // If the path still leads to the open file, both the folder and the file are the same.
             let there =
                 retry_on_intr(|| rustix::fs::statat(CWD, &known.path, AtFlags::SYMLINK_NOFOLLOW));
             if let Ok(stat) = there
@@ -221,7 +222,7 @@ impl Directory for FsDirectory {
             let Some((file, stat)) = self.open_file(folder, temporary, OFlags::RDONLY)? else {
                 return Ok(false);
             };
-            // What the system still holds in memory says nothing of the disk.
+            // Reads must come from the disk, not from the system's cache.
             #[cfg(target_os = "linux")]
             let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
             let written = Box::new(FsSource::new(file, &stat));
@@ -232,7 +233,7 @@ impl Directory for FsDirectory {
     fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let folder = self.opened_or_made()?;
         match self.open_file(folder, name, OFlags::WRONLY)? {
-            // With a second name somewhere, writing through this one would change that file too.
+            // Writing in place would also change the file under its other names.
             Some((file, stat)) if stat.st_nlink == 1 => file
                 .write_all_at(bytes, 0)
                 .and_then(|()| {

@@ -36,7 +36,7 @@ fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl MemoryDirectory {
-    /// Whether anything was ever written in it or below.
+    /// Whether anything was ever written in it or below it.
     fn is_made(&self) -> bool {
         !hold(&self.files).is_empty() || hold(&self.folders).values().any(|folder| folder.is_made())
     }
@@ -140,7 +140,7 @@ impl Directory for MemoryDirectory {
     }
 
     fn link_count(&self, name: &str) -> Result<u64> {
-        // The lock is no file here, but always there.
+        // The lock is not a file here, but always exists.
         Ok((name == LOCK || hold(&self.files).contains_key(name)).into())
     }
 

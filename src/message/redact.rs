@@ -1,4 +1,4 @@
-//! Masking what must not be kept, before it is sealed.
+//! Redaction: masks personal data before it is sealed.
 
 mod numbers;
 
@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use numbers::{Plain, cards, phones};
 
-/// Changes a text before it is sealed. What is masked is never on disk, and the prompt shows the masked text too.
+/// Changes a text before it is sealed. The masked parts never reach the disk, and prompts show the masked text too.
 pub trait Redactor: Debug + Send + Sync {
-    /// The text as it may be kept.
+    /// Returns the text to store.
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str>;
 }
 
@@ -36,13 +36,13 @@ pub struct ContactRedactor {
     date: Regex,
 }
 
-/// With a country code.
+/// A number with a country code.
 const PHONE_ABROAD: &str = r"\(?(?:\+|00)[1-9](?:[ .\-/()]{0,3}[0-9]){6,14}";
 
 const PHONE_FORMS: [&str; 3] = [
-    // With a trunk prefix: nine digits at least.
+    // A number with a trunk prefix and at least nine digits.
     r"\(?0[1-9](?:[ .\-/)]{0,2}[0-9]){7,12}",
-    // North American.
+    // A North American number.
     r"(?:1[ .\-])?\(?[0-9]{3}\)?[ .\-][0-9]{3}[ .\-]?[0-9]{4}",
     r"[0-9]{3}-[0-9]{4}",
 ];
@@ -73,7 +73,7 @@ impl Redactor for ContactRedactor {
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let addresses = self.email.find_iter(text).map(|found| found.range()).collect();
         let text = replace(Cow::Borrowed(text), addresses, "[e-mail address]");
-        // An international number may hold a row of digits that would do for a card.
+        // An international number may contain digits that look like a card number.
         let found = phones(&Plain::of(&text), &self.abroad, &self.date);
         let text = replace(text, found, "[phone number]");
         let found = cards(&Plain::of(&text), &self.row);

@@ -1,4 +1,4 @@
-//! Answers belong to utterances.
+//! The contract of answers: they belong to utterances.
 
 use super::*;
 use crate::store::Retention;
@@ -15,7 +15,7 @@ where
     same!(one.append_answers(answer("to 1"), first).await?.len(), 1);
     other.forget(&[2..=2]).await?;
     refused!(one.append_answers(answer("to 2"), second).await, Error::UtteranceForgotten);
-    // That one utterance is gone keeps no answer to another one away, however old that is.
+    // A forgotten utterance does not affect the answer to another one, however old that is.
     one.append_all(numbered(5..=300)).await?;
     at.open().await?.append_answers(answer("to 3"), third).await?;
     let newest = other.read_tail(1).await?;
@@ -34,7 +34,7 @@ pub(super) async fn an_answer_to_another_message_of_that_number_is_refused<F>(
 where
     F: AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>,
 {
-    // As after the whole conversation was removed and begun again.
+    // As if the whole conversation was removed and begun again.
     let name = format!("{}_before", at.setup.name);
     let removed = (at.open)(StoreSetup { name, ..at.setup.clone() }).await?;
     let utterance = removed.append_message(said("before")).await?;

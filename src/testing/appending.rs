@@ -1,4 +1,4 @@
-//! Appending and reading.
+//! The contract of appending and reading.
 
 use super::*;
 use crate::message::ToolCall;
@@ -23,7 +23,7 @@ where
     F: AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>,
 {
     for n in 1..=5 {
-        // A store each time: numbers go on where an earlier run stopped.
+        // A new store each time: numbers continue where the last one stopped.
         let stored = at.open().await?.append_message(said(n)).await?;
         same!((stored.seq, stored.message.content.clone()), (n, n.to_string()));
     }
@@ -116,7 +116,7 @@ where
     let size = serde_json::to_vec(&said(&words)).map_or(0, |json| json.len());
     let store = at.open_with(StorePolicy::default().max_message_bytes(size)).await?;
     refused!(store.append_message(said(format!("{words}x"))).await, Error::TooLarge { .. });
-    // A quotation mark takes two bytes in JSON, and the limit counts those.
+    // A quotation mark takes two bytes in JSON, which is what the limit counts.
     let quoted = words.replacen('x', "\"", 1);
     refused!(store.append_message(said(quoted)).await, Error::TooLarge { .. });
     same!(store.append_message(said(&words)).await?.seq, 1);
@@ -149,7 +149,7 @@ where
         let off = store.append_message(said_at(n, wrong)).await?;
         same!(off.message.timestamp, time(wrong));
     }
-    // The clock is put right, and a restart lies between.
+    // The clock is corrected, and the program restarts in between.
     at.set_clock("2025-08-24T16:40:00Z");
     let store = at.open().await?;
     store.append_message(said_at(5, "2025-08-24T16:40:00Z")).await?;

@@ -1,4 +1,4 @@
-//! What the medium does by itself.
+//! The contract of backends.
 
 use super::*;
 use crate::store::{Batch, Document, DocumentId, ReadQuery, StoredMessage};

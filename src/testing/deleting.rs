@@ -1,4 +1,4 @@
-//! Forgetting.
+//! The contract of forgetting.
 
 use super::*;
 use crate::store::{Document, RestoreThreads, SavedMessage, Snapshot, Summary};
@@ -21,7 +21,7 @@ where
         holds!([1, 2, 5, 6].iter().all(|seq| forgotten.iter().any(|range| range.contains(seq))));
         holds!(!forgotten.iter().any(|range| range.contains(&3) || range.contains(&4)));
     }
-    // A number is never used again.
+    // A number is never reused.
     let next = store.append_message(said("new")).await?.seq;
     holds!(next > 6);
     same!(seqs(store.read_tail(9).await)?, [3, 4, next]);
@@ -98,7 +98,7 @@ where
     let copies =
         store.restore(&id, now.timestamp(), RestoreThreads::default(), now.clone()).await?;
     same!(copies.iter().map(|m| m.message.content.as_str()).collect::<Vec<_>>(), ["1", "2"]);
-    // What the thread sees already is not restored again.
+    // Messages that the thread still sees are not restored again.
     let again = store.restore(&id, now.timestamp(), RestoreThreads::default(), now).await?;
     holds!(again.is_empty());
     let of: Vec<_> = copies.iter().map(|m| m.seq).collect();
@@ -115,7 +115,7 @@ where
     let left = store.read_snapshot(&id).await?.map(|snapshot| snapshot.messages.len());
     same!(left, Some(1));
     holds!(!texts(store.read_tail(9).await)?.contains(&"1".to_owned()));
-    // The second is forgotten by its copy, and the snapshot goes with its last message.
+    // The second is forgotten through its copy, and the snapshot goes with its last message.
     store.forget(&[2..=2]).await?;
     same!(seqs(at.open().await?.read_tail(9).await)?, [3, 4]);
     holds!(store.read_snapshot(&id).await?.is_none());

@@ -1,4 +1,4 @@
-//! Documents, settings, snapshots and summaries.
+//! The contract of documents, settings, snapshots and summaries.
 
 use super::*;
 use crate::store::{Document, SavedMessage, Snapshot, Summary};
@@ -108,7 +108,7 @@ where
             && found.description == snapshot.description)
     );
     same!(reopened.snapshots().await?.0.len(), 1);
-    // Of a snapshot whose messages were all forgotten nothing is saved.
+    // A snapshot whose messages were all forgotten is not saved.
     reopened.forget(&[1..=2]).await?;
     refused!(store.save_snapshot(snapshot.clone()).await, Error::NothingToSave);
     store.delete_snapshot(&snapshot.id).await?;
@@ -133,7 +133,7 @@ where
     holds!(store.remove_summary(None).await?);
     holds!(store.profile().await?.compaction(None) == Some(&first));
     holds!(store.remove_summary(None).await? && !store.remove_summary(None).await?);
-    // Of what was forgotten there is no summary.
+    // Forgotten messages cannot be summarized.
     store.forget(&[1..=1]).await?;
     holds!(!store.install_summary(first, None, false).await?);
     Ok(())

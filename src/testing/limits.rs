@@ -1,4 +1,4 @@
-//! How much is kept.
+//! The contract of limits.
 
 use super::*;
 use crate::store::{HiddenMessages, Retention};
@@ -15,7 +15,7 @@ where
         store.append_message(said(n)).await?;
         store.append_all(answer("yes")).await?;
     }
-    // Three would begin with an answer.
+    // Three messages would begin with an answer.
     same!(seqs(store.read_tail(9).await)?, [5, 6]);
     same!(seqs(store.read_seqs(1..=9).await)?, [5, 6]);
     same!(seqs(store.read_times(Timestamp::MIN..Timestamp::MAX).await)?, [5, 6]);
@@ -39,7 +39,7 @@ where
     holds!(seqs(store.read_tail(9).await)?.is_empty());
     let next = store.append_message(said_at("new", "2025-08-24T17:00:00Z")).await?.seq;
     holds!(next > 2);
-    // Even without limits, what had expired is gone.
+    // Expired messages stay gone even without limits.
     same!(seqs(at.open().await?.read_tail(9).await)?, [next]);
     Ok(())
 }

@@ -69,13 +69,13 @@ pub use snapshot::ImportedSnapshot;
 use crate::message::ChatMessage;
 pub use crate::store::record::import_digest::Origin;
 
-/// Names of metadata that have a meaning in a store.
+/// Metadata keys that have a meaning in a store.
 pub mod metadata {
     pub use crate::message::{ARTIFACT, EXPIRES_AT, IMPORTED_FROM, RESTORED_FROM, TOOL};
     pub use crate::store::record::artifact::MIMIR_ID;
 }
 
-/// What a reader has read of one conversation of another system.
+/// The messages of one conversation of another system, as a reader read them.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ImportedMessages {
@@ -85,9 +85,9 @@ pub struct ImportedMessages {
     pub messages: Vec<ImportedMessage>,
     /// The records that cannot be taken.
     pub refused: Vec<Refusal>,
-    /// Entries beside the records that are no records and were not read.
+    /// Entries beside the records that are not records and were not read.
     pub passed_over: PassedOver,
-    /// Whether the messages are in the system's own order, which then counts for more than their times.
+    /// Whether the messages are in the system's own order. That order then overrides their times.
     pub is_ordered: bool,
 }
 
@@ -115,11 +115,11 @@ impl ImportedMessages {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ImportedMessage {
-    /// The message. In the store its metadata also says `importedFrom`.
+    /// The message. The store adds the metadata `importedFrom`.
     pub message: ChatMessage,
     /// The file or record it was read from.
     pub file: String,
-    /// Which of the system's forms that has.
+    /// The name of the system's format of that record.
     pub form: &'static str,
     origin: Origin,
     /// The time of its place in the conversation, if that is later than its own.
@@ -144,17 +144,17 @@ impl ImportedMessage {
         Ok(Self { message, file: name.to_owned(), form, origin, place: None })
     }
 
-    /// A message that was imported before and says where from.
+    /// A message that was imported before and carries its origin.
     pub(crate) fn known(file: String, message: ChatMessage, origin: Origin) -> Self {
         Self { message, file, form: "backup", origin, place: None }
     }
 
-    /// Which message of which system it is.
+    /// The message's origin: system and record.
     pub fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// Adds metadata that does not tell which message it is.
+    /// Adds metadata that does not identify the message.
     #[must_use]
     pub fn with_metadata(mut self, key: &str, value: Option<String>) -> Self {
         if let Some(value) = value {
@@ -164,20 +164,20 @@ impl ImportedMessage {
     }
 }
 
-/// What an import came to.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// How many messages were stored.
+    /// The number of stored messages.
     pub taken: usize,
-    /// How many an earlier import had stored.
+    /// The number of messages that an earlier import had stored.
     pub already_there: usize,
-    /// How many an earlier import had stored and were forgotten since; they stay forgotten.
+    /// The number of messages that an earlier import had stored and that were forgotten since. They stay forgotten.
     pub forgotten: usize,
-    /// What was not taken, sorted by name.
+    /// The refused records, sorted by name.
     pub refused: Vec<Refusal>,
-    /// Entries beside the records that were not looked into.
+    /// Entries beside the records that were not read.
     pub passed_over: PassedOver,
-    /// How many messages could be read in each of the system's forms.
+    /// The number of readable messages in each of the system's formats.
     pub forms: BTreeMap<&'static str, usize>,
 }

@@ -43,7 +43,7 @@ pub(super) fn take(folder: &File, path: &Path, timeout: Duration) -> Result<FsLo
                 Err(errno) => return Err(Error::io("take the lock", path, errno.into())),
             }
         }
-        // Whoever locked a file that has lost its name holds nothing.
+        // A lock on a file that has lost its name protects nothing.
         let named = retry_on_intr(|| rustix::fs::statat(folder, NAME, AtFlags::SYMLINK_NOFOLLOW));
         if named.is_ok_and(|named| id(&named) == id(&stat)) {
             return FsLock::begin(file).map_err(|error| Error::io("mark the lock", path, error));
@@ -58,7 +58,7 @@ fn open(folder: &File, path: &Path) -> Result<(File, Stat)> {
     let opened = retry_on_intr(|| rustix::fs::openat(folder, NAME, flags, Mode::RUSR | Mode::WUSR));
     let file = opened.map(File::from).map_err(|errno| match errno {
         Errno::LOOP | Errno::NXIO | Errno::ISDIR => refused(),
-        // The folder was removed while somebody waited for its lock: no file can be made in it.
+        // The folder was removed while this process waited for its lock, so no file can be created in it.
         Errno::NOENT => Error::FolderReplaced { path: path.with_file_name("") },
         _ => Error::io("open the lock", path, errno.into()),
     })?;
@@ -70,7 +70,7 @@ fn open(folder: &File, path: &Path) -> Result<(File, Stat)> {
     }
 }
 
-/// Sleeps a little longer the longer one has waited, and never in step with others.
+/// Sleeps longer the longer the wait has lasted, with a random part so that waiters do not run in step.
 fn pause(started: Instant) {
     let longest =
         u64::try_from(started.elapsed().as_micros() / 4).unwrap_or(u64::MAX).clamp(200, 20_000);

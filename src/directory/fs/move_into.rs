@@ -6,18 +6,19 @@ use rustix::io::{Errno, retry_on_intr};
 use super::{FsDirectory, durable};
 use crate::error::{Error, Result};
 
-/// How many entries of one name are kept apart by a number behind it.
+/// The highest number that is appended to a taken name.
 const NAMESAKES: usize = 1000;
 
 impl FsDirectory {
-    /// Moves an entry to another folder, durably; a link itself, not what it leads to. `false` where there is none.
+    /// Moves an entry to another folder, durably. Moves a link itself, not its target. Returns `false` if there is no
+    /// such entry.
     pub(super) fn move_to(&self, name: &[u8], other: &Self) -> Result<bool> {
         let shown = String::from_utf8_lossy(name);
         let failed = |errno: Errno| self.error("move the file aside", &shown, errno);
         let Some(from) = self.opened()? else {
             return Ok(false);
         };
-        // So that no folder is made for nothing.
+        // Check first, so that no folder is created for nothing.
         let looked =
             retry_on_intr(|| rustix::fs::statat(&from.fd, name, AtFlags::SYMLINK_NOFOLLOW));
         match looked {
@@ -37,7 +38,7 @@ impl FsDirectory {
                     rustix::fs::linkat(&from.fd, name, &to.fd, &*target, AtFlags::empty())
                 })
                 .and_then(|()| {
-                    // The new name is durable before the old one goes.
+                    // The new name must be durable before the old one is removed.
                     to.fd.sync_all().map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
                     rustix::fs::unlinkat(&from.fd, name, AtFlags::empty())
                 }),

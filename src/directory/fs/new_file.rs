@@ -1,4 +1,4 @@
-//! A file outside the store that somebody asked for: readable by its owner alone, there whole or not at all.
+//! A new file outside the store, for exports: readable by its owner alone, and either complete or absent.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,18 +12,18 @@ use super::durable;
 use crate::directory::TEMPORARY;
 use crate::error::{Error, Result};
 
-/// A file that gets its name when it is [kept](Self::keep), and is gone when it is dropped before.
+/// A file that gets its name when it is [kept](Self::keep), and disappears if it is dropped before.
 #[derive(Debug)]
 pub(crate) struct NewFile {
     file: BufWriter<File>,
     folder: File,
     path: PathBuf,
-    /// Its name until then, where the system has no files without one.
+    /// Its temporary name, on systems without unnamed files.
     temporary: Option<String>,
 }
 
 impl NewFile {
-    /// Begins a file in a folder that is there.
+    /// Creates a file in an existing folder.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         let path = std::path::absolute(path).map_err(|e| Error::io("resolve the path", path, e))?;
         let parent = path.parent().unwrap_or(&path);
@@ -39,7 +39,7 @@ impl NewFile {
         #[cfg(target_os = "linux")]
         {
             let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
-            // Whoever kills the process leaves nothing behind.
+            // An unnamed file disappears with its process.
             match retry_on_intr(|| rustix::fs::openat(&folder, ".", flags, mode)) {
                 Ok(file) => {
                     let file = BufWriter::with_capacity(1 << 18, File::from(file));
@@ -58,7 +58,7 @@ impl NewFile {
         Ok(Self { file, folder, path, temporary: Some(temporary) })
     }
 
-    /// Gives it its name, durably. Replaces nothing.
+    /// Names the file, durably. Never replaces another file.
     pub(crate) fn keep(mut self) -> Result<()> {
         let failed = |e| Error::io("write the file", &self.path, e);
         self.file.flush().map_err(failed)?;

@@ -18,7 +18,7 @@ pub(super) struct Folder {
 }
 
 impl FsDirectory {
-    /// The folder, opened once; `None` while there is none.
+    /// Returns the open folder and opens it once; `None` while it does not exist.
     pub(super) fn opened(&self) -> Result<Option<&Folder>> {
         if let Some(folder) = self.folder.get() {
             let there =
@@ -57,8 +57,8 @@ impl FsDirectory {
         Ok(Some(self.folder.get_or_init(|| Folder { fd, id })))
     }
 
-    /// The folder without looking whether its path still leads there: for single files, which are read only after
-    /// the head or a listing.
+    /// Returns the open folder without checking that its path still leads to it. For single files, which are read
+    /// only after the head or a listing.
     pub(super) fn held(&self) -> Result<Option<&Folder>> {
         self.folder.get().map_or_else(|| self.opened(), |folder| Ok(Some(folder)))
     }
@@ -71,7 +71,7 @@ impl FsDirectory {
         self.opened()?.ok_or_else(|| Error::FolderReplaced { path: self.path.clone() })
     }
 
-    /// Makes the folder and its missing ancestors, private to the user, each durable in its parent.
+    /// Creates the folder and its missing ancestors, private to the user, each durable in its parent.
     fn make(&self) -> Result<()> {
         let missing: Vec<&Path> =
             self.path.ancestors().take_while(|level| !level.exists()).collect();
@@ -92,8 +92,7 @@ impl FsDirectory {
         Ok(())
     }
 
-    /// Makes durable what [`make`](Self::make) may have been killed over: each level in the one above it, and the
-    /// names.
+    /// Makes durable what an interrupted [`make`](Self::make) may have left: each level in its parent, and the names.
     pub(super) fn make_durable(&self) -> Result<()> {
         let mut below = None;
         for (height, level) in self.path.ancestors().enumerate() {
@@ -104,7 +103,7 @@ impl FsDirectory {
             let opened = retry_on_intr(|| rustix::fs::openat(CWD, level, flags, Mode::empty()));
             let folder = match opened {
                 Ok(fd) => File::from(fd),
-                // No names were found in what is no folder, and none was made where one may not look.
+                // A non-folder holds no names, and an unreadable folder was not created by this program.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => {
                     continue;
                 }
@@ -113,7 +112,7 @@ impl FsDirectory {
             let stat = retry_on_intr(|| rustix::fs::fstat(&folder))
                 .map_err(|errno| Error::io("look at the folder", level, errno.into()))?;
             let (device, _) = id(&stat);
-            // What is mounted has no name to lose in the folder above it.
+            // A mount point has no name in its parent that could be lost.
             if below.replace(device).is_some_and(|below| below != device) {
                 break;
             }

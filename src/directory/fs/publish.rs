@@ -12,7 +12,7 @@ use crate::directory::TEMPORARY;
 use crate::error::{Error, Result};
 
 impl FsDirectory {
-    /// Moves a temporary file to its name; `false` where that is taken.
+    /// Renames a temporary file to its final name; `false` if that is taken.
     pub(super) fn publish(&self, folder: &Folder, temporary: &str, name: &str) -> Result<bool> {
         let fd = &folder.fd;
         let renamed = retry_on_intr(|| {
@@ -33,14 +33,14 @@ impl FsDirectory {
         }
     }
 
-    /// Moves a temporary file to a name that may be taken.
+    /// Renames a temporary file over an existing one.
     pub(super) fn rename_over(&self, folder: &Folder, temporary: &str, name: &str) -> Result<bool> {
         retry_on_intr(|| rustix::fs::renameat(&folder.fd, temporary, &folder.fd, name))
             .map_err(|errno| self.error("publish the file", name, errno))?;
         Ok(true)
     }
 
-    /// Writes a temporary file durably and moves it to its name with `publish`; removes it where either fails.
+    /// Writes a temporary file durably and renames it with `publish`. Removes it if either fails.
     pub(super) fn stage(
         &self,
         folder: &Folder,
@@ -54,7 +54,7 @@ impl FsDirectory {
         self.stage_with(folder, name, write, |temporary, ()| publish(temporary))
     }
 
-    /// [`stage`](Self::stage) for bytes that come one after the other, and a name that is known after the last.
+    /// [`stage`](Self::stage) for bytes that arrive in pieces, with a name that is known after the last.
     pub(super) fn stage_with<T>(
         &self,
         folder: &Folder,
@@ -72,7 +72,7 @@ impl FsDirectory {
         .map_err(|e| self.error("create a file", name, e))?;
         let mut file = File::from(fd);
         let published = write(&mut file).and_then(|written| {
-            // Want of space passes here: nothing was published, and the file goes.
+            // A full disk is temporary: nothing was published, and the temporary file is removed.
             file.sync_all().map_err(|source| match Errno::from_io_error(&source) {
                 Some(Errno::NOSPC | Errno::DQUOT) => self.error("write the file", name, source),
                 _ => Error::NotDurable { path: self.path.join(name), source },
@@ -80,7 +80,7 @@ impl FsDirectory {
             publish(&temporary, written)
         });
         if !matches!(published, Ok(true)) {
-            // Should this fail too, the next holder of the lock sweeps it up.
+            // If this fails too, the next holder of the lock removes the file.
             let _ = rustix::fs::unlinkat(&folder.fd, &*temporary, AtFlags::empty());
         }
         published

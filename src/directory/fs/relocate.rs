@@ -1,5 +1,5 @@
-//! A folder with all that is in it, in another place: by further names for its files, or by copies on another file
-//! system. The caller holds the locks and decides when the old place goes.
+//! Relocates a folder with all its contents: by hard links, or by copies on another file system. The caller holds the
+//! locks and decides when to remove the old place.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -14,17 +14,17 @@ use super::durable;
 use crate::directory::{LOCK, TEMPORARY};
 use crate::error::{Error, Result};
 
-/// How much is compared at a time.
+/// The bytes compared at a time.
 const PIECE: usize = 1 << 18;
 
-/// What is in a folder, by paths below it. Two looks are equal if nothing was written in between.
+/// The contents of a folder, by paths below it. Two readings are equal if nothing was written between them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Tree {
     folders: Vec<PathBuf>,
     files: BTreeMap<PathBuf, Stamp>,
 }
 
-/// What tells that a file has changed: device, inode, length and time of modification.
+/// A file's fingerprint: device, inode, length and modification time.
 type Stamp = (u64, u64, u64, i64, i64);
 
 fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Error {
@@ -32,10 +32,10 @@ fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Error {
 }
 
 impl Tree {
-    /// Looks at everything but locks and unfinished files.
+    /// Reads everything except locks and temporary files.
     ///
     /// # Errors
-    /// [`Error::NotPlain`] for what is neither a file nor a folder.
+    /// [`Error::NotPlain`] for an entry that is neither a file nor a folder.
     pub(crate) fn of(root: &Path) -> Result<Self> {
         let mut tree = Self { folders: Vec::new(), files: BTreeMap::new() };
         let mut open = vec![PathBuf::new()];
@@ -66,12 +66,12 @@ impl Tree {
         Ok(tree)
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub(crate) fn files(&self) -> usize {
         self.files.len()
     }
 
-    /// Puts all of it into a new folder as well, durably. Returns how many bytes had to be copied.
+    /// Links or copies everything into a new folder, durably. Returns the number of copied bytes.
     pub(crate) fn mirror(&self, from: &Path, to: &Path) -> Result<u64> {
         make(to)?;
         for below in &self.folders {
@@ -84,7 +84,7 @@ impl Tree {
         let (mut links, mut copied) = (true, 0);
         for (below, (_, _, length, ..)) in &self.files {
             let (old, new) = (from.join(below), to.join(below));
-            // Where one file cannot have two names, none can.
+            // If one file cannot be linked, none can.
             links = links && fs::hard_link(&old, &new).is_ok();
             if !links {
                 copy(&old, &new)?;
@@ -99,7 +99,7 @@ impl Tree {
     }
 }
 
-/// Copies a file and reads it back.
+/// Copies a file, and verifies the copy.
 fn copy(old: &Path, new: &Path) -> Result<()> {
     let writing = failed("write the file", new);
     let mut source = File::open(old).map_err(failed("read the file", old))?;
@@ -107,7 +107,7 @@ fn copy(old: &Path, new: &Path) -> Result<()> {
     let mut copy = options.write(true).create_new(true).mode(0o600).open(new).map_err(&writing)?;
     io::copy(&mut source, &mut copy).map_err(&writing)?;
     durable(&copy, new)?;
-    // What the system still holds in memory says nothing of the disk.
+    // The verification must read from the disk, not from the system's cache.
     #[cfg(target_os = "linux")]
     let _ = rustix::fs::fadvise(&copy, 0, None, rustix::fs::Advice::DontNeed);
     match is_same(old, new).map_err(failed("read the file", new))? {
@@ -130,7 +130,7 @@ fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
     }
 }
 
-/// Makes a new folder that only its owner may look into, and the missing ones above it, durably.
+/// Creates a folder that only its owner can read, and its missing ancestors, durably.
 fn make(folder: &Path) -> Result<()> {
     let missing: Vec<&Path> = folder.ancestors().take_while(|level| !level.exists()).collect();
     for level in missing.into_iter().rev() {
@@ -140,10 +140,10 @@ fn make(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Gives a folder another name that nothing has, durably.
+/// Renames a folder to a free name, durably.
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
     let renamed = match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every file system can; over a folder with something in it none renames.
+        // Some file systems lack that flag. A rename never replaces a folder with entries.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => fs::rename(from, to),
         renamed => renamed.map_err(io::Error::from),
     };
@@ -151,7 +151,7 @@ pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
     [from, to].into_iter().filter_map(Path::parent).try_for_each(sync)
 }
 
-/// Removes a folder with all that is in it; no error where there is none.
+/// Removes a folder with all its contents. Does nothing if it does not exist.
 pub(crate) fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -161,7 +161,7 @@ pub(crate) fn remove(folder: &Path) -> Result<()> {
     }
 }
 
-/// Whether something has that name.
+/// Whether an entry with that name exists.
 pub(crate) fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

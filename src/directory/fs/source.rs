@@ -1,4 +1,4 @@
-//! An open file that is read in parts.
+//! An open file, read in parts.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! Card and telephone numbers in a text.
+//! Finds card and telephone numbers in a text.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use regex_lite::Regex;
 /// spaces.
 pub(super) struct Plain {
     bytes: String,
-    /// Where each character starts in the text, and where the text ends.
+    /// The byte positions of each character, and the text's end.
     starts: Vec<usize>,
 }
 
@@ -22,7 +22,7 @@ impl Plain {
         Some(*self.starts.get(range.start)?..*self.starts.get(range.end)?)
     }
 
-    /// Whether what starts here goes on with a number or a date from before.
+    /// Whether a number or a date from before `start` continues there.
     fn continues(&self, start: usize) -> bool {
         let before = self.bytes.get(..start).unwrap_or_default();
         before
@@ -50,9 +50,9 @@ fn plain(c: char) -> char {
     }
 }
 
-/// Where card numbers are: 13 to 19 digits with a valid check digit (ISO/IEC 7812-1), which begin and end where a
-/// group of digits does. Groups have at least four digits but for the last, or all the same number, as when someone
-/// dictates digit by digit; others are too often telephone numbers that stand side by side.
+/// Finds card numbers: 13 to 19 digits with a valid check digit (ISO/IEC 7812-1) that begin and end with a group of
+/// digits. All groups except the last have at least four digits, or all have the same number, as when someone
+/// dictates digit by digit. Other groupings are too often telephone numbers side by side.
 pub(super) fn cards(plain: &Plain, rows: &Regex) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for row in rows.find_iter(&plain.bytes) {
@@ -78,8 +78,8 @@ pub(super) fn cards(plain: &Plain, rows: &Regex) -> Vec<Range<usize>> {
     found
 }
 
-/// Where telephone numbers are: 7 to 15 digits (ITU-T E.164), prefix aside, in one of the given forms, and no date.
-/// What a form takes in beyond the number, such as a postcode that follows, is given back a group at a time.
+/// Finds telephone numbers: 7 to 15 digits (ITU-T E.164) without the prefix, in one of the given forms, and not
+/// dates. If a match contains more than the number, such as a following postcode, it is shortened group by group.
 pub(super) fn phones(plain: &Plain, forms: &Regex, dates: &Regex) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -108,7 +108,7 @@ fn is_phone(plain: &Plain, range: &Range<usize>, forms: &Regex, dates: &Regex) -
         && forms.find(text).is_some_and(|form| form.len() == text.len())
 }
 
-/// The end of the last group of digits but one.
+/// The end of the second last group of digits.
 fn shorter(plain: &Plain, range: &Range<usize>) -> usize {
     let text = plain.bytes.get(range.clone()).unwrap_or_default();
     let without = text.trim_end_matches(|c: char| c.is_ascii_digit());

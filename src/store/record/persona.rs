@@ -16,21 +16,21 @@ pub(crate) use preset::{MOST_PRESETS, in_force};
 
 use crate::error::{PersonaFailure, Result};
 
-/// Who the model is to be, and how it is to speak. `Debug` shows no words.
+/// A persona: who the model is, and how it speaks. `Debug` shows no words.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Persona {
-    /// What the model is told first in every prompt: at most 65,536 bytes, and not blank.
+    /// The system prompt, which starts every prompt: at most 65,536 bytes, and not blank.
     pub system_prompt: String,
-    /// How it is to behave, told right behind that; at most 16,384 bytes, and may be empty.
+    /// The behaviour, which follows the system prompt: at most 16,384 bytes, may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub personality: String,
     /// The sampling temperature, 0 to 1.
     pub temperature: f64,
     /// The most tokens of an answer, 1 to 1,048,576.
     pub max_tokens: u32,
-    /// The most tokens of history in a prompt, as estimated: 1,000 to 16,777,216.
+    /// The most estimated tokens of history in a prompt: 1,000 to 16,777,216.
     pub max_history_tokens: u32,
     /// After how many days without an interaction a context expires, 1 to 36,500.
     pub expiry_days: u32,
@@ -49,8 +49,8 @@ impl Persona {
     /// The limits of [`expiry_days`](Self::expiry_days).
     pub const EXPIRY_DAYS: RangeInclusive<u32> = 1..=36_500;
 
-    /// A persona of these words, with the usual figures: temperature 0.7, answers of at most 1,000 tokens, 15,000 tokens of
-    /// history, which suits a window of 16,384 tokens, and expiry after 7 days.
+    /// A persona with this system prompt and default values: temperature 0.7, answers of at most 1,000 tokens, 15,000
+    /// tokens of history, which suits a window of 16,384 tokens, and expiry after 7 days.
     pub fn new(system_prompt: impl Into<String>) -> Self {
         Self {
             system_prompt: system_prompt.into(),
@@ -62,14 +62,14 @@ impl Persona {
         }
     }
 
-    /// The same, to behave so.
+    /// Sets the behaviour.
     #[must_use]
     pub fn personality(mut self, personality: impl Into<String>) -> Self {
         self.personality = personality.into();
         self
     }
 
-    /// What the model is told: the system prompt, and behind it the personality if that is wanted and there is one.
+    /// The text for the model: the system prompt, then the behaviour if `with_personality` is set and there is one.
     pub fn told(&self, with_personality: bool) -> String {
         let system = &self.system_prompt;
         match self.personality.trim() {
@@ -80,7 +80,7 @@ impl Persona {
         }
     }
 
-    /// Whether everything is within its limits.
+    /// Checks that every field is within its limits.
     ///
     /// # Errors
     /// [`PersonaFailure::Invalid`] names the first field that is not.
@@ -107,7 +107,7 @@ impl Persona {
     }
 }
 
-/// Refuses a field whose value is not within its limits.
+/// Fails if a field's value is outside its limits.
 pub(crate) fn within(
     is_within: bool,
     field: &'static str,
@@ -122,7 +122,7 @@ pub(crate) fn within(
 /// The most bytes of a name.
 pub(crate) const LONGEST_NAME: usize = 200;
 
-/// Refuses a name that is blank, too long or no single line.
+/// Fails if a name is blank, too long or has several lines.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     const LONGEST: usize = LONGEST_NAME;
     within(!name.trim().is_empty(), "name", || "is blank".to_owned())?;
@@ -132,7 +132,7 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     within(!name.chars().any(char::is_control), "name", || "holds control characters".to_owned())
 }
 
-/// As much of a text as has at most so many bytes.
+/// The beginning of a text with at most `most` bytes.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     end.and_then(|end| text.get(..end)).unwrap_or_default()

@@ -12,38 +12,39 @@ use crate::store::record::persona::Persona;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AssignedPersona {
-    /// Who the model is.
+    /// The persona.
     pub persona: Persona,
-    /// The preset that it was made from.
+    /// The id of the preset that it was created from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// When any of this was last changed.
+    /// The time of the last change.
     pub updated_at: Timestamp,
-    /// Until when it does not expire, whether or not anybody speaks.
+    /// It does not expire before this time, even without interactions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extended_to: Option<Timestamp>,
-    /// When it was deleted. Nothing of it goes before it is backed up.
+    /// The time of its deletion. It is removed only after a backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
-    /// When upkeep first found it deleted or expired, from when on its days until removal count. So what was imported or
-    /// restored after it had expired has all of them, and no single look at a clock removes anything.
+    /// When upkeep first found it deleted or expired. The days until its removal count from then. A context that was
+    /// imported or restored after its expiry therefore has all of these days, and one reading of a wrong clock
+    /// removes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) over_since: Option<Timestamp>,
 }
 
 impl AssignedPersona {
-    /// A persona that nobody has talked to yet.
+    /// A character that nobody has talked to yet.
     pub fn new(persona: Persona, now: Timestamp) -> Self {
         let (preset, extended_to, deleted_at, over_since) = (None, None, None, None);
         Self { persona, preset, updated_at: now, extended_to, deleted_at, over_since }
     }
 
-    /// The same as one that nobody has deleted, and that upkeep has not found over.
+    /// The same character without deletion, and without upkeep's note.
     pub(crate) fn in_force(self) -> Self {
         Self { deleted_at: None, over_since: None, ..self }
     }
 
-    /// A later state of it, which neither deletes it nor lets it expire earlier.
+    /// Merges a later state, which neither deletes it nor lets it expire earlier.
     pub(crate) fn merge_newer(self, mut later: Self) -> Self {
         let days = self.persona.expiry_days.max(later.persona.expiry_days);
         later.persona.expiry_days = days;
@@ -56,7 +57,7 @@ impl AssignedPersona {
         }
     }
 
-    /// When it expires, if the last interaction was then.
+    /// When it expires, if the last interaction was at `last`.
     pub(crate) fn expires_at(&self, last: Timestamp) -> Timestamp {
         let days = SignedDuration::from_hours(i64::from(self.persona.expiry_days) * 24);
         let expiry = last.checked_add(days).unwrap_or(Timestamp::MAX);

@@ -1,6 +1,6 @@
-//! The presets that are built in. Ids, names and figures are those of the document that they come from.
+//! The built-in presets, with the ids, names and values of the document that they come from.
 
-/// A preset that is built in.
+/// A built-in preset.
 pub(super) struct BuiltIn {
     pub(super) id: &'static str,
     pub(super) name: &'static str,

@@ -1,4 +1,4 @@
-//! Templates for personalities: six that are built in, and those that people make.
+//! Presets: templates of personas, six built-in ones and the user's own.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,16 +11,16 @@ use crate::error::{PersonaFailure, Result};
 use crate::store::record::persona::built_in::BUILT_IN;
 use crate::store::record::persona::{LONGEST_NAME, Persona, check_name, within};
 
-/// What every preset's id begins with. Document and code of the system that the six come from disagree about it, so
-/// both spellings of those are understood.
+/// The prefix of every preset's id. The document and the code that the built-in presets come from spell their ids
+/// differently, so both spellings are accepted.
 const PREFIX: &str = "preset-";
 
-/// The most presets that a store may have beside those that are built in.
+/// The most presets in a store beside the built-in ones.
 pub(crate) const MOST_PRESETS: usize = 200;
-/// How deep a preset's notes may be nested: they are read together with what is around them.
+/// The deepest nesting of a preset's metadata. JSON readers limit the depth of the whole document.
 const DEEPEST: usize = 32;
 
-/// A template for a personality. `Debug` shows no words.
+/// A template of a persona. `Debug` shows no words.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
@@ -28,22 +28,22 @@ pub struct Preset {
     /// Its id, such as `preset-calm-counselor`.
     #[serde(skip)]
     pub id: String,
-    /// What it is called: one line, at most 200 bytes.
+    /// The name: one line, at most 200 bytes.
     pub name: String,
-    /// What it is good for: at most 2,000 bytes.
+    /// The purpose: at most 2,000 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What is made of it.
+    /// The persona of contexts created from it.
     pub persona: Persona,
-    /// Whether it is offered.
+    /// Whether it is offered for new contexts.
     pub is_active: bool,
-    /// Other notes: at most 16,384 bytes as JSON, and nested no deeper than 32 levels.
+    /// The host's own data: at most 16,384 bytes as JSON, nested at most 32 levels deep.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Value>,
-    /// When it was made; `None` for one that is built in and was never changed.
+    /// The time of creation; `None` for an unchanged built-in preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
-    /// When it was last changed, likewise.
+    /// The time of the last change; `None` for an unchanged built-in preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
 }
@@ -54,18 +54,18 @@ impl Preset {
     /// The most bytes of a name, and of an id.
     pub const LONGEST_NAME: usize = LONGEST_NAME;
 
-    /// The id under which a preset is stored: the one given, without white space at its ends, or that of the built-in
-    /// preset that it means in another spelling.
+    /// The id under which a preset is stored: the given one without white space at its ends, or that of a built-in
+    /// preset whose other spelling it is.
     ///
     /// # Errors
-    /// [`PersonaFailure::Invalid`] for an id that is blank, too long or no single line.
+    /// [`PersonaFailure::Invalid`] for an id that is blank, too long or has several lines.
     pub fn canonical_id(id: &str) -> Result<String> {
         let id = canonical(id);
         check_name(&id)?;
         Ok(id)
     }
 
-    /// A preset of that name for that persona.
+    /// A preset with this name and persona.
     pub fn new(name: impl Into<String>, persona: Persona) -> Self {
         Self {
             id: String::new(),
@@ -79,15 +79,15 @@ impl Preset {
         }
     }
 
-    /// Those that are built in, as they are before anybody changes them.
+    /// The built-in presets without any changes.
     pub fn all_built_in() -> Vec<Self> {
         in_force(&BTreeMap::new())
     }
 
-    /// The one of an id, in either spelling of those that are built in, or else of a name.
+    /// Finds a preset by id or name. Built-in presets have two spellings of their id.
     ///
     /// # Errors
-    /// [`PersonaFailure::NoSuchPreset`] names those that there are.
+    /// [`PersonaFailure::NoSuchPreset`] names the existing presets.
     pub fn find(mut presets: Vec<Self>, id_or_name: &str) -> Result<Self> {
         let id = canonical(id_or_name);
         let name = id_or_name.trim().to_lowercase();
@@ -104,17 +104,17 @@ impl Preset {
         }
     }
 
-    /// Whether one of that id is built in, whatever was made of it since.
+    /// Whether this id belongs to a built-in preset, changed or not.
     pub fn is_built_in(&self) -> bool {
         BUILT_IN.iter().any(|built_in| built_in.id == self.id)
     }
 
-    /// Whether one of that id is built in and tells a model something else.
+    /// Whether it is a built-in preset whose text for the model was changed.
     pub(crate) fn is_changed(&self) -> bool {
         built_in(&self.id).is_some_and(|built_in| built_in.persona != self.persona)
     }
 
-    /// Whether everything is within its limits.
+    /// Checks that every field is within its limits.
     ///
     /// # Errors
     /// [`PersonaFailure::Invalid`] names the first field that is not.
@@ -134,7 +134,7 @@ impl Preset {
     }
 }
 
-/// Whether a value has at most so many levels.
+/// Whether a value has at most this many levels.
 fn is_shallow(value: &Value, levels: usize) -> bool {
     let Some(below) = levels.checked_sub(1) else { return false };
     match value {
@@ -144,7 +144,7 @@ fn is_shallow(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// The id that is meant: of those that are built in, `calm_counselor` means `preset-calm-counselor`.
+/// Resolves an id: `calm_counselor` is `preset-calm-counselor`.
 pub(crate) fn canonical(id: &str) -> String {
     let spelt = id.trim().to_ascii_lowercase().replace('_', "-");
     let spelt = spelt.strip_prefix(PREFIX).unwrap_or(&spelt);
@@ -157,7 +157,7 @@ pub(crate) fn canonical(id: &str) -> String {
     }
 }
 
-/// The preset of that id as it was built in.
+/// The built-in preset with this id, without changes.
 fn built_in(id: &str) -> Option<Preset> {
     let built_in = BUILT_IN.iter().find(|built_in| built_in.id == id)?;
     let mut persona = Persona::new(built_in.system_prompt).personality(built_in.personality);
@@ -170,8 +170,7 @@ fn built_in(id: &str) -> Option<Preset> {
     Some(preset)
 }
 
-/// All presets: those that are built in, as they were changed since, and behind them those that people made, the newest
-/// first.
+/// All presets: the built-in ones with their changes, then the user's own, newest first.
 pub(crate) fn in_force(changed: &BTreeMap<String, Preset>) -> Vec<Preset> {
     let with_id = |(id, preset): (&String, &Preset)| Preset { id: id.clone(), ..preset.clone() };
     let built_in =
