@@ -142,7 +142,8 @@ fn pieces(seqs: &SeqSet) -> Vec<RangeInclusive<u64>> {
     pieces
 }
 
-/// Deletes the artifacts that hold the words of messages that are about to go.
+/// Deletes the artifacts that hold the words of messages that a commit has deleted. Call it after the commit: a commit
+/// that meets a conflict may be given up, and its messages then need their artifacts.
 async fn delete_artifacts_of(
     store: &(impl StoreBackend + ?Sized),
     refs: &MessageRefs,

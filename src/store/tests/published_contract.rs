@@ -11,13 +11,14 @@ use zeroize::Zeroizing;
 use crate::EncryptionKey;
 use crate::clock::Clock;
 use crate::directory::{Directory, memory::MemoryDirectory};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::message::{ChatMessage, ChatRole};
 use crate::scope::Scope;
 use crate::store::record::document::DocumentId;
 use crate::store::record::read_result::ReadResult;
 use crate::store::{
-    Batch, ConversationStore, FileConversationStore, ReadQuery, StoreBackend, StoreOptions,
-    StorePolicy, StoreState,
+    ArtifactKind, ArtifactStore, Batch, ConversationStore, FileConversationStore, NewArtifact,
+    ReadQuery, StoreBackend, StoreOptions, StorePolicy, StoreState,
 };
 use crate::testing::{StoreSetup, conversation_store_contract};
 
@@ -69,36 +70,54 @@ async fn memory_keeps_the_contract() {
 
 /// A file store of which only the medium is used.
 #[derive(Debug)]
-struct MediumOnly(FileConversationStore);
+struct MediumOnly {
+    store: FileConversationStore,
+    /// What another writer appends just before the next commit.
+    meanwhile: Mutex<Option<ChatMessage>>,
+}
+
+impl MediumOnly {
+    fn new(store: FileConversationStore) -> Self {
+        Self { store, meanwhile: Mutex::default() }
+    }
+}
 
 #[async_trait]
 impl StoreBackend for MediumOnly {
     fn scope(&self) -> &Arc<Scope> {
-        self.0.scope()
+        self.store.scope()
     }
 
     async fn state(&self) -> Result<StoreState> {
-        self.0.state().await
+        self.store.state().await
     }
 
     async fn read(&self, query: ReadQuery) -> Result<ReadResult> {
-        self.0.read(query).await
+        self.store.read(query).await
     }
 
     async fn document(&self, id: &DocumentId) -> Result<Option<Zeroizing<Vec<u8>>>> {
-        self.0.document(id).await
+        self.store.document(id).await
     }
 
     async fn commit(&self, batch: Batch) -> Result<StoreState> {
-        self.0.commit(batch).await
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        if let Some(message) = meanwhile {
+            self.store.append_message(message).await?;
+        }
+        self.store.commit(batch).await
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
-        self.0.clock()
+        self.store.clock()
     }
 
     fn policy(&self) -> StorePolicy {
-        self.0.policy()
+        self.store.policy()
+    }
+
+    fn artifact_store(&self) -> Option<&dyn ArtifactStore> {
+        Some(&self.store)
     }
 }
 
@@ -109,9 +128,35 @@ async fn the_provided_methods_keep_the_contract() {
     for loose in [1, 64] {
         let memories = Memories::default();
         let open = async |setup| {
-            let store = MediumOnly(memories.open(setup, loose).await?);
+            let store = MediumOnly::new(memories.open(setup, loose).await?);
             Ok(Arc::new(store) as Arc<dyn ConversationStore>)
         };
         conversation_store_contract(open).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_deletion_that_is_refused_leaves_the_message_its_artifact() {
+    let root: Arc<dyn Directory> = Arc::new(MemoryDirectory::default());
+    let key = EncryptionKey::from_secret("a secret of the contract tests").unwrap();
+    let store = StoreOptions::new(key).open_directory(Arc::clone(&root), root).await.unwrap();
+    let store = MediumOnly::new(store);
+    let words = Box::new("a long result of a tool".as_bytes());
+    let new = NewArtifact::new(ArtifactKind::ToolResult, "forecast");
+    let id = store.store.add_artifact(new, words).await.unwrap().artifact.id.clone();
+    let now = store.store.clock().now();
+    let mut result = ChatMessage::new(ChatRole::Tool, "kept as an artifact", &now);
+    result.metadata.insert("artifact".to_owned(), id.clone());
+    assert_eq!(result.moved_to(), Some(id.as_str()));
+    store.append_message(result).await.unwrap();
+
+    let plan = store.plan_forget_all().await.unwrap();
+    *store.meanwhile.lock().unwrap() =
+        Some(ChatMessage::new(ChatRole::User, "said meanwhile", &now));
+    let refused = store.forget_planned(&plan).await;
+    assert!(matches!(refused, Err(Error::MoreThanAnnounced)), "{refused:?}");
+    assert!(store.store.open_artifact(&id).await.unwrap().is_some());
+
+    store.forget(&[1..=1]).await.unwrap();
+    assert!(store.store.open_artifact(&id).await.unwrap().is_none());
 }

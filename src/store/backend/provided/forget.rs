@@ -79,8 +79,8 @@ async fn forget_once(
     for id in removed_snapshots {
         batch = batch.remove(DocumentId::Snapshot(id.clone()));
     }
-    delete_artifacts_of(store, &refs).await?;
     store.commit(batch.delete(plan.numbers.ranges())).await?;
+    delete_artifacts_of(store, &refs).await?;
     if let Some(artifacts) = store.artifact_store().filter(|_| is_whole) {
         artifacts.delete_artifacts(&plan.artifacts).await?;
     }

@@ -215,8 +215,8 @@ impl Deletion {
     }
 
     async fn commit(&self, store: &(impl StoreBackend + ?Sized), batch: Batch) -> Result<()> {
-        delete_artifacts_of(store, &self.refs).await?;
         store.commit(batch.delete(self.seqs.ranges())).await?;
+        delete_artifacts_of(store, &self.refs).await?;
         tracing::info!(removed = self.removed, "cleaned up");
         Ok(())
     }
