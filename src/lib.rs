@@ -83,11 +83,18 @@ pub use transfer::{export, import};
 /// Administration: keys, checks, repair, and moving a store.
 pub mod admin {
     pub use crate::crypto::PLACEHOLDER_KEY;
-    pub use crate::store::{
-        Inventory, MovedStore, PackReport, Progress, Rekey, RekeyReport, RepairAction, RepairKind,
-        RepairOptions, RepairReport, Report, Stats, StoreInventory, StoreKey, copy_salt,
-        create_vault, move_store, scopes, store_exists, store_keys,
-    };
+    pub use crate::store::admin::catalog_baseline::StoreInventory;
+    pub use crate::store::admin::move_store::{MovedStore, move_store};
+    pub use crate::store::admin::rekey::{Rekey, RekeyReport};
+    pub use crate::store::check::baseline::Inventory;
+    pub use crate::store::check::repair_kind::{RepairAction, RepairKind};
+    pub use crate::store::check::report::{Progress, Report};
+    pub use crate::store::file_store::PackReport;
+    pub use crate::store::folder::scopes::scopes;
+    pub use crate::store::keyring::ids::{StoreKey, copy_salt, store_keys};
+    pub use crate::store::keyring::{create_vault, store_exists};
+    pub use crate::store::read::stats::Stats;
+    pub use crate::store::repair::{RepairOptions, RepairReport};
 }
 
 /// Compiles the samples of the README.

@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::admin::{Rekey, Report, scopes};
 use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::scope::Scope;
-use crate::store::scopes;
+
 use crate::store::tests::failing_storage::{Call, FaultyDirectory, broken, said};
-use crate::store::{ConversationStore, FileConversationStore, Rekey, Report, StoreOptions};
+use crate::store::{ConversationStore, FileConversationStore, StoreOptions};
 use crate::{EncryptionKey, Result};
 
 fn key() -> EncryptionKey {
@@ -197,10 +198,10 @@ async fn an_inventory_of_all_tells_of_conversations_that_went_and_of_older_ones_
     wrote(root, &dm("1"), 2).await;
     let earlier = options().inventory(root).await.unwrap();
     let json = earlier.to_json().unwrap();
-    let again = crate::store::StoreInventory::from_json(json.as_bytes(), "it").unwrap();
+    let again = crate::admin::StoreInventory::from_json(json.as_bytes(), "it").unwrap();
     assert_eq!(again, earlier);
-    assert!(crate::store::StoreInventory::from_json(b"{}", "it").is_err());
-    let compare = |earlier: &crate::store::StoreInventory| options().compare(root, earlier.clone());
+    assert!(crate::admin::StoreInventory::from_json(b"{}", "it").is_err());
+    let compare = |earlier: &crate::admin::StoreInventory| options().compare(root, earlier.clone());
     wrote(root, &dm("4"), 1).await;
     assert_eq!(compare(&earlier).await.unwrap(), []);
     // One was removed by the store itself.

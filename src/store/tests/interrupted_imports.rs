@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::admin::RepairOptions;
 use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::commit::import_tombstones;
 use crate::store::commit::import_tombstones::ImportTombstones;
@@ -12,9 +13,7 @@ use crate::store::record::import_digest::Origin;
 use crate::store::tests::failing_storage::{
     Call, FaultyDirectory, no_files, no_space, not_durable, said,
 };
-use crate::store::{
-    ConversationStore, Document, FileConversationStore, FindingKind, RepairOptions, StoreOptions,
-};
+use crate::store::{ConversationStore, Document, FileConversationStore, FindingKind, StoreOptions};
 use crate::{ChatMessage, EncryptionKey, Error};
 
 const ERRORS: [fn(&Path) -> Error; 3] = [no_space, not_durable, no_files];

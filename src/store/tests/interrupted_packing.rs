@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use crate::admin::RepairOptions;
 use crate::clock::ManualClock;
 use crate::directory::{Directory, Streamed, memory::MemoryDirectory};
 use crate::store::record::name::pack_name::PackName;
 use crate::store::tests::failing_storage::{
     Call, FaultyDirectory, broken, no_space, not_durable, said,
 };
-use crate::store::{
-    ConversationStore, FileConversationStore, FindingKind, RepairOptions, StoreOptions,
-};
+use crate::store::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
 use crate::{EncryptionKey, Error};
 
 async fn open(directory: &Arc<impl Directory + 'static>, loose: usize) -> FileConversationStore {

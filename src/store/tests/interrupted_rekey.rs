@@ -3,14 +3,13 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::admin::{Rekey, RekeyReport};
 use crate::directory::{Directory, EntryKind, fs::FsDirectory, memory::MemoryDirectory};
 use crate::scope::Scope;
 use crate::store::tests::failing_storage::{
     Call, FaultyDirectory, broken, no_space, not_durable, said,
 };
-use crate::store::{
-    ConversationStore, Document, FileConversationStore, Rekey, RekeyReport, StoreOptions,
-};
+use crate::store::{ConversationStore, Document, FileConversationStore, StoreOptions};
 use crate::{EncryptionKey, Error, Result};
 
 fn secret(text: &str) -> EncryptionKey {

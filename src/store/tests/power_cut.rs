@@ -10,11 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::admin::RepairOptions;
 use crate::directory::Directory;
 use crate::scope::Scope;
 use crate::store::admin::rekey::Rekey;
 use crate::store::tests::failing_storage::said;
-use crate::store::{ConversationStore, FileConversationStore, RepairOptions, StoreOptions};
+use crate::store::{ConversationStore, FileConversationStore, StoreOptions};
 use crate::{EncryptionKey, Result};
 use disk::{CutOutcome, Disk};
 use process::{Fault, Process};

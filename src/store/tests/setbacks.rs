@@ -254,7 +254,7 @@ async fn what_is_sealed_under_a_key_that_is_not_at_hand_is_neither_lost_nor_forg
     let (three, old) = (name(&*directory, "_0003_"), name(&*directory, "_0006_"));
     let kept =
         [(three.clone(), bytes(&*directory, &three)), (old.clone(), bytes(&*directory, &old))];
-    let rekey = crate::store::Rekey::new(key("old"), key("new"));
+    let rekey = crate::admin::Rekey::new(key("old"), key("new"));
     let run = {
         let root = root.clone();
         move || rekey.run_on(&root, |_| std::ops::ControlFlow::Continue(()))

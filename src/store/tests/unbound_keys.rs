@@ -3,13 +3,14 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::admin::{Rekey, RepairKind, RepairOptions};
 use crate::crypto::SealingKey;
 use crate::directory::{Directory, memory::MemoryDirectory};
+use crate::store::StoreOptions;
 use crate::store::keyring::line;
 use crate::store::keyring::line::Entry;
 use crate::store::tests::failing_storage::said;
-use crate::store::{ConversationStore, FileConversationStore, FindingKind, Rekey, RepairOptions};
-use crate::store::{RepairKind, StoreOptions};
+use crate::store::{ConversationStore, FileConversationStore, FindingKind};
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error};
 
 fn secret(text: &str) -> EncryptionKey {
