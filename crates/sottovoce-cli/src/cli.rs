@@ -1,4 +1,4 @@
-//! The words that the command line understands.
+//! The command line: global options and commands.
 
 pub(crate) mod complete;
 pub(crate) mod help;
@@ -29,44 +29,44 @@ Exit codes:
   2  the command was mistyped      6  no model answered
   3  something wrong was found   130  interrupted; what was acknowledged is kept";
 
-/// Remembers a conversation on this machine, encrypted, and builds prompts from it.
+/// Remembers conversations on this machine, encrypted, and builds prompts from them.
 #[derive(Parser)]
 #[command(name = "sottovoce", version, next_help_heading = "Global options", after_help = AFTER_HELP, styles = STYLES, propagate_version = true)]
 pub(crate) struct Cli {
-    /// Reads this file instead of your own appsettings.json and that of the current folder
+    /// Reads only this file instead of your own appsettings.json and the one in the current folder
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Prints for machines: one JSON object a line
+    /// Prints for programs: one JSON object per line
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Says on standard error what the store is doing, without anyone's words
+    /// Logs the store's work to standard error, without conversation text
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
 
-    /// Reads the passphrase from this open file descriptor instead of asking for it on the terminal
+    /// Reads the passphrase from this open file descriptor instead of the terminal
     #[arg(long, global = true, value_name = "FD")]
     pub(crate) passphrase_fd: Option<u32>,
 
-    /// Whose conversation: default, dm/USER, guild/GUILD/CHANNEL/USER or named/NAME; a bare NAME is the latter
+    /// The conversation: default, dm/USER, guild/GUILD/CHANNEL/USER or named/NAME; a bare NAME means named/NAME
     #[arg(long, global = true, value_name = "SCOPE", value_parser = whose::scope,
         add = ArgValueCandidates::new(complete::scopes))]
     pub(crate) scope: Option<Scope>,
 
-    /// The same for a context, by its id or its name; `sottovoce context list` shows them
+    /// The conversation, if it is a context: its id or name; `sottovoce context list` shows them
     #[arg(long, global = true, value_name = "NAME", add = ArgValueCandidates::new(complete::contexts))]
     pub(crate) context: Option<String>,
 
-    /// Whose conversation at home: with one person (dm/NAME), or with --room that person in that room
+    /// The conversation with one person at home (dm/NAME), or with --room that person in that room
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) user: Option<String>,
 
-    /// Whose conversation at home: of one room (named/NAME), or with --user (guild/home/ROOM/USER)
+    /// The conversation of one room at home (named/NAME), or with --user (guild/home/ROOM/USER)
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) room: Option<String>,
 
-    /// Which thread of it; what was said in no thread unless given
+    /// The thread of the conversation; messages outside all threads unless given
     #[arg(long, global = true, value_name = "ID", add = ArgValueCandidates::new(complete::threads))]
     pub(crate) thread: Option<String>,
 
@@ -89,10 +89,10 @@ pub(crate) enum Command {
     Append(cmd::memory::append::Args),
     Tail(cmd::memory::tail::Args),
     Search(cmd::memory::search::Args),
-    /// Clears the context: later prompts hold nothing that was said up to now
+    /// Clears the context: later prompts hold nothing that was said so far
     ///
     /// Deletes nothing, and applies to all threads of the conversation. Only this command, and `/context clear` in a
-    /// chat, clears anything; no words that are said do.
+    /// chat, clears anything. Spoken text never does.
     Clear(cmd::forgetting::clear::Args),
     Persona(cmd::memory::persona::Args),
     Context(cmd::memory::context::Args),
@@ -101,7 +101,7 @@ pub(crate) enum Command {
     Snapshot(cmd::memory::snapshot::Args),
     Artifact(cmd::memory::artifact::Args),
     Forget(cmd::forgetting::forget::Args),
-    /// Lists the conversations with how much they hold
+    /// Lists the conversations and their sizes
     Scopes,
     Conversations(cmd::memory::conversations::Args),
     Stats(cmd::memory::stats::Args),
@@ -112,9 +112,9 @@ pub(crate) enum Command {
     Verify(cmd::maintenance::verify::Args),
     Pack(cmd::maintenance::pack::Args),
     Repair(cmd::maintenance::repair::Args),
-    /// Lists the models that the server has
+    /// Lists the models on the server
     ///
-    /// The configured one is marked with a star.
+    /// A star marks the configured one.
     Models,
     #[cfg(feature = "mcp")]
     Mcp(cmd::mcp::Args),
@@ -122,13 +122,13 @@ pub(crate) enum Command {
     Key(cmd::backup::key::Args),
     Rekey(cmd::maintenance::rekey::Args),
     Doctor(cmd::maintenance::doctor::Args),
-    /// Shows every setting, its value and where it comes from
+    /// Shows every setting with its value and origin
     Config,
     Completions(cmd::maintenance::completions::Args),
 }
 
 impl Command {
-    /// Whether it reads standard input until somebody closes it.
+    /// Whether the command reads standard input until it ends.
     pub(crate) fn serves(&self) -> bool {
         #[cfg(feature = "mcp")]
         let serves = matches!(self, Self::Mcp(_));
@@ -153,7 +153,7 @@ mod tests {
         use clap::CommandFactory;
         Cli::command().debug_assert();
     }
-    /// What such an argument is given would be taken for the option everywhere.
+    /// Otherwise the global option would take the argument's value.
     #[test]
     fn no_argument_of_a_command_has_the_name_of_a_global_option() {
         use clap::CommandFactory;

@@ -1,4 +1,4 @@
-//! How a command ends.
+//! Exit codes and error reports.
 
 mod advice;
 
@@ -32,23 +32,23 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do what it was asked to.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(sottovoce::Error),
     Io(io::Error),
-    /// There is no store yet to look into, which is no fault.
+    /// There is no store yet. This is not an error.
     Nothing {
         folder: PathBuf,
     },
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
-    /// Nothing has that name: what there is, and what to do.
+    /// Nothing has this name: the existing names, and what to do.
     NotFound {
         what: String,
         help: String,
     },
-    /// What is wrong with the input, and what to do.
+    /// The input is wrong: what is wrong, and what to do.
     Input {
         what: String,
         help: String,
@@ -72,7 +72,7 @@ impl Failure {
         }
     }
 
-    /// Whether it only means that the program which read the output has read enough, as `head` does.
+    /// Whether the reader of the output has closed it, as `head` does.
     fn is_broken_pipe(&self) -> bool {
         let cause = match self {
             Self::Library(error) => std::error::Error::source(error),
@@ -84,7 +84,7 @@ impl Failure {
             .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Says on standard error, in one line each, what is wrong and what to do.
+    /// Prints on standard error, in one line each, what is wrong and what to do.
     pub(crate) fn report(&self) {
         match self {
             _ if self.is_broken_pipe() => {}
@@ -99,7 +99,7 @@ impl Failure {
     }
 }
 
-/// The exit code of a command that an error ends.
+/// The exit code for an error.
 pub(crate) fn code(error: &sottovoce::Error) -> Exit {
     use sottovoce::Error::{
         Config, Context, EmptyKey, EmptyPassphrase, KeyChanged, KeyFile, KeyLost, Model, NoKey,
@@ -117,13 +117,13 @@ pub(crate) fn code(error: &sottovoce::Error) -> Exit {
         | KeyChanged { .. } => Exit::Key,
         Config { .. } => Exit::Config,
         Model { .. } => Exit::Model,
-        // A field that is not within its limits was mistyped, as an option would be.
+        // A field outside its limits is a usage error, as for an option.
         Context(PersonaFailure::Invalid { .. }) => Exit::Misused,
         _ => Exit::Failed,
     }
 }
 
-/// The error and what led to it, in one line.
+/// The error and its causes in one line.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut what = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! Asking for what nobody may read over the shoulder.
+//! Reads secrets from the terminal without showing them.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 const CTRL_C: u8 = 3;
 
-/// The terminal itself, whatever the standard streams are, with what is typed not shown.
+/// The terminal itself, independent of the standard streams, with echo off.
 pub(crate) struct Hidden {
     terminal: File,
     before: Termios,
@@ -22,17 +22,17 @@ impl Hidden {
         let before = tcgetattr(&terminal)?;
         let mut mode = before.clone();
         mode.local_modes.remove(LocalModes::ECHO);
-        // As a signal, Ctrl-C would leave a terminal behind that shows nothing. As the end of a line it is seen here.
+        // As a signal, Ctrl-C would leave the terminal with echo off. As a line end it is handled here.
         mode.local_modes.remove(LocalModes::ISIG);
         mode.special_codes[SpecialCodeIndex::VEOL] = CTRL_C;
         tcsetattr(&terminal, OptionalActions::Flush, &mode)?;
         Ok(Self { terminal, before })
     }
 
-    /// Asks for one line. `None` where it was given up with Ctrl-C, or the terminal was closed.
+    /// Asks for one line. `None` if the user pressed Ctrl-C or closed the terminal.
     pub(crate) fn ask(&mut self, question: &str) -> io::Result<Option<Zeroizing<String>>> {
         write!(self.terminal, "{question}")?;
-        // A terminal hands over one line at a time, and none that is longer.
+        // A terminal delivers one line at a time, and none longer than this.
         let mut bytes = Zeroizing::new([0; 4096]);
         let read = self.terminal.read(bytes.as_mut_slice());
         writeln!(self.terminal)?;

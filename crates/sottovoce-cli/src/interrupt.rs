@@ -1,31 +1,31 @@
-//! Being asked to stop.
+//! Signals that stop the program.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// How one is asked.
+/// The kind of signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopRequest {
-    /// Ctrl-C: whatever goes on is to stop.
+    /// Ctrl-C: stop the current work.
     Interrupt,
-    /// SIGTERM, or a terminal that was closed: the program is to end.
+    /// SIGTERM, or the terminal was closed: end the program.
     Terminate,
 }
 
-/// Listens for Ctrl-C and for SIGTERM from when it is made, so that none is missed between two questions.
+/// Listens for Ctrl-C and SIGTERM from its creation on, so that no signal is missed between two calls.
 pub(crate) struct Interrupt {
     interrupt: Signal,
     terminate: Signal,
     hangup: Option<Signal>,
 }
 
-/// Whether SIGHUP does nothing, as far as the system says it: it is the first signal of the mask.
+/// Whether SIGHUP is ignored, as far as the system reports it. It is the first bit of the mask.
 fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    // Where nobody knows, nothing is changed.
+    // If that is unknown, nothing is changed.
     mask.is_none_or(|mask| mask & 1 == 1)
 }
 
@@ -38,14 +38,14 @@ impl Interrupt {
         })
     }
 
-    /// Listens for the closing of the terminal too. Only for what needs one: anything else may run under `nohup`, and
-    /// listening would undo that.
+    /// Also listens for the closing of the terminal. Only for commands that need one: others may run under `nohup`,
+    /// which listening would undo.
     pub(crate) fn and_hangup(mut self) -> io::Result<Self> {
         self.hangup = Some(signal(SignalKind::hangup())?);
         Ok(self)
     }
 
-    /// The same unless whoever started the program has it go on without a terminal, as `nohup` does.
+    /// Also listens for the closing of the terminal, unless the program was started to survive it, as `nohup` does.
     pub(crate) fn and_hangup_if_heeded(self) -> io::Result<Self> {
         match is_hangup_ignored() {
             true => Ok(self),
@@ -53,7 +53,7 @@ impl Interrupt {
         }
     }
 
-    /// Returns when a signal has come since the last call, or comes.
+    /// Returns at the next signal, or at once if one has come since the last call.
     pub(crate) async fn heard(&mut self) -> StopRequest {
         let hangup = async {
             match &mut self.hangup {

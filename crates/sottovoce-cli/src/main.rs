@@ -26,11 +26,11 @@ use exit::{Failure, Outcome};
 use session::Session;
 use sottovoce::Scope;
 
-/// How long work on files that goes on behind a server may take to end.
+/// How long file work in the background of a server may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    // A shell that wants to know what a line can go on with is answered here, and nothing else is done.
+    // A shell's request for completions is answered here, and nothing else runs.
     complete::answer();
     let cli = help::grouped(Cli::command())
         .try_get_matches()
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
             .with_ansi(colors)
             .with_max_level(LevelFilter::DEBUG)
             .finish()
-            // What the libraries below it say is of no use to anyone here.
+            // Logs of other libraries do not help the user.
             .with(Targets::new().with_target("sottovoce", LevelFilter::DEBUG))
             .init();
     }
@@ -56,7 +56,8 @@ fn main() -> ExitCode {
             let serves = cli.command.serves();
             let outcome = runtime.block_on(run(cli));
             if serves {
-                // Reading a terminal cannot be broken off. Anything else is waited for: it may have a copy to remove.
+                // Reading a terminal cannot be cancelled. Other work is waited for, because it may have a copy to
+                // remove.
                 runtime.shutdown_timeout(PATIENCE);
             }
             outcome

@@ -1,4 +1,4 @@
-//! What to say where there is no model to answer.
+//! Reports that no model can answer.
 
 use sottovoce::config::ModelKind;
 use sottovoce::model::ModelFailure;
@@ -6,7 +6,7 @@ use sottovoce::{Config, Error};
 
 use crate::output;
 
-/// Lists what the server has.
+/// Lists the models on the server.
 const MODELS: &str = "sottovoce models";
 
 /// Why there is no model, and the commands that change that.
@@ -16,7 +16,7 @@ pub(crate) struct NoModel {
 }
 
 impl NoModel {
-    /// Where there is none, as opposed to one that fails.
+    /// Returns a value if no model exists; `None` if the model failed.
     pub(crate) fn of(config: &Config, error: &Error) -> Option<Self> {
         let Error::Model { failure, .. } = error else { return None };
         let model = &config.language_model;
@@ -41,7 +41,7 @@ impl NoModel {
         }
     }
 
-    /// Says so on standard error.
+    /// Reports it on standard error.
     pub(crate) fn report(&self) {
         let these = match self.commands.as_slice() {
             [only] if only == MODELS => "set LanguageModel.Model to one that this command lists",

@@ -1,4 +1,4 @@
-//! What people and machines are shown.
+//! Output for people and programs.
 
 pub(crate) mod finding_advice;
 pub(crate) mod message_row;
@@ -27,7 +27,7 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// How many findings are listed before the rest is counted.
+/// How many findings are listed. The others are counted.
 const LISTED: usize = 5;
 
 /// Writes one line to standard output.
@@ -35,7 +35,7 @@ pub(crate) fn line(text: impl AsRef<str>) -> io::Result<()> {
     writeln!(anstream::stdout(), "{}", text.as_ref())
 }
 
-/// Writes the words of an answer as they come.
+/// Writes a piece of an answer as it arrives.
 pub(crate) fn piece(piece: &AnswerEvent) -> io::Result<()> {
     let AnswerEvent::Text(text) = piece else { return Ok(()) };
     let mut out = anstream::stdout();
@@ -43,7 +43,7 @@ pub(crate) fn piece(piece: &AnswerEvent) -> io::Result<()> {
     out.flush()
 }
 
-/// Says what a turn took, and what was not as it should be.
+/// Reports a turn's figures and problems.
 pub(crate) fn turn(report: &TurnReport) {
     skipped(&report.receipt.skipped);
     if report.truncated {
@@ -52,7 +52,7 @@ pub(crate) fn turn(report: &TurnReport) {
     note(&reply::status(report));
 }
 
-/// Writes bytes to standard output as they are.
+/// Writes bytes unchanged to standard output.
 pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
@@ -64,13 +64,13 @@ pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
     json_text(&serde_json::to_string(value)?)
 }
 
-/// Writes JSON and a line end, unaltered but for what a terminal might obey, which is escaped there.
+/// Writes JSON and a line end. On a terminal, characters that it might obey are escaped.
 pub(crate) fn json_text(text: &str) -> io::Result<()> {
     let text = if io::stdout().is_terminal() { escaped(text) } else { Cow::Borrowed(text) };
     bytes(format!("{text}\n").as_bytes())
 }
 
-/// JSON that stands inside other JSON as it is.
+/// JSON that is embedded unchanged in other JSON.
 pub(crate) fn raw_json(text: String) -> io::Result<Box<RawValue>> {
     Ok(RawValue::from_string(text)?)
 }
@@ -89,7 +89,7 @@ pub(crate) fn note(what: &str) {
     let _ = writeln!(anstream::stderr(), "{DIM}{what}{DIM:#}");
 }
 
-/// Says what a read had to pass over.
+/// Reports what a read had to skip.
 pub(crate) fn skipped(findings: &[Finding]) {
     for finding in findings.iter().take(LISTED) {
         warning(&finding.to_string());
@@ -99,7 +99,7 @@ pub(crate) fn skipped(findings: &[Finding]) {
     }
 }
 
-/// Lists what a check has found, and for each kind once what to do.
+/// Lists findings, with the advice for each kind once.
 pub(crate) fn findings(findings: &[Finding]) -> io::Result<()> {
     let mut helped = HashSet::new();
     for finding in findings {
@@ -117,7 +117,7 @@ pub(crate) fn findings(findings: &[Finding]) -> io::Result<()> {
     Ok(())
 }
 
-/// Asks a question on standard error; anything but a yes is a no.
+/// Asks a question on standard error. Only a yes confirms.
 pub(crate) fn confirmed(question: &str) -> io::Result<bool> {
     let mut out = anstream::stderr();
     write!(out, "{BOLD}{question} [y/N]{BOLD:#} ")?;
@@ -127,7 +127,7 @@ pub(crate) fn confirmed(question: &str) -> io::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Writes one stored message, for machines or for people.
+/// Writes one stored message as JSON or text.
 pub(crate) fn message(stored: &StoredMessage, as_json: bool) -> io::Result<()> {
     let message = &stored.message;
     if as_json {
@@ -136,7 +136,7 @@ pub(crate) fn message(stored: &StoredMessage, as_json: bool) -> io::Result<()> {
     said(stored.seq, message)
 }
 
-/// Writes what was said, for people.
+/// Writes a message as text.
 pub(crate) fn said(seq: u64, message: &ChatMessage) -> io::Result<()> {
     let minutes = message.offset_minutes.unwrap_or(0);
     let offset =
@@ -162,7 +162,7 @@ pub(crate) fn said(seq: u64, message: &ChatMessage) -> io::Result<()> {
     ))
 }
 
-/// Writes a request's JSON, laid out for reading.
+/// Writes a request's JSON, indented.
 pub(crate) fn request(request: &ModelRequest) -> io::Result<()> {
     let mut laid_out = Vec::new();
     serde_transcode::transcode(
@@ -177,12 +177,12 @@ pub(crate) fn messages(number: usize) -> String {
     counted(number as u64, "message")
 }
 
-/// "1 file", "2 files", and so with all that takes an s.
+/// "1 file", "2 files", for words with a regular plural.
 pub(crate) fn counted(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The address without the name and password that may stand in it.
+/// The address without user name and password.
 pub(crate) fn without_login(url: &str) -> Cow<'_, str> {
     let (scheme, rest) = url
         .split_once("://")
@@ -194,13 +194,13 @@ pub(crate) fn without_login(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a terminal may obey the character although JSON lets it stand: the later control characters, and those
-/// that turn the direction of writing.
+/// Whether a terminal may obey the character although JSON allows it unescaped: C1 control characters, and those that
+/// change the writing direction.
 fn is_sly(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The same JSON without any character that is sly; such ones stand only in strings.
+/// The same JSON with such characters escaped. They occur only in strings.
 fn escaped(json: &str) -> Cow<'_, str> {
     if !json.contains(is_sly) {
         return Cow::Borrowed(json);
@@ -216,7 +216,7 @@ fn escaped(json: &str) -> Cow<'_, str> {
     escaped.into()
 }
 
-/// The text without what could steer a terminal.
+/// The text without characters that could control a terminal.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     let steers = |c: char| is_sly(c) || (c.is_control() && c != '\n' && c != '\t');
     if !text.contains(steers) {
@@ -225,12 +225,12 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect::<String>().into()
 }
 
-/// The same without line breaks, for what stands within a line.
+/// The same without line breaks.
 pub(crate) fn one_line(text: &str) -> String {
     printable(text).replace(|c: char| c.is_control(), " ")
 }
 
-/// A bar on standard error, if that is a terminal; a spinner where the end is not known.
+/// A progress bar on standard error if that is a terminal; a spinner if the total is unknown.
 pub(crate) fn progress(total: Option<u64>, what: &'static str) -> ProgressBar {
     let (bar, template) = match total {
         Some(total) => (ProgressBar::new(total), "{msg} {wide_bar} {percent}% {eta}"),

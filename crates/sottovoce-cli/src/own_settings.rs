@@ -1,4 +1,4 @@
-//! Changing the user's own settings: one value in a file that stays as it is otherwise, comments and all.
+//! Changes one of the user's own settings, and keeps the rest of the file with its comments.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -12,9 +12,9 @@ use sottovoce::Config;
 
 use crate::exit::Failure;
 
-/// Sets a setting, such as `Context.StorageRoot`, in the user's own file. It is there durably, or not at all.
+/// Sets a setting, such as `Context.StorageRoot`, in the user's own file, atomically and durably.
 pub(crate) fn set(config: &Config, key: &str, value: &Value) -> Result<PathBuf, Failure> {
-    // What a link leads to is the file that somebody keeps elsewhere.
+    // If the path is a link, change its target.
     let file = config.own_file()?;
     let file = file.canonicalize().unwrap_or(file);
     let wrong = |error: io::Error| {
@@ -34,7 +34,7 @@ pub(crate) fn set(config: &Config, key: &str, value: &Value) -> Result<PathBuf, 
     Ok(file)
 }
 
-/// The text with another value; `None` where it is no object of sections.
+/// The text with another value; `None` if it is not an object of sections.
 fn changed(text: &str, key: &str, value: &Value) -> Option<String> {
     let (section, name) = key.split_once('.')?;
     let root = CstRootNode::parse(text, &ParseOptions::default()).ok()?;
@@ -64,7 +64,7 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
         let mut new =
             options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
         new.write_all(text.as_bytes())?;
-        // Whoever may read the settings may do so further on.
+        // Keep the permissions of the file.
         if let Ok(before) = fs::metadata(file) {
             new.set_permissions(before.permissions())?;
         }

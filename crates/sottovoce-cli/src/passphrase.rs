@@ -1,4 +1,4 @@
-//! Asking for a passphrase on the terminal.
+//! Asks for passphrases on the terminal.
 
 use std::io::{self, IsTerminal};
 
@@ -8,7 +8,7 @@ use crate::exit::Failure;
 use crate::hidden::Hidden;
 use crate::output;
 
-/// Asks for a passphrase; `None` where there is nobody to ask.
+/// Asks for a passphrase; `None` without a terminal.
 pub(crate) fn ask(what: &str) -> Result<Option<Zeroizing<String>>, Failure> {
     if !io::stdin().is_terminal() && !io::stderr().is_terminal() {
         return Ok(None);
@@ -24,7 +24,7 @@ pub(crate) fn ask(what: &str) -> Result<Option<Zeroizing<String>>, Failure> {
     Ok(Some(text))
 }
 
-/// Whether it is short enough to be tried out.
+/// Whether it is short enough to be guessed.
 pub(crate) fn is_short(text: &str) -> bool {
     text.chars().count() < 8
 }

@@ -1,4 +1,4 @@
-//! Files that only their owner may read, written whole or not at all.
+//! Files that only their owner may read, written atomically.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -11,12 +11,12 @@ use sottovoce::Config;
 
 use crate::exit::Failure;
 
-/// A file that is to be written. It has another name until it is whole.
+/// A file being written. It has a temporary name until it is complete.
 #[derive(Debug)]
 pub(crate) struct PrivateFile {
-    /// As it was named.
+    /// The path as given.
     place: PathBuf,
-    /// The same without any link on the way.
+    /// The path without links.
     target: PathBuf,
     temporary: Option<PathBuf>,
     pub(crate) file: File,
@@ -24,8 +24,8 @@ pub(crate) struct PrivateFile {
 }
 
 impl PrivateFile {
-    /// Begins one; what has the name already stays, unless it is to be replaced. Nothing is written into the store,
-    /// which holds no plain text.
+    /// Starts a file. An existing file stays unless it is to be replaced. Refuses paths in the store, which holds no
+    /// plain text.
     pub(crate) fn begin(place: &Path, replaces: bool, config: &Config) -> Result<Self, Failure> {
         let target = check(place, replaces, config)?;
         let (file, temporary) = temporary(&target).map_err(|error| unwritable(place, &error))?;
@@ -33,7 +33,7 @@ impl PrivateFile {
         Ok(Self { place, target, temporary, file, replaces })
     }
 
-    /// Gives it its name, durably.
+    /// Renames it to its final name, durably.
     pub(crate) fn end(mut self) -> Result<(), Failure> {
         let wrong = |error: &io::Error| unwritable(&self.place, error);
         self.file.sync_all().map_err(|error| wrong(&error))?;
@@ -55,7 +55,7 @@ impl PrivateFile {
         synced.map_err(|error| unwritable(&self.place, &error))
     }
 
-    /// What it means that it could not be written.
+    /// The error for a file that could not be written.
     pub(crate) fn unwritable(&self, error: &io::Error) -> Failure {
         unwritable(&self.place, error)
     }
@@ -69,7 +69,7 @@ impl Drop for PrivateFile {
     }
 }
 
-/// Where a file is to be written, if it may be. Changes nothing.
+/// The target of a new file, if writing there is allowed. Changes nothing.
 pub(crate) fn check(place: &Path, replaces: bool, config: &Config) -> Result<PathBuf, Failure> {
     let folder = check_outside_store(place, config)?;
     let Some(name) = place.file_name() else {
@@ -84,7 +84,7 @@ pub(crate) fn check(place: &Path, replaces: bool, config: &Config) -> Result<Pat
     }
 }
 
-/// The folder that a file is to be written into, without any link on the way, unless it belongs to the store.
+/// The folder of a new file without links, unless it belongs to the store.
 pub(crate) fn check_outside_store(place: &Path, config: &Config) -> Result<PathBuf, Failure> {
     let folder = match place.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -100,10 +100,10 @@ pub(crate) fn check_outside_store(place: &Path, config: &Config) -> Result<PathB
     Ok(folder)
 }
 
-/// Gives a file a name that nothing has.
+/// Renames a file to a free name.
 fn name(temporary: &Path, target: &Path) -> io::Result<()> {
     match renameat_with(CWD, temporary, CWD, target, RenameFlags::NOREPLACE) {
-        // Not every file system can; those that cannot mostly have links.
+        // Not every file system supports that. Most of those that do not have hard links.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             fs::hard_link(temporary, target).and_then(|()| fs::remove_file(temporary))
         }

@@ -1,4 +1,4 @@
-//! What every command starts from: the configuration, the key, the store.
+//! The start of every command: configuration, keys and store.
 
 mod contexts;
 
@@ -24,16 +24,16 @@ pub(crate) struct Session {
     pub(crate) passphrase_fd: Option<u32>,
     pub(crate) scope: Scope,
     pub(crate) thread: Option<String>,
-    /// The model that is asked instead of the configured one.
+    /// The model to ask instead of the configured one.
     pub(crate) model: Option<String>,
-    /// The configuration, once it was read: what gives a key may be read only once.
+    /// The configuration, cached after the first read, because the source of a key may be readable only once.
     pub(crate) loaded: OnceLock<Config>,
-    /// The keys that somebody was asked for.
+    /// The keys that the user was asked for.
     pub(crate) asked: Arc<OnceLock<Vec<Arc<EncryptionKey>>>>,
 }
 
 impl Session {
-    /// The configuration. Says once what of the current folder's file is not followed.
+    /// The configuration. Warns once about ignored settings of the file in the current folder.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let is_new = self.loaded.get().is_none();
         let config = self.load()?;
@@ -71,7 +71,7 @@ impl Session {
         Ok(config)
     }
 
-    /// The keys, asking for a passphrase where the store needs one.
+    /// The keys. Asks for a passphrase if the store needs one.
     pub(crate) fn keys(&self, config: &Config) -> Result<Vec<Arc<EncryptionKey>>, Failure> {
         match config.encryption_keys() {
             Err(needed @ Error::PassphraseNeeded { .. }) => {
@@ -88,12 +88,12 @@ impl Session {
         }
     }
 
-    /// Opens the store with the keys that there are.
+    /// Opens the store with the available keys.
     pub(crate) async fn open(&self, config: &Config) -> Result<FileConversationStore, Failure> {
         self.open_scope(config, self.scope.clone()).await
     }
 
-    /// Opens another conversation than the one that the command was given.
+    /// Opens another conversation than the command's.
     pub(crate) async fn open_scope(
         &self,
         config: &Config,
@@ -102,8 +102,7 @@ impl Session {
         Ok(config.open_store_with(self.keys(config)?, scope, self.clock()).await?)
     }
 
-    /// [`conversation`](Self::conversation) for something to be said in it, without what was said so far if it is to
-    /// start clean.
+    /// [`conversation`](Self::conversation) for writing, optionally without the history so far.
     pub(crate) async fn conversation_from(
         &self,
         config: &Config,
@@ -115,7 +114,7 @@ impl Session {
         Ok(if clean { conversation.starting_clean().await? } else { conversation })
     }
 
-    /// The conversation in a store, in the thread that the command was given.
+    /// The conversation in a store, in the command's thread.
     pub(crate) fn conversation(
         &self,
         config: &Config,
@@ -132,7 +131,7 @@ impl Session {
         Arc::new(SystemClock)
     }
 
-    /// Refuses what is for ever where there is nobody to ask whether it is meant.
+    /// Refuses a permanent action if there is no terminal to confirm it.
     pub(crate) fn check_attended(&self, deed: &str) -> Result<(), Failure> {
         if !self.json && io::stdin().is_terminal() {
             return Ok(());
@@ -140,7 +139,7 @@ impl Session {
         Err(Failure::input(format!("this would {deed}"), "say --yes if that is what you want"))
     }
 
-    /// The store for reading; never makes a key.
+    /// Opens the store for reading. Never creates a key.
     pub(crate) async fn store(&self, config: &Config) -> Result<FileConversationStore, Failure> {
         match self.open(config).await {
             Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => {
@@ -150,7 +149,7 @@ impl Session {
         }
     }
 
-    /// The store, or an empty one in memory before the first use, since what keeps nothing makes no key.
+    /// Opens the store, or an empty one in memory before the first use, because reading must not create a key.
     pub(crate) async fn store_or_empty(
         &self,
         config: &Config,
@@ -158,7 +157,7 @@ impl Session {
         Ok(Arc::new(self.stores_or_empty(config)?.open(self.scope.clone()).await?))
     }
 
-    /// The store for writing; makes the key file on first use.
+    /// Opens the store for writing. Creates the key file on first use.
     pub(crate) async fn store_or_make(
         &self,
         config: &Config,
@@ -166,7 +165,7 @@ impl Session {
         self.stores_or_make(config)?.open(self.scope.clone()).await
     }
 
-    /// All conversations, or empty ones before the first use.
+    /// All conversations; empty before the first use.
     pub(crate) fn stores_or_empty<'a>(&self, config: &'a Config) -> Result<Stores<'a>, Failure> {
         let keys = match self.keys(config) {
             Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => Vec::new(),
@@ -175,7 +174,7 @@ impl Session {
         Ok(Stores { config, keys, clock: self.clock() })
     }
 
-    /// All conversations for writing; makes the key file on first use.
+    /// All conversations for writing. Creates the key file on first use.
     pub(crate) fn stores_or_make<'a>(&self, config: &'a Config) -> Result<Stores<'a>, Failure> {
         let keys = match self.keys(config) {
             Err(Failure::Library(Error::NoKey | Error::PlaceholderKey)) => {
@@ -191,17 +190,17 @@ impl Session {
     }
 }
 
-/// The conversations of a store, under keys that were asked for once.
+/// The conversations of a store, with keys that are read once.
 #[derive(Debug)]
 pub(crate) struct Stores<'a> {
     config: &'a Config,
-    /// None before the first use.
+    /// Empty before the first use.
     keys: Vec<Arc<EncryptionKey>>,
     clock: Arc<dyn Clock>,
 }
 
 impl Stores<'_> {
-    /// Whether this is before the first use.
+    /// Whether the store does not exist yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
@@ -210,7 +209,7 @@ impl Stores<'_> {
         self.keys.clone()
     }
 
-    /// How what all conversations have in common is looked at.
+    /// The options for reading what all conversations share.
     pub(crate) fn options(&self) -> Result<StoreOptions, Failure> {
         let mut keys = self.keys.iter().cloned();
         let first = match keys.next() {
@@ -221,7 +220,7 @@ impl Stores<'_> {
         Ok(options.clock(Arc::clone(&self.clock)))
     }
 
-    /// Opens one, in memory where there are no keys yet.
+    /// Opens one conversation; in memory if there are no keys yet.
     pub(crate) async fn open(&self, scope: Scope) -> Result<FileConversationStore, Failure> {
         if self.keys.is_empty() {
             let options = StoreOptions::new(EncryptionKey::generate()?).scope(scope);
@@ -232,7 +231,7 @@ impl Stores<'_> {
     }
 }
 
-/// What of the current folder's file is not followed, and where it belongs.
+/// A note about ignored settings of the file in the current folder, and where they belong.
 pub(crate) fn left_out(config: &Config) -> Option<String> {
     let keys: Vec<&str> = config.left_out().iter().map(|setting| setting.key).collect();
     let file = config.local_file.as_ref().filter(|_| !keys.is_empty())?;
@@ -255,13 +254,13 @@ pub(crate) fn announce_salt(folder: &std::path::Path) {
     output::note(&format!("a copy of the salt is in {}: back it up too", folder.display()));
 }
 
-/// A line without its end, as files and pipes hold it.
+/// A line without its line ending.
 pub(crate) fn without_line_end(text: &str) -> Zeroizing<String> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     Zeroizing::new(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }
 
-/// The words of a command: its arguments, or standard input where there are none and it is a pipe. Never blank.
+/// A command's text: its arguments, or standard input if there are none and it is a pipe. Never blank.
 pub(crate) fn words(arguments: &[String]) -> Result<String, Failure> {
     let text = if arguments.is_empty() || arguments == ["-"] {
         piped(arguments.is_empty())?

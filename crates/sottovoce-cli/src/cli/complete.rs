@@ -1,7 +1,7 @@
-//! What a shell is told that a line can go on with: scopes, contexts, threads and models that there are.
+//! Shell completion of existing scopes, contexts, threads and models.
 //!
-//! Somebody waits for it with a finger on the tabulator key, so it takes a moment at most, asks nobody for a passphrase
-//! and says nothing of what goes wrong.
+//! The user waits for it after pressing the tab key. It therefore takes a moment at most, asks for no passphrase and
+//! reports no errors.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,24 +19,24 @@ use sottovoce::{Config, ConversationStore, EncryptionKey, Scope, SystemClock};
 use crate::cli::Cli;
 use crate::cli::whose;
 
-/// The variable by which a shell's script asks, with the shell's name as its value.
+/// The environment variable by which a shell's script asks; its value is the shell's name.
 const VARIABLE: &str = "SOTTOVOCE_COMPLETE";
 
-/// How long a shell may wait.
+/// The longest time that a shell waits.
 const MOMENT: Duration = Duration::from_millis(700);
 
-/// How many of the newest messages are looked at for threads.
+/// How many newest messages are searched for threads.
 const NEWEST: usize = 1000;
 
-/// The setting whose value can be read only once, by whoever it is meant for.
+/// A descriptor can be read only once, by the command itself.
 const KEY_FD: &str = "SOTTOVOCE__CONTEXT__KEYFD";
 
-/// Answers a shell and ends the program, if it is a shell that asks.
+/// Answers a shell's request and ends the program, if there is one.
 pub(crate) fn answer() {
     CompleteEnv::with_factory(Cli::command).var(VARIABLE).complete();
 }
 
-/// The script that has a shell ask; `None` for a shell that is not known.
+/// The completion script of a shell; `None` for an unknown shell.
 pub(crate) fn script(shell: &str) -> std::io::Result<Option<Vec<u8>>> {
     let name = "sottovoce";
     let mut script = Vec::new();
@@ -47,7 +47,7 @@ pub(crate) fn script(shell: &str) -> std::io::Result<Option<Vec<u8>>> {
     Ok(Some(script))
 }
 
-/// Every conversation that there is.
+/// Every existing conversation.
 pub(crate) fn scopes() -> Vec<CompletionCandidate> {
     within_a_moment(|config| async move {
         let scopes = scopes_of(&config.storage_root().ok()?).ok()?;
@@ -56,7 +56,7 @@ pub(crate) fn scopes() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Every context that can be talked to: by its name, or by its id where the name would need quotes.
+/// Every open context: its name, or its id if the name would need quotes.
 pub(crate) fn contexts() -> Vec<CompletionCandidate> {
     within_a_moment(|config| async move {
         let registry = config.contexts(keys(&config)?, Arc::new(SystemClock)).ok()?;
@@ -73,7 +73,7 @@ pub(crate) fn contexts() -> Vec<CompletionCandidate> {
     })
 }
 
-/// The threads of the newest messages, in the conversation that the line names so far.
+/// The threads of the newest messages in the conversation that the line names so far.
 pub(crate) fn threads() -> Vec<CompletionCandidate> {
     within_a_moment(|config| async move {
         let keys = keys(&config)?;
@@ -96,7 +96,7 @@ pub(crate) fn threads() -> Vec<CompletionCandidate> {
     })
 }
 
-/// The models that the server has.
+/// The models on the server.
 pub(crate) fn models() -> Vec<CompletionCandidate> {
     within_a_moment(|config| async move {
         let models = config.server().ok()?.models().await.ok()?;
@@ -104,7 +104,7 @@ pub(crate) fn models() -> Vec<CompletionCandidate> {
     })
 }
 
-/// The keys that are there without asking anyone, and without the seconds that a passphrase takes.
+/// The keys that are available without asking the user, and without deriving one from a passphrase.
 fn keys(config: &Config) -> Option<Vec<Arc<EncryptionKey>>> {
     let known = store_keys(&config.storage_root().ok()?, &[]).ok()?;
     if known.is_empty() || known.iter().any(StoreKey::is_of_passphrase) {
@@ -113,7 +113,7 @@ fn keys(config: &Config) -> Option<Vec<Arc<EncryptionKey>>> {
     config.encryption_keys().ok()
 }
 
-/// Does that, or gives nothing after a moment. What is still going on then ends with the program.
+/// Runs a search, or returns nothing after a moment. A search that is still running ends with the program.
 fn within_a_moment<F>(find: impl FnOnce(Config) -> F + Send + 'static) -> Vec<CompletionCandidate>
 where
     F: Future<Output = Option<Vec<CompletionCandidate>>>,
@@ -137,7 +137,7 @@ fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(move |(name, _)| !is_fd(name))
 }
 
-/// What the line that is being typed gives an option so far.
+/// The value that the typed line gives an option so far.
 fn given(option: &str) -> Option<String> {
     let words: Vec<String> =
         std::env::args_os().skip(1).filter_map(|word| word.into_string().ok()).collect();

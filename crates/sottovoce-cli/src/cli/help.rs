@@ -7,7 +7,7 @@ use clap::builder::StyledStr;
 
 use crate::cli::STYLES;
 
-/// Every command that is shown, in its group.
+/// Every visible command, in its group.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Talk", &["ask", "chat", "prompt", "models"]),
     (
@@ -49,7 +49,7 @@ fn template(command: &Command) -> StyledStr {
     for (group, names) in GROUPS {
         let _ = write!(template, "\n{header}{group}:{header:#}\n");
         for name in names {
-            // What was left out when the program was built is no command.
+            // Commands that were not built in are left out.
             let about = match command.find_subcommand(name) {
                 Some(below) => below.get_about().map(ToString::to_string).unwrap_or_default(),
                 None if *name == "help" => "Prints the help of a command".to_owned(),

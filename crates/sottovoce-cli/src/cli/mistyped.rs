@@ -1,19 +1,19 @@
-//! What a mistyped command is told. Nothing that destroys or hides anything is ever proposed as what may have been meant.
+//! Suggestions for a mistyped command. They never propose a command or option that destroys or hides anything.
 
 use clap::Error;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 
-/// Commands that destroy words, keys or settings, or take words out of prompts.
+/// Commands that destroy messages, keys or settings, or hide messages from prompts.
 const DESTROYING: [&str; 13] = [
     "clear", "forget", "prune", "cleanup", "compact", "delete", "rekey", "repair", "restore",
     "untag", "detach", "import", "settings",
 ];
 
-/// Options that skip a question or widen what is destroyed.
+/// Options that skip a question or extend what is destroyed.
 const RECKLESS: [&str; 4] = ["--yes", "--force", "--all", "--no-backup"];
 
-/// Words that people try, and what there is for them. Where several commands differ in what is lost, it is said.
+/// Words that users try, with the matching commands. If several commands match, the hint says what each deletes.
 const HINTS: &[(&[&str], &str)] = &[
     (
         &["remove", "rm", "del", "delete", "erase", "destroy", "wipe", "purge", "reset"],
@@ -54,7 +54,7 @@ contexts, artifacts, snapshots and personas have a 'delete' of their own",
     (&["version"], "'--version' says which one this is"),
 ];
 
-/// The error as it is shown.
+/// Adds suggestions to an error.
 pub(crate) fn told(mut error: Error) -> Error {
     for kind in
         [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::Suggested]
@@ -63,7 +63,7 @@ pub(crate) fn told(mut error: Error) -> Error {
         if let Some(left) = harmless(proposed) {
             error.insert(kind, left);
         } else if kind == ContextKind::SuggestedArg {
-            // The usage holds the option that was taken for the one that was meant.
+            // The usage names the option that was mistaken for the intended one.
             error.remove(ContextKind::Usage);
         }
     }
@@ -72,7 +72,7 @@ pub(crate) fn told(mut error: Error) -> Error {
         _ => return error,
     };
     if let Some((_, hint)) = HINTS.iter().find(|(words, _)| words.contains(&mistyped.as_str())) {
-        // What was meant is known: words that only look alike would be in the way.
+        // The intended command is known, so similar names would only distract.
         error.remove(ContextKind::SuggestedSubcommand);
         let mut styled = StyledStr::new();
         styled.push_str(hint);
@@ -81,7 +81,7 @@ pub(crate) fn told(mut error: Error) -> Error {
     error
 }
 
-/// What is left of proposals without those that may do harm.
+/// Removes harmful proposals.
 fn harmless(value: ContextValue) -> Option<ContextValue> {
     let is_harmless = |text: &str| {
         let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
@@ -94,7 +94,7 @@ fn harmless(value: ContextValue) -> Option<ContextValue> {
             (!all.is_empty()).then_some(ContextValue::Strings(all))
         }
         ContextValue::StyledStrs(mut all) => {
-            // The tip to put a word behind `--` names only what was typed.
+            // The tip to put a word after `--` names only what was typed.
             all.retain(|one| is_harmless(&one.to_string()) || one.to_string().contains(" -- "));
             (!all.is_empty()).then_some(ContextValue::StyledStrs(all))
         }
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// A hint for a word that is a command would never be seen.
+    /// A hint for an existing command would never be shown.
     #[test]
     fn no_hint_is_for_a_command_that_there_is() {
         for command in Cli::command().get_subcommands() {

@@ -30,20 +30,20 @@ Exit codes:
 
 /// Serves contexts and presets to clients of the Model Context Protocol
 ///
-/// Standard output carries nothing but the protocol. Contexts are looked after while the server runs: a sealed backup
-/// every day, and what has been over for long enough is removed.
+/// Standard output carries only the protocol. While it runs, the server makes a sealed backup every day, and removes
+/// contexts that have been expired or deleted for long enough.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Listens at this address instead; one that other machines reach needs the setting Mcp.Token
+    /// Listens on this address instead; other machines can reach it only with the setting Mcp.Token
     #[arg(long, value_name = "ADDR:PORT")]
     http: Option<SocketAddr>,
 
-    /// A name by which clients call this machine, besides localhost; may be repeated
+    /// A host name that clients use for this machine, besides localhost; may be repeated
     #[arg(long, value_name = "NAME", requires = "http")]
     allow_host: Vec<String>,
 
-    /// Prints the block that clients want in their configuration, and ends
+    /// Prints the configuration block for clients, and ends
     #[arg(long)]
     print_config: bool,
 }
@@ -83,9 +83,9 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
     };
     ended.cancel();
-    // Otherwise the beginnings of answers that were broken off would be lost with the process.
+    // Otherwise the partial answers of interrupted turns would be lost with the process.
     drop(tokio::time::timeout(Duration::from_secs(5), hub.close()).await);
-    // What it is writing is whole or not there; nobody is to wait for long.
+    // Writes are atomic, so an abandoned one is harmless. Nobody should wait long.
     drop(tokio::time::timeout(Duration::from_secs(5), upkeep).await);
     match outcome {
         Ok(()) if interrupted => Ok(Exit::Interrupted),

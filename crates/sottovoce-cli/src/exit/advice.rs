@@ -1,10 +1,10 @@
-//! Advice for errors, in terms of this program's commands.
+//! Advice for errors that names this program's commands.
 
 use sottovoce::Error;
 use sottovoce::model::ModelFailure;
 use sottovoce::persona::PersonaFailure;
 
-/// What to do about an error: the library's advice, with the command where one helps.
+/// What to do about an error: the library's advice, or a command if one helps.
 pub(crate) fn help(error: &Error) -> &'static str {
     match error {
         Error::NoKey | Error::PlaceholderKey => {

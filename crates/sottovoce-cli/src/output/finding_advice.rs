@@ -1,4 +1,4 @@
-//! What to do about each kind of finding. The library names no command.
+//! Advice for each kind of finding. The library names no commands.
 
 use std::io;
 

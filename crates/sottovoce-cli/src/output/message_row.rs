@@ -1,4 +1,4 @@
-//! A message as machines read it: one shape in every command.
+//! A message in JSON: one shape for every command.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use sottovoce::{ChatMessage, StoredMessage, ToolCall};
 
-/// The record's fields and its number. `append` takes such lines back.
+/// The record's fields and its number. `append` accepts such lines.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MessageRow<'a> {

@@ -1,4 +1,4 @@
-//! An answer on the terminal.
+//! Shows an answer on the terminal.
 
 use std::io;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use crate::interrupt::{Interrupt, StopRequest};
 use crate::no_model::NoModel;
 use crate::output;
 
-/// The share of its room from which on a history is said to be nearly full.
+/// The share of its room at which a history counts as nearly full.
 pub(crate) const NEARLY_FULL: f64 = 0.8;
 
-/// What became of an answer.
+/// The result of an answer.
 pub(crate) struct Reply {
-    /// The words that were shown.
+    /// The text that was shown.
     pub(crate) words: String,
-    /// Whether the turn is kept, as opposed to off the record.
+    /// Whether the turn is stored. It is not if it was off the record.
     pub(crate) kept: bool,
-    /// The figures of the turn, as far as it got. `None` if no prompt was built.
+    /// The figures of the turn so far. `None` if no prompt was built.
     pub(crate) report: Option<TurnReport>,
     pub(crate) end: End,
 }
@@ -31,7 +31,7 @@ pub(crate) enum End {
     Failed(Error),
 }
 
-/// Reads an answer to its end, or until someone has had enough of it, and shows its pieces as they come.
+/// Reads an answer until it ends or the user interrupts it, and shows its pieces as they arrive.
 pub(crate) async fn read(
     mut answer: Answer,
     interrupt: &mut Interrupt,
@@ -44,10 +44,10 @@ pub(crate) async fn read(
             piece = answer.next() => piece,
             heard = interrupt.heard() => {
                 let report = answer.report().cloned();
-                // Waits until what was shown is kept, and not for the model.
+                // Waits until the shown text is stored, not for the model.
                 let end = match answer.spoken_up_to(words.chars().count()).await {
                     Err(error @ Error::UtteranceForgotten) => End::Failed(error),
-                    // Closing the conversation tries again to keep it, and says why it cannot.
+                    // Closing the conversation tries again to store it, and reports the error.
                     Ok(_) | Err(_) => End::Interrupted(heard),
                 };
                 return Ok(Reply { words, kept, report, end });
@@ -57,7 +57,7 @@ pub(crate) async fn read(
             Some(Ok(AnswerEvent::Done(kept))) => End::Complete(kept),
             Some(Ok(piece)) => {
                 if let Err(error) = show(&piece) {
-                    // What could not be shown is not to be kept. Should keeping the rest fail, closing tries again.
+                    // Text that could not be shown is not stored. If storing the rest fails, closing tries again.
                     drop(answer.spoken_up_to(words.chars().count()).await);
                     return Err(error);
                 }
@@ -74,7 +74,7 @@ pub(crate) async fn read(
 }
 
 impl Reply {
-    /// Ends the line that the words stand on, so that what is said of the turn has one of its own.
+    /// Ends the current line, so that the report starts on a new one.
     pub(crate) fn end_line(&self) -> io::Result<()> {
         if self.words.is_empty() || self.words.ends_with('\n') {
             return Ok(());
@@ -82,7 +82,7 @@ impl Reply {
         output::line("")
     }
 
-    /// Says what the turn took, and how well it ended.
+    /// Reports the turn's figures. Returns the exit code.
     pub(crate) fn say_done(&self, report: &TurnReport) -> Exit {
         output::turn(report);
         if self.words.is_empty() {
@@ -98,7 +98,7 @@ impl Reply {
         Exit::Interrupted
     }
 
-    /// Says why there is no whole answer, and what to do.
+    /// Reports why there is no whole answer, and what to do.
     pub(crate) fn say_failed(&self, config: &Config, error: &Error, retry: &str) -> Exit {
         match NoModel::of(config, error) {
             Some(missing) => missing.report(),

@@ -1,4 +1,4 @@
-//! Tables whose columns are as wide as what stands in them.
+//! Tables with columns as wide as their contents.
 
 use std::io;
 
@@ -9,12 +9,12 @@ use crate::output::{self, BOLD};
 
 /// Columns of a terminal.
 const COLUMNS: usize = 80;
-/// What is cut keeps at least so many columns.
+/// The least width of a cut cell.
 const NARROWEST: usize = 12;
-/// What lies between two columns.
+/// The gap between two columns.
 const GAP: &str = "  ";
 
-/// What stands in one place.
+/// A cell of a table.
 pub(crate) struct Cell {
     text: String,
     style: Style,
@@ -23,7 +23,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Anybody's words, on one line and without what could steer a terminal.
+    /// A cell with any text, on one line and without control characters.
     pub(crate) fn new(text: &str) -> Self {
         Self {
             text: output::one_line(text),
@@ -33,17 +33,17 @@ impl Cell {
         }
     }
 
-    /// A figure, at the right end of its column.
+    /// A number, aligned right.
     pub(crate) fn number(number: u64) -> Self {
         Self::new(&number.to_string()).at_right()
     }
 
-    /// At the right end of its column.
+    /// Aligns the cell right.
     pub(crate) fn at_right(self) -> Self {
         Self { is_number: true, ..self }
     }
 
-    /// Cut at its beginning if it is too long.
+    /// Cuts a long text at its beginning.
     pub(crate) fn keep_end(self) -> Self {
         Self { keeps_end: true, ..self }
     }
@@ -52,7 +52,7 @@ impl Cell {
         Self { style, ..self }
     }
 
-    /// Cut to so many columns.
+    /// Cuts the text to this many columns.
     pub(crate) fn at_most(mut self, columns: usize) -> Self {
         if self.text.width() <= columns {
             return self;
@@ -69,7 +69,7 @@ impl Cell {
         self
     }
 
-    /// The text over the given width, none behind the last column.
+    /// The text padded to a width; no padding in the last column.
     fn shown(&self, width: usize, is_last: bool) -> String {
         let Self { text, style, .. } = self;
         let space = " ".repeat(width.saturating_sub(text.width()));
@@ -81,12 +81,12 @@ impl Cell {
     }
 }
 
-/// Writes a table to standard output, below its columns' names.
+/// Writes a table with a header to standard output.
 pub(crate) fn show<const N: usize>(names: [&str; N], rows: Vec<[Cell; N]>) -> io::Result<()> {
     lines(names, rows).iter().try_for_each(output::line)
 }
 
-/// The same within the columns of a terminal: if the table is wider, what stands in these columns is cut.
+/// Writes a table within the width of a terminal: if it is wider, the cells of these columns are cut.
 pub(crate) fn show_within<const N: usize, const CUT: usize>(
     names: [&str; N],
     rows: Vec<[Cell; N]>,

@@ -1,4 +1,4 @@
-//! The contexts of the store, and which of them is meant.
+//! The contexts of the store, and the selected one.
 
 use sottovoce::persona::{PersonaConversation, PersonaFailure, PersonaRegistry, Preset};
 use sottovoce::{Config, ConversationStore, Error, FileConversationStore, Scope};
@@ -7,7 +7,7 @@ use super::Session;
 use crate::exit::Failure;
 
 impl Session {
-    /// The contexts, for reading; `None` before the first use, since what keeps nothing makes no key.
+    /// The contexts for reading; `None` before the first use, because reading must not create a key.
     pub(crate) fn contexts(&self, config: &Config) -> Result<Option<PersonaRegistry>, Failure> {
         let stores = self.stores_or_empty(config)?;
         match stores.is_empty() {
@@ -16,12 +16,12 @@ impl Session {
         }
     }
 
-    /// The contexts, for writing; makes the key file on first use.
+    /// The contexts for writing. Creates the key file on first use.
     pub(crate) fn contexts_or_make(&self, config: &Config) -> Result<PersonaRegistry, Failure> {
         Ok(config.contexts(self.stores_or_make(config)?.keys(), self.clock())?)
     }
 
-    /// The context of an id or a name, and the registry that has it.
+    /// Finds a context by id or name. Returns its registry too.
     pub(crate) async fn find_context(
         &self,
         config: &Config,
@@ -33,13 +33,13 @@ impl Session {
         Ok((contexts, found))
     }
 
-    /// The scope of the context of an id or a name.
+    /// The scope of a context, by id or name.
     pub(crate) async fn scope_of_context(&self, id_or_name: &str) -> Result<Scope, Failure> {
         let (_, found) = self.find_context(&self.config()?, id_or_name).await?;
         Ok(Scope::Named { id: found.id })
     }
 
-    /// The context that a conversation is, if it is one.
+    /// The context of a conversation, if it is one.
     pub(crate) async fn context_of(
         &self,
         config: &Config,
@@ -49,7 +49,7 @@ impl Session {
         Ok(Some(contexts.get(id).await?))
     }
 
-    /// Refuses a context that has expired, was deleted or is full, however it was named.
+    /// Fails if the context is expired, deleted or full, however it was selected.
     pub(crate) async fn check_open(
         &self,
         config: &Config,
@@ -61,7 +61,7 @@ impl Session {
         Ok(())
     }
 
-    /// The registry, and the id of the context that a conversation is.
+    /// The registry, and the id of the conversation's context.
     async fn registered<'a>(
         &self,
         config: &Config,
@@ -74,7 +74,7 @@ impl Session {
         Ok(self.contexts(config)?.map(|contexts| (contexts, id.as_str())))
     }
 
-    /// All presets; before the first use, those that are built in.
+    /// All presets; before the first use, the built-in ones.
     pub(crate) async fn presets(&self, config: &Config) -> Result<Vec<Preset>, Failure> {
         match self.contexts(config)? {
             Some(contexts) => Ok(contexts.presets().await?),

@@ -41,19 +41,19 @@ Exit codes:
 
 /// Writes conversations to a file: as JSON, Markdown, for Elara, or sealed as a backup
 ///
-/// Plain text leaves the vault, so that is asked about first. The file is new, readable by its owner alone, and there
-/// only when it is whole.
+/// Plain text leaves the encrypted store, so the command asks first. The file is new, readable by its owner alone,
+/// and appears only when it is complete.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The new file, or `-` for standard output; with --for elara, a new folder
     file: PathBuf,
 
-    /// The form; by the file's ending unless given: Markdown for .md, else JSON
+    /// The format; unless given, Markdown for a file ending in .md, else JSON
     #[arg(long, value_name = "FORM")]
     format: Option<Form>,
 
-    /// Every conversation of the store
+    /// Exports every conversation of the store
     #[arg(long)]
     all: bool,
 
@@ -61,11 +61,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RANGE", value_parser = parse_range, conflicts_with = "all")]
     seqs: Option<RangeInclusive<u64>>,
 
-    /// Only what was said at that time or later, such as 2025-08-24T16:00:00Z
+    /// Only messages of this time or later, such as 2025-08-24T16:00:00Z
     #[arg(long, value_name = "TIME", conflicts_with = "all")]
     since: Option<Timestamp>,
 
-    /// Only what was said until then
+    /// Only messages until this time
     #[arg(long, value_name = "TIME", conflicts_with = "all")]
     until: Option<Timestamp>,
 
@@ -73,7 +73,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["format", "system"])]
     sealed: bool,
 
-    /// Writes a folder that another system reads
+    /// Writes a folder that another system can read
     #[arg(long = "for", value_name = "SYSTEM", conflicts_with_all = ["format", "all"])]
     system: Option<System>,
 
@@ -94,7 +94,7 @@ enum Form {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum System {
-    /// The voice assistant in C#; in plain text unless a key is given
+    /// The voice assistant in C#; plain text unless a key is given
     Elara,
 }
 

@@ -12,7 +12,7 @@ use sottovoce::{EncryptionKey, Error};
 use crate::exit::{Failure, Outcome};
 use crate::session::Session;
 
-/// Looks at the key, or copies it to a safe place
+/// Checks the key, or copies it to a safe place
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -32,7 +32,7 @@ pub(crate) fn run(session: &Session, args: Args) -> Outcome {
     }
 }
 
-/// The keys of a store that is there.
+/// The keys of an existing store.
 fn of_store(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreKey>, Failure> {
     let named = store_keys(root, keys)?;
     match named.is_empty() {
@@ -44,7 +44,7 @@ fn of_store(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreKey>, F
     }
 }
 
-/// What it means that a store's key is not at hand.
+/// The error for a store whose key is missing.
 pub(crate) fn wrong(root: &Path, key: &StoreKey) -> Failure {
     let place = root.join("vault").display().to_string();
     Error::WrongKey { place, found: key.id().to_owned() }.into()

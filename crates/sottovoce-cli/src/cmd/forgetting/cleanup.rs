@@ -25,21 +25,21 @@ Exit codes:
   1  failed; see the message       4  no key, or the wrong one
 130  interrupted; what was removed is recorded";
 
-/// Removes what is over the limits, and backs up contexts
+/// Deletes messages beyond the limits, and backs up contexts
 ///
-/// Everything of the kind is hidden already, so that this only frees the space; a host calls it from time to time. It
-/// refuses where this machine's clock is behind the newest message. Limits are set with `sottovoce settings`, or for all
-/// conversations with Context.MaxMessages and Context.TtlSeconds.
+/// These messages are hidden already, so this only frees space; run it regularly. It refuses if this machine's clock
+/// is behind the newest message. Set limits with `sottovoce settings`, or for all conversations with
+/// Context.MaxMessages and Context.TtlSeconds.
 ///
-/// Contexts are looked after whichever conversation is named: once a day all of them are backed up, sealed, and those that
-/// a clean-up found deleted or expired longer ago than Personas.RemoveAfterDays are removed after a backup of their own.
+/// The upkeep of contexts always runs too. Once a day it backs up all of them, sealed. It removes those that an
+/// earlier run found deleted or expired more than Personas.RemoveAfterDays ago, each after a backup of its own.
 ///
-/// Artifacts that no message refers to any more are listed; only --artifacts deletes them, after asking. Those that a
-/// snapshot, a summary or a folder in use refers to are left alone, and so are all while something cannot be read.
+/// Artifacts without a message that refers to them are listed; only --artifacts deletes them, after asking. Those
+/// that a snapshot, a summary or a folder in use refers to stay. All of them stay while something cannot be read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// In every conversation of the store
+    /// Cleans every conversation of the store
     #[arg(long)]
     all: bool,
 
@@ -67,7 +67,7 @@ struct Row {
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let how = How::of(session, &args)?;
     let config = session.config()?;
-    // While somebody is asked, Ctrl-C is to end it as it ends any program.
+    // During a question, Ctrl-C must end the program.
     let mut interrupt = if how == How::Ask { None } else { Some(Interrupt::listen()?) };
     let mut failed = None;
     let maintained = tokio::select! {
@@ -77,14 +77,14 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     };
     match maintained {
         Ok(()) => {}
-        // A folder that takes no backups keeps no conversation from being cleaned up.
+        // A backup folder that cannot be written does not prevent cleaning conversations.
         Err(Failure::Library(error)) => {
             output::warning(&format!("contexts: {}", with_causes(&error)));
             failed = Some(error);
         }
         Err(failure) => return Err(failure),
     }
-    // Only now, since a context may be gone.
+    // List the scopes only now, because a context may have been removed.
     let scopes = if args.all { scopes::all(&config)? } else { vec![session.scope.clone()] };
     let stores = session.stores_or_empty(&config)?;
     let bar = output::progress(Some(scopes.len() as u64), "cleaning up");
@@ -107,7 +107,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                     bar.suspend(|| show(session, &scope, &cleaned))?;
                 }
             }
-            // What is the matter with one conversation keeps none of the others from being cleaned up.
+            // An error in one conversation does not prevent cleaning the others.
             Err(Failure::Library(error)) if args.all => {
                 bar.suspend(|| output::warning(&format!("{scope}: {}", with_causes(&error))));
                 failed = Some(error);
@@ -134,7 +134,7 @@ async fn heard(interrupt: &mut Option<Interrupt>) {
     }
 }
 
-/// What came of one conversation.
+/// The result for one conversation.
 struct Done {
     messages: CleanupReport,
     unused: Unused,

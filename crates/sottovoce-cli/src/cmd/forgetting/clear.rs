@@ -12,7 +12,7 @@ use crate::session::Session;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Takes the last clear back; once more, every earlier one
+    /// Undoes the last clear; repeated, each earlier one
     #[arg(long)]
     pub(crate) undo: bool,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Args {
 #[serde(rename_all = "camelCase")]
 struct Cleared {
     scope: String,
-    /// Up to when the context is cleared now; none where it is not.
+    /// The time up to which the context is cleared; none if it is not.
     cleared_at: Option<jiff::Timestamp>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) async fn run(session: &Session, args: &Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Does it in a conversation that is open.
+/// Runs the command in an open conversation.
 pub(crate) async fn obey(
     session: &Session,
     conversation: &Conversation,
@@ -57,7 +57,7 @@ pub(crate) async fn obey(
     Ok(())
 }
 
-/// Clears the context of a conversation that is open.
+/// Clears the context of an open conversation.
 pub(crate) async fn clear(session: &Session, conversation: &Conversation) -> Result<(), Failure> {
     let profile = conversation.clear().await?;
     let cleared_at = profile.cleared.map(|cleared| cleared.at);

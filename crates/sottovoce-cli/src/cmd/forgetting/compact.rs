@@ -25,22 +25,22 @@ Exit codes:
   0  done                          6  no model answered; nothing has changed
   1  failed; see the message     130  interrupted; what was summarized until then is kept";
 
-/// Has the model summarize older messages; prompts hold the summary instead
+/// Asks the model to summarize older messages; prompts then hold the summary instead
 ///
-/// They stay stored, and `sottovoce tail` shows them still. A later compaction goes on from the summary. It goes when one
-/// of the messages is forgotten, since it is made of them.
+/// The messages stay stored, and `sottovoce tail` still shows them. A later run extends the summary. Forgetting one
+/// of the messages deletes the summary.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// How many of the newest messages stay as they are
+    /// The number of newest messages that are not summarized
     #[arg(long, value_name = "K")]
     keep: Option<usize>,
 
-    /// Takes the last summary back
+    /// Undoes the last summary
     #[arg(long, conflicts_with_all = ["keep", "show"])]
     undo: bool,
 
-    /// Shows the summary that stands now
+    /// Shows the current summary
     #[arg(long, conflicts_with = "keep")]
     show: bool,
 }
@@ -56,7 +56,7 @@ struct Shown<'a> {
     summary: Option<&'a str>,
     messages: u64,
     created_at: Option<jiff::Timestamp>,
-    /// When the last of the messages was said.
+    /// The time of the last summarized message.
     last_at: Option<jiff::Timestamp>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     obey(session, &config, &conversation, args).await
 }
 
-/// Does it in a conversation that is open.
+/// Runs the command in an open conversation.
 pub(crate) async fn obey(
     session: &Session,
     config: &Config,

@@ -20,13 +20,13 @@ Exit codes:
   0  done                          2  no such message, or nobody to ask; say --yes
   1  failed; see the message       4  no key, or the wrong one";
 
-/// Deletes messages for ever
+/// Deletes messages permanently
 ///
-/// Shows everything that will go and asks first; a range means the messages that are in it when they are shown. The
-/// deletion itself is recorded, so that `verify` finds no hole, and a backup put back later does not bring them back.
-/// Copies that were made elsewhere are not reached. Those in the conversation are: a message goes with what was restored
-/// of it, and a restored copy with its original; both are taken out of snapshots, and summaries that were made of them
-/// go. A number that `verify` misses can be recorded as gone too, by naming it by itself.
+/// Shows everything that will be deleted, and asks first. A range means the messages in it at that time. The deletion
+/// is recorded, so that `verify` reports no gap, and restoring a backup does not bring the messages back. Copies made
+/// elsewhere stay. Within the conversation, restored copies are deleted with their originals and the other way round.
+/// Both are removed from snapshots, and summaries made from them are deleted. A number that `verify` reports as
+/// missing can be recorded as deleted by naming it alone.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true, after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -38,8 +38,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "numbers")]
     last: bool,
 
-    /// The whole conversation, with its snapshots, artifacts, settings and folder; with --thread, all that was said in that
-    /// thread. A context stays, with its name, its personality and its limits
+    /// The whole conversation with its snapshots, artifacts, settings and folder; with --thread, all messages of that
+    /// thread. A context keeps its name, its personality and its limits
     #[arg(long, conflicts_with_all = ["numbers", "last"])]
     all: bool,
 
@@ -80,7 +80,7 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
             "number {number} holds no message that is shown; it will be recorded as gone, unless it is already"
         ));
     }
-    // Exactly these, whatever has come into the range since.
+    // Exactly these messages, even if the range has grown since.
     let what = What::Numbers(wanted.numbers());
     let Some(forgotten) = forget_if_sure(session, &store, &what, "", args.yes).await? else {
         return Ok(Exit::Done);
@@ -104,14 +104,14 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What is to be forgotten.
+/// What to forget.
 enum What {
     Numbers(Vec<RangeInclusive<u64>>),
     All,
 }
 
-/// Forgets what was announced, once somebody has said yes to it; `None` where nobody did. `whose` is put before the number
-/// of messages where they are not shown one by one.
+/// Forgets what was announced after the user confirms; `None` if the user does not. `whose` stands before the number
+/// of messages if they are not listed.
 async fn forget_if_sure(
     session: &Session,
     store: &FileConversationStore,
@@ -146,7 +146,7 @@ async fn forget_if_sure(
     }
 }
 
-/// The newest message, of the thread if one is named.
+/// The newest message, of the thread if one is given.
 async fn newest(
     store: &FileConversationStore,
     thread: Option<&str>,
@@ -161,10 +161,10 @@ fn no_such_message() -> Failure {
     Failure::input("there is no such message", "`sottovoce tail` shows the numbers")
 }
 
-/// What there is to forget.
+/// The messages to forget.
 struct Wanted {
     messages: Vec<Arc<StoredMessage>>,
-    /// Numbers that were named one by one, and hold nothing that opens.
+    /// Numbers that were given singly and have no readable message.
     lost: BTreeSet<u64>,
 }
 
@@ -186,11 +186,11 @@ impl Wanted {
         for stored in &messages {
             lost.remove(&stored.seq);
         }
-        // A number that was never given cannot be lost.
+        // A number that was never used cannot be lost.
         let last = store.read_tail(0).await?.last_seq;
         lost.retain(|number| *number <= last);
         if thread.is_some() {
-            // What a lost one was said in, nobody knows.
+            // The thread of a lost message is unknown.
             lost.clear();
             messages.retain(|stored| stored.message.thread_id.as_deref() == thread);
         }
@@ -203,7 +203,7 @@ impl Wanted {
     }
 }
 
-/// The same numbers, each once.
+/// Merges overlapping ranges.
 fn merged(mut ranges: Vec<RangeInclusive<u64>>) -> Vec<RangeInclusive<u64>> {
     ranges.sort_by_key(|range| *range.start());
     let mut merged: Vec<RangeInclusive<u64>> = Vec::new();

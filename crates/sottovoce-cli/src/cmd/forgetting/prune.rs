@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, BOLD, DIM};
 use crate::session::Session;
 
-/// How many words of a message are shown beside what it is worth, in characters.
+/// How many characters of a message are shown beside its score.
 const SHOWN: usize = 50;
 
 const AFTER_HELP: &str = "\
@@ -30,33 +30,34 @@ Examples:
   sottovoce prune --undo                                  everything is context again
   sottovoce prune --undo 3-9";
 
-/// Takes the messages out of the context that are worth least; deletes nothing
+/// Removes the least useful messages from the context; deletes nothing
 ///
-/// They are in no prompt any more, but stay stored: `sottovoce tail` shows them still, and `--undo` brings them back.
+/// Later prompts do not hold them, but they stay stored: `sottovoce tail` still shows them, and `--undo` brings them
+/// back.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// How messages are told apart
+    /// How messages are scored
     #[arg(long, value_name = "NAME", default_value = "relevance")]
     strategy: Strategy,
 
-    /// The most tokens that the context may take; what a prompt may take unless given
+    /// The most tokens that the context may take; the prompt's budget unless given
     #[arg(long, value_name = "N")]
     max_tokens: Option<usize>,
 
-    /// How many of the newest messages stay whatever they are worth
+    /// How many of the newest messages always stay
     #[arg(long, value_name = "K", default_value_t = 10)]
     keep_recent: usize,
 
-    /// What the conversation is about now: messages with its words are worth more
+    /// The current topic: messages with its words get a higher score
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
 
-    /// Only shows what would go
+    /// Only shows what would be removed
     #[arg(long)]
     dry_run: bool,
 
-    /// Takes messages back into the context: all, or those with these numbers
+    /// Brings messages back into the context: all, or those with these numbers
     #[arg(long, value_name = "NUMBER|RANGE", num_args = 0.., value_parser = parse_range,
           conflicts_with_all = ["max_tokens", "task", "dry_run"])]
     undo: Option<Vec<RangeInclusive<u64>>>,
@@ -64,9 +65,9 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Strategy {
-    /// By age, speaker, deeds and words
+    /// By age, role, function calls and keywords
     Relevance,
-    /// The oldest first
+    /// Oldest first
     Oldest,
 }
 
@@ -100,7 +101,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     obey(session, &config, &conversation, args).await
 }
 
-/// Does it in a conversation that is open.
+/// Runs the command in an open conversation.
 pub(crate) async fn obey(
     session: &Session,
     config: &Config,
@@ -156,7 +157,7 @@ pub(crate) async fn obey(
     Ok(Exit::Done)
 }
 
-/// What a prompt may take, as configured.
+/// The configured budget of a prompt.
 pub(crate) fn budget(config: &Config) -> Option<usize> {
     let model = &config.language_model;
     let window = model.num_ctx?;
@@ -164,7 +165,7 @@ pub(crate) fn budget(config: &Config) -> Option<usize> {
     Some(window.saturating_sub(answer) as usize)
 }
 
-/// Shows what goes and why, in the order of the conversation.
+/// Shows what is removed and why, in the order of the conversation.
 async fn show(
     session: &Session,
     conversation: &Conversation,
@@ -191,7 +192,7 @@ async fn show(
     Ok(())
 }
 
-/// The beginning of somebody's words, on one line.
+/// The beginning of a text on one line.
 pub(crate) fn beginning(words: &str) -> String {
     let line = output::one_line(words);
     match line.char_indices().nth(SHOWN) {

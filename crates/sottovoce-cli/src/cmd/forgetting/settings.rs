@@ -23,29 +23,29 @@ Exit codes:
   0  done                          2  nobody to ask; say --yes, --keep-hidden or --drop-hidden
   1  failed; see the message       4  no key, or the wrong one";
 
-/// Shows or changes how one conversation is kept
+/// Shows or changes the limits and the window of one conversation
 ///
-/// What is over the limits is hidden at once, and deleted by `sottovoce cleanup` and by later messages, so that limits
-/// that hide anything are asked about first. Of what is hidden and not deleted yet, limits that no longer hide it ask
-/// whether it is kept. Snapshots are kept until they are deleted. Limits for all conversations are Context.MaxMessages and
-/// Context.TtlSeconds; Context.RollingWindow and Context.WindowSeconds are the window of those that have none of their own.
-/// Without a window a prompt holds the newest messages (Context.LastN).
+/// Messages beyond the limits are hidden at once, and deleted by `sottovoce cleanup` and by later messages. The
+/// command therefore asks before limits hide anything. If new limits no longer hide some messages, it asks whether to
+/// keep or delete these. Snapshots are kept until they are deleted. Limits for all conversations are
+/// Context.MaxMessages and Context.TtlSeconds; Context.RollingWindow and Context.WindowSeconds set the window of
+/// conversations without their own. Without a window a prompt holds the newest messages (Context.LastN).
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The most messages that are kept, as whole exchanges; or `none`
+    /// The most messages to keep, as whole exchanges; or `none`
     #[arg(long, value_name = "N", value_parser = parse_most)]
     max_messages: Option<Limit<u32>>,
 
-    /// How long after its last message the conversation expires; or `none`
+    /// The time after the last message when the conversation expires; or `none`
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     ttl: Option<Limit<u64>>,
 
-    /// Has the history of prompts be what was said within a rolling window, which a snapshot reaches back too; or `none`
+    /// Makes the history of prompts, and snapshots, a rolling window of this length; or `none`
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     window: Option<Limit<u64>>,
 
-    /// Takes all of these back
+    /// Removes all of the conversation's own limits
     #[arg(long, conflicts_with_all = ["max_messages", "ttl", "window"])]
     default: bool,
 
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long)]
     keep_hidden: bool,
 
-    /// Deletes it for ever instead
+    /// Deletes it permanently instead
     #[arg(long, conflicts_with = "keep_hidden")]
     drop_hidden: bool,
 
@@ -72,7 +72,7 @@ fn parse_most(text: &str) -> Result<Limit<u32>, String> {
     if text == "none" {
         return Ok(Limit::None);
     }
-    // An exchange has two at least.
+    // An exchange has at least two messages.
     let most: Option<u32> = text.parse().ok().filter(|most| *most > 1);
     most.map(Limit::At).ok_or_else(|| "a number from 2, or none".to_owned())
 }
@@ -107,12 +107,12 @@ struct Row {
     max_messages: Option<NonZeroU32>,
     ttl_seconds: Option<NonZeroU64>,
     window_seconds: u64,
-    /// Whether the history is what was said within that window.
+    /// Whether the history is a rolling window.
     rolling_window: bool,
-    /// Which of these are the conversation's own.
+    /// Which values are the conversation's own.
     own_retention: bool,
     own_window: bool,
-    /// What the change did, if there was one.
+    /// The effect of the change, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     hidden: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,7 +210,7 @@ fn messages(concerned: &AffectedMessages) -> String {
     }
 }
 
-/// Changes the limits, once somebody has agreed to what that does; `None` where nobody did.
+/// Changes the limits after the user agrees to the effect; `None` if the user does not.
 async fn change_limits(
     session: &Session,
     store: &FileConversationStore,
@@ -244,7 +244,7 @@ async fn change_limits(
     }
 }
 
-/// What becomes of messages that would be shown again; `None` where somebody wants neither.
+/// What happens to messages that would be shown again; `None` if the user wants neither.
 fn fate(
     session: &Session,
     effect: &LimitsEffect,
@@ -271,7 +271,7 @@ fn fate(
     Ok(delete.then_some(HiddenMessages::Delete))
 }
 
-/// The conversation's own limits after the change. One that is not named stays as it is for this conversation.
+/// The conversation's own limits after the change. A limit that is not given keeps its value.
 fn wanted(own: Option<Retention>, args: &Args, default: Retention) -> Option<Retention> {
     if args.default {
         return None;

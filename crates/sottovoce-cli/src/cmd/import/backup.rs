@@ -31,8 +31,8 @@ Exit codes:
 ///
 /// Each conversation goes into the scope that it came from. An empty conversation becomes exactly the exported one,
 /// with its message numbers, settings, artifacts, snapshots and limits. Into any other, messages are merged: none is
-/// doubled, and none that was forgotten comes back. Nothing that is only here is deleted, hidden or cleared, limits
-/// stay, and no persona moves to another conversation. The result lists what was left out.
+/// stored twice, and no forgotten message comes back. Messages that exist only here are never deleted, hidden or
+/// cleared, limits stay, and no persona moves to another conversation. The result lists what was left out.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -81,7 +81,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     tell(session, reports?)
 }
 
-/// The keys that a text may stand for: a key file's digits, a passphrase, a secret string.
+/// The keys that a text may mean: a key file's digits, a passphrase, a secret string.
 fn readings(text: &str) -> Result<Vec<EncryptionKey>, Failure> {
     if let Some(key) = EncryptionKey::from_hex(text) {
         return Ok(vec![key]);

@@ -21,10 +21,10 @@ Exit codes:
 
 /// Imports a folder of Elara, the voice assistant in C#
 ///
-/// Reads every format that its versions wrote; one folder may have files under several keys and plain ones. Most
-/// folders are plain, since Elara's key is empty by default. A file under another key and a damaged file look the same:
-/// both are refused as "wrong key or damaged", and another run with the right key imports them. The folder is not
-/// changed: what is plain text in it stays so until you delete it.
+/// Reads every format that its versions wrote. One folder may hold plain files and files under several keys. Most
+/// folders are plain, because Elara's key is empty by default. A file under another key and a damaged file look the
+/// same: both are refused as "wrong key or damaged", and another run with the right key imports them. The folder is
+/// not changed: plain text in it stays until you delete it.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -40,7 +40,8 @@ pub(crate) struct Args {
     /// The file, or `-` for standard input
     file: PathBuf,
 
-    /// Accepts lines without a time as said now, in their order; repeating does not import them twice
+    /// Accepts lines without a time, with the current time in their order; repeating the import does not store them
+    /// twice
     #[arg(long)]
     at_now: bool,
 

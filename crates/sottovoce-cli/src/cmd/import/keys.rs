@@ -1,4 +1,5 @@
-//! Keys of another program. They are never arguments, which shells keep in their history and process lists show.
+//! Keys of another program. They are never arguments, because shells keep arguments in their history and process
+//! lists show them.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,7 +13,7 @@ use crate::hidden::Hidden;
 /// The most bytes that a file of keys may have.
 const LARGEST: u64 = 1 << 20;
 
-/// Where the other program's keys are
+/// Sources of the other program's keys
 #[derive(clap::Args)]
 #[command(next_help_heading = "Keys")]
 pub(crate) struct Sources {

@@ -21,12 +21,12 @@ Exit codes:
 
 /// Imports ChatGPT's data export, or files of OpenAI chat completions
 ///
-/// Each conversation of an export becomes named/ID, with its title. Where an answer was regenerated or a question
+/// Each conversation of an export becomes named/ID, with its title. If an answer was regenerated or a question
 /// edited, the branch that ChatGPT shows is imported. Other branches, hidden messages and parts that are not text are
 /// counted as passed over; speech comes as its transcript.
 ///
-/// A file with {"messages":[…]}, or with one such object a line, becomes named/FILE, and further objects named/FILE-2
-/// and so on. These messages have no times: the first gets the time at which the file was last changed, and each
+/// A file with {"messages":[…]}, or with one such object per line, becomes named/FILE, and further objects
+/// named/FILE-2 and so on. These messages have no times: the first gets the time of the file's last change, and each
 /// further one a millisecond more. Repeating the import after the file was touched does not import it twice.
 ///
 /// Files are read into memory as plain text, up to 1 GiB each.

@@ -8,8 +8,8 @@ use crate::output;
 
 /// Prints the completions for a shell
 ///
-/// They know the scopes, contexts, threads and models that there are. For bash:
-/// echo 'source <(sottovoce completions bash)' >> ~/.bashrc
+/// They complete existing scopes, contexts, threads and models. For bash: echo 'source <(sottovoce completions bash)'
+/// >> ~/.bashrc
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The shell

@@ -35,13 +35,13 @@ pub(crate) fn run(session: &Session) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The setting as anyone may see it.
+/// The setting as it may be shown.
 fn shown(setting: &Setting, key: &ConfiguredKey) -> Setting {
     let mut shown = setting.clone();
     let is_secret =
         matches!(key, ConfiguredKey::Secret { from, .. } if from == "Context.EncryptionKey");
     match (setting.key, &setting.value) {
-        // The placeholder is no secret, and whoever sees it redacted believes to have set one.
+        // The placeholder is not secret. Shown redacted, it would look like a real key.
         ("Context.EncryptionKey", _) if !is_secret => {
             shown.value = "(placeholder)".into();
         }

@@ -26,11 +26,11 @@ const AFTER_HELP: &str = "\
 Exit codes:
   0  nothing bad                   3  something bad was found, and is left";
 
-/// Checks the set-up, and says for each thing that is wrong which command mends it
+/// Checks the set-up, and names the command that fixes each problem
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Does what each line advises, after asking for each, and says of the rest why it cannot be done
+    /// Fixes each problem after asking, and explains why the others cannot be fixed
     #[arg(long)]
     fix: bool,
 
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-/// How a matter stands.
+/// The state of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
@@ -48,15 +48,15 @@ enum State {
     Bad,
 }
 
-/// One line of the doctor's report.
+/// One line of the report.
 #[derive(Debug, Serialize)]
 struct Line {
     about: &'static str,
     state: State,
     what: String,
-    /// Commands, one a line.
+    /// Commands, one per line.
     mend: Option<String>,
-    /// What --fix does about it; none where nothing is wrong.
+    /// What --fix does about it; none if nothing is wrong.
     #[serde(skip)]
     fix: Option<Fix>,
 }
@@ -104,7 +104,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     if !args.fix && !session.json && report.0.iter().any(can_fix) {
         output::note("`sottovoce doctor --fix` does what can be done about this, after asking");
     }
-    // Without settings there is nothing that could be done.
+    // Nothing can be fixed without settings.
     if let Some(config) = session.loaded.get().filter(|_| args.fix) {
         let done = fix::all(session, config, &report, args.yes).await?;
         if done.anything {
@@ -166,7 +166,7 @@ fn show(session: &Session, report: &Report) -> std::io::Result<()> {
             State::Warn => (WARN, "warn"),
             State::Bad => (BAD, "bad "),
         };
-        // Some of it is what a server said.
+        // Parts of it come from a server.
         let what = output::printable(&line.what);
         output::line(format!("{style}{word}{style:#}  {:<7} {what}", line.about))?;
         for mend in line.mend.iter().flat_map(|mend| mend.lines()) {
@@ -197,7 +197,7 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
                 _ => report.good("key", format!("{path}; keep a copy away from this machine")),
             },
             Ok(None) if key::asks(root) => report.good("key", "a passphrase, which is asked for"),
-            // The store's own line says more.
+            // The line about the store says more.
             Ok(None) if store_keys(root, &[]).is_err() => report.warn(
                 "key",
                 format!("no key file {path}; the vault does not say whether it takes one"),
@@ -218,7 +218,7 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
     }
 }
 
-/// What an import left behind that was killed.
+/// Checks for private copies that a killed import left behind.
 #[cfg(feature = "sqlite")]
 fn copies(report: &mut Report) {
     for copy in sottovoce_import::leftover_copies() {
@@ -254,7 +254,7 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
         Ok(newest) => {
             clock(report, now, newest.messages.first().map(|newest| newest.ordered_at()));
             match newest.skipped.first() {
-                // Whatever has that name: reading it went well.
+                // It may be anything of that name. Reading the keys succeeded.
                 None if root.join("vault").symlink_metadata().is_err() => report.bad(
                     "store",
                     "there is no vault beside the records, so nothing can be written",
@@ -281,7 +281,7 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
         Err(error) => {
             clock(report, now, None);
             match error {
-                // The key's own line has said so.
+                // The line about the key has reported it.
                 Error::NoKey
                 | Error::PlaceholderKey
                 | Error::KeyLost { .. }
@@ -298,9 +298,9 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
     }
 }
 
-/// What can be told of the clock: the newest message may be a little ahead of it, as the store allows.
+/// Checks the clock. The newest message may be slightly ahead of it, as the store allows.
 fn clock(report: &mut Report, now: Timestamp, newest: Option<Timestamp>) {
-    // Before the format existed no clock can have been right.
+    // An earlier clock is wrong, because the format did not exist then.
     let earliest = Timestamp::from_second(1_735_689_600).unwrap_or_default();
     let mend = "timedatectl set-ntp true";
     let fix = || Fix::by_hand("only the superuser sets the clock");

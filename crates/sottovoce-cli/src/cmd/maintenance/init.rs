@@ -12,13 +12,12 @@ use crate::output;
 use crate::passphrase;
 use crate::session::{Session, announce_key, announce_salt};
 
-/// Makes the key of a new store, if there is none yet, and says where it is
+/// Creates the key of a new store, if there is none yet, and shows where it is
 ///
-/// Without it nothing that was stored can ever be read again: keep a copy in a safe place that is not this
-/// machine.
+/// Without the key nobody can ever read the stored messages: keep a copy in a safe place that is not this machine.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Makes it of a passphrase, which is asked for, instead of a key file
+    /// Derives the key from a passphrase, which the command asks for, instead of a key file
     #[arg(long)]
     passphrase: bool,
 }

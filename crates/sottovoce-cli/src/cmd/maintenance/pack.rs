@@ -13,11 +13,10 @@ Exit codes:
   0  done                          4  no key, or the wrong one
   1  failed; see the message     130  interrupted; what was moved stays moved";
 
-/// Moves all but the newest messages into packs now, and merges packs
+/// Moves all messages except the newest into packs now, and merges packs
 ///
-/// Appending does the same by itself now and then, so this is for what came from elsewhere as single files, and before
-/// a backup: packs are few, and the large ones never change. No message is changed by it, and none is lost when it is
-/// interrupted.
+/// Appending does this by itself from time to time. Run it after copying in single files, and before a backup: packs
+/// are few, and large ones never change. It changes no message, and an interruption loses none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {}

@@ -36,15 +36,15 @@ Exit codes:
   2  refused; nothing was changed
   3  something does not open, so the old key stays valid";
 
-/// Changes the key: seals everything anew, and then refuses the old key
+/// Changes the key: seals everything again, and then refuses the old key
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Changes to the key in this file, which is made where it is missing
+    /// Changes to the key in this file, which is created if it does not exist
     #[arg(long, value_name = "FILE", conflicts_with = "to_passphrase")]
     to_key_file: Option<PathBuf>,
 
-    /// Changes to a passphrase, which is asked for
+    /// Changes to a passphrase, which the command asks for
     #[arg(long)]
     to_passphrase: bool,
 
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FD", requires = "to_passphrase")]
     new_passphrase_fd: Option<u32>,
 
-    /// Retires the old key even where something opens under no key at hand
+    /// Retires the old key even if some files open under no available key
     #[arg(long)]
     leave_unreadable: bool,
 }
@@ -125,8 +125,8 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     })
 }
 
-/// Held for as long as the change goes on: of two at once, each could put aside the new key that the other has just
-/// made.
+/// A lock held during the change. Two changes at once could each set aside the new key that the other has just
+/// created.
 fn alone(root: &Path) -> Result<File, Failure> {
     let folder = File::open(root)?;
     match folder.try_lock() {
@@ -134,12 +134,12 @@ fn alone(root: &Path) -> Result<File, Failure> {
             format!("{}: another change of keys is going on", root.display()),
             "let it end, then try again",
         )),
-        // Not every file system locks folders; there, the vault itself tells two changes apart.
+        // Not every file system can lock folders. There, the key list keeps two changes apart.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(folder),
     }
 }
 
-/// Runs it with a progress bar; whether Ctrl-C stopped it.
+/// Runs the change with a progress bar. Returns whether Ctrl-C stopped it.
 async fn watched(rekey: Rekey, root: PathBuf) -> Result<(RekeyReport, bool), Failure> {
     let bar = output::progress(Some(0), "sealing anew");
     let stop = Arc::new(AtomicBool::new(false));
@@ -156,14 +156,14 @@ async fn watched(rekey: Rekey, root: PathBuf) -> Result<(RekeyReport, bool), Fai
     let rekeyed = tokio::select! {
         rekeyed = &mut running => rekeyed,
         _ = interrupt.heard() => {
-            // It ends after the files at hand.
+            // It ends after the current files.
             stop.store(true, Ordering::Relaxed);
             running.await
         }
     };
     bar.finish_and_clear();
     let rekeyed = rekeyed?;
-    // One that was at its end anyway was not stopped.
+    // A change that was complete anyway was not stopped.
     let stopped = stop.load(Ordering::Relaxed) && !rekeyed.kept.is_empty();
     Ok((rekeyed, stopped))
 }

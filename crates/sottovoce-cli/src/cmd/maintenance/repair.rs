@@ -21,23 +21,23 @@ Exit codes:
   1  failed; see the message       4  no key, or the wrong one
   2  there is nobody to ask; say --yes";
 
-/// Mends what can be mended, deleting nothing that is not elsewhere to the byte
+/// Repairs what can be repaired, and deletes only what exists elsewhere with the same bytes
 ///
-/// Says what it would do and asks first. What was forgotten, and what an interrupted write left unfinished, is removed.
-/// A head that was lost is written from the records that are there: newest records that were taken away are no longer
-/// missed then. Killed at any point, it is run again.
+/// Shows the plan and asks first. Removes forgotten messages, and the rest of interrupted writes. Rebuilds a lost
+/// head from the existing records; the newest records may have been removed before, and are then no longer missed. If
+/// it is interrupted, run it again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Only says what would be done
+    /// Only shows the plan
     #[arg(long)]
     dry_run: bool,
 
-    /// Moves what cannot be read, and what is not the store's, to a folder `quarantine` in the conversation's folder
+    /// Moves unreadable and foreign files to a folder `quarantine` in the conversation's folder
     #[arg(long)]
     quarantine: bool,
 
-    /// Mends the list of conversations: takes off it those that are gone, and enters those that were put back
+    /// Repairs the list of conversations: removes those that are gone, and adds those that were restored
     #[arg(long, conflicts_with_all = ["quarantine"])]
     catalog: bool,
 
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Mends what can be mended without asking again.
+    /// Repairs without asking.
     pub(crate) fn without_asking() -> Self {
         Self { dry_run: false, quarantine: false, catalog: false, yes: true }
     }
@@ -91,7 +91,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(if repaired.report.is_sound() { Exit::Done } else { Exit::Found })
 }
 
-/// Goes on with the conversations that are there.
+/// Continues with the existing conversations.
 async fn catalog(session: &Session, config: &Config, args: &Args) -> Outcome {
     let root = config.storage_root()?;
     let options = session.stores_or_empty(config)?.options()?;
@@ -139,7 +139,7 @@ fn show(session: &Session, repaired: &RepairReport, done: bool) -> io::Result<()
     if repaired.mended.is_empty() && !session.json {
         output::note("there is nothing that a repair can mend");
     }
-    // What is planned is not yet done, so that a check would only say it again.
+    // A plan is not carried out, so a check would only repeat the findings.
     if done || repaired.mended.is_empty() {
         verify::show(session, &repaired.report, None)?;
     }

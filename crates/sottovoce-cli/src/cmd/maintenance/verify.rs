@@ -28,21 +28,21 @@ Exit codes:
   1  failed; see the message       4  no key, or the wrong one
   2  FILE cannot be used";
 
-/// Reads every file and names all that is not as it should be
+/// Reads every file and reports everything that is wrong
 ///
-/// Changes nothing; `sottovoce repair` mends what can be mended.
+/// Changes nothing; `sottovoce repair` repairs what can be repaired.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Checks every conversation of the store, that none is gone, and that nothing strange lies between them
+    /// Checks every conversation of the store, that none is missing, and that no foreign files lie between them
     #[arg(long)]
     all: bool,
 
-    /// Checks as well that all is there that an inventory says was there, save what was forgotten since
+    /// Also checks that everything in this inventory still exists, except what was forgotten since
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
 
-    /// Writes an inventory, unless something that was expected is not there: numbers and digests, no words. FILE is new
+    /// Writes an inventory of numbers and digests, without words, unless something expected is missing. FILE is new
     /// or an earlier inventory, and lies neither with the store nor with the key
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -51,14 +51,14 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Summary {
-    /// The version of these lines.
+    /// The version of this output.
     v: u32,
     sound: bool,
     messages: usize,
     last: u64,
     forgotten: u64,
     findings: usize,
-    /// Whether an inventory was compared, and what came of it.
+    /// The result of comparing an inventory, if one was compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<bool>,
 }
@@ -97,7 +97,7 @@ struct Of {
     scope: String,
 }
 
-/// Checks the list of conversations, and one after the other.
+/// Checks the list of conversations, then each conversation.
 async fn everything(session: &Session, config: &Config, args: Args) -> Outcome {
     let mut exit = Exit::Done;
     let shelf = args.save.map(|file| Shelf::new(file, config)).transpose()?;
@@ -145,7 +145,7 @@ async fn everything(session: &Session, config: &Config, args: Args) -> Outcome {
     Ok(exit)
 }
 
-/// Tells what a check has found.
+/// Prints the findings of a check.
 pub(super) fn show(session: &Session, report: &Report, expected: Option<bool>) -> io::Result<()> {
     let sound = report.is_sound();
     if session.json {
@@ -198,7 +198,7 @@ pub(super) fn bar(what: &'static str) -> indicatif::ProgressBar {
     output::progress(Some(0), what)
 }
 
-/// What moves a bar on.
+/// A callback that moves a progress bar.
 pub(super) fn shown_on(bar: &indicatif::ProgressBar) -> impl Fn(Progress) + Send + Sync + use<> {
     let bar = bar.clone();
     move |progress| {

@@ -1,4 +1,4 @@
-//! What a client's configuration says of this server.
+//! The configuration block for MCP clients.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 
-/// Prints the block that Claude Desktop, Cursor, Windsurf and others have in their files, and VS Code under `servers`.
+/// Prints the block that Claude Desktop, Cursor and Windsurf read from their files, and VS Code under `servers`.
 pub(super) fn print(file: Option<&Path>, http: Option<SocketAddr>, token: bool) -> Outcome {
     let server = match http {
         Some(address) => connected(address, token),
@@ -19,7 +19,7 @@ pub(super) fn print(file: Option<&Path>, http: Option<SocketAddr>, token: bool) 
     Ok(Exit::Done)
 }
 
-/// A client that starts the server itself has neither this folder nor this environment.
+/// A client that starts the server has neither this folder nor this environment.
 fn started(file: Option<&Path>) -> Result<Value, Failure> {
     let program = std::env::current_exe()?;
     let mut arguments = vec!["mcp".to_owned()];
@@ -27,13 +27,13 @@ fn started(file: Option<&Path>) -> Result<Value, Failure> {
         let file = std::path::absolute(file)?;
         arguments.extend(["--config".to_owned(), file.display().to_string()]);
     }
-    // Secrets are not for printing.
+    // Secrets must not be printed.
     let is_told = |name: &str| {
         let name = name.to_ascii_uppercase();
         name.starts_with("SOTTOVOCE__")
             && !["ENCRYPTIONKEY", "PASSPHRASE", "TOKEN", "KEYFD"].iter().any(|s| name.ends_with(s))
     };
-    // Whoever starts this may have variables that are no text; none of them is meant.
+    // Environment variables that are not text do not concern this program.
     let environment: serde_json::Map<String, Value> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| is_told(name))

@@ -24,11 +24,11 @@ mod row;
 mod rows;
 mod stream;
 
-/// How many messages are handed on together.
+/// Messages that the reading thread hands over together.
 const TOGETHER: usize = 1024;
-/// How many times that may have been read ahead.
+/// How many such groups may be read ahead.
 const AHEAD: usize = 4;
-/// How long messages wait for more to be kept together with.
+/// How long messages wait for more, so that they can be stored together.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 const AFTER_HELP: &str = "\
@@ -36,32 +36,33 @@ Exit codes:
   0  all is kept                   2  a line was refused; those before it are kept
   1  failed; see the message     130  interrupted; as many are kept as it says";
 
-/// Keeps messages without building a prompt
+/// Stores messages without building a prompt
 ///
-/// With TEXT, one message. Without, JSON lines from standard input: {"role":"user","content":"…"}, and where known
-/// "timestampUtc", "metadata", "toolCalls", "toolCallId", "threadId", "offsetMinutes"; "id" is ignored. With --json
-/// one line is printed for each message as soon as a power cut can no longer lose it; without, they are kept in
-/// batches, which is faster. A tool's result over Context.LongResult becomes an artifact, with a line about it in its place.
+/// With TEXT, stores one message. Without it, reads JSON lines from standard input: {"role":"user","content":"…"},
+/// and optionally "timestampUtc", "metadata", "toolCalls", "toolCallId", "threadId", "offsetMinutes"; "id" is
+/// ignored. With --json, prints one line for each message as soon as it is durable. Without it, stores messages in
+/// batches, which is faster. A tool result above Context.LongResult becomes an artifact, and its message a line about
+/// that.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Who speaks: user, assistant, system or tool; the user unless given
+    /// The speaker: user, assistant, system or tool; user unless given
     #[arg(long, short, value_name = "ROLE", requires = "text")]
     role: Option<ChatRole>,
 
-    /// When it was said, such as 2025-08-24T16:36:25Z or 2025-08-24T18:36+02:00; now if left out
+    /// The time of the message, such as 2025-08-24T16:36:25Z or 2025-08-24T18:36+02:00; now unless given
     #[arg(long, value_name = "TIME", requires = "text", value_parser = parse_time)]
     at: Option<Moment>,
 
-    /// A note to keep with it, such as lang=en; may be repeated
+    /// Metadata to store with it, such as lang=en; may be repeated
     #[arg(long, value_name = "KEY=VALUE", requires = "text", value_parser = parse_note)]
     metadata: Vec<(String, String)>,
 
-    /// What was said; several words need no quotes, and `-` reads standard input
+    /// The text; several words need no quotes, and `-` reads standard input
     text: Vec<String>,
 }
 
-/// A time, and the speaker's offset from UTC where it was given.
+/// A time, and the speaker's offset from UTC if it was given.
 #[derive(Clone, Copy)]
 struct Moment {
     timestamp: Timestamp,
@@ -75,7 +76,7 @@ fn parse_time(text: &str) -> Result<Moment, String> {
         let zoned: Zoned = text.parse().map_err(wrong)?;
         return Ok(Moment { timestamp: zoned.timestamp(), offset: Some(zoned.offset()) });
     }
-    // -00:00 says, as Z does, that the local time is not known.
+    // -00:00 means, like Z, that the local time is unknown.
     let offset = match pieces.offset() {
         Some(PiecesOffset::Numeric(given))
             if !(given.is_negative() && given.offset().is_zero()) =>
@@ -127,7 +128,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// A tool's result as it is to be kept, as a conversation keeps it: a long one becomes an artifact.
+/// Shortens a tool result as a conversation does: a long one becomes an artifact.
 async fn shortened(
     conversation: &Conversation,
     message: ChatMessage,
@@ -147,7 +148,7 @@ async fn shorter(conversation: &Conversation, mut rows: Rows) -> Result<Rows, Fa
     Ok(rows)
 }
 
-/// Keeps the messages of standard input until it ends.
+/// Stores the messages of standard input until it ends.
 async fn many(
     session: &Session,
     store: &FileConversationStore,
@@ -160,7 +161,7 @@ async fn many(
     let bar = output::progress(size.map(|file| file.len()), "appending");
     let mut stream = Stream::new(store, session.json);
     let mut interrupt = Interrupt::listen()?;
-    // Reading blocks, so it has a thread of its own, and Ctrl-C is heard meanwhile.
+    // Reading blocks, so it has its own thread. The main thread can then handle Ctrl-C.
     let (send, mut receive) = mpsc::channel::<Result<Rows, Failure>>(AHEAD);
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let (clock, most) = (session.clock(), if session.json { 1 } else { TOGETHER });
@@ -197,7 +198,7 @@ async fn many(
             break Err(failure);
         }
     };
-    // What was read in full before the stream ended, for whatever reason, is kept.
+    // Messages that were read completely before the stream ended are stored.
     let flushed = stream.flush().await;
     bar.finish_and_clear();
     output::note(&format!("kept {}", output::messages(stream.stored())));

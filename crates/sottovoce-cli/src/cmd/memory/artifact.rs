@@ -33,11 +33,11 @@ Exit codes:
   1  failed; see the message       4  no key, or the wrong one
   2  the command was mistyped    130  interrupted";
 
-/// Keeps large data beside the messages: files, folders, search results
+/// Manages large data beside the messages: files, folders, search results
 ///
-/// An artifact is sealed as messages are, and is no part of any prompt by itself. A message refers to it by
-/// `artifact://` and its id, so that a host or a model's tool can open what it needs. The same bytes are kept once.
-/// Context.Redact does not reach into artifacts. An ID may be cut short as long as it is the only one that begins so.
+/// An artifact is sealed as messages are. No prompt includes it by itself. A message refers to it by `artifact://`
+/// and its id, so that a host or a model's tool can open it. Equal bytes are stored once. Context.Redact does not
+/// apply to artifacts. An ID may be abbreviated as long as it is unique.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -50,7 +50,7 @@ enum Verb {
     Add(add::Args),
     AddFolder(folder::Args),
     AddSearch(search::Args),
-    /// Lists the artifacts, the oldest first
+    /// Lists the artifacts, oldest first
     List,
     Show(show::Args),
     Export(export::Args),
@@ -69,7 +69,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     }
 }
 
-/// An artifact that was added, for machines.
+/// An added artifact in JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row<'a> {
@@ -80,12 +80,12 @@ struct Row<'a> {
     message: Option<u64>,
 }
 
-/// An artifact in one line, as messages and people are told of it.
+/// One line about an artifact, for messages and people.
 fn description(artifact: &Artifact) -> String {
     output::one_line(&artifact.description())
 }
 
-/// Whether a message that later prompts may hold refers to an artifact, in the thread that the command was given.
+/// Whether a message that later prompts may hold refers to the artifact, in the command's thread.
 async fn is_referred_to(
     session: &Session,
     store: &FileConversationStore,
@@ -106,7 +106,7 @@ async fn is_referred_to(
     Ok(false)
 }
 
-/// Appends a message about an artifact that was just added, unless one that prompts may hold refers to it already.
+/// Appends a message about an artifact, unless one that prompts may hold refers to it already.
 async fn refer(
     session: &Session,
     store: &FileConversationStore,
@@ -120,7 +120,7 @@ async fn refer(
     tell(session, store, text, note).await.map(Some)
 }
 
-/// Appends a message about an artifact that was just added.
+/// Appends a message about an artifact.
 async fn tell(
     session: &Session,
     store: &FileConversationStore,
@@ -139,7 +139,7 @@ async fn tell(
     }
 }
 
-/// Says what came of adding, on standard output for machines.
+/// Reports the added artifact; on standard output with `--json`.
 fn report(session: &Session, added: &AddedArtifact, message: Option<u64>) -> std::io::Result<()> {
     let AddedArtifact { artifact, was_there, .. } = added;
     if session.json {
@@ -158,14 +158,14 @@ fn report(session: &Session, added: &AddedArtifact, message: Option<u64>) -> std
     Ok(())
 }
 
-/// The artifact that is meant by the beginning of an id, opened.
+/// Opens the artifact with this id or abbreviation.
 async fn open(store: &FileConversationStore, id: &str) -> Result<ArtifactContents, Failure> {
     let id = find_artifact(store, id).await?;
     let gone = || Error::NoSuchArtifact { nearest: Vec::new() };
     Ok(store.open_artifact(&id).await?.ok_or_else(gone)?)
 }
 
-/// What it means that an artifact could not be read to its end.
+/// The error for an artifact that could not be read to its end.
 fn unreadable(artifact: &Artifact, error: std::io::Error) -> Failure {
     let place = format!("artifacts/{}", artifact.id);
     match error.kind() {

@@ -1,4 +1,4 @@
-//! `sottovoce context`, and `/context` in a chat: what the model is told, looked at and changed.
+//! `sottovoce context`, and `/context` in a chat: shows and changes the context.
 
 pub(crate) mod named;
 mod screen;
@@ -30,11 +30,11 @@ Examples:
 
 In a chat what is about one conversation stands behind /context.";
 
-/// Shows what a conversation consists of; makes and lists contexts
+/// Shows the context of a conversation; creates and lists contexts
 ///
-/// Without an action, a summary: messages by role, artifacts, tokens of the next prompt, what it has cost, and what was
-/// said last. A context that was created is a conversation in which the model plays a part, until it expires; global
-/// option --context names one, by its id or its name.
+/// Without an action, shows a summary: messages by role, artifacts, tokens of the next prompt, the cost so far, and
+/// the newest messages. A created context is a conversation in which the model plays a persona until the context
+/// expires. The global option --context selects one by id or name.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -50,49 +50,49 @@ enum Verb {
     One(Action),
 }
 
-/// What is done with one conversation, which a chat can do too.
+/// Actions on one conversation. A chat has them too.
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Lists the messages, and which of them are out of the context
+    /// Lists the messages, and marks those outside the context
     Messages {
-        /// Only those of user, assistant, system or tool
+        /// Only messages of this role: user, assistant, system or tool
         #[arg(long, value_name = "ROLE")]
         role: Option<ChatRole>,
-        /// Only the newest
+        /// Only this many newest messages
         #[arg(short = 'n', long, value_name = "N")]
         last: Option<usize>,
     },
     /// Lists the artifacts
     Artifacts,
     Show(show::Args),
-    /// Tells how much the conversation holds, and when it expires
+    /// Shows the size of the conversation, and when it expires
     Stats,
     Add(artifact::add::Args),
     AddFolder(artifact::folder::Args),
     AddSearch(artifact::search::Args),
     Prune(prune::Args),
-    /// Clears the context: later prompts hold nothing that was said up to now; deletes nothing
+    /// Clears the context: later prompts hold nothing that was said so far; deletes nothing
     Clear(clear::Args),
     Compact(compact::Args),
     Export(export::Args),
-    /// Saves what was said lately as a snapshot, with a summary by the model
+    /// Saves recent messages as a snapshot, with a summary by the model
     Save {
-        /// What to call it; several words need no quotes
+        /// Its description; several words need no quotes
         description: Vec<String>,
     },
-    /// Lists the snapshots, the newest first
+    /// Lists the snapshots, newest first
     History,
-    /// Brings a snapshot's messages back into the window, each into its own thread; with --thread, only that thread's
+    /// Restores a snapshot's messages into the window, each into its own thread; with --thread, only that thread's
     Restore {
-        /// Its id, or the beginning of it
+        /// Its id or abbreviation
         id: String,
-        /// Brings all of them back into THREAD instead; "" is the conversation outside all threads
+        /// Restores all of them into THREAD instead; "" means outside all threads
         #[arg(long, value_name = "THREAD")]
         into: Option<String>,
     },
 }
 
-/// A conversation that is open.
+/// An open conversation.
 pub(crate) struct Open<'a> {
     pub(crate) session: &'a Session,
     pub(crate) config: &'a Config,
@@ -119,7 +119,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 }
 
 impl Open<'_> {
-    /// Does what is asked; without an action, shows the summary.
+    /// Runs the action; without one, shows the summary.
     pub(crate) async fn obey(&self, action: Option<Action>) -> Outcome {
         let Self { session, config, store, conversation } = *self;
         match action {

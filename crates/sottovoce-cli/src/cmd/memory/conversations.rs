@@ -31,15 +31,15 @@ Exit codes:
   2  the command was mistyped      6  no model answered
                                  130  interrupted";
 
-/// Lists the conversations by title and tags, or gives titles and tags to one
+/// Lists conversations by title and tags, or changes the title and tags of one
 ///
-/// Without an action it lists those whose title, tags or scope have all words of QUERY, with or without accents, in any
-/// letter case. It does not look into what was said: `sottovoce search WORDS --all` does. An action is on the conversation
-/// that --scope names. Title and tags are sealed as messages are.
+/// Without an action, lists the conversations whose title, tags or scope contain all words of QUERY, with or without
+/// accents, in any letter case. It does not look into what was said: `sottovoce search WORDS --all` does. An action
+/// applies to the conversation of --scope. Title and tags are sealed as messages are.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
-    /// Words of titles, tags and scopes; several need no quotes
+    /// Words in titles, tags and scopes; several need no quotes
     query: Vec<String>,
 
     /// Only those with this tag; may be repeated
@@ -53,23 +53,23 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand)]
 enum Action {
     Rename(change::Rename),
-    /// Gives the conversation tags
+    /// Adds tags to the conversation
     Tag {
-        /// The tags; one of several words needs quotes
+        /// The tags; a tag of several words needs quotes
         #[arg(required = true, value_parser = change::parse_tag)]
         name: Vec<String>,
     },
-    /// Takes tags away from it
+    /// Removes tags from the conversation
     Untag {
         /// The tags
         #[arg(required = true, value_parser = change::parse_tag)]
         name: Vec<String>,
     },
-    /// Shows its title, its tags and what it holds
+    /// Shows its title, its tags and its size
     Show,
 }
 
-/// A conversation as it is told of.
+/// A conversation in JSON.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -80,7 +80,7 @@ struct Row {
     artifacts: usize,
     created_at: Option<Timestamp>,
     updated_at: Option<Timestamp>,
-    /// What is wrong with it, such as settings that cannot be read.
+    /// Findings, such as settings that cannot be read.
     #[serde(skip)]
     findings: Vec<Finding>,
 }
@@ -198,7 +198,7 @@ impl Row {
         output::one_line(&self.tags.join(", "))
     }
 
-    /// One line of the table. Only the scope is never cut, since it is what other commands take.
+    /// One row of the table. The scope is never cut, because other commands take it.
     fn cells(&self) -> [Cell; 5] {
         let day = self.updated_at.map(|at| at.strftime("%Y-%m-%d").to_string());
         [
@@ -210,7 +210,7 @@ impl Row {
         ]
     }
 
-    /// All of it.
+    /// Shows all fields.
     fn show(&self, session: &Session) -> std::io::Result<()> {
         if session.json {
             return output::json(self);

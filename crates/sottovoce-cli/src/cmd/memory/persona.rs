@@ -25,10 +25,10 @@ Exit codes:
   0  done                          2  the command was mistyped, or a figure is not within its limits
   1  failed; see the message       4  no key, or the wrong one";
 
-/// Personalities: what the model is told, and how it answers
+/// Manages personalities: what the model is told, and how it answers
 ///
-/// Six are built in, and more can be made; all that is made or changed is sealed as messages are. A context takes its
-/// personality when it is made, so that changing a preset later changes no context.
+/// Six are built in, and you can create more. Presets and changes are sealed as messages are. A context copies its
+/// personality when it is created, so that changing a preset later changes no context.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -38,15 +38,15 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Lists the presets: those that are built in, then your own, the newest first
+    /// Lists the presets: the built-in ones, then your own, newest first
     List {
-        /// Also those that are not active
+        /// Includes inactive presets
         #[arg(long)]
         all: bool,
     },
-    /// Shows all of a preset
+    /// Shows all fields of a preset
     Show {
-        /// Its id or its name
+        /// Its id or name
         #[arg(value_name = "ID|NAME")]
         preset: String,
     },
@@ -54,7 +54,7 @@ enum Action {
     Edit(edit::Args),
     Delete(delete::Args),
     Attach(attach::Args),
-    /// Takes the personality away from the conversation that --scope names; every message stays
+    /// Removes the personality from the conversation of --scope; every message stays
     Detach,
 }
 

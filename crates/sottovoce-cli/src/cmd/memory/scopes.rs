@@ -44,7 +44,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
         rows.push((scope, stats));
     }
     bar.finish_and_clear();
-    // It is where presets are kept, whether or not anybody has said anything in it.
+    // It holds the presets, even if it has no messages.
     rows.retain(|(scope, stats)| {
         *scope != Scope::Default || !stats.as_ref().is_ok_and(|(stats, _)| is_empty(stats))
     });
@@ -93,7 +93,7 @@ fn is_empty(stats: &Stats) -> bool {
     stats.message_count + stats.hidden == 0 && stats.snapshots + stats.artifacts == 0
 }
 
-/// What a conversation holds, and its name if it is a context.
+/// A conversation's statistics, and its name if it is a context.
 async fn look(stores: &Stores<'_>, scope: Scope) -> Result<(Stats, Option<String>), Failure> {
     let store = stores.open(scope).await?;
     let profile = store.profile().await?;
@@ -101,7 +101,7 @@ async fn look(stores: &Stores<'_>, scope: Scope) -> Result<(Stats, Option<String
     Ok((store.stats().await?, name))
 }
 
-/// One line of the table. The scope is never cut, since it is what other commands take.
+/// One row of the table. The scope is never cut, because other commands take it.
 fn row(scope: &Scope, stats: &Stats) -> [Cell; 5] {
     let time = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M").to_string();
     let expires = match (stats.expires_at, stats.expires_in) {

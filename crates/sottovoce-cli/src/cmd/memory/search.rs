@@ -25,11 +25,11 @@ Exit codes:
   1  failed; see the message       4  no key, or the wrong one
   2  the command was mistyped    130  interrupted";
 
-/// Finds words in what was said, the best matches first
+/// Finds words in what was said, best matches first
 ///
-/// A message is found if it has all the words, with or without accents, in any letter case and order. Messages in which
-/// the words stand by themselves come before those that have them within longer words ("tea" in "team"). What the limits
-/// of the conversation hide is not found; what was cleared or pruned is. With --thread, only what was said in that thread.
+/// Finds messages that contain all the words, with or without accents, in any letter case and order. Messages with
+/// the words as whole words come before those with the words inside longer ones ("tea" in "team"). Messages hidden by
+/// the conversation's limits are not found; cleared and pruned ones are. With --thread, searches only that thread.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -37,11 +37,11 @@ pub(crate) struct Args {
     #[arg(required = true)]
     words: Vec<String>,
 
-    /// Shows the best so many
+    /// The most matches to show
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     number: u32,
 
-    /// Shows so many messages before and after each
+    /// Shows this many messages before and after each match
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
     around: u8,
 
@@ -49,16 +49,16 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
 
-    /// Finds messages that have any of the words, those with rare ones first
+    /// Finds messages that contain any of the words, those with rare ones first
     #[arg(long)]
     any: bool,
 
-    /// Does not look within longer words
+    /// Ignores words inside longer words
     #[arg(short, long)]
     whole: bool,
 }
 
-/// A hit as machines read it.
+/// A match in JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row<'a> {
@@ -66,7 +66,7 @@ struct Row<'a> {
     score: f64,
     #[serde(flatten)]
     message: MessageRow<'a>,
-    /// The longer words in which a word was found that does not stand by itself.
+    /// For each word without a whole-word occurrence, the longer word that contains it.
     longer_words: Vec<&'a str>,
     before: Vec<MessageRow<'a>>,
     after: Vec<MessageRow<'a>>,
@@ -144,7 +144,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(exit)
 }
 
-/// Only the best so many, in order; of equals the newest first.
+/// Keeps the best matches in order; if scores are equal, newer ones come first.
 fn best(hits: &mut Vec<(Scope, SearchHit)>, limit: usize) {
     hits.sort_by(|(_, a), (_, b)| {
         b.score.total_cmp(&a.score).then_with(|| b.stored.ordered_at().cmp(&a.stored.ordered_at()))

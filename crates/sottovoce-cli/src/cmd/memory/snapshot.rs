@@ -16,10 +16,10 @@ use crate::output::message_row::MessageRow;
 use crate::output::{self, BOLD, DIM};
 use crate::session::Session;
 
-/// Saves windows of a conversation, and brings them back
+/// Saves and restores windows of a conversation
 ///
-/// A snapshot holds what all threads said within the window since the last clear. An ID may be cut short as long as it
-/// is the only one that begins so.
+/// A snapshot holds the messages of all threads within the window since the last clear. An ID may be abbreviated as
+/// long as it is unique.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -30,27 +30,27 @@ pub(crate) struct Args {
 enum Action {
     /// Saves the window, with a summary by the model
     Save {
-        /// What to call it; several words need no quotes
+        /// Its description; several words need no quotes
         description: Vec<String>,
     },
-    /// Lists the snapshots, the newest first
+    /// Lists the snapshots, newest first
     List,
     /// Shows a snapshot with its messages
     Show {
-        /// Its id, or the beginning of it
+        /// Its id or abbreviation
         id: String,
     },
-    /// Brings a snapshot's messages back into the window, each into its own thread; with --thread, only that thread's
+    /// Restores a snapshot's messages into the window, each into its own thread; with --thread, only that thread's
     Restore {
-        /// Its id, or the beginning of it
+        /// Its id or abbreviation
         id: String,
-        /// Brings all of them back into THREAD instead; "" is the conversation outside all threads
+        /// Restores all of them into THREAD instead; "" means outside all threads
         #[arg(long, value_name = "THREAD")]
         into: Option<String>,
     },
-    /// Deletes a snapshot for ever; the conversation keeps its messages
+    /// Deletes a snapshot permanently; the conversation keeps its messages
     Delete {
-        /// Its id, or the beginning of it
+        /// Its id or abbreviation
         id: String,
         /// Does not ask
         #[arg(long, short)]
@@ -96,7 +96,7 @@ struct Restored<'a> {
     threads: Vec<InThread<'a>>,
 }
 
-/// How many messages came back into a thread.
+/// The number of messages restored into a thread.
 #[derive(Serialize)]
 struct InThread<'a> {
     thread: Option<&'a str>,
@@ -138,7 +138,7 @@ pub(crate) async fn save(
     Ok(show(session, &snapshot)?)
 }
 
-/// Lists the snapshots, the newest first.
+/// Lists the snapshots, newest first.
 pub(crate) async fn list(session: &Session, store: &FileConversationStore) -> Result<(), Failure> {
     let (snapshots, findings) = store.snapshots().await?;
     output::skipped(&findings);
@@ -148,14 +148,14 @@ pub(crate) async fn list(session: &Session, store: &FileConversationStore) -> Re
     Ok(snapshots.iter().try_for_each(|snapshot| show(session, snapshot))?)
 }
 
-/// Shows one with its messages.
+/// Shows a snapshot with its messages.
 pub(crate) async fn show_one(session: &Session, conversation: &Conversation, id: &str) -> Outcome {
     let snapshot = conversation.snapshot(id).await?;
     show_whole(session, &snapshot)?;
     Ok(Exit::Done)
 }
 
-/// Brings one back into the window.
+/// Restores a snapshot into the window.
 pub(crate) async fn restore(
     session: &Session,
     conversation: &Conversation,
@@ -221,7 +221,7 @@ async fn delete(
     Ok(())
 }
 
-/// A snapshot in a few lines.
+/// Shows a snapshot's metadata in a few lines.
 fn show(session: &Session, snapshot: &Snapshot) -> io::Result<()> {
     if session.json {
         return output::json(&Row::of(snapshot));

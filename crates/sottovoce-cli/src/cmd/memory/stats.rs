@@ -26,18 +26,18 @@ Exit codes:
   1  failed; see the message       4  no key, or the wrong one
 130  interrupted; no file was left";
 
-/// Tells how much a conversation holds, and when it expires
+/// Shows the size of a conversation, and when it expires
 ///
-/// The blocks show how many messages there were each day, up to the day of the last one. Days are those of whoever
-/// spoke, as far as that is known.
+/// The blocks show the number of messages on each day, up to the day of the last one. Days are in the speaker's local
+/// time if it is known.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Draws messages and estimated tokens over time as a picture, which holds no words
+    /// Draws messages and estimated tokens over time as a picture without any words
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
-    /// Replaces a file that is there
+    /// Replaces an existing file
     #[arg(long, requires = "plot")]
     force: bool,
 }
@@ -49,14 +49,14 @@ struct Row<'a> {
     stats: &'a Stats,
 }
 
-/// The same with what only reading all messages tells.
+/// The statistics, with what needs reading all messages.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Whole<'a> {
     #[serde(flatten)]
     row: Row<'a>,
     roles: tally::Roles,
-    /// Messages of each of the last days, up to that of the last message.
+    /// The number of messages on each of the last days, up to the last message's day.
     per_day: Vec<u64>,
 }
 
@@ -95,12 +95,12 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// For machines, on standard output.
+/// Prints JSON on standard output.
 pub(crate) fn json(scope: &Scope, stats: &Stats) -> std::io::Result<()> {
     output::json(&Row { scope: scope.to_string(), stats })
 }
 
-/// For people, on standard output.
+/// Prints text on standard output.
 pub(crate) fn show(scope: &Scope, stats: &Stats) -> std::io::Result<()> {
     let row = |name: &str, value: String| output::line(format!("{name:<12} {value}"));
     row("scope", scope.to_string())?;
@@ -142,7 +142,7 @@ fn expiry(stats: &Stats) -> String {
     }
 }
 
-/// A moment in UTC, to the second.
+/// A time in UTC, to the second.
 pub(crate) fn moment(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -152,7 +152,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     indicatif::BinaryBytes(bytes).to_string()
 }
 
-/// Seconds in the largest units that they are a whole number of, or nearly: "24 h", "90 min", "26 h 3 min".
+/// Seconds in the largest units that fit exactly or nearly: "24 h", "90 min", "26 h 3 min".
 pub(crate) fn duration(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     let parts = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds % 60, "s")];

@@ -12,20 +12,20 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
 
-/// How often a followed conversation is looked at; a look costs two system calls.
+/// How often a followed conversation is checked. A check costs two system calls.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How many numbers are read at once, so that a large import is never all in memory.
+/// How many numbers one read covers, so that a large import never fills memory.
 const STEP: u64 = 4096;
 
 /// Shows the newest messages
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How many
+    /// The number of messages
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     number: usize,
 
-    /// Goes on showing messages as they are appended, until Ctrl-C
+    /// Shows messages as they are appended, until Ctrl-C
     #[arg(long, short)]
     follow: bool,
 }
@@ -59,7 +59,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
         return Ok(Exit::Done);
     }
-    // By number and not by time: what is imported may be older than what was shown.
+    // By number and not by time: an imported message may be older than those shown.
     let mut seen = reading.last_seq;
     let mut said: HashSet<Finding> = reading.skipped.into_iter().collect();
     let mut pause = PAUSE;
@@ -102,7 +102,7 @@ pub(crate) async fn newest_of(
     }
 }
 
-/// Says what was not said before.
+/// Prints findings that were not printed before.
 fn warn(skipped: Vec<Finding>, said: &mut HashSet<Finding>) {
     let new: Vec<Finding> =
         skipped.into_iter().filter(|finding| said.insert(finding.clone())).collect();

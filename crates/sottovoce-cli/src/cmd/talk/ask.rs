@@ -19,21 +19,21 @@ use crate::output::reply::{End, NEARLY_FULL, Reply};
 use crate::recall::Recall;
 use crate::session::{Session, words};
 
-/// Keeps an utterance and has the model answer it
+/// Stores an utterance and asks the model to answer it
 ///
-/// The utterance is sealed on disk first, then the answer is shown as it comes, and sealed as far as it was shown.
-/// Where no model can be reached, the utterance is kept all the same, and the exit code is 6.
+/// Seals the utterance on disk first. Then shows the answer as it arrives, and stores what was shown. If no model can
+/// be reached, the utterance is stored, and the exit code is 6.
 #[derive(clap::Args)]
 #[command(after_help = JSON)]
 pub(crate) struct Args {
-    /// What was said; several words need no quotes, and `-` reads standard input
+    /// The text; several words need no quotes, and `-` reads standard input
     text: Vec<String>,
 
-    /// Who said it, for conversations of several people
+    /// The speaker's name, for conversations of several people
     #[arg(long, value_name = "NAME")]
     speaker: Option<String>,
 
-    /// Keeps neither the utterance nor the answer
+    /// Stores neither the utterance nor the answer
     #[arg(long)]
     off_record: bool,
 
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     recall: Recall,
 
-    /// Where no model can be reached, prints the request that one would get
+    /// If no model can be reached, prints the request for one
     #[arg(long)]
     show_request: bool,
 }
@@ -53,7 +53,7 @@ const JSON: &str = "\
 With --json each line is an event: `text` as words come, `toolCall` where the model calls a function, and one `done` at
 the end, with the numbers of both messages, the whole answer and what the turn took.";
 
-/// What machines read while an answer comes: one object a line.
+/// The JSON lines of an answer while it arrives.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
 enum Event<'a> {
@@ -61,7 +61,7 @@ enum Event<'a> {
         text: &'a str,
     },
     ToolCall(&'a ToolCall),
-    /// The utterance was answered, be it in part.
+    /// The utterance was answered, at least in part.
     #[serde(rename = "done")]
     Answered(Answered<'a>),
     /// No model was found.
@@ -75,12 +75,12 @@ struct Answered<'a> {
     /// The utterance's number; none off the record.
     seq: Option<u64>,
     file: Option<String>,
-    /// The number of the answer as it is kept; none where it has none yet.
+    /// The number of the stored answer; none if it is not stored yet.
     answer_seq: Option<u64>,
     answer: &'a str,
-    /// Why it is not whole, as the kept answer says it.
+    /// Why the answer is incomplete, as stored with it.
     cut_off: Option<&'a str>,
-    /// None where the turn did not come to its end.
+    /// None if the turn did not end.
     report: Option<&'a TurnReport>,
 }
 
@@ -89,13 +89,13 @@ struct Unanswered<'a> {
     seq: Option<u64>,
     file: Option<String>,
     reason: &'a str,
-    /// The commands that change that.
+    /// Commands that make a model available.
     commands: &'a [String],
     #[serde(flatten)]
     request: Option<Request<'a>>,
 }
 
-/// The request that a model would get.
+/// The request for a model.
 #[derive(Serialize)]
 struct Request<'a> {
     path: &'a str,
@@ -123,7 +123,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let kept = answer.utterance().cloned();
     let show = if session.json { event } else { output::piece };
     let reply = reply::read(answer, &mut interrupt, show).await;
-    // Whatever happened to the terminal, what was shown is kept.
+    // Store what was shown, even if the terminal failed.
     conversation.close().await?;
     let reply = reply?;
     match &reply.end {
@@ -150,7 +150,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         End::Complete(done) => {
             let share = config.context.compact_at.unwrap_or(NEARLY_FULL);
             if !session.json && done.report.receipt.is_filled(share.min(NEARLY_FULL)) {
-                // Nobody waits until the conversation is idle, as a chat does.
+                // This command does not wait for an idle conversation as a chat does.
                 output::note(
                     "the prompt is nearly full; `sottovoce compact` has the model summarize what is older",
                 );
@@ -162,7 +162,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     })
 }
 
-/// What was read of an answer is shown here, so that it is kept with good reason.
+/// The result of an answer that was shown and is therefore stored.
 fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Event<'a> {
     let (answer, report) = match &reply.end {
         End::Complete(done) => (done.message.as_ref(), Some(&done.report)),
@@ -182,7 +182,7 @@ fn answered<'a>(utterance: Option<&Arc<StoredMessage>>, reply: &'a Reply) -> Eve
     })
 }
 
-/// Writes a piece of an answer for machines.
+/// Writes a piece of an answer as JSON.
 fn event(piece: &AnswerEvent) -> io::Result<()> {
     match piece {
         AnswerEvent::Text(text) => output::json(&Event::Text { text }),
@@ -194,7 +194,7 @@ fn event(piece: &AnswerEvent) -> io::Result<()> {
     }
 }
 
-/// Says that the utterance is kept, and what to do for an answer.
+/// Says that the utterance is stored, and how to get an answer.
 fn say_missing(
     session: &Session,
     kept: Option<&StoredMessage>,

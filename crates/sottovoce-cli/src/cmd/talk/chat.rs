@@ -28,7 +28,7 @@ use crate::recall::Recall;
 use crate::session::Session;
 use lines::{Line, Lines};
 
-/// How long a server may take to say whether it has the model before the chat begins.
+/// How long the chat waits at its start for the server to say whether it has the model.
 const LOOK: Duration = Duration::from_secs(2);
 
 const HELP: &str = "\
@@ -65,11 +65,12 @@ or pasted meanwhile wait, and come next in their order, also after Ctrl-C.";
 
 /// A conversation on the terminal, or line by line through a pipe
 ///
-/// Every line is kept and answered, in the order in which they are typed or pasted. Lines can be edited and called back with the arrow keys; they are remembered for
-/// this session only, and never written anywhere but sealed. `/help` lists what else a line can be.
+/// Stores and answers every line, in the order in which they are typed or pasted. Lines can be edited and recalled
+/// with the arrow keys. They are remembered for this session only, and never written anywhere unsealed. `/help` lists
+/// the commands of a chat.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Who is speaking, for conversations of several people
+    /// The speaker's name, for conversations of several people
     #[arg(long, value_name = "NAME")]
     speaker: Option<String>,
 
@@ -81,7 +82,7 @@ pub(crate) struct Args {
     recall: Recall,
 }
 
-/// A chat that goes on.
+/// A chat in progress.
 struct Chat {
     session: Session,
     config: Config,
@@ -91,11 +92,11 @@ struct Chat {
     lines: Lines,
     interrupt: Interrupt,
     last: Option<TurnReport>,
-    /// How the last turn ended, for whoever reads the exit code of a pipe. On a terminal that has been seen.
+    /// How the last turn ended: the exit code for a pipe. On a terminal the user has seen it.
     exit: Exit,
     over: bool,
     preparing: Option<JoinHandle<()>>,
-    /// Whether it was said already that the history is nearly full.
+    /// Whether the user was told that the history is nearly full.
     is_full: bool,
 }
 
@@ -139,7 +140,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     if let Some(preparing) = chat.preparing {
         preparing.abort();
     }
-    // What was shown is kept, whatever ended the chat.
+    // What was shown is stored, whatever ended the chat.
     chat.conversation.close().await?;
     outcome
 }
@@ -165,7 +166,7 @@ impl Chat {
         Ok(self.exit)
     }
 
-    /// Says before anything else where there is no model, for at most a moment. What is said is kept all the same.
+    /// Warns at the start if there is no model; waits only a moment. Utterances are stored anyway.
     async fn look_for_model(&self) {
         let look = async { self.config.server()?.show(&self.config.language_model.model).await };
         let Ok(Err(error)) = tokio::time::timeout(LOOK, look).await else { return };
@@ -175,8 +176,8 @@ impl Chat {
         }
     }
 
-    /// While somebody types, the model can be loaded and read what the next prompt begins with. If that fails, the
-    /// answer says why.
+    /// Loads the model and lets it read the beginning of the next prompt while the user types. If that fails, the
+    /// answer reports it.
     fn prepare(&mut self) {
         if self.lines.is_terminal() {
             let conversation = self.conversation.clone();
@@ -187,13 +188,13 @@ impl Chat {
     /// The next line, or the answer to a question.
     async fn line(&mut self, question: Option<&str>) -> Result<Line, Failure> {
         let is_terminal = self.lines.is_terminal();
-        // One request whatever is heard meanwhile, since the thread that reads cannot be called back.
+        // Keep one request across interruptions, because the reading thread cannot be stopped.
         let mut line = pin!(self.lines.next(question));
         loop {
             tokio::select! {
                 line = &mut line => return Ok(line?),
                 heard = self.interrupt.heard() => match heard {
-                    // It was meant for the answer that has just ended: at the prompt Ctrl-C is no signal.
+                    // It was meant for the answer that has just ended. At the prompt, Ctrl-C is not a signal.
                     StopRequest::Interrupt if is_terminal => {}
                     StopRequest::Interrupt | StopRequest::Terminate => break,
                 }
@@ -213,7 +214,7 @@ impl Chat {
         }
     }
 
-    /// Obeys a line that is no utterance.
+    /// Runs a chat command.
     async fn command(&mut self, line: &str) -> Result<(), Failure> {
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (name, rest.trim()) {
@@ -258,7 +259,7 @@ impl Chat {
         }
     }
 
-    /// Shows an answer as it comes, and what the turn took. A turn that fails does not end the chat.
+    /// Shows an answer as it arrives, and the turn's figures. A failed turn does not end the chat.
     async fn show(&mut self, answer: sottovoce::Result<Answer>) -> Result<(), Failure> {
         let reply = match answer {
             Ok(answer) => reply::read(answer, &mut self.interrupt, output::piece).await?,

@@ -9,7 +9,7 @@ use crate::output::table::Cell;
 use crate::output::{self, DIM, GOOD};
 use crate::session::Session;
 
-/// A model, as machines read it.
+/// A model in JSON.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -18,11 +18,11 @@ struct Row {
     bytes: Option<u64>,
     parameters: Option<String>,
     quantization: Option<String>,
-    /// Tokens of prompt and answer that it was made for.
+    /// The context length that it was trained with, in tokens.
     context_length: Option<u32>,
-    /// The window it is loaded with, if it is.
+    /// The window it is loaded with, if it is loaded.
     loaded_window: Option<u32>,
-    /// Whether it would send what it is asked to another machine.
+    /// Whether it sends requests to another machine.
     cloud: bool,
     capabilities: Vec<String>,
 }
@@ -50,7 +50,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
     let names = ["", "name", "size", "params", "quant", "context", "state"];
     table::show_within(names, rows.iter().map(cells).collect(), [1, 6])?;
     let model = &config.language_model.model;
-    // llama.cpp's server answers to any name with its only model.
+    // llama.cpp's server accepts any name for its only model.
     let answers = matches!(server, ModelServer::OpenAi(_)) && server.show(model).await.is_ok();
     if !answers && !rows.iter().any(|row| row.configured) {
         let way = match server {
@@ -98,7 +98,7 @@ fn cells(row: &Row) -> [Cell; 7] {
     state.extend(row.capabilities.iter().filter(|can| *can != "completion").cloned());
     [
         Cell::new(if row.configured { "*" } else { "" }).style(GOOD),
-        // What tells paths apart stands at their ends.
+        // Paths differ at their ends.
         Cell::new(&row.name).keep_end(),
         Cell::new(&size).at_right(),
         text(&row.parameters).at_right(),

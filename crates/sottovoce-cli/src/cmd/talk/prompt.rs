@@ -14,20 +14,20 @@ use crate::output::{self, BOLD, DIM, GOOD, WARN};
 use crate::recall::Recall;
 use crate::session::{Session, words};
 
-/// Builds the prompt that `ask` would send for an utterance, and keeps nothing
+/// Builds the prompt that `ask` would send for an utterance, and stores nothing
 ///
-/// The server is asked what the model can take, which may load the model. If the server cannot be reached, the prompt
-/// is one for a model that cannot call functions.
+/// Asks the server about the model, which may load the model. If the server cannot be reached, the prompt is for a
+/// model that cannot call functions.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What would be said; several words need no quotes, and `-` reads standard input
+    /// The utterance; several words need no quotes, and `-` reads standard input
     text: Vec<String>,
 
-    /// The form of the request; that of the configured server unless given
+    /// The format of the request; that of the configured server unless given
     #[arg(long, value_enum)]
     renderer: Option<Renderer>,
 
-    /// Tells for each message whether it is in the prompt, why, and its tokens
+    /// Shows for each message whether it is in the prompt, why, and its tokens
     #[arg(long)]
     explain: bool,
 
@@ -95,7 +95,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The receipt as a table on standard error, so that standard output stays the prompt alone.
+/// Prints the receipt as a table on standard error, so that standard output holds only the prompt.
 pub(crate) fn explain(receipt: &Receipt) {
     use std::io::Write;
     let mut out = anstream::stderr().lock();

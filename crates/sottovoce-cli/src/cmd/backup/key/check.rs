@@ -17,11 +17,11 @@ Exit codes:
   0  it opens the store            4  it does not, or there is no key
   1  failed; see the message";
 
-/// Says whether the key opens the store, and how it is made
+/// Checks whether the key opens the store, and shows how it is derived
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// Tries the key in this file, such as a backup, instead of the configured one
+    /// Checks the key in this file, such as a backup, instead of the configured one
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Args {
 #[serde(rename_all = "camelCase")]
 struct Checked<'a> {
     opens: bool,
-    /// Whether a change of keys waits to be ended.
+    /// Whether a change of keys is unfinished.
     unfinished: bool,
     keys: Vec<Row<'a>>,
 }

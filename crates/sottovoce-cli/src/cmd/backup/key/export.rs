@@ -17,9 +17,9 @@ Exit codes:
   0  done                          2  FILE is there already, or nobody to ask; say --yes
   1  failed; see the message       4  no key, or the wrong one";
 
-/// Copies the store's key to a safe place: 64 hexadecimal digits, to be used as a key file
+/// Copies the store's key to a safe place: 64 hexadecimal digits, usable as a key file
 ///
-/// Whoever has them can read everything that is stored, whether or not the key is made of a passphrase.
+/// Anyone who has them can read everything in the store, even if the key is derived from a passphrase.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {

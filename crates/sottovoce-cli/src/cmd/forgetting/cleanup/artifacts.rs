@@ -1,4 +1,4 @@
-//! Artifacts that no message refers to any more.
+//! Finds and deletes artifacts that no message refers to.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::output;
 use crate::session::Session;
 
-/// What is done about them.
+/// What to do with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
     List,
@@ -53,7 +53,7 @@ impl Unused {
         output::counted(self.artifacts.len() as u64, "artifact")
     }
 
-    /// Says what there is, or what is no more.
+    /// Reports the artifacts found or deleted.
     pub(super) fn show(&self) {
         if self.is_empty() {
             return;
@@ -73,7 +73,7 @@ impl Unused {
     }
 }
 
-/// Looks for them if there are any artifacts at all, and deletes them if that is wanted.
+/// Looks for them if there are any artifacts, and deletes them if asked to.
 pub(super) async fn clean(
     store: &FileConversationStore,
     how: How,
@@ -92,7 +92,7 @@ pub(super) async fn clean(
         if !is_sure {
             return Ok(unused);
         }
-        // A message may have come while somebody thought about it.
+        // A message may have been added during the question.
         let still: BTreeSet<String> = find(store).await?.ids().into_iter().collect();
         unused.artifacts.retain(|artifact| still.contains(&artifact.id));
     }

@@ -1,4 +1,4 @@
-//! The upkeep of contexts: the daily backup, and removing what is over.
+//! The upkeep of contexts: the daily backup, and the removal of expired and deleted ones.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::exit::Failure;
 use crate::output;
 use crate::session::Session;
 
-/// What machines are told of it, if there is anything to tell.
+/// The JSON report, if there is anything to report.
 #[derive(Serialize)]
 struct Row<'a> {
     contexts: Done<'a>,
@@ -19,10 +19,10 @@ struct Row<'a> {
 #[derive(Serialize)]
 struct Done<'a> {
     backup: Option<&'a PathBuf>,
-    /// How many files the daily backup lacks.
+    /// The number of files missing from the daily backup.
     unread: usize,
     removed: Vec<Removed<'a>>,
-    /// Those that are over but had to stay.
+    /// Contexts that were due for removal but had to stay.
     kept: &'a [String],
 }
 
@@ -32,7 +32,7 @@ struct Removed<'a> {
     backup: &'a PathBuf,
 }
 
-/// Looks after the contexts of the store; before the first use there are none.
+/// Runs the upkeep of contexts. There are none before the first use.
 pub(super) async fn maintain(session: &Session, config: &Config) -> Result<(), Failure> {
     let Some(contexts) = session.contexts(config)? else { return Ok(()) };
     let bar = output::progress(None, "looking after contexts");

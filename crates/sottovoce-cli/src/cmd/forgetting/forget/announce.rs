@@ -1,4 +1,4 @@
-//! What a forgetting deletes, in words.
+//! Describes what a deletion affects.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -12,7 +12,7 @@ use crate::exit::Failure;
 use crate::output::finding_advice::FindingRow;
 use crate::output::{self, DIM};
 
-/// What will be done: "delete 2 messages (1 asked for, 1 original) for ever; also take them out of 1 snapshot".
+/// The announcement: "delete 2 messages (1 asked for, 1 original) for ever; also take them out of 1 snapshot".
 pub(crate) fn deed(whose: &str, plan: &ForgetPlan) -> String {
     let messages = output::messages(plan.message_count());
     let lost = output::counted(plan.lost, "number");
@@ -30,7 +30,7 @@ pub(crate) fn deed(whose: &str, plan: &ForgetPlan) -> String {
     if also.is_empty() { deed } else { format!("{deed}; also {}", also.join(", ")) }
 }
 
-/// " (1 asked for, 1 original)"; nothing where all were asked for.
+/// " (1 asked for, 1 original)"; empty if all were asked for.
 pub(crate) fn kinds(plan: &ForgetPlan) -> String {
     let copies = if plan.copies.len() == 1 { "restored copy" } else { "restored copies" };
     let originals = if plan.originals.len() == 1 { "original" } else { "originals" };
@@ -48,7 +48,7 @@ pub(crate) fn kinds(plan: &ForgetPlan) -> String {
     format!(" ({})", kinds.join(", "))
 }
 
-/// What goes besides messages.
+/// What is deleted besides messages.
 fn also(plan: &ForgetPlan) -> Vec<String> {
     let parts = [
         (plan.changed_snapshots.len(), "take them out of", "snapshot"),
@@ -80,7 +80,7 @@ fn summaries(plan: &ForgetPlan) -> String {
     format!("{} {what}", plan.summaries)
 }
 
-/// Shows every message that goes and may be shown.
+/// Shows every message that will be deleted, unless it must not be shown.
 pub(crate) async fn show(store: &FileConversationStore, plan: &ForgetPlan) -> Result<(), Failure> {
     messages(store, &plan.messages).await?;
     for (numbers, heading) in [
@@ -105,7 +105,7 @@ async fn messages(store: &FileConversationStore, numbers: &[u64]) -> Result<(), 
     Ok(())
 }
 
-/// Says what was deleted.
+/// Reports the deletion.
 pub(crate) fn done(forgotten: &ForgetReport) {
     let plan = &forgotten.plan;
     output::skipped(&forgotten.left);
@@ -136,15 +136,15 @@ pub(crate) fn done(forgotten: &ForgetReport) {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row<'a> {
-    /// How many numbers are newly recorded as gone, whether or not they held a message.
+    /// How many numbers are newly recorded as deleted, with or without a message.
     numbers: u64,
     removed: &'a [u64],
-    /// How many of the messages were asked for, and why the others went too.
+    /// The numbers of messages that were asked for, and of the others by reason.
     asked: usize,
     originals: usize,
     copies: usize,
     over_limits: usize,
-    /// How many snapshots something was taken out of, and how many of them are gone.
+    /// The numbers of snapshots that were changed and deleted.
     snapshots: usize,
     snapshots_deleted: usize,
     summaries: usize,
@@ -152,7 +152,7 @@ struct Row<'a> {
     left: Vec<FindingRow<'a>>,
 }
 
-/// The same for machines.
+/// Reports the deletion in JSON.
 pub(crate) fn json(forgotten: &ForgetReport) -> io::Result<()> {
     let plan = &forgotten.plan;
     output::json(&Row {

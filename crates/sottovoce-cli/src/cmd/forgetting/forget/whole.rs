@@ -1,4 +1,4 @@
-//! Forgetting a whole conversation, or one of its threads.
+//! Forgets a whole conversation, or one of its threads.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
-/// How many numbers are looked through at once.
+/// How many numbers one read covers.
 const STEP: u64 = 4096;
 
 pub(super) async fn forget(
@@ -88,7 +88,7 @@ fn say(
     Ok(())
 }
 
-/// What lies in a folder but for what every conversation has there.
+/// Entries in a folder that do not belong to a conversation.
 fn left_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -99,7 +99,7 @@ fn left_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The numbers of what was said in a thread.
+/// The numbers of a thread's messages.
 async fn numbers_of(
     store: &FileConversationStore,
     thread: &str,

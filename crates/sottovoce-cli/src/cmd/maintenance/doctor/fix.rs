@@ -1,4 +1,4 @@
-//! Doing what the doctor advises.
+//! `sottovoce doctor --fix`: fixes problems of the report.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -18,32 +18,32 @@ use crate::output;
 use crate::own_settings;
 use crate::session::{Session, announce_key};
 
-/// What can be done about a line of the report.
+/// The fix for a line of the report.
 #[derive(Debug)]
 pub(super) enum Fix {
-    /// Nothing, and why.
+    /// None, with the reason.
     ByHand(String),
-    /// Gives a file or folder these permissions.
+    /// Sets the permissions of a file or folder.
     Mode(PathBuf, u32),
-    /// Makes the key file.
+    /// Creates the key file.
     MakeKey,
     /// Opens the store, which copies the salt of its passphrase.
     CopySalt,
-    /// Puts a copy of a lost vault in its place.
+    /// Copies a lost key list back.
     CopyVault { from: PathBuf, to: PathBuf },
     /// Changes one of the user's own settings.
     Set(&'static str, Value),
-    /// Moves the store to another folder, and has the settings say so.
+    /// Moves the store to another folder, and updates the settings.
     MoveStore(PathBuf),
-    /// Deletes what is left of a store that was moved, or of an import that was killed.
+    /// Deletes the rest of a store that was moved, or of an import that was killed.
     Remove(PathBuf),
-    /// Fetches a model.
+    /// Downloads a model.
     Pull(String),
-    /// Mends the store.
+    /// Repairs the store.
     Repair,
 }
 
-/// What became of a line, as machines read it.
+/// The result for a line, in JSON.
 #[derive(Serialize)]
 struct Row<'a> {
     about: &'a str,
@@ -57,7 +57,7 @@ impl Fix {
         Self::ByHand(why.into())
     }
 
-    /// Sets one of the user's own settings, if that is where it comes from.
+    /// A fix that sets one of the user's own settings, if the setting comes from there.
     pub(super) fn set(config: &Config, key: &'static str, value: impl Into<Value>) -> Self {
         let origin = config.settings().iter().find(|setting| setting.key == key);
         let origin = origin.map_or("default", |setting| &setting.origin);
@@ -70,7 +70,7 @@ impl Fix {
         }
     }
 
-    /// Whether it is something, and in which order: the folder before what is in it, and moving that last.
+    /// The order of the fix, if it is one: a folder before its contents, and moving the store last.
     pub(super) fn rank(&self) -> Option<u8> {
         match self {
             Self::ByHand(_) => None,
@@ -80,12 +80,12 @@ impl Fix {
         }
     }
 
-    /// Whether later looks need the settings anew.
+    /// Whether later checks must load the settings again.
     fn changes_settings(&self) -> bool {
         matches!(self, Self::Set(..) | Self::MoveStore(_))
     }
 
-    /// What is asked before it is done.
+    /// The question before the fix.
     fn question(&self, config: &Config) -> String {
         let own = || config.own_file().unwrap_or_default().display().to_string();
         match self {
@@ -160,14 +160,14 @@ impl Fix {
     }
 }
 
-/// What was done.
+/// The result of a fix.
 #[derive(Default)]
 pub(super) struct Done {
     pub(super) anything: bool,
     pub(super) settings: bool,
 }
 
-/// Goes through the report: does what can be done after asking for each, and says why the rest cannot.
+/// Goes through the report: asks for each fix and runs it, and explains why the others cannot be fixed.
 pub(super) async fn all(
     session: &Session,
     config: &Config,

@@ -1,4 +1,4 @@
-//! The folder of the store: whether it can be used, and whether it lasts.
+//! Checks the store's folder: whether it is usable, and whether it is permanent.
 
 use std::fs::Metadata;
 use std::io::{Error, ErrorKind};
@@ -13,12 +13,12 @@ use crate::cmd::maintenance::doctor::{Fix, Report};
 
 const STORAGE_ROOT: &str = "Context.StorageRoot";
 
-/// The path as a shell takes it.
+/// Quotes a path for a shell.
 pub(super) fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
-/// Whether this user can keep messages there, and nobody else can look at them.
+/// Checks that this user can write to the folder, and that nobody else can read it.
 pub(super) fn usable(report: &mut Report, root: &Path) {
     let (path, command) = (root.display(), quoted(root));
     match std::fs::symlink_metadata(root) {
@@ -75,13 +75,13 @@ pub(super) fn usable(report: &mut Report, root: &Path) {
     }
 }
 
-/// Whether the path is merely not there, as far as this user can see.
+/// Whether the path seems not to exist, as far as this user can see.
 fn may_be_missing(error: &Error) -> bool {
     use ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     matches!(error.kind(), NotFound | NotADirectory | PermissionDenied)
 }
 
-/// The folder that the first missing one would be made in.
+/// The existing folder in which the first missing one would be created.
 fn nearest(root: &Path) -> Option<(PathBuf, Metadata)> {
     let root = std::path::absolute(root).ok()?;
     root.ancestors()
@@ -89,13 +89,13 @@ fn nearest(root: &Path) -> Option<(PathBuf, Metadata)> {
         .find_map(|folder| Some((folder.to_owned(), std::fs::symlink_metadata(folder).ok()?)))
 }
 
-/// Why this user lacks one of the rights (4 to read, 2 to write, 1 to enter) in the folder, and what to do about it.
+/// Why this user lacks one of the rights (4 to read, 2 to write, 1 to enter) in the folder, and how to fix that.
 fn refusal(folder: &Path, found: &Metadata, rights: u8) -> Option<(String, String, Fix)> {
     let command = quoted(folder);
     let mode = found.permissions().mode() & 0o777;
     let mine = is_mine(found) == Some(true);
     let own = u32::from(rights) << 6;
-    // The superuser is let in everywhere, but a folder that shuts its own user out was not meant so.
+    // The superuser may enter any folder, but a folder that excludes its own user is a mistake.
     if mine && found.is_dir() && mode & own != own {
         let why = format!("shuts out its own user (mode {mode:03o})");
         let (change, mode) = if rights == 0o7 { ("700", 0o700) } else { ("u+rwx", mode | 0o700) };
@@ -152,7 +152,7 @@ pub(super) fn lasting(report: &mut Report, config: &Config, root: &Path) {
     report.warn("cache", what, mend.join("\n"), fix);
 }
 
-/// What is left in the cache folder of a store that was moved out of it.
+/// Checks the cache folder for the rest of a store that was moved out of it.
 fn leftovers(report: &mut Report, root: &Path) {
     let Ok(usual) = config::usual_storage_root() else { return };
     let mut moved = usual.clone().into_os_string();
@@ -177,7 +177,7 @@ fn leftovers(report: &mut Report, root: &Path) {
     }
 }
 
-/// How to name the lasting place in the configuration; as a remark, since it may be pasted with the command before.
+/// How to set the permanent folder, as a shell comment, because users may paste it with the command before.
 fn setting(configured: &Config) -> String {
     let place = serde_json::Value::from(lasting_place().display().to_string());
     let file = configured.own_file().unwrap_or_default();
@@ -191,7 +191,7 @@ fn setting(configured: &Config) -> String {
     }
 }
 
-/// Where a store lies well: the data folder of the user's.
+/// A permanent place for a store: the user's data folder.
 fn lasting_place() -> PathBuf {
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/home/YOU"));
     home.join(".local/share/sottovoce/Conversation")

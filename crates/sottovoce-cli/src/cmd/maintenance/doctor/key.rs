@@ -1,4 +1,4 @@
-//! What goes with the key: the salt of a passphrase, and a change that was begun.
+//! Checks a passphrase's salt, and unfinished changes of keys.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use sottovoce::config::ConfiguredKey;
 use crate::cmd::maintenance::doctor::folder::quoted;
 use crate::cmd::maintenance::doctor::{Fix, Report};
 
-/// Whether the store's key is a passphrase.
+/// Whether the store's key comes from a passphrase.
 pub(super) fn asks(root: &Path) -> bool {
     store_keys(root, &[]).is_ok_and(|keys| keys.first().is_some_and(StoreKey::is_of_passphrase))
 }
 
-/// A change of keys that is not finished, and salts that are nowhere but in the store, or no longer even there.
+/// Reports an unfinished change of keys, and salts that have no copy outside the store or are missing in it.
 pub(super) fn changes(report: &mut Report, config: &Config, root: &Path) {
-    // What keeps the vault from being read, the store's own line says.
+    // If the key list cannot be read, the line about the store reports it.
     let (Ok(keys), Ok(folder)) = (store_keys(root, &[]), config.salt_folder()) else {
         return;
     };
@@ -55,7 +55,7 @@ pub(super) fn changes(report: &mut Report, config: &Config, root: &Path) {
     }
 }
 
-/// How a damaged vault is put out of the way, and a better one in its place.
+/// The commands that replace a damaged key list by its copy.
 pub(super) fn vault_mend(config: &Config, root: &Path) -> Option<String> {
     let (vault, folder) = (root.join("vault"), config.salt_folder().ok()?);
     let is_given = matches!(config.key, ConfiguredKey::Secret { .. });
@@ -68,7 +68,7 @@ pub(super) fn vault_mend(config: &Config, root: &Path) -> Option<String> {
     Some(format!("mv -n {} {}\n{next}", quoted(&vault), quoted(&folder.join("vault.damaged"))))
 }
 
-/// A copy of a vault that a passphrase's store has had; none where there are several, of which only one can be right.
+/// The copy of a key list of a passphrase; none if there are several, because only one can be right.
 fn any_copy(folder: &Path) -> Option<std::path::PathBuf> {
     let is_copy = |name: &str| name.strip_prefix("vault.").is_some_and(|id| id.len() == 32);
     let mut copies = std::fs::read_dir(folder)

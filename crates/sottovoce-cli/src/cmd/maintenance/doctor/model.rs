@@ -1,4 +1,4 @@
-//! The model and its server, as the doctor sees them.
+//! Checks the model and its server.
 
 use sottovoce::model::{ModelFailure, ModelInfo, ModelServer};
 use sottovoce::{Config, Error};
@@ -7,7 +7,7 @@ use crate::cmd::maintenance::doctor::{Fix, Report};
 use crate::exit::{self, with_causes};
 use crate::output;
 
-/// Looks at the settings, and at what the server says of the model.
+/// Checks the settings, and what the server reports about the model.
 pub(super) async fn look(report: &mut Report, config: &Config) {
     let model = &config.language_model;
     settings(report, config);

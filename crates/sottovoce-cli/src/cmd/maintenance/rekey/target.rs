@@ -1,4 +1,4 @@
-//! The key that a store is changed to, and the files that go with it.
+//! The new key of a change of keys, and its files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::passphrase;
 use crate::private_file;
 use crate::session::{Session, without_line_end};
 
-/// How many digits of an id are enough for a file's name.
+/// Digits of an id in a file's name.
 const SHORT: usize = 8;
 
 pub(super) struct Target {
@@ -28,7 +28,7 @@ pub(super) struct Target {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Plan {
-    /// The new key waits in a file of its own and takes the place of the key file.
+    /// The new key is in a file of its own that later replaces the key file.
     NewKeyFile,
     GivenKeyFile,
     Passphrase,
@@ -74,7 +74,7 @@ impl Target {
             }
             None => {
                 let waiting = config.next_key_file()?;
-                // What is there may be a key that was retired since: only one that the store knows is taken up.
+                // An existing file may hold a retired key. It is used only if the store knows it.
                 if let Some(stale) = stale(&root, &waiting)? {
                     check(&root, &from)?;
                     put_aside(&stale, &waiting)?;
@@ -92,7 +92,7 @@ impl Target {
         Ok(Self { to, from, file, plan })
     }
 
-    /// Puts the new key where it is looked for, once the old one is retired.
+    /// Puts the new key into its final file after the old one was retired.
     pub(super) fn settle(&self, config: &Config) -> Result<(), Failure> {
         let key_file = config.key_file()?;
         let uses_file = !matches!(config.key, ConfiguredKey::Secret { .. });
@@ -108,7 +108,7 @@ impl Target {
         Ok(())
     }
 
-    /// What is left for people to do.
+    /// Tells the user what remains to do.
     pub(super) fn tell(&self, config: &Config) {
         let setting = match &config.key {
             ConfiguredKey::Secret { from, .. } => Some(from.as_str()),
@@ -141,7 +141,7 @@ impl Target {
     }
 }
 
-/// The key in a file, which is made unless it is there. Not before one of the keys is known to be the store's.
+/// Reads or creates the key in a file. Called after one of the keys is known to be the store's.
 fn made(
     root: &Path,
     from: &[Arc<EncryptionKey>],
@@ -153,7 +153,7 @@ fn made(
     Ok(Arc::new(EncryptionKey::read_or_make_file(file)?))
 }
 
-/// That the store can be changed with these keys.
+/// Checks that the store can be changed with these keys.
 fn check(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<(), Failure> {
     match store_keys(root, keys)?.first() {
         None => Err(Error::VaultMissing { path: root.to_owned() }.into()),
@@ -162,7 +162,7 @@ fn check(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<(), Failure> {
     }
 }
 
-/// The key that waits beside the key file, if the store knows nothing of it.
+/// The key waiting beside the key file, if the store does not know it.
 fn stale(root: &Path, waiting: &Path) -> Result<Option<Arc<EncryptionKey>>, Failure> {
     let Some(key) = EncryptionKey::read_file(waiting)?.map(Arc::new) else {
         return Ok(None);
@@ -171,7 +171,7 @@ fn stale(root: &Path, waiting: &Path) -> Result<Option<Arc<EncryptionKey>>, Fail
     Ok((!is_known).then_some(key))
 }
 
-/// Gives the file of a waiting key another name, which nothing has: an older copy of the store may need it.
+/// Renames the file of a waiting key, because an older copy of the store may need it.
 fn put_aside(key: &EncryptionKey, waiting: &Path) -> Result<(), Failure> {
     for number in 1u32.. {
         let mut kept = waiting.as_os_str().to_owned();
@@ -190,7 +190,7 @@ fn put_aside(key: &EncryptionKey, waiting: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The passphrase that a store is being changed away from, where it is needed and can be asked for.
+/// Asks for the old passphrase if it is needed.
 fn old_passphrase(
     root: &Path,
     from: &[Arc<EncryptionKey>],
@@ -209,10 +209,10 @@ fn old_passphrase(
     })
 }
 
-/// Keeps a key file under the name of its id in this store: backups may need it.
+/// Keeps a key file under the name of its id in this store, because backups may need it.
 fn keep(root: &Path, key_file: &Path, key: &Arc<EncryptionKey>) -> Result<(), Failure> {
     let named = store_keys(root, std::slice::from_ref(key))?;
-    // Where the key is retired already, it was kept before.
+    // If the key is retired already, it was kept before.
     let Some(id) = named.iter().find(|named| named.is_held()).map(|named| named.id().to_owned())
     else {
         return Ok(());

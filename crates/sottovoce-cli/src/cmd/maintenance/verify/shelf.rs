@@ -1,4 +1,4 @@
-//! Where an inventory is kept. Whatever has its name there is replaced, so it had better be one.
+//! The file of an inventory. An existing file is replaced only if it is an inventory.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,19 +12,19 @@ use sottovoce::admin::{Inventory, StoreInventory};
 use crate::exit::Failure;
 use crate::output;
 
-/// More than an inventory of tens of millions of messages takes.
+/// The largest inventory in bytes: more than tens of millions of messages need.
 const LONGEST: u64 = 1 << 28;
 
 pub(super) struct Shelf {
-    /// As it was named.
+    /// The path as given.
     pub(super) file: PathBuf,
-    /// Its folder without any link, and its name there.
+    /// Its folder without links, and its name there.
     folder: PathBuf,
     place: PathBuf,
 }
 
 impl Shelf {
-    /// A place where nothing of worth is lost by writing to it. Changes nothing.
+    /// Checks that writing there loses nothing of value. Changes nothing.
     pub(super) fn new(file: PathBuf, config: &Config) -> Result<Self, Failure> {
         let folder = match file.parent() {
             Some(parent) if parent != Path::new("") => parent,
@@ -41,7 +41,7 @@ impl Shelf {
         Ok(shelf)
     }
 
-    /// Refuses the folders whose names mean something to the store or are looked at for the key.
+    /// Refuses folders that belong to the store or are searched for the key.
     fn stands_apart(&self, config: &Config) -> Result<(), Failure> {
         let refused = |what: &str| {
             Err(Failure::input(
@@ -56,7 +56,7 @@ impl Shelf {
         if of_user.is_some_and(|folder| self.is_below(&folder)) {
             return refused("the configuration folder");
         }
-        // These may be any folder, even that of everything: only what lies beside the files is out of bounds.
+        // These files may lie in any folder, so only their own folder is refused, not those below it.
         let folder_of = |file: &Option<PathBuf>| {
             let file = std::path::absolute(file.as_ref()?).ok()?;
             file.parent().map(Path::to_owned)
@@ -75,7 +75,7 @@ impl Shelf {
         self.folder.ancestors().any(|above| is_same(above, folder))
     }
 
-    /// Refuses what is there already, unless it is an inventory. Nothing is followed, and nothing but a file opened.
+    /// Refuses an existing entry unless it is an inventory. Follows no links, and opens only files.
     fn holds_nothing_else(&self) -> Result<(), Failure> {
         let refused = |what: &str| {
             Failure::input(
@@ -99,9 +99,9 @@ impl Shelf {
         if is_inventory { Ok(()) } else { Err(refused("is there already, and no inventory")) }
     }
 
-    /// Writes the inventory whole, in place of an earlier one.
+    /// Writes the inventory atomically, and replaces an earlier one.
     pub(super) fn put(&self, json: &str) -> Result<(), Failure> {
-        // A check takes its time, in which something may have come there.
+        // A check takes time. Another file may have appeared there.
         self.holds_nothing_else()?;
         self.write(json).map_err(|error| unwritable(&self.file, &error))?;
         output::note(&format!(
@@ -124,7 +124,7 @@ impl Shelf {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// A file of its own, under a name that nothing has.
+    /// A new file under a free name.
     fn temporary(&self) -> io::Result<(File, PathBuf)> {
         for number in 1u32.. {
             let mut name = self.place.clone().into_os_string();
@@ -139,7 +139,7 @@ impl Shelf {
     }
 }
 
-/// Whether both are one folder, by whatever name.
+/// Whether both paths lead to the same folder.
 fn is_same(one: &Path, other: &Path) -> bool {
     let key = |there: Metadata| (there.dev(), there.ino());
     match (one.metadata(), other.metadata()) {

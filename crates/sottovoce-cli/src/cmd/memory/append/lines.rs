@@ -1,4 +1,4 @@
-//! Standard input, line by line, none of them longer than memory bears.
+//! Reads standard input line by line, with a limit on their length.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -7,10 +7,10 @@ use zeroize::Zeroizing;
 use crate::cmd::memory::append::row::refused;
 use crate::exit::Failure;
 
-/// The most bytes of a line; no message that a store takes is written longer.
+/// The longest line in bytes. No message that a store accepts needs more.
 const LONGEST: u64 = 16 << 20;
 
-/// How many bytes are read at once.
+/// The bytes of one read.
 const CHUNK: usize = 1 << 18;
 
 /// A line with its number, from 1.
@@ -29,7 +29,7 @@ impl<R: Read> Lines<R> {
         Self { input: BufReader::with_capacity(CHUNK, input), number: 0 }
     }
 
-    /// Whether the next line is here already, so that nobody has to be waited for.
+    /// Whether the next line is available without waiting.
     pub(super) fn is_next_here(&self) -> bool {
         self.input.buffer().contains(&b'\n')
     }

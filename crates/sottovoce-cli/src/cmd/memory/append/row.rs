@@ -1,4 +1,4 @@
-//! One line of input as a message. Complaints name the line and the field, never what it holds.
+//! Parses one line of input as a message. Errors name the line and the field, never the content.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const FIELDS: [&str; 10] = [
     "offsetMinutes",
 ];
 
-/// The message of a line, said `now` if the line does not say when; `None` for a blank line.
+/// Parses the message of a line. Its time is `now` if the line has none. Returns `None` for a blank line.
 pub(super) fn parse(
     line: &str,
     number: usize,
@@ -33,7 +33,7 @@ pub(super) fn parse(
     message(line, now).map(Some).map_err(|what| refused(number, &what))
 }
 
-/// Says of a line why it is not kept.
+/// The error for a line that cannot be stored.
 pub(super) fn refused(number: usize, what: &str) -> Failure {
     Failure::input(
         format!("line {number}: {what}"),

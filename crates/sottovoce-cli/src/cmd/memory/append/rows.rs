@@ -1,4 +1,4 @@
-//! Messages as they are read, some at a time: handing over each by itself costs more than reading it.
+//! Groups messages as they are read, because handing over each one costs more than reading it.
 
 use std::io::Read;
 
@@ -8,19 +8,19 @@ use crate::cmd::memory::append::lines::Lines;
 use crate::cmd::memory::append::row;
 use crate::exit::Failure;
 
-/// The most bytes of lines that are handed over together, one line more or less.
+/// The most bytes of lines in one group, plus at most one line.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Messages that were read together, each with the number of its line.
+/// Messages that were read together, each with its line number.
 #[derive(Default)]
 pub(super) struct Rows {
     pub(super) messages: Vec<(usize, ChatMessage)>,
-    /// How long their lines were.
+    /// The total length of their lines.
     pub(super) bytes: u64,
 }
 
 impl Rows {
-    /// Those whose lines name no thread go to this one.
+    /// Puts messages without a thread into this one.
     pub(super) fn in_thread(mut self, thread: Option<&str>) -> Self {
         for (_, message) in &mut self.messages {
             if message.thread_id.is_none() {
@@ -31,8 +31,8 @@ impl Rows {
     }
 }
 
-/// Reads all messages, giving away at most so many together, and fewer where the next one is not here yet. Stops at a
-/// line that is none, and when they are not wanted any more.
+/// Reads all messages and passes them on in groups of at most `most`; a group is smaller if the next line is not
+/// available yet. Stops at an invalid line, and when the receiver is gone.
 pub(super) fn read(
     input: impl Read,
     most: usize,
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use sottovoce::SystemClock;
 
-    /// How many messages were given away together, and how many refusals.
+    /// The sizes of the groups that were passed on, and the number of refusals.
     fn given(input: impl Read, most: usize) -> (Vec<usize>, usize) {
         let (mut counts, mut refusals) = (Vec::new(), 0);
         read(input, most, &SystemClock, |rows| {

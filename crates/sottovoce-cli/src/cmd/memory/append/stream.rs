@@ -1,4 +1,4 @@
-//! Many messages on their way into a store.
+//! Stores a stream of messages in batches.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::cmd::memory::append::rows::Rows;
 use crate::exit::Failure;
 use crate::output;
 
-/// How many messages share one round of making durable: as many as go into one pack.
+/// The most messages in one batch: as many as one pack holds.
 const BATCH: usize = 32_768;
-/// How many bytes of input do.
+/// The most bytes of input in one batch.
 const BATCH_BYTES: u64 = 16 << 20;
 
-/// A stream of messages being kept, each with the number of the line it came from.
+/// A stream of messages being stored, each with its line number.
 pub(super) struct Stream<'a> {
     store: &'a FileConversationStore,
     json: bool,
@@ -28,12 +28,12 @@ impl<'a> Stream<'a> {
         Self { store, json, waiting: Vec::new(), bytes: 0, stored: 0 }
     }
 
-    /// How many messages are durable.
+    /// The number of durable messages.
     pub(super) fn stored(&self) -> usize {
         self.stored
     }
 
-    /// Whether there are messages that are not kept yet.
+    /// Whether some messages are not stored yet.
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -45,7 +45,7 @@ impl<'a> Stream<'a> {
         if !self.json && !full {
             return Ok(());
         }
-        // What does not go into this pack starts the next one.
+        // Messages beyond this pack start the next one.
         let rest = self.waiting.split_off(self.waiting.len().min(BATCH));
         self.flush().await?;
         self.waiting = rest;
@@ -59,7 +59,7 @@ impl<'a> Stream<'a> {
             let messages = part.iter().map(|(_, message)| message.clone()).collect();
             match self.store.append_all(messages).await {
                 Ok(stored) => self.kept(&stored)?,
-                // One refused message refuses its batch, but those before it have done nothing wrong.
+                // One refused message refuses its batch. The messages before it are stored again without it.
                 Err(error) if concerns_message(&error) => {
                     if let [(line, _)] = part.as_slice() {
                         return Err(refused(*line, &error.to_string()));
@@ -87,7 +87,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Whether a message was refused for what it is, and the store is well.
+/// Whether the error concerns the message itself and not the store.
 fn concerns_message(error: &Error) -> bool {
     matches!(error, Error::TooLarge { .. } | Error::FromTheFuture | Error::InvalidMessage { .. })
 }

@@ -29,26 +29,26 @@ Exit codes:
   2  there is no such file, or it is over the limit; nothing was added
 130  interrupted; nothing was added";
 
-/// The longest type that a host gives.
+/// The longest custom kind.
 const LONGEST_KIND: usize = 64;
 
-/// Adds a file, or what comes through a pipe, and a message that refers to it
+/// Adds a file or standard input as an artifact, and a message that refers to it
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The file; `-` reads standard input
     file: PathBuf,
 
-    /// What to call it, instead of the file's path
+    /// Its name, instead of the file's path
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// What it is: file, folder, search-result, command-output, tool-result, or a word of your own; unless given, a
-    /// file, or for standard input what a command has printed
+    /// Its kind: file, folder, search-result, command-output, tool-result, or a word of your own; file unless given,
+    /// and command-output for standard input
     #[arg(long = "type", value_name = "TYPE", value_parser = parse_kind)]
     kind: Option<ArtifactKind>,
 
-    /// The type of its contents, such as text/x-rust; otherwise as its name and its bytes tell
+    /// The media type of its contents, such as text/x-rust; detected from the name and the bytes unless given
     #[arg(long = "mime", value_name = "TYPE", value_parser = parse_mime)]
     mime_type: Option<String>,
 
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size::parse)]
     max_size: u64,
 
-    /// Appends no message that refers to it
+    /// Does not append a message that refers to it
     #[arg(long)]
     no_message: bool,
 }
@@ -80,9 +80,9 @@ fn parse_mime(text: &str) -> Result<String, String> {
     }
 }
 
-/// The type that the ending of a name tells.
+/// The media type for a file extension.
 pub(super) fn mime_of(name: &str) -> Option<&'static str> {
-    // TypeScript has the same ending, and nobody keeps television beside a conversation.
+    // TypeScript has the same extension as an MPEG stream, which is unlikely here.
     mime_guess::from_path(name).first_raw().filter(|guess| *guess != "video/vnd.dlna.mpeg-tts")
 }
 
@@ -134,7 +134,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What is to be added, and how long it is as far as that is known.
+/// The opened input, and its length if that is known.
 struct Opened {
     content: Box<dyn Read + Send>,
     size: Option<u64>,
@@ -165,7 +165,7 @@ fn open(file: &Path, watch: &Arc<Watch>) -> Result<Opened, Failure> {
         let size = opened.metadata().map_err(|error| wrong(&error))?.len();
         return Ok(Opened { content: Box::new(opened), size: Some(size) });
     }
-    // A pipe: opening it waits until somebody writes.
+    // Opening a pipe waits for a writer.
     let file = file.to_owned();
     Ok(Opened { content: Box::new(Pump::new(move || File::open(file), watch)), size: None })
 }

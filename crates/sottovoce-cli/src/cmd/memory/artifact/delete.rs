@@ -17,16 +17,17 @@ Exit codes:
   1  there is none of that id, and nothing was deleted
   4  no key, or the wrong one";
 
-/// How many numbers of messages are named.
+/// How many message numbers are listed.
 const NAMED: usize = 10;
 
-/// Deletes artifacts for ever; messages that refer to them stay
+/// Deletes artifacts permanently; messages that refer to them stay
 ///
-/// Tells which messages these are, and asks. A backup put back later does not bring an artifact back.
+/// Shows which messages these are, and asks for confirmation. Restoring an older backup does not bring a deleted
+/// artifact back.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// Their ids, or the beginnings of them
+    /// Their ids or abbreviations
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
 
@@ -66,14 +67,14 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Shows artifacts and what refers to them.
+/// Shows artifacts and the messages that refer to them.
 async fn show(store: &FileConversationStore, ids: &[String]) -> Result<(), Failure> {
     let references = store.artifact_references().await?;
     output::skipped(&references.unread);
     for id in ids {
         match store.open_artifact(id).await {
             Ok(Some(contents)) => output::line(row(contents.artifact()))?,
-            // One that is damaged can go.
+            // A damaged artifact can be deleted.
             Ok(None) | Err(Error::Damaged { .. }) => output::line(short(id))?,
             Err(error) => return Err(error.into()),
         }

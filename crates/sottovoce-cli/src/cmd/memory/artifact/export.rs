@@ -26,17 +26,16 @@ Exit codes:
   1  failed; see the message       4  no key, or the wrong one
 130  interrupted; no file was left";
 
-/// How much is read at once.
+/// The bytes of one read.
 const PIECE: usize = 1 << 16;
 
-/// Writes an artifact in the clear to a new file that only its owner can read
+/// Writes an artifact as plain text to a new file that only its owner can read
 ///
-/// From then on the copy is protected by nothing but the file's mode, so it asks first. A file of that name is never
-/// overwritten.
+/// Only the file's mode protects the copy, so the command asks for confirmation. It never overwrites a file.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// Its id, or the beginning of it
+    /// Its id or abbreviation
     id: String,
 
     /// The new file; `-` writes to standard output
@@ -67,7 +66,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
         output::note("nothing was written");
         return Ok(Exit::Done);
     }
-    // Only now: Ctrl-C at the question is to end it.
+    // Listen only now: Ctrl-C at the question must end the program.
     let mut interrupt = Interrupt::listen()?;
     let file = match is_output {
         true => None,
@@ -113,7 +112,7 @@ fn confirmed(session: &Session, artifact: &Artifact) -> Result<bool, Failure> {
     Ok(output::confirmed(question)?)
 }
 
-/// Writes it to the file, or to standard output; how many bytes.
+/// Writes the artifact to the file or standard output. Returns its size in bytes.
 fn write(
     mut source: Guarded<ArtifactContents>,
     mut file: Option<PrivateFile>,

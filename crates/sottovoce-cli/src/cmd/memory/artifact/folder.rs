@@ -31,37 +31,37 @@ Exit codes:
   1  failed; see the message       4  no key, or the wrong one
 130  interrupted; what was added stays, and no message refers to it";
 
-/// How many that were left out are named on the terminal; the tree names all.
+/// How many skipped entries the terminal lists. The tree lists all.
 const NAMED: usize = 20;
 
 /// Adds a folder's text files and its tree, and a message that refers to the tree
 ///
-/// Passes over what is hidden and what .gitignore, .ignore and the user's own list of ignored files name. Links are
-/// never followed. The tree has a line for each file with its size, its lines and the artifact that it is in, or why it
-/// is in none. Run again, it adds only what has changed.
+/// Skips hidden entries and those that .gitignore, .ignore and the user's global ignore file name. Never follows
+/// links. The tree has a line for each file with its size, its lines and its artifact, or the reason why it was
+/// skipped. Another run adds only changed files.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The folder
     dir: PathBuf,
 
-    /// Leaves out files with more bytes than this
+    /// Skips files with more bytes than this
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size::parse)]
     max_file_size: u64,
 
-    /// Leaves out what would make all of them together more bytes than this
+    /// Skips files that would make the total exceed this many bytes
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size::parse)]
     max_total: u64,
 
-    /// Leaves out what would be more files than this
+    /// Skips files beyond this number
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=20_000))]
     max_files: u32,
 
-    /// Adds files that are no text too
+    /// Adds files that are not text too
     #[arg(long)]
     binary: bool,
 
-    /// Appends no message that refers to the tree
+    /// Does not append a message that refers to the tree
     #[arg(long)]
     no_message: bool,
 }
@@ -69,15 +69,15 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Done<'a> {
-    /// How many files were added.
+    /// The number of added files.
     added: u64,
-    /// How many were there with the same bytes.
+    /// The number of files whose bytes were stored already.
     same: u64,
     left_out: &'a [LeftOut],
     folder: Row<'a>,
 }
 
-/// What is named, and why no more.
+/// A skipped entry with the reason.
 #[derive(Debug, Serialize)]
 struct LeftOut {
     path: String,
@@ -178,7 +178,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The folder by its real name.
+/// The canonical path of the folder.
 fn folder(dir: &Path) -> Result<PathBuf, Failure> {
     let wrong = |error: &io::Error| {
         Failure::input(format!("{}: {error}", dir.display()), "name a folder that can be read")
@@ -188,7 +188,7 @@ fn folder(dir: &Path) -> Result<PathBuf, Failure> {
     Ok(root)
 }
 
-/// What it is called: as it was named, or by its own name where that was only dots.
+/// The folder's name: as given, or its own name if it was given as dots.
 fn name(dir: &Path, root: &Path) -> String {
     let plain: PathBuf = dir.components().filter(|part| *part != Component::CurDir).collect();
     let named = match dir.file_name() {
@@ -198,7 +198,7 @@ fn name(dir: &Path, root: &Path) -> String {
     output::one_line(&named.to_string_lossy())
 }
 
-/// What is never added: the store itself, its key, and the configuration, which may hold one.
+/// Paths that are never added: the store, its key, and the configuration, which may hold a key.
 fn never(config: &Config) -> Result<Vec<PathBuf>, Failure> {
     let files = [config.file.clone(), config.local_file.clone()];
     let places = [Some(config.storage_root()?), Some(config.key_file()?)].into_iter().chain(files);

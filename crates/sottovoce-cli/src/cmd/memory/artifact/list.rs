@@ -10,7 +10,7 @@ use crate::output::table::Cell;
 use crate::output::{self, BOLD, DIM};
 use crate::session::Session;
 
-/// How much of an id is shown.
+/// Shown digits of an id.
 pub(crate) const SHORT: usize = 8;
 
 pub(super) async fn run(session: &Session) -> Outcome {
@@ -19,7 +19,7 @@ pub(super) async fn run(session: &Session) -> Outcome {
     list(session, &store).await
 }
 
-/// Lists the artifacts of a conversation that is open.
+/// Lists the artifacts of an open conversation.
 pub(crate) async fn list(session: &Session, store: &FileConversationStore) -> Outcome {
     let (artifacts, findings) = store.artifacts().await?;
     output::skipped(&findings);
@@ -49,7 +49,7 @@ fn cells(artifact: &Artifact) -> [Cell; 6] {
     ]
 }
 
-/// An artifact in one line.
+/// One line for an artifact.
 pub(crate) fn row(artifact: &Artifact) -> String {
     let kind = output::one_line(&artifact.kind.to_string());
     let lines = artifact.lines.map_or_else(|| "binary".to_owned(), |lines| lines.to_string());
@@ -62,7 +62,7 @@ pub(crate) fn row(artifact: &Artifact) -> String {
     )
 }
 
-/// The beginning of an id.
+/// The abbreviation of an id.
 pub(crate) fn short(id: &str) -> &str {
     id.get(..SHORT).unwrap_or(id)
 }

@@ -26,9 +26,9 @@ Exit codes:
   1  failed; see the message       4  no key, or the wrong one
   2  the command was mistyped    130  interrupted; nothing was added";
 
-/// Looks for words in what was said, and keeps what is found
+/// Searches messages, and stores the results as an artifact
 ///
-/// What `sottovoce search` finds, the best matches first, becomes an artifact. With --thread, only what was said in that
+/// The artifact holds the results of `sottovoce search`, best matches first. With --thread, it searches only that
 /// thread.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -37,11 +37,11 @@ pub(crate) struct Args {
     #[arg(required = true)]
     query: Vec<String>,
 
-    /// Keeps no more than the best so many
+    /// The most results to store
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
 
-    /// Appends no message that refers to what was found
+    /// Does not append a message that refers to the results
     #[arg(long)]
     no_message: bool,
 }
@@ -123,7 +123,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What was found, the best first: number, time, role and words.
+/// The results, best first: number, time, role and text.
 fn text(found: &Found) -> Wiped {
     let length = |hit: &SearchHit| hit.stored.message.content.len() * 2 + 128;
     let room = found.hits.iter().map(length).sum();

@@ -21,19 +21,19 @@ Exit codes:
   0  done                          2  it is no text for a terminal, or has no such bytes
   1  there is none of that id      4  no key, or the wrong one";
 
-/// How much is read at once.
+/// The bytes of one read.
 const PIECE: usize = 1 << 16;
-/// The longest text that fits a line of JSON.
+/// The longest text for one line of JSON.
 const LONGEST_JSON: u64 = 1 << 26;
 
-/// Prints what is in an artifact, as it is where that goes into a pipe
+/// Prints an artifact's contents; unchanged if standard output is a pipe
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Its id, or the beginning of it
+    /// Its id or abbreviation
     pub(crate) id: String,
 
-    /// Only these bytes, counted from 0 and both included; `1000-` goes to the end
+    /// Only these bytes, counted from 0, both ends included; `1000-` goes to the end
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse_range)]
     pub(crate) bytes: Option<Bytes>,
 }
@@ -124,15 +124,15 @@ fn json(contents: ArtifactContents, artifact: &Artifact, length: u64) -> Outcome
     Ok(Exit::Done)
 }
 
-/// Text on a terminal, without what could steer it, however it is cut into pieces.
+/// Writes text to a terminal without control characters, even if pieces split a character.
 #[derive(Default)]
 struct Shown {
-    /// The beginning of a character whose rest is in the next piece.
+    /// The first bytes of a character whose rest is in the next piece.
     begun: Zeroizing<Vec<u8>>,
 }
 
 impl Shown {
-    /// No bytes are the end.
+    /// An empty piece is the end.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let text = self.take(bytes);
         let mut out = io::stdout().lock();

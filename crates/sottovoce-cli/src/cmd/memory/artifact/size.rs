@@ -1,6 +1,6 @@
-//! How many bytes are meant.
+//! Sizes in bytes, as users write them.
 
-/// A number of bytes, with a unit if there is one: 4096, 64K, 1MiB, 2GB.
+/// Parses a number of bytes with an optional unit: 4096, 64K, 1MiB, 2GB.
 pub(super) fn parse(text: &str) -> Result<u64, String> {
     let wrong = || "a number of bytes, such as 4096, 64K, 1MiB or 2GB".to_owned();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

@@ -1,4 +1,4 @@
-//! What is to be added, read with limits and until somebody stops it.
+//! Reads an artifact's contents with limits, and stops on a signal.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,13 +14,13 @@ use zeroize::Zeroizing;
 
 use crate::interrupt::Interrupt;
 
-/// How much is read at once from what may keep one waiting, and how many such pieces may wait themselves.
+/// The bytes of one read from a slow source, and the number of such pieces that may be queued.
 const PIECE: usize = 1 << 16;
 const AHEAD: usize = 2;
-/// How often one who waits looks whether to go on.
+/// How often a waiting reader checks for a signal.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Why reading came to an end before its time.
+/// Why reading ended early.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     stopped: AtomicBool,
@@ -37,18 +37,18 @@ impl Watch {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether there was more than may be taken.
+    /// Whether the source exceeded the limit.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Whether it could not be read.
+    /// Whether reading failed.
     pub(super) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 }
 
-/// Bytes of which no more than a limit are given, with a bar that shows how many.
+/// A reader that enforces a limit and moves a progress bar.
 pub(super) struct Guarded<R> {
     inner: R,
     left: u64,
@@ -84,7 +84,7 @@ impl<R: Read> Read for Guarded<R> {
     }
 }
 
-/// What may keep one waiting, such as a pipe: read on a thread of its own, so that one can stop waiting.
+/// A source that may block, such as a pipe. It is read on its own thread, so that waiting can be stopped.
 pub(super) struct Pump {
     pieces: Receiver<io::Result<Zeroizing<Vec<u8>>>>,
     piece: Zeroizing<Vec<u8>>,
@@ -146,7 +146,7 @@ impl Read for Pump {
     }
 }
 
-/// A text that is wiped once it was read.
+/// A text that is wiped after it was read.
 pub(super) struct Wiped(pub(super) Zeroizing<String>);
 
 impl AsRef<[u8]> for Wiped {
@@ -155,7 +155,7 @@ impl AsRef<[u8]> for Wiped {
     }
 }
 
-/// Adds an artifact; a signal stops the reading, so that nothing is kept.
+/// Adds an artifact. A signal stops reading, and then nothing is stored.
 pub(super) async fn add(
     store: &FileConversationStore,
     new: NewArtifact,

@@ -1,4 +1,4 @@
-//! `sottovoce context create`, `list`, `update`, `extend`, `delete`: conversations in which the model plays a part.
+//! `sottovoce context create`, `list`, `update`, `extend`, `delete`: manages contexts by name.
 
 mod change;
 mod create;
@@ -9,7 +9,7 @@ pub(crate) mod shown;
 use crate::exit::Outcome;
 use crate::session::Session;
 
-/// What is done with contexts by their names. A chat has none of it: it is in one of them.
+/// Actions on contexts by name. A chat does not have them.
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
     Create(create::Args),

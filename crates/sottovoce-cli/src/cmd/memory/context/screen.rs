@@ -1,4 +1,4 @@
-//! The summary of a context.
+//! The summary screen of a context.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use crate::cmd::memory::context::named::shown;
 use crate::exit::Failure;
 use crate::output::{self, BOLD, DIM, GOOD, WARN};
 
-/// How many of the newest messages, and of the artifacts, are shown.
+/// How many newest messages and artifacts are shown.
 const MESSAGES: usize = 4;
 const ARTIFACTS: usize = 3;
-/// How wide the bar is.
+/// Width of the bar in columns.
 const WIDTH: usize = 20;
-/// From which share of the budget on the bar warns.
+/// The share of the budget from which the bar warns.
 const FULL: f64 = 0.75;
 
 #[derive(Serialize)]
@@ -30,7 +30,7 @@ struct Row<'a> {
     #[serde(flatten)]
     overview: &'a Overview,
     cost: f64,
-    /// Where the conversation is a context.
+    /// The context, if the conversation is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<shown::Row<'a>>,
 }
@@ -72,7 +72,7 @@ pub(super) async fn show(open: &Open<'_>) -> Result<(), Failure> {
     }
     let tokens = format!("{} tokens", grouped(overview.spent.tokens));
     match micros {
-        // Nobody has said what a model of one's own costs.
+        // A local model has no price.
         0 => row("Used", tokens)?,
         _ => row("Cost", format!("${cost:.4} for {tokens}"))?,
     }
@@ -89,7 +89,7 @@ pub(super) async fn show(open: &Open<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Of which preset the personality is, and within which limits it answers.
+/// The preset of the personality, and the limits of its answers.
 fn persona(context: &PersonaConversation) -> String {
     let persona = &context.assigned_persona.persona;
     let preset = context.assigned_persona.preset.as_deref().unwrap_or("its own");
@@ -150,13 +150,13 @@ fn plural(kind: &str, number: u64) -> String {
     if number == 1 { kind } else { format!("{kind}s") }
 }
 
-/// What the next prompt takes, of how much, and a bar.
+/// The tokens of the next prompt and its budget, with a bar.
 fn tokens(overview: &Overview) -> String {
     let used = grouped(overview.prompt_tokens as u64);
     let Some(budget) = overview.budget_tokens.filter(|budget| *budget > 0) else {
         return format!("{used}, no limit");
     };
-    // Far below the sizes at which this loses anything.
+    // The numbers are far too small for a loss of precision.
     #[expect(clippy::cast_precision_loss)]
     let share = overview.prompt_tokens as f64 / budget as f64;
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -171,15 +171,15 @@ fn tokens(overview: &Overview) -> String {
     )
 }
 
-/// Millionths as whole units.
+/// Converts millionths to units.
 fn money(micros: u64) -> f64 {
-    // Nobody's bill comes near the sizes at which this loses anything.
+    // Costs are far too small for a loss of precision.
     #[expect(clippy::cast_precision_loss)]
     let money = micros as f64 / 1e6;
     money
 }
 
-/// A number with its thousands apart.
+/// A number with thousands separators.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -20,12 +20,12 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// A context's id or name, or else an artifact's or snapshot's id or the beginning of it; unless given, the context
-    /// that this conversation is
+    /// A context's id or name, or an artifact's or snapshot's id or abbreviation; this conversation's context unless
+    /// given
     #[arg(value_name = "ID|NAME")]
     id: Option<String>,
 
-    /// Of an artifact only these bytes, counted from 0 and both included; `1000-` goes to the end
+    /// Only these bytes of an artifact, counted from 0, both ends included; `1000-` goes to the end
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse_range, requires = "id")]
     bytes: Option<Bytes>,
 }
@@ -50,7 +50,7 @@ pub(super) async fn run(open: &Open<'_>, args: Args) -> Outcome {
                 shown::show(session, &context)?;
                 return Ok(Exit::Done);
             }
-            // What begins as no other id does was meant as a context's name.
+            // If no id begins like this, a context's name was meant.
             Err(error @ Failure::Library(Error::Context(PersonaFailure::NoSuchContext { .. }))) => {
                 if !is_id(&id) {
                     return Err(error);
@@ -68,7 +68,7 @@ pub(super) async fn run(open: &Open<'_>, args: Args) -> Outcome {
     }
 }
 
-/// Whether this can be an artifact's or a snapshot's id, or the beginning of one.
+/// Whether this can be the id of an artifact or a snapshot, or its abbreviation.
 fn is_id(text: &str) -> bool {
     let id = text.strip_prefix("artifact://").unwrap_or(text);
     id.chars().all(|c| c.is_ascii_hexdigit() || c == '-')

@@ -1,4 +1,4 @@
-//! Giving a conversation a title and tags.
+//! `sottovoce conversations rename`, `tag` and `untag`.
 
 use std::sync::Arc;
 
@@ -11,22 +11,22 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::session::Session;
 
-/// The longest title and the longest tag, in characters.
+/// The longest title and tag in characters.
 const LONGEST_TITLE: usize = 200;
 const LONGEST_TAG: usize = 64;
 
-/// Gives the conversation a title
+/// Sets the title of the conversation
 #[derive(clap::Args)]
 pub(super) struct Rename {
     /// The title; several words need no quotes
     #[arg(required_unless_present_any = ["clear", "propose"])]
     title: Vec<String>,
 
-    /// Has the model propose one from what was said last; it goes again when a message is forgotten
+    /// Asks the model for a title from the newest messages; forgetting a message removes it
     #[arg(long, conflicts_with_all = ["title", "clear"])]
     propose: bool,
 
-    /// Takes its title away
+    /// Removes the title
     #[arg(long, conflicts_with = "title")]
     clear: bool,
 }
@@ -101,7 +101,7 @@ pub(super) async fn untag(session: &Session, names: Vec<String>) -> Outcome {
     change(session, Box::new(move |profile| profile.tags.retain(|tag| !names.contains(tag)))).await
 }
 
-/// Changes the settings of the conversation, and shows what it is then.
+/// Changes the conversation's settings, and shows the result.
 async fn change(session: &Session, change: ProfileChange) -> Outcome {
     let config = session.config()?;
     let stores = session.stores_or_make(&config)?;

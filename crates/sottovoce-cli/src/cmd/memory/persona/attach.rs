@@ -9,13 +9,13 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::session::Session;
 
-/// Gives the conversation that --scope names a personality
+/// Gives the conversation of --scope a personality
 ///
-/// Its messages stay as they are, and so does the scope. It does not expire for that, unless --expiry-days is given.
-/// What else is given changes the preset for this conversation.
+/// Its messages and its scope stay. It expires only if --expiry-days is given. The other options change the preset
+/// for this conversation.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The preset, by its id or its name
+    /// The preset, by id or name
     #[arg(value_name = "ID|NAME")]
     preset: String,
 
@@ -47,8 +47,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Gives the conversation that the session is about a persona, for ever unless the change says otherwise, and a name if it
-/// has none.
+/// Gives the session's conversation a persona, without expiry unless the change sets one, and a name if it has none.
 pub(crate) async fn attach(
     session: &Session,
     config: &Config,
@@ -79,7 +78,7 @@ pub(crate) async fn attach(
     Ok(store)
 }
 
-/// Takes the personality away; every message stays.
+/// Removes the personality; every message stays.
 pub(super) async fn detach(session: &Session) -> Outcome {
     let config = session.config()?;
     let store = session.store_or_empty(&config).await?;

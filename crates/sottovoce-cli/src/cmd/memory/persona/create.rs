@@ -15,24 +15,24 @@ Examples:
   sottovoce persona create \"Sous Chef\" --system-prompt-file chef.txt --temperature 0.4
   sottovoce persona create \"Strict Sous Chef\" --from \"Sous Chef\" --personality \"Curt, never unkind\"";
 
-/// Makes a preset
+/// Creates a preset
 ///
-/// It needs a system prompt, its own or that of the one that it starts from. Prints its id.
+/// It needs a system prompt, given or from the preset that it starts from. Prints its id.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// What it is called
+    /// Its name
     name: String,
 
-    /// Starts from another preset, of which all stays that is not given here
+    /// Starts from another preset, and keeps the fields that are not given here
     #[arg(long, value_name = "PRESET")]
     from: Option<String>,
 
-    /// What it is good for
+    /// The purpose of the preset
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
 
-    /// A note on it; may be repeated
+    /// Metadata of the preset; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_note)]
     metadata: Vec<(String, String)>,
 
@@ -47,7 +47,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
         Some(from) => {
             let mut preset = Preset::find(session.presets(&config).await?, from)?;
             change.apply(&mut preset.persona);
-            // A copy of one that is not offered was made to be used.
+            // A copy of an inactive preset is meant to be used.
             preset.is_active = true;
             preset
         }
@@ -56,7 +56,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     preset.name = args.name;
     preset.description = args.description.unwrap_or(preset.description);
     preset.metadata.extend(args.metadata.into_iter().map(|(key, value)| (key, value.into())));
-    // Before a key is made for it.
+    // Check before a key is created for it.
     preset.check()?;
     let made = session.contexts_or_make(&config)?.create_preset(preset).await?;
     if session.json {

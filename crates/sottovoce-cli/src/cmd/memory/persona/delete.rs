@@ -14,13 +14,13 @@ Exit codes:
   1  there is none of that id, or it is built in and was never changed
   4  no key, or the wrong one";
 
-/// Deletes a preset; one that is built in goes back to what it was
+/// Deletes a preset; for a built-in one, undoes the changes
 ///
-/// Asks first. Contexts that were made from it stay as they are.
+/// Asks first. Contexts that were created from it stay as they are.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// Its id or its name
+    /// Its id or name
     #[arg(value_name = "ID|NAME")]
     preset: String,
 
@@ -33,7 +33,7 @@ pub(super) struct Args {
 #[serde(rename_all = "camelCase")]
 struct Deleted {
     deleted: String,
-    /// Whether one of that id is left, as it is built in.
+    /// Whether a built-in preset of that id remains.
     is_built_in: bool,
 }
 

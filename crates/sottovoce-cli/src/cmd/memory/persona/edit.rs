@@ -15,30 +15,30 @@ Examples:
   sottovoce persona edit \"Sous Chef\" --name \"Head Chef\" --metadata kitchen=hot
   sottovoce persona edit \"Sous Chef\" --active false      no longer offered; contexts made from it stay";
 
-/// Changes what is named of a preset
+/// Changes the given fields of a preset
 ///
-/// A change of one that is built in is kept beside it, and `sottovoce persona delete` takes it back. Contexts that were
-/// made from it stay as they are.
+/// A change of a built-in preset is stored beside it, and `sottovoce persona delete` undoes it. Contexts that were
+/// created from it stay as they are.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// Its id or its name
+    /// Its id or name
     #[arg(value_name = "ID|NAME")]
     preset: String,
 
-    /// What it is called
+    /// Its new name
     #[arg(long)]
     name: Option<String>,
 
-    /// What it is good for
+    /// The purpose of the preset
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
 
-    /// A note on it, `KEY=` to take it away; may be repeated
+    /// Metadata of the preset, `KEY=` removes it; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_note)]
     metadata: Vec<(String, String)>,
 
-    /// Whether it is offered
+    /// Whether it is offered for new contexts
     #[arg(long, value_name = "true|false")]
     active: Option<bool>,
 

@@ -1,4 +1,4 @@
-//! Presets as people and machines are shown them.
+//! Formats presets as text and JSON.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -61,7 +61,7 @@ pub(super) fn list(session: &Session, presets: &[Preset]) -> io::Result<()> {
     table::show(["id", "name", "active"], presets.iter().map(row).collect())
 }
 
-/// Everything that there is to one.
+/// Shows all fields of a preset.
 pub(super) fn show(session: &Session, preset: &Preset) -> io::Result<()> {
     if session.json {
         return json(preset);

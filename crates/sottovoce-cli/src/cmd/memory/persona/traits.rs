@@ -1,4 +1,4 @@
-//! What a preset and a context have in common: who the model is to be.
+//! Options and output shared by presets and contexts: the persona.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -13,22 +13,22 @@ use crate::session::without_line_end;
 /// More than any system prompt may have, so that a wrong file is not read to its end.
 const LONGEST: u64 = 1 << 20;
 
-/// Options that say who the model is to be.
+/// Options that describe a persona.
 #[derive(clap::Args)]
 pub(crate) struct Traits {
-    /// What the model is told first in every prompt
+    /// The system prompt, which starts every prompt
     #[arg(long, value_name = "TEXT")]
     system_prompt: Option<String>,
 
-    /// Reads that from a file; `-` is standard input
+    /// Reads the system prompt from a file; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "system_prompt")]
     system_prompt_file: Option<PathBuf>,
 
-    /// How it is to behave, told behind the system prompt
+    /// The model's behaviour, which follows the system prompt
     #[arg(long, value_name = "TEXT")]
     personality: Option<String>,
 
-    /// How freely it chooses its words, 0 to 1; 0.7 unless given
+    /// The sampling temperature, 0 to 1; 0.7 unless given
     #[arg(long, value_name = "T")]
     temperature: Option<f64>,
 
@@ -40,13 +40,13 @@ pub(crate) struct Traits {
     #[arg(long, value_name = "N")]
     max_history_tokens: Option<u32>,
 
-    /// After how many days without a word a context expires; 7 unless given
+    /// After how many days without an interaction a context expires; 7 unless given
     #[arg(long, value_name = "DAYS")]
     expiry_days: Option<u32>,
 }
 
 impl Traits {
-    /// What these options change.
+    /// The change that these options describe.
     pub(crate) fn change(self) -> Result<PersonaChange, Failure> {
         let system_prompt = match self.system_prompt_file {
             Some(file) => Some(read(&file)?),
@@ -79,14 +79,14 @@ fn read(file: &Path) -> Result<String, Failure> {
     }
 }
 
-/// A persona of its own, if the change says what it is to be told.
+/// A new persona, if the change has a system prompt.
 pub(crate) fn made(change: &PersonaChange) -> Option<Persona> {
     let mut persona = Persona::new(change.system_prompt.clone()?);
     change.apply(&mut persona);
     Some(persona)
 }
 
-/// A persona as machines read it.
+/// A persona in JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Row<'a> {
@@ -111,12 +111,12 @@ impl<'a> Row<'a> {
     }
 }
 
-/// One line about something that is shown whole.
+/// One line for a field that is shown completely.
 pub(crate) fn row(name: &str, value: &str) -> io::Result<()> {
     output::line(format!("{DIM}{name:<18}{DIM:#} {}", output::one_line(value)))
 }
 
-/// A persona as people read it.
+/// Shows a persona as text.
 pub(crate) fn show(persona: &Persona) -> io::Result<()> {
     row("temperature", &persona.temperature.to_string())?;
     row("max-tokens", &persona.max_tokens.to_string())?;
@@ -126,7 +126,7 @@ pub(crate) fn show(persona: &Persona) -> io::Result<()> {
     words("system-prompt", &persona.system_prompt)
 }
 
-/// Somebody's words, which may be many lines.
+/// Shows a text, which may have many lines.
 fn words(name: &str, words: &str) -> io::Result<()> {
     if words.trim().is_empty() {
         return row(name, "none");

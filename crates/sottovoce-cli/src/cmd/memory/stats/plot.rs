@@ -1,4 +1,4 @@
-//! A picture of messages and tokens over time. It holds no words but the scope's.
+//! Draws messages and tokens over time. The picture holds no words except the scope.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -17,30 +17,30 @@ use crate::private_file::PrivateFile;
 
 const SIZE: (u32, u32) = (900, 620);
 const HEADING: u32 = 64;
-/// How many bars are drawn before they stand for longer times.
+/// The most bars for single days. Beyond that a bar covers a longer time.
 const MOST_DAYS: i64 = 62;
 const MOST_WEEKS: i64 = 80;
 const MOST_MONTHS: i64 = 120;
 
-/// The fewest bars that there is room for, so that one alone is no wall.
+/// The fewest bars with room, so that a single one does not fill the picture.
 const FEWEST: usize = 7;
 
-/// Colours that people tell apart who see few, and that show on white; in the order of [`ChatRole::ALL`].
+/// Colours that colour-blind people can tell apart, in the order of [`ChatRole::ALL`].
 const COLORS: [RGBColor; 4] =
     [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(150, 150, 150), RGBColor(0, 158, 115)];
 
-/// What is drawn of a day.
+/// The value drawn for a day.
 type Count = fn(&Day) -> Counts;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// A file that a picture is to be drawn into.
+/// The file of a picture.
 pub(super) struct Picture {
     place: PathBuf,
     file: PrivateFile,
 }
 
 impl Picture {
-    /// Makes sure that it can be written before anything is counted.
+    /// Checks that the file can be written before counting.
     pub(super) fn begin(place: &Path, force: bool, config: &Config) -> Result<Self, Failure> {
         if !force && place.symlink_metadata().is_ok() {
             return Err(Failure::input(
@@ -52,7 +52,7 @@ impl Picture {
         Ok(Self { place: place.to_owned(), file })
     }
 
-    /// Draws it; where it is.
+    /// Draws the picture. Returns its path.
     pub(super) fn draw(mut self, scope: &Scope, tally: &Tally) -> Result<PathBuf, Failure> {
         let mut svg = String::new();
         let title = output::one_line(&scope.to_string());
@@ -65,7 +65,7 @@ impl Picture {
     }
 }
 
-/// How long a bar stands for.
+/// The time that a bar covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Day,
@@ -107,7 +107,7 @@ impl Step {
         }
     }
 
-    /// The first day of the time that a day is in.
+    /// The first day of the step that contains a day.
     fn start(self, day: Date) -> Date {
         match self {
             Self::Day => day,
@@ -140,7 +140,7 @@ impl Step {
     }
 }
 
-/// The bars of both charts, from the first message's to the last one's.
+/// The bars of both charts, from the first message to the last.
 struct Bars {
     step: Step,
     bars: Vec<(Date, Day)>,

@@ -1,4 +1,4 @@
-//! Messages and tokens, counted by day and by who spoke.
+//! Counts messages and tokens by day and role.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,16 +15,16 @@ use sottovoce::{ChatMessage, ChatRole, ConversationStore, FileConversationStore}
 use crate::exit::Failure;
 use crate::output;
 
-/// How many numbers are read at once.
+/// How many numbers one read covers.
 const STEP: u64 = 4096;
-/// How many days are shown in a line.
+/// How many days the line of blocks shows.
 const DAYS: i64 = 30;
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// A count for each role, in the order of [`ChatRole::ALL`].
 pub(super) type Counts = [u64; 4];
 
-/// What was said on one day.
+/// The counts of one day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Day {
     pub(super) messages: Counts,
@@ -48,7 +48,7 @@ pub(super) struct Roles {
     tool: u64,
 }
 
-/// A conversation's messages by day. Only the days stay in memory.
+/// A conversation's counts by day. Only the counts stay in memory.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) days: BTreeMap<Date, Day>,
@@ -56,7 +56,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts all that can be read.
+    /// Counts all readable messages.
     pub(super) async fn of(
         store: &FileConversationStore,
         bar: &ProgressBar,
@@ -100,7 +100,7 @@ impl Tally {
         Roles { user, assistant, system, tool }
     }
 
-    /// How many messages each of the last days has, up to that of the last message; none where there is none.
+    /// The number of messages on each of the last days, up to the last message's day; empty without messages.
     pub(super) fn last_days(&self) -> Vec<u64> {
         let Some((&last, _)) = self.days.last_key_value() else { return Vec::new() };
         let day = |back: i64| last.checked_sub(back.days()).ok();
@@ -108,7 +108,7 @@ impl Tally {
         (0..DAYS).rev().filter_map(day).map(messages).collect()
     }
 
-    /// For people, on standard output.
+    /// Prints text on standard output.
     pub(super) fn show(&self) -> io::Result<()> {
         let Some((last, _)) = self.days.last_key_value() else { return Ok(()) };
         let roles = ChatRole::ALL.into_iter().zip(self.sum().messages);
@@ -128,14 +128,14 @@ impl Tally {
     }
 }
 
-/// The day on which it was said, where whoever spoke was.
+/// The local day of a message, as far as the offset is known.
 fn day_of(message: &ChatMessage) -> Date {
     let minutes = message.offset_minutes.unwrap_or(0);
     let offset = Offset::from_seconds(i32::from(minutes) * 60).unwrap_or(Offset::UTC);
     offset.to_datetime(message.said_at()).date()
 }
 
-/// Numbers as blocks, the greatest as the highest. Only nothing is shown as the lowest.
+/// Numbers as blocks of heights up to the greatest. Only zero has the lowest block.
 fn sparkline(numbers: &[u64]) -> String {
     let most = numbers.iter().max().copied().unwrap_or(0).max(1);
     let steps = BLOCKS.len() as u64 - 1;
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(days[27..], [1, 0, 2]);
         assert_eq!(days.iter().sum::<u64>(), 3, "what is older is not in it");
         assert!(Tally::default().last_days().is_empty());
-        // At the beginning of all time there are fewer.
+        // There are fewer days at the beginning of time.
         let first = [said(ChatRole::User, "-009999-01-03T00:00:00Z", None)];
         assert!(super::Tally::last_days(&super::tests::tally(&first)).len() <= 30);
     }

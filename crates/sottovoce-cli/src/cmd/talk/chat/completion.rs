@@ -1,4 +1,4 @@
-//! What the tabulator key adds to a line that is no utterance.
+//! Tab completion of chat commands.
 
 use rustyline::completion::Completer;
 use rustyline::highlight::Highlighter;
@@ -6,7 +6,7 @@ use rustyline::hint::Hinter;
 use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 
-/// Every line that is no utterance, as far as it is always the same.
+/// All chat commands with fixed text.
 const COMMANDS: [&str; 25] = [
     "/context",
     "/context add ",
@@ -54,7 +54,7 @@ fn candidates(begun: &str) -> Vec<String> {
     if !begun.starts_with('/') {
         return Vec::new();
     }
-    // One word after the other, so that `/context` is offered before what it can be followed by.
+    // Complete one word at a time, so that `/context` is offered before its subcommands.
     let words = begun.split(' ').count();
     let next_word = |command: &str| {
         let end = command.match_indices(' ').nth(words - 1).map_or(command.len(), |(at, _)| at + 1);

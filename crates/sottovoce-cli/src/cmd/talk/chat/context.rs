@@ -1,4 +1,4 @@
-//! `/context` and `/scope`: looking at what the model is told, and changing it.
+//! `/context` and `/scope`: show and change the context, or switch to another conversation.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::output;
 const QUOTES: &str =
     "a name of several words needs quotes: `/context new \"Living room\"`; a preset may follow it";
 
-/// What stands behind `/context`.
+/// The arguments of `/context`.
 #[derive(Parser)]
 #[command(
     name = "/context",
@@ -38,21 +38,21 @@ enum Verb {
     One(Action),
 }
 
-/// What is done about other contexts than this one.
+/// Actions on other contexts.
 #[derive(Subcommand)]
 enum Other {
-    /// Makes a context and goes over to it
+    /// Creates a context and switches to it
     New {
-        /// What it is called; several words need quotes
+        /// Its name; several words need quotes
         name: String,
-        /// The preset that it is made from, by id or name; the usual system prompt unless given
+        /// The preset to create it from, by id or name; the default system prompt unless given
         preset: Option<String>,
         #[arg(hide = true)]
         more: Vec<String>,
     },
-    /// Goes over to a context
+    /// Switches to a context
     Use {
-        /// Its name or its id; several words need no quotes
+        /// Its name or id; several words need no quotes
         #[arg(required = true)]
         name: Vec<String>,
     },
@@ -60,7 +60,7 @@ enum Other {
 }
 
 impl Chat {
-    /// Obeys what stands behind `/context`.
+    /// Runs `/context`.
     pub(super) async fn context(&mut self, line: &str) -> Result<(), Failure> {
         let Some(words) = shlex::split(line) else {
             self.complain("a quotation mark in that line has no second one");
@@ -72,7 +72,7 @@ impl Chat {
             Ok(Behind { action: None }) => None,
             Err(error) if error.use_stderr() => {
                 let text = error.render().to_string();
-                // Its advice is for a command line.
+                // clap's advice is for a command line.
                 let text = text.split("For more information, try").next().unwrap_or_default();
                 self.complain(text.trim_start_matches("error: ").trim_end());
                 return Ok(());
@@ -91,10 +91,10 @@ impl Chat {
             )
         );
         if !is_looking {
-            // What was spoken until now comes before what is done now.
+            // Store the spoken text before the command runs.
             self.conversation.close().await?;
         }
-        // They may ask a question, or read what is to be added.
+        // These commands ask questions, or read input to add.
         let reads = matches!(action, Some(Action::Export(_) | Action::Add(_)));
         if reads {
             self.lines.lend(true)?;
@@ -116,7 +116,7 @@ impl Chat {
         self.done(done)
     }
 
-    /// Lists contexts, makes one, or goes over to one.
+    /// Lists contexts, creates one, or switches to one.
     async fn other(&mut self, other: Other) -> Result<(), Failure> {
         let id = match other {
             Other::List(args) => {
@@ -141,8 +141,8 @@ impl Chat {
         }
     }
 
-    /// The refusal of a name that no context has, with the names of those that there are. Only a chat gives them: what
-    /// other commands say may end in a log.
+    /// The error for an unknown context, with the names of existing ones. Only a chat shows them, because the output
+    /// of other commands may be logged.
     async fn with_names(&self, meant: &str, failure: Failure) -> Failure {
         let Failure::Library(Error::Context(PersonaFailure::NoSuchContext { known })) = &failure
         else {
@@ -167,7 +167,7 @@ impl Chat {
         }
     }
 
-    /// Makes a context and gives its id.
+    /// Creates a context and returns its id.
     async fn made(&self, name: String, preset: Option<String>) -> Result<String, Failure> {
         let new = match preset {
             Some(preset) => {
@@ -193,7 +193,7 @@ impl Chat {
         Ok(self.session.contexts_or_make(&self.config)?.create(new).await?.id)
     }
 
-    /// What became of a command; what is the matter with it does not end the chat.
+    /// Reports a command's result. An error does not end the chat.
     fn done(&mut self, done: Outcome) -> Result<(), Failure> {
         match done {
             Ok(exit) => {
@@ -216,7 +216,7 @@ impl Chat {
         }
     }
 
-    /// Says whose conversation this is, or goes over to another one.
+    /// Shows the current scope, or switches to another conversation.
     pub(super) async fn scope(&mut self, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
             output::line(self.store.scope().to_string())?;
@@ -231,9 +231,9 @@ impl Chat {
         }
     }
 
-    /// Goes over to another conversation.
+    /// Switches to another conversation.
     async fn go(&mut self, scope: Scope) -> Result<(), Failure> {
-        // What was spoken here belongs here.
+        // The spoken text belongs to the conversation so far.
         self.conversation.close().await?;
         if let Some(preparing) = self.preparing.take() {
             preparing.abort();
@@ -242,7 +242,7 @@ impl Chat {
         let opened = self.session.conversation_from(&self.config, Arc::clone(&store), false).await;
         self.conversation = match opened {
             Ok(conversation) => conversation,
-            // One that has expired, for example, does not end the chat with another.
+            // An expired context, for example, does not end the chat.
             Err(failure @ Failure::Library(Error::Context(_))) => {
                 failure.report();
                 self.ended(failure.code());
@@ -261,13 +261,13 @@ impl Chat {
         Ok(())
     }
 
-    /// Asks a question. Anything but a yes is a no, and what is neither is the next line.
+    /// Asks a question. Only a yes confirms. A line that is neither yes nor no becomes the next line.
     pub(super) async fn confirmed(&mut self, question: &str) -> Result<bool, Failure> {
         let Line::Words(answer) = self.line(Some(question)).await? else { return Ok(false) };
         match answer.to_lowercase().as_str() {
             "y" | "yes" => Ok(true),
             "n" | "no" => Ok(false),
-            // It was typed before the question was there.
+            // It was typed before the question was shown.
             _ => {
                 self.lines.put_back(Line::Words(answer));
                 Ok(false)

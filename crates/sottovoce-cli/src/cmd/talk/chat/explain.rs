@@ -1,4 +1,4 @@
-//! What the last prompt held.
+//! `/explain`: what the last prompt held.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use crate::cmd::talk::prompt;
 use crate::output::reply::seconds;
 use crate::output::{DIM, GOOD, WARN};
 
-/// Cells of a bar.
+/// Width of a bar in columns.
 const WIDTH: usize = 40;
 
 /// Shows a turn's prompt and figures on standard error.
@@ -57,7 +57,7 @@ pub(super) fn show(report: &TurnReport) {
     }
 }
 
-/// What was offered and left out, by reason.
+/// The numbers of omitted messages by reason.
 fn dropped(receipt: &Receipt) -> Vec<String> {
     let reasons = [
         (Outcome::OverBudget, "over the budget"),

@@ -1,4 +1,4 @@
-//! `/forget last`: deleting the last exchange.
+//! `/forget last`: deletes the last exchange.
 
 use std::ops::RangeInclusive;
 
@@ -10,9 +10,9 @@ use crate::exit::Failure;
 use crate::output;
 
 impl Chat {
-    /// Deletes the last exchange for ever, once somebody has said yes to all that goes with it.
+    /// Deletes the last exchange permanently, after the user has confirmed everything that goes with it.
     pub(super) async fn forget(&mut self, sure: bool) -> Result<(), Failure> {
-        // An answer that was interrupted a moment ago belongs to it.
+        // An answer that was just interrupted belongs to it.
         self.conversation.close().await?;
         let exchange = self.conversation.last_exchange().await?;
         if exchange.is_empty() {

@@ -1,4 +1,4 @@
-//! Lines of input: edited on a terminal, read as they are from a pipe.
+//! Reads lines of input: edited on a terminal, unchanged from a pipe.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal};
@@ -16,33 +16,33 @@ use tokio::sync::mpsc;
 use crate::cmd::talk::chat::completion::Completion;
 use crate::output;
 
-/// What was typed.
+/// A line of input.
 #[derive(Debug)]
 pub(super) enum Line {
     Words(String),
-    /// An empty line, or one that was given up with Ctrl-C.
+    /// An empty line, or one that Ctrl-C cancelled.
     Nothing,
-    /// What is no text.
+    /// Input that is not text.
     Garbled,
     End,
 }
 
-/// What the thread that reads is asked to do.
+/// A request to the reading thread.
 enum Request {
     Read { prompt: String, remember: bool },
     Forget,
 }
 
-/// Lines of standard input, read on a thread of its own: one that waits for a key cannot be stopped, and must not
-/// keep the program from ending.
+/// Lines of standard input, read on a thread of its own. A thread that waits for a key cannot be stopped, and must
+/// not keep the program from ending.
 ///
-/// Lines that are typed before they are asked for are a queue: those that the system has not handed over yet are kept in
-/// the terminal, those that the editor has read in its buffer, and those that were pasted together here.
+/// Lines that are typed early wait in a queue: in the terminal if the system has not delivered them, in the editor's
+/// buffer if it has read them, and here if they were pasted together.
 pub(super) struct Lines {
     requests: mpsc::UnboundedSender<Request>,
     lines: mpsc::UnboundedReceiver<io::Result<Line>>,
     waiting: VecDeque<Line>,
-    /// How the terminal was before.
+    /// The terminal's mode before the chat.
     terminal: Option<Termios>,
 }
 
@@ -54,7 +54,7 @@ impl Lines {
         let terminal = tcgetattr(io::stdin()).ok().filter(|_| is_terminal);
         if is_terminal {
             let config = Builder::new().auto_add_history(false).build();
-            // In memory only: what was said is on disk sealed or not at all.
+            // History stays in memory: conversation text is on disk only sealed.
             let mut editor =
                 Editor::with_history(config, MemHistory::new()).map_err(io::Error::other)?;
             editor.set_helper(Some(Completion));
@@ -67,15 +67,16 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Lets a command read standard input itself, line by line as people edit them, or takes it back.
+    /// Lends standard input to a command that reads it in line mode, or takes it back.
     pub(super) fn lend(&self, is_lent: bool) -> io::Result<()> {
         self.set_mode(is_lent)
     }
 
-    /// How the terminal is while the editor does not read it: Ctrl-C is for the answer, and takes no lines along that wait.
+    /// Sets the terminal's mode while the editor is not reading. Ctrl-C is then a signal for the answer, and does not
+    /// discard typed lines.
     ///
-    /// Unless a command reads it line by line, the terminal keeps keys and not lines: it would cut a line at 4,095 bytes,
-    /// and Ctrl-D would get lost.
+    /// Unless a command reads lines, the terminal delivers keys: in line mode it would cut a line at 4,095 bytes and
+    /// lose Ctrl-D.
     fn set_mode(&self, by_line: bool) -> io::Result<()> {
         let Some(terminal) = &self.terminal else { return Ok(()) };
         let mut keeping = terminal.clone();
@@ -92,8 +93,8 @@ impl Lines {
         self.terminal.is_some()
     }
 
-    /// The next line, which can be called back later unless it is off the record; or the answer to a question, which no
-    /// line of a paste is taken for.
+    /// The next line, or the answer to a question. A line can be recalled later unless it is off the record. A
+    /// question never takes a line of a paste.
     pub(super) async fn next(&mut self, question: Option<&str>) -> io::Result<Line> {
         if question.is_none()
             && let Some(line) = self.waiting.pop_front()
@@ -111,12 +112,12 @@ impl Lines {
         })
     }
 
-    /// Has a line wait that was no answer to the question for which it was taken.
+    /// Puts back a line that was not an answer to a question.
     pub(super) fn put_back(&mut self, line: Line) {
         self.waiting.push_back(line);
     }
 
-    /// The first of several lines that were pasted together; the others wait.
+    /// The first of several pasted lines. The others are queued.
     fn first_of(&mut self, words: &str) -> Line {
         let mut lines = words.lines().map(words_of).filter(|line| !matches!(line, Line::Nothing));
         let first = lines.next().unwrap_or(Line::Nothing);
@@ -124,7 +125,7 @@ impl Lines {
         first
     }
 
-    /// Lets go of the lines of this session.
+    /// Forgets the lines of this session.
     pub(super) fn forget(&self) {
         let _ = self.requests.send(Request::Forget);
     }
@@ -132,14 +133,14 @@ impl Lines {
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        // The thread may be waiting for a key, with the terminal in its hands.
+        // The thread may be waiting for a key and hold the terminal's mode.
         if let Some(terminal) = &self.terminal {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, terminal);
         }
     }
 }
 
-/// What stands before a line.
+/// The prompt of the chat.
 const PROMPT: &str = "> ";
 
 type Answers = mpsc::UnboundedSender<io::Result<Line>>;

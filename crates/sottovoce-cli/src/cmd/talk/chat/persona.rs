@@ -1,4 +1,4 @@
-//! Whom one talks to in a chat, and until when.
+//! Shows the persona of a chat and its limits.
 
 use sottovoce::prompt::Receipt;
 
@@ -9,7 +9,7 @@ use crate::output;
 use crate::output::reply::NEARLY_FULL;
 
 impl Chat {
-    /// Says who the model is, if this conversation is a context, and warns where that ends soon.
+    /// Shows the persona if this conversation is a context, and warns if it expires soon.
     pub(super) async fn introduce(&mut self) -> Result<(), Failure> {
         self.is_full = false;
         let Some(context) = self.session.context_of(&self.config, &self.store).await? else {
@@ -30,7 +30,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Says once that the history is nearly full.
+    /// Warns once that the history is nearly full.
     pub(super) fn warn_when_full(&mut self, receipt: &Receipt) {
         if !self.is_full && receipt.is_history_filled(NEARLY_FULL) {
             self.is_full = true;

@@ -1,4 +1,4 @@
-//! Adding a folder's files, one after the other.
+//! Adds a folder's files one by one.
 
 use std::fs::File;
 use std::io::{self, Seek};
@@ -20,7 +20,7 @@ use crate::cmd::memory::stats::bytes;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 
-/// How much is taken of a folder.
+/// The limits of adding a folder.
 pub(super) struct Limits {
     pub(super) file: u64,
     pub(super) total: u64,
@@ -28,7 +28,7 @@ pub(super) struct Limits {
     pub(super) binary: bool,
 }
 
-/// What has been taken so far.
+/// The state of adding a folder.
 pub(super) struct Intake<'a> {
     store: &'a FileConversationStore,
     root: &'a Path,
@@ -36,7 +36,7 @@ pub(super) struct Intake<'a> {
     watch: &'a Arc<Watch>,
     bar: &'a ProgressBar,
     pub(super) tree: Tree,
-    /// The artifacts that the tree refers to.
+    /// The artifacts in the tree.
     pub(super) ids: Vec<String>,
     pub(super) added: u64,
     pub(super) same: u64,
@@ -56,7 +56,7 @@ impl<'a> Intake<'a> {
         Self { store, root, limits, watch, bar, tree, ids, added: 0, same: 0, left_out, size: 0 }
     }
 
-    /// Takes an entry, or notes why not.
+    /// Adds an entry, or notes why it is skipped.
     pub(super) async fn take(
         &mut self,
         entry: &Entry,
@@ -81,7 +81,7 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// A file that may be taken, or why not.
+    /// Opens a file, or returns the reason to skip it.
     async fn open(&self, entry: &Entry, size: u64) -> Result<Result<File, String>, Failure> {
         let over = |what: &str, limit: u64| {
             Ok(Err(format!("{}, over {what} of {}", bytes(size), bytes(limit))))
@@ -106,7 +106,7 @@ impl<'a> Intake<'a> {
         })
     }
 
-    /// Adds a file, or says why not.
+    /// Adds a file, or returns the reason to skip it.
     async fn add(
         &mut self,
         entry: &Entry,
@@ -114,7 +114,7 @@ impl<'a> Intake<'a> {
         interrupt: &mut Interrupt,
     ) -> Result<Result<(), String>, Failure> {
         let left = self.limits.total.saturating_sub(self.size).min(self.limits.file);
-        // Each file is watched by itself, so that one that fails is told from the next.
+        // Each file has its own watch, so that one failure does not affect the next file.
         let watch = Arc::new(Watch::default());
         let content = Box::new(Guarded::new(file, left, self.bar, &watch));
         let name = entry.shown();
@@ -138,7 +138,7 @@ impl<'a> Intake<'a> {
         self.tree.add(entry, Ok(&artifact));
         self.ids.push(artifact.id.clone());
         if watch.is_stopped() {
-            // It came too late for this file, but not for the next.
+            // The signal came too late for this file, but stops before the next.
             self.watch.stop();
             return Err(Failure::Interrupted);
         }
@@ -146,7 +146,7 @@ impl<'a> Intake<'a> {
     }
 }
 
-/// The file from its beginning; `None` where it is no text.
+/// Returns the file at its beginning; `None` if it is not text.
 fn look(path: &Path, any: bool, watch: &Watch) -> io::Result<Option<File>> {
     let mut file = walk::open(path)?;
     if !any {

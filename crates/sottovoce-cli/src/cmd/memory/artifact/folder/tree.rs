@@ -1,4 +1,4 @@
-//! A folder's tree as text, one line an entry.
+//! The text of a folder's tree, one line for each entry.
 
 use sottovoce::store::Artifact;
 use zeroize::Zeroizing;
@@ -7,10 +7,10 @@ use crate::cmd::memory::artifact::folder::walk::{Entry, What};
 use crate::cmd::memory::stats::bytes;
 use crate::output;
 
-/// How far the next level stands to the right.
+/// Columns of indentation for each level.
 const INDENT: usize = 2;
 
-/// A tree as it grows.
+/// A tree under construction.
 pub(super) struct Tree {
     lines: Vec<Zeroizing<String>>,
     files: u64,
@@ -22,7 +22,7 @@ impl Tree {
         Self { lines: Vec::new(), files: 0, size: 0 }
     }
 
-    /// Adds an entry and what became of it: the artifact that a file is in, or why it is in none.
+    /// Adds an entry with its result: the artifact that holds the file, or the reason why it was skipped.
     pub(super) fn add(&mut self, entry: &Entry, outcome: Result<&Artifact, &str>) {
         let name = entry.path.file_name().unwrap_or(entry.path.as_os_str()).to_string_lossy();
         let name = output::one_line(&name);
@@ -42,7 +42,7 @@ impl Tree {
         self.lines.push(Zeroizing::new(format!("{indent}{line}")));
     }
 
-    /// All of it, below the folder's name.
+    /// The whole tree below the folder's name.
     pub(super) fn text(&self, name: &str) -> Zeroizing<String> {
         let files = output::counted(self.files, "file");
         let head = format!("{}/  {files}, {}\n", name.trim_end_matches('/'), bytes(self.size));

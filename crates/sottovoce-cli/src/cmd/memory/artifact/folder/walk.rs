@@ -1,4 +1,4 @@
-//! What a folder holds that is not to be passed over.
+//! Walks a folder and applies ignore files.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,13 +10,13 @@ use rustix::fs::{Mode, OFlags};
 use crate::cmd::memory::artifact::source::Watch;
 use crate::output;
 
-/// How much of a file is looked at at once.
+/// The bytes of one read.
 const PIECE: usize = 1 << 16;
 
-/// Something below the folder.
+/// An entry below the folder.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Its place below the folder; empty for the folder itself.
+    /// Its path below the folder; empty for the folder itself.
     pub(super) path: PathBuf,
     pub(super) what: What,
 }
@@ -24,35 +24,35 @@ pub(super) struct Entry {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum What {
     Folder,
-    /// A plain file of so many bytes.
+    /// A plain file of this size.
     File(u64),
-    /// What is named, and why no more.
+    /// An entry that is listed but not added, with the reason.
     LeftOut(String),
 }
 
 impl Entry {
-    /// Its place, for a line of its own.
+    /// Its path on one line.
     pub(super) fn shown(&self) -> String {
         output::one_line(&self.path.to_string_lossy())
     }
 
-    /// How many folders it is in, below the one that was named.
+    /// Its depth below the folder.
     pub(super) fn depth(&self) -> usize {
         self.path.components().count()
     }
 }
 
-/// Everything below a folder, each folder followed by what is in it, in the order of the names; but for what is hidden,
-/// what the folder's or the user's lists of ignored files name, and what is never to be touched.
+/// Everything below a folder in the order of names, each folder followed by its contents. Leaves out hidden entries,
+/// ignored entries and those that must never be added.
 pub(super) fn walk(root: &Path, never: &[PathBuf], watch: &Watch) -> Vec<Entry> {
     let never = never.to_vec();
     let mut builder = WalkBuilder::new(root);
     builder
         .follow_links(false)
-        // A list of ignored files means the same where nobody keeps versions.
+        // Ignore files also apply outside git repositories.
         .require_git(false)
         .sort_by_file_path(Path::cmp)
-        // A list may call hidden files back; what git keeps for itself is still no file of the folder's.
+        // An ignore file may include hidden files again, but never git's own folder.
         .filter_entry(move |entry| {
             entry.depth() == 0
                 || (entry.file_name() != ".git" && !never.iter().any(|path| path == entry.path()))
@@ -108,7 +108,8 @@ fn reason(error: &ignore::Error) -> String {
     format!("it cannot be read{why}")
 }
 
-/// Opens a file that was plain when it was looked at. What has taken its place since is neither followed nor waited for.
+/// Opens a file that was plain when it was listed. If another entry has replaced it, the open neither follows it nor
+/// blocks.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -118,7 +119,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether it is all UTF-8, and without a zero byte.
+/// Whether it is UTF-8 without zero bytes.
 pub(super) fn is_text(mut file: impl Read, watch: &Watch) -> io::Result<bool> {
     let mut text = zeroize::Zeroizing::new(vec![0; PIECE]);
     let mut begun = 0;

@@ -14,22 +14,22 @@ Examples:
   sottovoce context update Kitchen --name \"Kitchen, winter\"
   sottovoce context update context-mep92q9v-mkorf9 --active true      takes a deleted one back";
 
-/// Changes what is named of a context
+/// Changes the given fields of a context
 ///
-/// Later prompts have the new personality; what was said stays. A change counts as an interaction, so that the days
-/// until it expires begin anew.
+/// Later prompts use the new personality; messages stay. A change counts as an interaction, so the time until expiry
+/// starts again.
 #[derive(clap::Args)]
 #[command(after_help = UPDATE_AFTER_HELP)]
 pub(crate) struct Update {
-    /// Its id, or its name if no other has that
+    /// Its id, or its name if that is unique
     #[arg(value_name = "ID|NAME")]
     target: String,
 
-    /// What it is called
+    /// The new name
     #[arg(long)]
     name: Option<String>,
 
-    /// `false` deletes it, `true` takes it back
+    /// `false` deletes the context, `true` restores it
     #[arg(long, value_name = "true|false")]
     active: Option<bool>,
 
@@ -37,16 +37,16 @@ pub(crate) struct Update {
     traits: Traits,
 }
 
-/// Puts off when a context expires
+/// Postpones the expiry of a context
 ///
-/// By its own days unless others are given, counted from when it expires, or from now where it has expired already.
+/// By the context's own days unless given. Counts from the expiry, or from now if it has expired.
 #[derive(clap::Args)]
 pub(crate) struct Extend {
-    /// Its id, or its name if no other has that
+    /// Its id, or its name if that is unique
     #[arg(value_name = "ID|NAME")]
     target: String,
 
-    /// By how many days
+    /// The number of days
     #[arg(long, value_name = "N")]
     days: Option<u32>,
 }

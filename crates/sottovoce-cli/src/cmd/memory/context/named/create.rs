@@ -22,19 +22,20 @@ Examples:
   sottovoce --context Kitchen chat                and talk to it
   sottovoce --scope named/mira context create --preset calm-counselor    of a conversation that is there";
 
-/// Makes a context: a conversation in which the model plays a part
+/// Creates a context: a conversation in which the model plays a persona
 ///
-/// The part is that of a preset, changed by what else is given, or one's own with --system-prompt. Prints its id.
-/// Without a word for so many days it expires; what has expired can be extended until it is removed. With --scope
-/// named/NAME the conversation of that name becomes one, with all its messages, and expires only if --expiry-days says so.
+/// The persona comes from a preset, changed by the other options, or from --system-prompt. Prints the new id. The
+/// context expires after a number of days without an interaction. An expired context can be extended until it is
+/// removed. With --scope named/NAME, the existing conversation becomes a context with all its messages, and expires
+/// only if --expiry-days is given.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The preset that it is made from, by id or name; `sottovoce persona list` shows them
+    /// The preset to create it from, by id or name; `sottovoce persona list` shows them
     #[arg(long, value_name = "ID|NAME")]
     preset: Option<String>,
 
-    /// What it is called; the preset's name or the beginning of the system prompt unless given
+    /// The name; the preset's name or the beginning of the system prompt unless given
     #[arg(long)]
     name: Option<String>,
 
@@ -62,7 +63,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
             }
         }
     };
-    // Before a key is made for it.
+    // Check before a key is created for it.
     new.check()?;
     let made = session.contexts_or_make(&config)?.create(new).await?;
     if session.json {
@@ -79,7 +80,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Makes a context of the conversation that --scope names.
+/// Turns the conversation of --scope into a context.
 async fn of_scope(
     session: &Session,
     preset: Option<String>,
@@ -113,7 +114,7 @@ async fn of_scope(
     Ok(Exit::Done)
 }
 
-/// What a command line names the context by: its name unless that could be taken for something else there.
+/// How to name the context on a command line: by its name, unless that is ambiguous there.
 fn on_command_line(made: &PersonaConversation) -> String {
     let name = &made.name;
     let is_plain = !name.starts_with('-') && output::one_line(name) == *name;

@@ -22,12 +22,11 @@ Exit codes:
 
 /// Deletes a context: nobody can talk to it any more, and `sottovoce cleanup` removes it some days later
 ///
-/// Until then `sottovoce context update --active true` takes it back. Nothing is removed before a sealed backup of it is
-/// written.
+/// Until then `sottovoce context update --active true` restores it. It is removed only after a sealed backup.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Its id, or its name if no other has that
+    /// Its id, or its name if that is unique
     #[arg(value_name = "ID|NAME")]
     target: String,
 
@@ -43,7 +42,7 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct Deleted {
     id: String,
-    /// Whether it is gone, as opposed to waiting for `cleanup`.
+    /// Whether it was removed, and does not wait for `cleanup`.
     removed: bool,
     backup: Option<PathBuf>,
 }

@@ -13,7 +13,7 @@ use crate::output::table;
 use crate::output::table::Cell;
 use crate::session::Session;
 
-/// How many stand on a page.
+/// Contexts per page.
 const PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19);
 
 const AFTER_HELP: &str = "\
@@ -26,11 +26,11 @@ Exit codes:
   0  done                          3  settings of one cannot be read; the rest is listed
   1  failed; see the message       4  no key, or the wrong one";
 
-/// Lists the contexts that can be talked to, the newest first
+/// Lists the open contexts, newest first
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Also those that were deleted or have expired, and are not removed yet
+    /// Includes deleted and expired contexts that are not removed yet
     #[arg(long)]
     all: bool,
 
@@ -38,12 +38,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     page: Option<NonZeroUsize>,
 
-    /// How many stand on a page; 20 unless given
+    /// Contexts per page; 20 unless given
     #[arg(long, value_name = "N")]
     page_size: Option<NonZeroUsize>,
 }
 
-/// A conversation of which nobody knows whether it is a context.
+/// A conversation that may or may not be a context.
 #[derive(Serialize)]
 struct Unreadable<'a> {
     id: &'a str,
@@ -51,7 +51,7 @@ struct Unreadable<'a> {
     error: &'static str,
 }
 
-/// Lists them; `how` tells how the first one is made.
+/// Lists contexts. `how` describes how to create the first one.
 pub(crate) async fn run(session: &Session, args: &Args, how: &str) -> Outcome {
     let config = session.config()?;
     let Some(contexts) = session.contexts(&config)? else {
@@ -81,7 +81,7 @@ pub(crate) async fn run(session: &Session, args: &Args, how: &str) -> Outcome {
     Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Found })
 }
 
-/// The part that is asked for; everything where no page is.
+/// The requested page, or all contexts without a page.
 fn page<'a>(all: &'a [PersonaConversation], args: &Args) -> &'a [PersonaConversation] {
     if args.page.is_none() && args.page_size.is_none() {
         return all;
@@ -108,7 +108,7 @@ fn show(session: &Session, contexts: &[PersonaConversation]) -> std::io::Result<
     table::show(["id", "name", "messages", "expires", "state"], contexts.iter().map(row).collect())
 }
 
-/// Says what the table leaves out.
+/// Reports what the table leaves out.
 fn say(
     args: &Args,
     all: &[PersonaConversation],

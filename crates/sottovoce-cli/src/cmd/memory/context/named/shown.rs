@@ -1,4 +1,4 @@
-//! Contexts as people and machines are shown them.
+//! Formats contexts as text and JSON.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::cmd::memory::stats::moment;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, WARN};
 use crate::session::Session;
 
-/// A context as machines read it.
+/// A context in JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Row<'a> {
@@ -58,7 +58,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Whether it can be talked to, and how that is coloured.
+/// Whether a context is open, and the style of that.
 pub(super) fn state(context: &PersonaConversation) -> (&'static str, Style) {
     match (context.is_active(), context.is_expired, context.expires_soon) {
         (false, ..) => ("deleted", DIM),
@@ -68,7 +68,7 @@ pub(super) fn state(context: &PersonaConversation) -> (&'static str, Style) {
     }
 }
 
-/// How the time of its expiry is coloured.
+/// The style of its expiry.
 pub(super) fn urgency(context: &PersonaConversation) -> Style {
     match (context.is_expired, context.expires_soon) {
         (true, _) => BAD,
@@ -81,12 +81,12 @@ pub(super) fn urgency(context: &PersonaConversation) -> Style {
 pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     let seconds = at.duration_since(now).as_secs();
     let away = seconds.unsigned_abs();
-    // To the nearest, so that a context just made expires in the days that it was given.
+    // Rounded, so that a new context expires in exactly its number of days.
     let nearest = |unit: u64| (away + unit / 2) / unit;
     let (number, unit) = match away {
         0..60 => return if seconds < 0 { "just now".into() } else { "within a minute".into() },
         60..3570 => (nearest(60), "minute"),
-        // The day before it expires is told in hours, since it is warned of.
+        // The last day is counted in hours, because the user is warned in it.
         3570..171_000 => (nearest(3600), "hour"),
         _ => (nearest(86_400), "day"),
     };
@@ -94,14 +94,14 @@ pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     if seconds < 0 { format!("{time} ago") } else { format!("in {time}") }
 }
 
-/// When it expires or did, in words and figures.
+/// When it expires or expired, relative and absolute.
 pub(crate) fn expiry(session: &Session, context: &PersonaConversation) -> String {
     let now = session.clock().now().timestamp();
     let verb = if context.is_expired { "expired" } else { "expires" };
     format!("{verb} {} ({})", relative(context.expires_at, now), moment(context.expires_at))
 }
 
-/// Everything that there is to one.
+/// Shows all fields of a context.
 pub(crate) fn show(session: &Session, context: &PersonaConversation) -> io::Result<()> {
     if session.json {
         return output::json(&Row::of(context));
