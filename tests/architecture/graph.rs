@@ -1,4 +1,4 @@
-//! Which source file of the library uses which other, with re-exports followed to the file that defines the item.
+//! The imports between the library's source files. Re-exports are followed to the file that defines the item.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,7 +26,7 @@ pub(crate) struct Graph {
     sources: BTreeMap<Module, Source>,
 }
 
-/// The product's source files below a folder: no `tests` folders, and none of `others`.
+/// The product's source files below a folder, without `tests` folders and `others`.
 pub(crate) fn files(folder: &Path, others: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -229,7 +229,7 @@ impl Graph {
                 used.extend(owner.filter(|owner| owner != module));
             };
             source.uses.iter().for_each(|used| add(&used.path));
-            // A re-export alone is a table of contents, no dependency.
+            // A re-export alone is not a dependency.
             let named: BTreeSet<&str> = words(&source.body).collect();
             let reexports =
                 source.reexports.iter().filter(|used| named.contains(used.name.as_str()));
@@ -255,7 +255,7 @@ fn paths(body: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The circles: each a set of files of which every one uses every other, directly or not.
+/// The import cycles: sets of files that all use each other, directly or indirectly.
 pub(crate) fn circles(edges: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<BTreeSet<Module>> {
     let reach = |from: &Module| {
         let (mut seen, mut next) = (BTreeSet::new(), vec![from.clone()]);

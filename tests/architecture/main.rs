@@ -1,4 +1,5 @@
-//! The house rules that the compiler does not keep: which module may use which, and how large a file or folder may grow.
+//! Architecture rules that the compiler does not check: which module may use which, and the sizes of files and
+//! folders.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, clippy::panic)]
 
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use graph::{Graph, Module, circles, code, files, module_of};
 
-/// Every module and what it may import. Values move down this list, never up.
+/// Every module with its allowed imports. Values move down this list, never up.
 const MODULES: [(&str, &[&str]); 15] = [
     ("error", &[]),
     ("clock", &[]),
@@ -43,7 +44,7 @@ const MODULES: [(&str, &[&str]); 15] = [
     ),
 ];
 
-/// The rooms of the store, from the bottom up. Each uses only those before it.
+/// The folders of the store, from the bottom up. Each uses only those before it.
 const STORE: [&str; 17] = [
     "record",
     "keyring",
@@ -64,16 +65,16 @@ const STORE: [&str; 17] = [
     "admin",
 ];
 
-/// The rooms of a conversation, likewise.
+/// The folders of a conversation, in the same way.
 const CONVERSATION: [&str; 6] = ["search", "model_binding", "summary", "memory", "turn", "builder"];
 
-/// Files of the library that only its tests compile, beside those in folders called `tests`.
+/// Files that only tests compile, besides those in folders called `tests`.
 const TEST_MODULES: [&str; 2] = ["directory/contract.rs", "fuzzing.rs"];
 
-/// How many files of code a folder may hold.
+/// The most source files in a folder.
 const FILES_PER_FOLDER: usize = 16;
 
-/// How many lines of code a file may have.
+/// The most lines of code in a file.
 const LINES_PER_FILE: usize = 400;
 
 fn root() -> &'static Path {
@@ -84,7 +85,7 @@ fn src() -> PathBuf {
     root().join("src")
 }
 
-/// The `src` folders of the library and of the crates beside it.
+/// The `src` folders of the library and the other crates.
 fn crates() -> Vec<PathBuf> {
     let beside = std::fs::read_dir(root().join("crates")).unwrap();
     let beside = beside.map(|entry| entry.unwrap().path().join("src"));
@@ -99,7 +100,7 @@ fn graph(src: &Path) -> BTreeMap<Module, BTreeSet<Module>> {
     Graph::read(src, &TEST_MODULES).edges()
 }
 
-/// Which top modules each top module uses.
+/// The top modules that each top module uses.
 fn imports() -> BTreeMap<String, BTreeSet<String>> {
     let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for path in sources(&src()) {
@@ -186,7 +187,7 @@ fn no_circle_has_more_than_two_files() {
 #[test]
 fn only_the_directory_module_touches_files_and_only_the_clock_asks_the_time() {
     let readers = src().join("../crates/sottovoce-import/src");
-    // The configuration is no data: it is read before any store is known.
+    // The configuration is not conversation data: it is read before any store is known.
     let of_readers: &[&str] = &["source", "sink.rs", "sqlite/scratch.rs"];
     for (folder, may_touch) in [(src(), &["directory", "config"] as &[&str]), (readers, of_readers)]
     {

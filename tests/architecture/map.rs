@@ -25,7 +25,7 @@ fn map(root: &Path, sources: &[PathBuf], others: &[&str]) -> String {
     for src in sources {
         let paths = files(src, others);
         writeln!(map, "{}/", src.strip_prefix(root).unwrap().display()).unwrap();
-        // A folder's own file stands before what is in it.
+        // A folder's own file precedes the folder's files.
         let mut paths: Vec<_> =
             paths.into_iter().map(|path| (path.with_extension(""), path)).collect();
         paths.sort();

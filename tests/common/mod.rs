@@ -1,4 +1,4 @@
-//! What the test files share.
+//! Helpers shared by the integration tests.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of it")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -16,7 +16,7 @@ use sottovoce::{
     ChatMessage, ChatRole, ConversationStore, EncryptionKey, FileConversationStore, StoreOptions,
 };
 
-/// The variable that tells a test that it runs in a process of its own, and on which folder.
+/// The variable that tells a test that it runs as a child process, and on which folder.
 pub const CHILD: &str = "SOTTOVOCE_TEST_FOLDER";
 
 pub fn key() -> EncryptionKey {
@@ -62,7 +62,7 @@ pub fn records(folder: &Path) -> Vec<PathBuf> {
     records
 }
 
-/// Everything below a folder: names, bytes, modes and times of change.
+/// Everything below a folder: names, bytes, modes and modification times.
 pub fn snapshot(folder: &Path) -> BTreeMap<PathBuf, (Vec<u8>, u32, i64, i64)> {
     let mut found = BTreeMap::new();
     let mut paths = vec![folder.to_owned()];
@@ -79,7 +79,7 @@ pub fn snapshot(folder: &Path) -> BTreeMap<PathBuf, (Vec<u8>, u32, i64, i64)> {
     found
 }
 
-/// This test binary, about to run one of its own tests in a process of its own.
+/// A command that runs one test of this binary in a child process.
 #[track_caller]
 pub fn child(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -87,7 +87,7 @@ pub fn child(test: &str, folder: &Path) -> Command {
     command
 }
 
-/// The arguments with which this binary runs just that test, which is in the caller's file.
+/// The arguments that make this binary run only that test, from the caller's file.
 #[track_caller]
 pub fn child_args(test: &str) -> [String; 5] {
     let file = Path::new(std::panic::Location::caller().file());
@@ -97,7 +97,7 @@ pub fn child_args(test: &str) -> [String; 5] {
     ["--ignored", "--exact", "--nocapture", "--test-threads=1", &test].map(str::to_owned)
 }
 
-/// The folder of a test that runs in a process of its own; `None` where it was not started that way.
+/// The folder of a test that runs as a child process; `None` otherwise.
 pub fn child_folder() -> Option<PathBuf> {
     std::env::var_os(CHILD).map(PathBuf::from)
 }
@@ -107,7 +107,7 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     runtime.max_blocking_threads(1).build().unwrap().block_on(work)
 }
 
-/// Runs `work` on a thread of its own and fails, without waiting for it, when it takes longer than it may.
+/// Runs `work` on its own thread, and fails after the limit without waiting for it.
 pub fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, waiting) = mpsc::channel();
     let thread = std::thread::spawn(move || {

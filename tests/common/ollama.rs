@@ -33,14 +33,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// What a request wants.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ask {
-    /// Words, from `/api/chat` or `/api/generate`.
+    /// A reply, from `/api/chat` or `/api/generate`.
     Reply,
-    /// One token of a whole answer: that the prompt be read.
+    /// A whole answer of one token, which makes the model read the prompt.
     WarmUp,
-    /// That the model be loaded.
+    /// Loading the model.
     Load,
     Show,
     Running,
@@ -49,14 +49,14 @@ pub enum Ask {
     Embed,
     /// OpenAI's list of models.
     Models,
-    /// What llama.cpp's server says of itself.
+    /// llama.cpp's `/props`.
     Props,
     /// LM Studio's own list.
     Listed,
     Other,
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub ask: Ask,
@@ -65,7 +65,7 @@ pub struct Seen {
     /// By lower-case name.
     pub headers: BTreeMap<String, String>,
     pub body: String,
-    /// Whether the client went away before it had the whole answer.
+    /// Whether the client disconnected before the end of the answer.
     pub closed_early: bool,
 }
 
@@ -90,12 +90,12 @@ enum Step {
     Silence,
 }
 
-/// What to answer; each method adds to what comes before.
+/// A scripted answer. Each method adds to the previous parts.
 #[derive(Debug, Clone)]
 pub struct Answer {
     status: u16,
     headers: Vec<(String, String)>,
-    /// The body, where it is no answer of a model.
+    /// A fixed body instead of a model's answer.
     fixed: Option<String>,
     late: Duration,
     no_head: bool,
@@ -108,7 +108,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer of a model, in these pieces, or whole where the request wants that.
+    /// A model's answer in these pieces, or whole if the request asks for that.
     pub fn saying(pieces: &[&str]) -> Self {
         Self {
             status: 200,
@@ -125,7 +125,7 @@ impl Answer {
         }
     }
 
-    /// A body as it is.
+    /// A fixed body.
     pub fn body(status: u16, body: &str) -> Self {
         Self { status, fixed: Some(body.to_owned()), ..Self::saying(&[]) }
     }
@@ -144,12 +144,12 @@ impl Answer {
         Self::body(307, "").header("location", to)
     }
 
-    /// Nothing, for ever.
+    /// No answer, for ever.
     pub fn silent() -> Self {
         Self { no_head: true, ..Self::saying(&[]) }
     }
 
-    /// The connection is closed instead of an answer.
+    /// Closes the connection instead of answering.
     pub fn hanging_up() -> Self {
         Self { hangs_up: true, ..Self::saying(&[]) }
     }
@@ -159,7 +159,7 @@ impl Answer {
         self
     }
 
-    /// Begins only after a while.
+    /// Starts the answer after a delay.
     pub fn late(mut self, by: Duration) -> Self {
         self.late = by;
         self
@@ -178,22 +178,22 @@ impl Answer {
         self.step(Step::Thinking(text.to_owned()))
     }
 
-    /// Calls in Ollama's own form: `[{"function": {"name": …, "arguments": {…}}}]`.
+    /// Tool calls in Ollama's format: `[{"function": {"name": …, "arguments": {…}}}]`.
     pub fn tools(self, calls: Value) -> Self {
         self.step(Step::Tools(calls))
     }
 
-    /// A line of one's own.
+    /// A custom line.
     pub fn line(self, line: Value) -> Self {
         self.step(Step::Line(line))
     }
 
-    /// Bytes of one's own.
+    /// Custom bytes.
     pub fn raw(self, bytes: &[u8]) -> Self {
         self.step(Step::Raw(bytes.to_vec()))
     }
 
-    /// Bytes of one's own again and again, until the client goes away.
+    /// Repeats custom bytes until the client disconnects.
     pub fn forever(self, bytes: &[u8], pause: Duration) -> Self {
         self.step(Step::Forever(bytes.to_vec(), pause))
     }
@@ -203,7 +203,7 @@ impl Answer {
         self.step(Step::Wait(pause))
     }
 
-    /// Pauses until the test calls [`OllamaStub::release`], which lets one such pause go on.
+    /// Pauses until the test calls [`OllamaStub::release`], which ends one such pause.
     pub fn hold(self) -> Self {
         self.step(Step::Hold)
     }
@@ -213,12 +213,12 @@ impl Answer {
         self.step(Step::Error(error.to_owned())).unfinished()
     }
 
-    /// The connection is cut here.
+    /// Cuts the connection.
     pub fn cut(self) -> Self {
         self.step(Step::Cut)
     }
 
-    /// Nothing more comes, but the connection stays.
+    /// Sends nothing more, but keeps the connection open.
     pub fn silence(self) -> Self {
         self.step(Step::Silence)
     }
@@ -235,18 +235,18 @@ impl Answer {
         self
     }
 
-    /// Ends because it is as long as it may be.
+    /// Ends at the length limit.
     pub fn cut_at_length(self) -> Self {
         self.done(json!({ "done_reason": "length" }))
     }
 
-    /// Every line says that another machine wrote it.
+    /// Marks every line as written by another machine.
     pub fn remote(mut self, host: &str) -> Self {
         self.remote = Some(host.to_owned());
         self
     }
 
-    /// The body is sent in pieces of so many bytes, wherever that cuts.
+    /// Sends the body in pieces of this many bytes.
     pub fn split_every(mut self, bytes: usize) -> Self {
         self.split = Some(bytes);
         self
@@ -308,7 +308,7 @@ impl OllamaStub {
         self.port
     }
 
-    /// Cuts every connection and listens no more.
+    /// Cuts every connection and stops listening.
     pub fn stop(&mut self) {
         let Some(listening) = self.listening.take() else { return };
         let connections = {
@@ -318,16 +318,16 @@ impl OllamaStub {
             std::mem::take(&mut state.connections)
         };
         for (connection, serving) in connections {
-            // It may have ended by itself, or with a panic that its own test shows.
+            // It may have ended, or panicked, which its own test shows.
             let _ = connection.shutdown(Shutdown::Both);
             let _ = serving.join();
         }
-        // Wakes the listener, which then sees that it is over.
+        // Wakes the listener so that it notices the stop.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
         listening.join().unwrap();
     }
 
-    /// Listens on the same port as before, with no model loaded; what was scripted and seen stays.
+    /// Listens on the same port again, without a loaded model. Scripts and received requests stay.
     pub fn restart(&mut self) {
         self.stop();
         let listener = TcpListener::bind(("127.0.0.1", self.port)).unwrap();
@@ -347,27 +347,27 @@ impl OllamaStub {
         self.shared.state().queues.entry(ask).or_default().push_back(answer);
     }
 
-    /// Scripts the answer to all requests of a kind for which no other is scripted.
+    /// Scripts the answer to all requests of a kind without another script.
     pub fn always_to(&self, ask: Ask, answer: Answer) {
         self.shared.state().always.insert(ask, answer);
     }
 
-    /// Refuses requests of more messages than this as too long.
+    /// Refuses requests with more messages than this as too long.
     pub fn most_messages(&self, most: usize) {
         self.shared.state().most_messages = Some(most);
     }
 
-    /// Refuses requests of more bytes than this as too long.
+    /// Refuses requests with more bytes than this as too long.
     pub fn most_bytes(&self, most: usize) {
         self.shared.state().most_bytes = Some(most);
     }
 
-    /// Lets one [`Answer::hold`] go on, be it reached already or not.
+    /// Ends one [`Answer::hold`], whether it was reached or not.
     pub fn release(&self) {
         self.shared.state().released += 1;
     }
 
-    /// Every request so far, in the order of coming.
+    /// All requests so far, in order.
     pub fn all_seen(&self) -> Vec<Seen> {
         self.shared.state().seen.clone()
     }
@@ -377,13 +377,13 @@ impl OllamaStub {
         self.all_seen().into_iter().filter(|seen| seen.ask == ask).collect()
     }
 
-    /// Waits until so many requests of a kind came; panics after five seconds.
+    /// Waits for this many requests of a kind. Panics after five seconds.
     pub fn wait_for(&self, ask: Ask, count: usize) {
         self.wait_until(|seen| seen.iter().filter(|seen| seen.ask == ask).count() >= count);
     }
 
-    /// Waits until a client went away before it had the whole answer; panics after five seconds. The stub notices at
-    /// a pause of the script: at `wait`, `hold`, `silence` or `late`.
+    /// Waits until a client disconnected before the end of the answer. Panics after five seconds. The stub notices it
+    /// at a pause of the script: at `wait`, `hold`, `silence` or `late`.
     pub fn wait_until_closed_early(&self) {
         self.wait_until(|seen| seen.iter().any(|seen| seen.closed_early));
     }
@@ -409,7 +409,7 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
         if state.stopped {
             return;
         }
-        // Otherwise each head would wait for the client to acknowledge what came before.
+        // Otherwise each head would wait for the client's acknowledgement of earlier data.
         stream.set_nodelay(true).unwrap();
         let kept = stream.try_clone().unwrap();
         let shared = Arc::clone(shared);
@@ -481,7 +481,7 @@ fn ask(path: &str, body: &str) -> Ask {
     }
 }
 
-/// Notes a request and finds its answer.
+/// Records a request and chooses its answer.
 fn choose(shared: &Shared, seen: Seen) -> (usize, Answer) {
     let mut state = shared.state();
     let body: Value = serde_json::from_str(&seen.body).unwrap_or_default();
@@ -548,11 +548,11 @@ fn usual(state: &State, ask: Ask, body: &Value) -> Answer {
     }
 }
 
-/// One answer on its way. The methods return `None` where the connection is over.
+/// An answer being sent. The methods return `None` after the connection has ended.
 struct Out<'a> {
     stream: &'a TcpStream,
     shared: &'a Shared,
-    /// Which of the requests seen it answers.
+    /// The index of the request that it answers.
     at: usize,
 }
 
@@ -628,7 +628,7 @@ impl Out<'_> {
         }
         whole["done"] = json!(form.answer.ends);
         if form.events {
-            // Set in lines, as LM Studio does.
+            // Indented, as LM Studio does.
             let whole = serde_json::to_string_pretty(&form.completion(&whole)).unwrap();
             return self.whole(form.answer, 200, &whole);
         }
@@ -670,7 +670,7 @@ impl Out<'_> {
         Some(())
     }
 
-    /// Waits, and looks whether the client goes away meanwhile.
+    /// Waits, and checks whether the client disconnects meanwhile.
     fn pause(&mut self, pause: Duration) -> Option<()> {
         let start = Instant::now();
         while let Some(left) = pause.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
@@ -692,7 +692,7 @@ impl Out<'_> {
         }
     }
 
-    /// `None` when the client has gone; otherwise takes the time given.
+    /// Waits the given time; `None` if the client has disconnected.
     fn look(&mut self, time: Duration) -> Option<()> {
         self.stream.set_read_timeout(Some(time.max(Duration::from_millis(1)))).unwrap();
         let peeked = self.stream.peek(&mut [0]);
@@ -712,7 +712,7 @@ impl Out<'_> {
 
     fn closed_early(&mut self) -> Option<()> {
         let mut state = self.shared.state();
-        // A stop of the server is no doing of the client.
+        // Stopping the server is not a disconnect by the client.
         if !state.stopped {
             state.seen[self.at].closed_early = true;
         }
@@ -721,7 +721,7 @@ impl Out<'_> {
     }
 }
 
-/// How lines look.
+/// The format of lines.
 struct Form<'a> {
     chat: bool,
     /// Whether lines are events of chat completions.
@@ -736,7 +736,7 @@ impl Form<'_> {
         if !self.events {
             return format!("{line}\n");
         }
-        // What a test has written itself, and errors, are sent as they are.
+        // A test's own lines and errors are sent unchanged.
         if line.get("done").is_none() {
             return format!("data: {line}\n\n");
         }
@@ -756,7 +756,7 @@ impl Form<'_> {
         format!(": still here\n\ndata: {chunk}\n\ndata: {counts}\n\ndata: [DONE]\n\n")
     }
 
-    /// A line of Ollama's as a chat completion.
+    /// Converts a line of Ollama to a chat completion.
     fn completion(&self, line: &Value) -> Value {
         let from = &line["message"];
         let mut message = json!({ "role": "assistant", "content": from["content"] });
@@ -833,7 +833,7 @@ impl Form<'_> {
     }
 }
 
-/// Adds what a line says to a whole answer.
+/// Adds a line to a whole answer.
 fn append(whole: &mut Value, line: &Value) {
     let mut add = |pointer: &[&str]| {
         let from = pointer.iter().fold(line, |value, name| &value[*name]);

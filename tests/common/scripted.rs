@@ -1,4 +1,4 @@
-//! A model whose answers a test writes, and a conversation with it.
+//! A scripted model, and a conversation with it.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -36,7 +36,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// The next answer, part by part as the test sends it.
+    /// The next answer, whose parts the test sends.
     pub fn hand(&self) -> Parts {
         let (sender, receiver) = unbounded_channel();
         self.answers.lock().unwrap().push_back(Ok(receiver));
@@ -60,7 +60,7 @@ impl Scripted {
         serde_json::from_str(&self.requests.lock().unwrap()[at]).unwrap()
     }
 
-    /// The contents of a request's messages behind the system prompt.
+    /// The contents of a request's messages after the system prompt.
     pub fn read(&self, at: usize) -> Vec<String> {
         let request = self.request(at);
         let messages = request["messages"].as_array().unwrap().iter().skip(1);
@@ -81,7 +81,7 @@ impl Reply for Parted {
     }
 }
 
-/// The form in which scripted models note what they read.
+/// The format in which scripted models record what they read.
 pub fn rendered(prompt: &Prompt) -> String {
     OllamaChatRenderer::new(ModelOptions::new("scripted")).render(prompt).body
 }
@@ -154,7 +154,7 @@ impl House {
         Self { conversation: build(made).build(), model, store, folder }
     }
 
-    /// All that is kept, as role, words, and why they were cut off.
+    /// All stored messages: role, text, and why they were cut off.
     pub async fn kept(&self) -> Vec<(ChatRole, String, Option<String>)> {
         let all = self.store.read_tail(1000).await.unwrap();
         assert!(all.skipped.is_empty());

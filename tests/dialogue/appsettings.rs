@@ -1,4 +1,4 @@
-//! What a configuration may say, and how it is told when it says something else.
+//! Configuration: accepted settings, and the errors for the others.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 

@@ -1,4 +1,4 @@
-//! What upkeep of contexts deletes, and what it never does.
+//! Upkeep of contexts: what it deletes, and what it never does.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -137,7 +137,7 @@ async fn the_last_days_are_counted_anew_after_a_context_was_taken_back() {
     clock.advance(days(8));
     registry.maintain().await.unwrap();
     registry.extend(&id, Some(1)).await.unwrap();
-    // Nobody looks after it while it is talked to.
+    // No upkeep runs during the talk.
     for _ in 0..30 {
         say(&registry, &id, &clock).await;
         clock.advance(days(1));

@@ -1,4 +1,4 @@
-//! Contexts and presets: what is kept of them, what is refused, and when they go.
+//! Contexts and presets: storage, refusals and removal.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -78,7 +78,7 @@ async fn what_is_not_there_is_answered_with_what_there_is_and_an_id_is_never_a_p
     let error = failure(registry.preset("nope").await.unwrap_err());
     let PersonaFailure::NoSuchPreset { known } = error else { panic!("{error}") };
     assert_eq!(known.len(), 6);
-    // A conversation that is no context is none of the registry's.
+    // The registry ignores a conversation that is not a context.
     let options = StoreOptions::new(key()).scope(Scope::Named { id: "diary".into() });
     let diary = options.open(root.path()).await.unwrap();
     let clock = clock();
@@ -99,7 +99,7 @@ async fn no_two_contexts_have_one_name() {
     let taken = PersonaFailure::ContextNameTaken { id: mira_id.clone() };
     let upper = NewPersonaConversation::new(" MIRA ", Persona::new("x"));
     assert_eq!(failure(registry.create(upper).await.unwrap_err()), taken);
-    // Its own name, and one that nobody gave, are no reason to refuse anything.
+    // A context's own name, and a new one, are accepted.
     let renamed =
         |name: &str| PersonaConversationChange { name: Some(name.into()), ..Default::default() };
     registry.update(&mira_id, renamed("mira")).await.unwrap();
@@ -112,7 +112,7 @@ async fn no_two_contexts_have_one_name() {
         registry.create(NewPersonaConversation::new("Other", Persona::new("x"))).await.unwrap().id;
     assert_eq!(failure(registry.update(&other, renamed("Mira")).await.unwrap_err()), taken);
     assert_eq!(registry.get(&other).await.unwrap().name, "Other");
-    // One that was deleted has let go of its name, and does not get it back while another one has it.
+    // A deleted context gives up its name, and does not get it back while another one has it.
     registry.delete(&other).await.unwrap();
     let second =
         registry.create(NewPersonaConversation::new("Other", Persona::new("x"))).await.unwrap().id;
@@ -124,7 +124,7 @@ async fn no_two_contexts_have_one_name() {
     let error = failure(registry.update(&other, back(None)).await.unwrap_err());
     assert_eq!(error, PersonaFailure::ContextNameTaken { id: second.clone() });
     registry.update(&other, back(Some("Another"))).await.unwrap();
-    // One that has expired keeps it.
+    // An expired context keeps its name.
     clock.advance(SignedDuration::from_hours(24 * 30));
     let error = failure(registry.create(mira()).await.unwrap_err());
     assert_eq!(error, taken);
@@ -148,7 +148,7 @@ async fn where_an_import_brought_a_second_one_of_a_name_both_ids_are_told() {
     let one = registry.create(mira()).await.unwrap().id;
     let other =
         registry.create(NewPersonaConversation::new("Other", Persona::new("x"))).await.unwrap().id;
-    // As an import does, past the registry.
+    // As an import does, without the registry.
     let scope = Scope::Named { id: other.clone() };
     let store = StoreOptions::new(key()).scope(scope).open(root.path()).await.unwrap();
     store.change_profile(Box::new(|profile| profile.rename(Some("mira".into())))).await.unwrap();
@@ -208,7 +208,7 @@ async fn expiry_is_counted_from_the_last_interaction_and_warned_of_a_day_before(
     assert!(context.is_expired && !context.expires_soon);
     let error = failure(registry.open(&id).await.unwrap_err());
     assert_eq!(error, PersonaFailure::Expired { at: context.expires_at });
-    // It is not lost, and can be gone on with.
+    // It is not lost and can be continued.
     let extended = registry.extend(&id, Some(3)).await.unwrap();
     assert!(!extended.is_expired);
     assert_eq!(extended.expires_at, clock.now().timestamp() + days(3));
@@ -271,7 +271,7 @@ async fn what_is_over_is_removed_only_after_a_backup_that_brings_it_back_whole()
     let after = registry.get(&id).await.unwrap();
     assert_eq!((after.created_at, after.messages), (before.created_at, 2));
     assert_eq!(after.assigned_persona.persona, before.assigned_persona.persona);
-    // It is not gone again before anybody could make it last.
+    // It is not removed again before somebody could extend it.
     clock.advance(days(1));
     assert!(registry.maintain().await.unwrap().removed.is_empty());
     clock.advance(days(6));
@@ -357,10 +357,10 @@ async fn one_backup_is_made_a_day_and_the_oldest_go() {
     let names = list(registry.backup_folder());
     let days = ["2025-08-27", "2025-08-28", "2025-08-29"];
     assert_eq!(names, days.map(|day| format!("daily-{day}.sottovoce")));
-    // Whoever looks for what does not belong there finds nothing strange about them.
+    // A check finds nothing foreign about them.
     let default = StoreOptions::new(key()).open(root.path()).await.unwrap();
     assert_eq!(default.verify(|_| {}).await.unwrap().findings, []);
-    // They are sealed, and bring back presets and contexts in an empty store.
+    // They are sealed, and restore presets and contexts into an empty store.
     let file = registry.backup_folder().join(&names[2]);
     let bytes = std::fs::read(&file).unwrap();
     assert!(!bytes.windows(4).any(|window| window == b"Mira" || window == b"musi"));
@@ -391,7 +391,7 @@ async fn limits_are_told_before_anything_is_made() {
     say(&registry, &id, &clock, "Two").await;
     let error = failure(registry.open(&id).await.unwrap_err());
     assert_eq!(error, PersonaFailure::Full { limit: 3 });
-    // What is deleted makes room.
+    // Deleting one makes room.
     registry.delete(&id).await.unwrap();
     registry.create(mira()).await.unwrap();
 }
@@ -433,7 +433,7 @@ async fn presets_of_ones_own_are_sealed_used_and_deleted() {
     let context = registry.create(new).await.unwrap();
     registry.delete_preset(&made.id).await.unwrap();
     assert_eq!(registry.presets().await.unwrap().len(), 6);
-    // The context keeps what it was made of.
+    // The context keeps its own copy.
     let kept = registry.get(&context.id).await.unwrap().assigned_persona.persona;
     assert_eq!(kept.system_prompt, "You play the marimba.");
     for file in walk(root.path()) {
@@ -568,14 +568,14 @@ async fn a_listing_opens_only_what_has_changed_since_the_last_one() {
         ids.push(id);
     }
     let listed = one.list().await.unwrap();
-    // What nobody changed is not opened again, or this would be noticed.
+    // Unchanged contexts are not opened again; the test would notice.
     let settings = root.path().join("conversations").join(&ids[0]).join("profile");
     let sealed = std::fs::read(&settings).unwrap();
     std::fs::write(&settings, b"damaged").unwrap();
     assert_eq!(one.list().await.unwrap().contexts, listed.contexts);
     assert_eq!(registry(root.path(), &clock).list().await.unwrap().unreadable, [ids[0].clone()]);
     std::fs::write(&settings, sealed).unwrap();
-    // What another process changed is.
+    // A change of another process is noticed.
     let other = registry(root.path(), &clock);
     let back = PersonaConversationChange {
         is_active: Some(true),
@@ -586,7 +586,7 @@ async fn a_listing_opens_only_what_has_changed_since_the_last_one() {
     say(&other, &ids[1], &clock, "Hello").await;
     let found = one.find("ada").await.unwrap();
     assert_eq!((found.id.as_str(), found.messages, found.is_open()), (ids[1].as_str(), 1, true));
-    // And time goes on without any change.
+    // Time passes without any change.
     clock.advance(days(6) + SignedDuration::from_hours(1));
     assert!(one.find("ada").await.unwrap().expires_soon);
     clock.advance(days(1));
@@ -596,7 +596,7 @@ async fn a_listing_opens_only_what_has_changed_since_the_last_one() {
     assert!(left.len() == 3 && left.iter().all(|context| context.id != ids[2]), "{left:?}");
 }
 
-/// A preset that takes about that many bytes.
+/// A preset of about this many bytes.
 fn large(name: &str, bytes: usize) -> Preset {
     let mut preset = Preset::new(name, Persona::new("x"));
     preset.metadata.insert("notes".into(), "n".repeat(bytes).into());
@@ -671,7 +671,7 @@ async fn older_presets_that_are_put_back_are_noticed_and_nothing_else_suffers() 
             .map(|finding| (finding.file.as_deref().unwrap_or_default(), finding.kind.code()))
             .collect();
         assert_eq!(found, [("presets", harm)]);
-        // What was said is context as before, and what else is set is kept.
+        // The context holds the messages as before, and other settings stay.
         let profile = store.profile().await.unwrap();
         let said = store.read_tail(1).await.unwrap().messages;
         assert!(!profile.hides(&said[0]), "{harm}");
@@ -682,7 +682,7 @@ async fn older_presets_that_are_put_back_are_noticed_and_nothing_else_suffers() 
         assert!(open().await.verify(|_| {}).await.unwrap().findings.len() == 1, "{harm}");
         store.repair(sottovoce::admin::RepairOptions::default(), |_| {}).await.unwrap();
         let mut left = open().await.verify(|_| {}).await.unwrap().findings;
-        // What did not open is kept there.
+        // The unreadable file is kept there.
         left.retain(|finding| finding.kind.code() != "quarantined");
         assert!(left.is_empty(), "{harm}: {left:?}");
         let names: Vec<_> = self::registry(root.path(), &clock)

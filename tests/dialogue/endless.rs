@@ -1,4 +1,4 @@
-//! Answers that have no end, from servers and from models of a host's own.
+//! Endless answers from servers and from host models.
 
 #![cfg(feature = "ollama")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
@@ -26,7 +26,7 @@ fn limit(error: Error) -> AnswerLimit {
     }
 }
 
-/// The words that came before a limit was passed, and which one it was.
+/// The text before a limit was exceeded, and the limit.
 async fn cut_off(reply: &mut dyn Reply) -> (String, AnswerLimit) {
     let mut words = String::new();
     loop {

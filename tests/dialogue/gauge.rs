@@ -1,4 +1,4 @@
-//! What a model's own counts of tokens do to later prompts, and when.
+//! Calibration: how a model's own token counts change later prompts, and when.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -10,10 +10,10 @@ use sottovoce::conversation::TurnReport;
 use sottovoce::model::{ReplyPart, Usage};
 use sottovoce::{ChatRole, Conversation, ConversationStore};
 
-/// The words of every turn, so that equal rates give equal receipts.
+/// The text of every turn, so that equal rates give equal receipts.
 const WORDS: &str = "Remind me to call my sister about the dinner on Saturday, please.";
 
-/// A turn for whose prompt the server counts so many tokens.
+/// A turn for whose prompt the server reports this count.
 async fn turn(house: &House, words: &str, counted: Option<u64>) -> TurnReport {
     let mut usage = Usage::default();
     usage.prompt_tokens = counted;
@@ -22,12 +22,12 @@ async fn turn(house: &House, words: &str, counted: Option<u64>) -> TurnReport {
     answer.whole().await.unwrap().1.report
 }
 
-/// The price of one utterance, which tells the rates in use.
+/// The estimate of one utterance, which reveals the rates in use.
 fn price(report: &TurnReport) -> usize {
     report.receipt.user_tokens
 }
 
-/// What a server counts whose tokens are half as long as assumed.
+/// The count of a server whose tokens are half as long as assumed.
 fn twice(report: &TurnReport) -> u64 {
     2 * report.receipt.used_tokens as u64
 }
@@ -81,7 +81,7 @@ async fn a_prompt_that_the_server_cut_is_reported() {
     let house = House::new().await;
     let fine = turn(&house, WORDS, Some(90)).await;
     assert!(!fine.truncated);
-    // The scripted window is 4096 tokens; what is too long for it is cut to half of it.
+    // The scripted window has 4096 tokens; longer prompts are cut to half of it.
     let long = "the long story of the house ".repeat(900);
     let cut = turn(&house, &long, Some(2050)).await;
     assert!(cut.truncated && cut.receipt.is_over_budget());

@@ -1,6 +1,7 @@
-//! What was written once is read the same for ever, and what was rendered once is rendered the same again.
+//! Golden files: old stores stay readable, and equal prompts render to equal bytes.
 //!
-//! `SOTTOVOCE_BLESS=1 cargo test --test golden` writes the renderings anew; look at the difference before keeping it.
+//! `SOTTOVOCE_BLESS=1 cargo test --test dialogue golden` writes the renderings again. Review the difference before
+//! committing it.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -34,11 +35,11 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Stores that version 1 of the format left behind, and what a check says of each: messages, last number, forgotten.
+/// Stores in version 1 of the format with a check's results: messages, last number, forgotten.
 const STORES: [(&str, (usize, u64, u64)); 3] =
     [("store-v1", (6, 8, 1)), ("store-v1-packs", (20, 27, 6)), ("store-v1-settings", (7, 10, 2))];
 
-/// A copy of one of them, opened.
+/// Opens a copy of one of them.
 async fn opened(name: &str) -> (tempfile::TempDir, FileConversationStore) {
     let folder = tempfile::tempdir().unwrap();
     copy(&fixtures().join(name), folder.path());
@@ -93,7 +94,7 @@ async fn settings_and_snapshots_of_version_1_say_what_they_said() {
     let expected =
         ["I will remember that.", "Set a timer for the eggs", "Twelve minutes, starting now."];
     assert!(words.eq(expected));
-    // Forgetting what a restored message is of reaches it.
+    // Forgetting the original of a restored message deletes the copy too.
     let forgotten = store.forget(&[2..=2]).await.unwrap();
     assert_eq!(forgotten.removed, [2, 7]);
 }
@@ -129,7 +130,7 @@ async fn contexts_and_presets_of_version_1_are_what_they_were() {
         ("Kitchen DJ", &"de-CH".into())
     );
     assert_eq!(kitchen.assigned_persona.preset.as_deref(), Some(presets[6].id.as_str()));
-    // They lie in the settings there, and move into a document of their own.
+    // The presets are in the settings there, and move into their own document.
     assert!(!folder.path().join("presets").exists());
     let more = sottovoce::persona::Preset::new("More", sottovoce::persona::Persona::new("x"));
     let more = contexts.create_preset(more).await.unwrap();

@@ -1,4 +1,4 @@
-//! Prompts, turns, contexts and settings, by behaviour.
+//! Integration tests of prompts, turns, contexts and settings.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! A model reads artifacts and what was said earlier, by functions that the conversation runs.
+//! A model reads artifacts and earlier messages with the conversation's own functions.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice)]
 
@@ -42,7 +42,7 @@ async fn add(house: &House, name: &str, text: &str) -> Artifact {
     artifact
 }
 
-/// What the model was told in answer to its call, by the last request.
+/// The result of the model's call, from the last request.
 fn told(house: &House) -> String {
     let count = house.model.requests.lock().unwrap().len();
     house.model.read(count - 1).pop().unwrap()
@@ -80,7 +80,7 @@ fn a_model_reads_an_artifact_that_a_message_refers_to() {
         let tools = &house.model.request(0)["tools"];
         assert_eq!(tools[0]["function"]["name"], "read_artifact");
         assert_eq!(tools[1]["function"]["name"], "search_memory");
-        // Recorded as a call and its result, without a second copy of the words.
+        // Stored as a call and its result, without a second copy of the text.
         let tail = house.store.read_tail(3).await.unwrap().messages;
         assert_eq!(tail[0].message.tool_calls[0].name, "read_artifact");
         assert_eq!(tail[1].message.role, ChatRole::Tool);
@@ -90,7 +90,7 @@ fn a_model_reads_an_artifact_that_a_message_refers_to() {
         );
         assert_eq!(tail[1].message.metadata["tool"], "read_artifact");
         assert_eq!(tail[2].message.content, "Bread.");
-        // The next prompt begins as the last one did, up to what is not repeated.
+        // The next prompt begins like the last one, except for the parts that are not repeated.
         house.model.says("Fine.");
         whole(house.conversation.ask("Thanks").await.unwrap()).await;
         let (before, now) = (house.model.read(1), house.model.read(2));
@@ -144,7 +144,7 @@ fn a_model_finds_what_a_prompt_might_hold_and_nothing_else() {
             tail[0].message.content,
             format!("(Found what was said in the messages {kept})")
         );
-        // What was found leaves no copy when it is forgotten.
+        // A found message leaves no copy when it is forgotten.
         store.forget(&[kept..=kept]).await.unwrap();
         assert!(!house.words().await.join("\n").contains("Friday\n"));
         calls(&house, &[("search_memory", json!({ "words": "Friday" }))]);
@@ -220,7 +220,7 @@ fn calls_and_bytes_of_one_answer_are_bounded() {
             house.model.read(3).into_iter().filter(|words| words.starts_with("long.txt")).collect();
         assert_eq!(results.len(), 3);
         assert!(results.iter().all(|result| result.len() <= 600), "{}", results[0].len());
-        // One that never answers is not asked for ever.
+        // A model that only calls functions is not asked for ever.
         calls(&house, &[read(), read(), read()]);
         calls(&house, &[read()]);
         calls(&house, &[read()]);
@@ -325,7 +325,7 @@ fn the_prompt_that_is_shown_is_the_prompt_that_is_sent() {
             let shown = OllamaChatRenderer::new(ModelOptions::new("scripted")).render(&prompt);
             assert_eq!(shown.body, house.model.requests.lock().unwrap()[0], "functions: {calls}");
             assert_eq!(receipt.entries.len(), 1);
-            // Whoever asks a model of its own has no functions to offer.
+            // A host that asks its own model offers no functions.
             let (prompt, _) = house.conversation.without_model().prompt(asked).await.unwrap();
             let shown = OllamaChatRenderer::new(ModelOptions::new("scripted")).render(&prompt);
             assert!(shown.body.contains("Its text:") && !shown.body.contains("read_artifact"));

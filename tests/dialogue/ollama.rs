@@ -1,4 +1,4 @@
-//! The client of an Ollama server, against one that misbehaves as told.
+//! The Ollama client against a misbehaving server.
 
 #![cfg(feature = "ollama")]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -20,7 +20,7 @@ use sottovoce::{
     Conversation, Error, LanguageModel, ManualClock, ModelOptions, Ollama, OllamaModel, Result,
 };
 
-/// Long enough for a machine that is busy.
+/// Long enough for a busy machine.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 const SYSTEM: &str = "Guard the Lebkuchenhaus.";
 const UTTERANCE: &str = "Open the Pfefferkuchentür with passphrase Drosselbart 4711";
@@ -54,7 +54,7 @@ async fn chat() -> ModelRequest {
     rendered(OllamaChatRenderer::new(options())).await
 }
 
-/// What came, and the error where it did not end well.
+/// The received parts, and the error if there was one.
 pub(super) async fn read(reply: &mut dyn Reply) -> (Vec<ReplyPart>, Option<Error>) {
     let mut parts = Vec::new();
     loop {
@@ -84,7 +84,7 @@ pub(super) fn failure(error: Option<Error>) -> ModelFailure {
     }
 }
 
-/// How sending to a server that answers so fails, be it at once or while it answers.
+/// The error of sending to a server that gives this answer.
 async fn fails(answer: Answer) -> ModelFailure {
     let stub = OllamaStub::start();
     stub.next(answer);
@@ -94,7 +94,7 @@ async fn fails(answer: Answer) -> ModelFailure {
     })
 }
 
-/// All that an error shows to anyone.
+/// Everything that an error shows.
 fn shown(error: &Error) -> String {
     let mut shown = format!("{error} {error:?} {}", error.help());
     let mut source = error.source();

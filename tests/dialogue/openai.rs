@@ -1,4 +1,4 @@
-//! The client of a server of chat completions, against one that misbehaves as told.
+//! The chat-completions client against a misbehaving server.
 
 #![cfg(feature = "ollama")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
@@ -32,7 +32,7 @@ fn request(stream: bool) -> ModelRequest {
     ModelRequest::json("/v1/chat/completions", &body)
 }
 
-/// What came of one scripted answer.
+/// The result of one scripted answer.
 async fn answered(answer: Answer) -> (Vec<ReplyPart>, Option<Error>) {
     let stub = OllamaStub::start();
     stub.next(answer);
@@ -96,14 +96,14 @@ async fn calls_are_put_together_however_a_server_sends_them() {
         event(json!({ "tool_calls": [call] }), None)
     };
     let null = Value::Null;
-    // Numbered and in fragments, as OpenAI, llama.cpp and vLLM do.
+    // Numbered and in fragments, as OpenAI, llama.cpp and vLLM send them.
     let numbered = [
         piece(json!(0), json!("a"), json!("dim"), json!("")),
         piece(json!(0), null.clone(), null.clone(), json!("{\"by\"")),
         piece(json!(1), json!("b"), json!("off"), json!("")),
         piece(json!(0), null.clone(), null.clone(), json!(": 3}")),
     ];
-    // All of them number 0; without numbers; by id alone; as JSON instead of a text.
+    // All numbered 0; unnumbered; by id alone; as JSON instead of a string.
     let zeros = [
         piece(json!(0), json!("a"), json!("dim"), json!("{\"by\": 3}")),
         piece(json!(0), json!("b"), json!("off"), json!("{}")),
@@ -150,7 +150,7 @@ async fn an_answer_in_events_that_does_not_come_to_its_end_is_no_answer() {
         assert_eq!(text(&parts), "It will");
         assert!(matches!(failure(error), ModelFailure::BrokeOff { .. }));
     }
-    // The reason to stop is an end too: some servers send nothing behind it.
+    // The stop reason ends the answer too: some servers send nothing after it.
     let (parts, error) = answered(begun().line(event(json!({}), Some("stop"))).unfinished()).await;
     assert!(error.is_none() && !usage(&parts).cut, "{error:?}");
 }
@@ -261,7 +261,7 @@ async fn the_window_is_what_the_server_tells_and_never_more_than_is_asked_for() 
 
 #[tokio::test]
 async fn a_server_that_is_not_nearby_is_told_nothing_unless_allowed() {
-    // The address is of a range for documentation; nobody listens there, and nobody is asked.
+    // The address is from a documentation range, so nobody listens there. No request is sent.
     let far = OpenAi::new("http://192.0.2.1:9/v1", Duration::from_millis(300)).unwrap();
     assert!(!far.is_near());
     let options = ModelOptions::new("gpt");

@@ -33,7 +33,7 @@ impl LanguageModel for Parrot {
     }
 }
 
-/// Ends its replies too early, or gives all of one at once.
+/// Ends its replies early, or sends a whole reply at once.
 struct Hasty(bool);
 
 #[async_trait]

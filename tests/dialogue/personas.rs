@@ -1,4 +1,4 @@
-//! What a persona does to prompts: it stands first, whole and unchanged, however much is said.
+//! Personas in prompts: the persona comes first and unchanged, however long the conversation is.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -89,7 +89,7 @@ async fn after_two_hundred_turns_the_personality_is_still_first_and_whole() {
             messages[0]["content"].as_str().unwrap(),
             format!("{SYSTEM}\n\nPersonality: {PERSONALITY}")
         );
-        // The newest words always reach the model, and what was dropped was dropped in whole exchanges.
+        // The newest messages always reach the model, and only whole exchanges are dropped.
         let newest = messages.last().unwrap();
         assert_eq!(newest["role"], "user");
         assert!(newest["content"].as_str().unwrap().contains(&format!("Turn {number}:")));
@@ -103,14 +103,14 @@ async fn after_two_hundred_turns_the_personality_is_still_first_and_whole() {
         assert!(receipt.is_history_filled(0.8) || receipt.history_tokens() < 1600);
         truncated += usize::from(receipt.is_history_truncated());
         starts.insert(receipt.start());
-        // The oldest go first: what is left out is all older than what is in.
+        // Everything left out is older than everything included.
         let history = receipt.entries.iter().filter(|e| e.placement == Placement::History);
         let kept: Vec<bool> = history.map(|e| e.outcome == Outcome::Included).collect();
         assert!(kept.is_sorted(), "turn {number}");
     }
     assert_eq!(heads.len(), 1, "the head of the prompt has changed");
     assert!(truncated > 100, "the history never was too long");
-    // It moves a block at a time, so that a model seldom reads everything again.
+    // The start moves a block at a time, so that a model seldom reads everything again.
     assert!(starts.len() < 30, "{}", starts.len());
 }
 
@@ -122,7 +122,7 @@ async fn what_the_model_has_read_is_read_again_only_where_a_block_was_dropped() 
         let heard = stage.turn(number).await;
         let body = OllamaChatRenderer::new(ModelOptions::new("m")).render(&heard.prompt).body;
         let same = last.bytes().zip(body.bytes()).take_while(|(a, b)| a == b).count();
-        // The utterance of the turn before and its answer are new; all before them is as it was.
+        // The last utterance and its answer are new; everything before is unchanged.
         again += usize::from(number > 1 && same + 900 < last.len());
         last = body;
     }
@@ -201,7 +201,7 @@ async fn a_conversation_that_is_no_context_is_asked_as_ever() {
 
 #[tokio::test]
 async fn a_history_is_nearly_full_by_what_really_limits_it() {
-    // A limit far beyond the model's window, as of a context that was made for a larger model, and none at all.
+    // A limit far above the model's window, as of a context for a larger model, and no limit.
     for persona in [Some(mira(15_000)), None] {
         let limit = persona.is_some().then_some(15_000);
         let stage = stage(persona, Some(1200)).await;

@@ -1,4 +1,4 @@
-//! Messages that leave the context and stay in the store.
+//! Pruned messages leave the context and stay in the store.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -30,7 +30,7 @@ fn call() -> Vec<ToolCall> {
     vec![ToolCall { id: "1".into(), name: "f".into(), arguments: serde_json::Value::Null }]
 }
 
-/// The messages as a store has them.
+/// The messages as stored.
 async fn stored(messages: Vec<ChatMessage>) -> (tempfile::TempDir, Vec<Arc<StoredMessage>>) {
     let root = tempfile::tempdir().unwrap();
     let stored = open(root.path()).await.append_all(messages).await.unwrap();
@@ -101,7 +101,7 @@ fn the_newest_stay_the_rest_by_worth_and_results_with_their_calls() {
         assert_eq!(some.dropped().collect::<Vec<_>>(), [1, 5]);
         assert!(some.tokens_after <= 120);
         assert!(some.verdicts[5].score.is_none() && some.verdicts[0].score.is_some());
-        // Whatever the newest take, they stay; a result that is among them keeps its call.
+        // The newest messages stay whatever they take. A result among them keeps its call.
         assert_eq!(plan(0, 3).dropped().collect::<Vec<_>>(), [1, 2]);
         let oldest = PrunePlan::plan(&messages, &OldestStrategy, &rates, (60, 0), now());
         assert_eq!(
@@ -150,7 +150,7 @@ fn what_is_pruned_is_in_no_prompt_stays_stored_and_comes_back_to_the_byte() {
             assert_eq!(after.contains(&format!("{words}\"")), !dropped, "{words}");
         }
         assert_eq!(texts.len(), 10);
-        // Nor does anything else bring it into a prompt.
+        // No other provider brings it into a prompt either.
         let gone = pruning.dropped().next().unwrap();
         let found = house.store.read_seqs(gone..=gone).await.unwrap().messages;
         let builder = Conversation::builder(house.store.clone())
@@ -207,7 +207,7 @@ fn a_history_by_relevance_keeps_what_matters_and_its_head_between_two_blocks() {
         }
         let grown = heads.windows(2).filter(|pair| pair[1].starts_with(&pair[0])).count();
         assert!(grown >= 130, "{grown} of 149 prompts begin as the one before");
-        // What the user said is worth more than the long answers between, and so reaches further back than the newest.
+        // A user's messages score higher than long answers, so they reach further back than the newest.
         let last = heads.last().unwrap();
         let old = last.iter().filter(|seq| **seq < 140).collect::<Vec<_>>();
         assert!(old.len() > 5 && old.iter().all(|seq| **seq % 2 == 1), "{last:?}");

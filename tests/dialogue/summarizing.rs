@@ -1,4 +1,4 @@
-//! Summaries that stand for older messages, and what takes them away again.
+//! Summaries that replace older messages, and what removes them.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -27,7 +27,7 @@ fn long_summary(n: u32) -> String {
 async fn bytes(house: &House) -> String {
     let prompt = house.conversation.prompt("And now?").await.unwrap().0;
     let body = OllamaChatRenderer::new(sottovoce::ModelOptions::new("x")).render(&prompt).body;
-    // The newest turn holds the time.
+    // The newest turn contains the time.
     body.rsplit_once("[").unwrap().0.to_owned()
 }
 
@@ -69,7 +69,7 @@ fn a_later_compaction_goes_on_from_the_summary_and_reads_no_message_twice() {
         let after = bytes(&house).await;
         let known = format!("{SUMMARY}\\n  Ada likes jazz.");
         assert!(after.contains(&known) && after.contains("question 9"), "{after}");
-        // Nothing is left to summarize, and nobody is asked.
+        // Nothing is left to summarize, and the model is not asked.
         assert_eq!(house.conversation.summarize(2).await.unwrap().requests, 0);
         house.conversation.undo_summary().await.unwrap();
         let before = bytes(&house).await;
@@ -92,7 +92,7 @@ fn more_than_one_request_holds_is_summarized_step_by_step_and_taken_back_at_once
         let compacted = house.conversation.summarize(2).await.unwrap();
         assert_eq!(compacted.messages, 22);
         assert!(compacted.requests > 2, "{compacted:?}");
-        // Summaries are put together, and what is written anew is the whole of them.
+        // Summaries are joined, and rewriting covers all of them.
         let asked: Vec<_> =
             (0..compacted.requests).map(|at| house.model.read(at).concat()).collect();
         let notes: Vec<_> = asked.iter().filter(|asked| asked.contains("notes above")).collect();
@@ -136,7 +136,7 @@ fn a_model_too_small_to_summarize_has_nothing_forgotten() {
         );
         assert!(error.help().contains("larger model"), "{error}");
         assert_eq!(bytes(&house).await, before);
-        // Neither do notes that come to nothing when they are written anew.
+        // Rewritten summaries that are too short are refused as well.
         for n in 0..40 {
             house.model.says(&long_summary(n));
             if n % 2 == 1 {
@@ -176,7 +176,7 @@ fn forgetting_a_message_takes_away_the_summary_that_was_made_of_it() {
         talk(&house, 7..=8).await;
         house.model.says("The questions were 1 and 5.");
         house.conversation.summarize(4).await.unwrap();
-        // The newer summary is made of the older one.
+        // The newer summary continues the older one.
         house.conversation.forget(&[1..=1]).await.unwrap();
         let after = bytes(&house).await;
         assert!(
@@ -215,7 +215,7 @@ fn what_is_forgotten_or_cleared_while_the_model_writes_is_in_no_summary() {
         let house = House::new().await;
         talk(&house, 1..=6).await;
         let parts = house.model.hand();
-        // It is asked again, about what is left.
+        // The model is asked again, about the rest.
         house.model.says("The rest.");
         let (compacting, store) = (house.conversation.clone(), house.store.clone());
         let compacted = tokio::spawn(async move { compacting.summarize(2).await });
@@ -261,7 +261,7 @@ async fn a_prompt_that_is_nearly_full_is_followed_by_a_summary_once_nobody_speak
         house.conversation.ask(format!("question {n}")).await.unwrap().whole().await.unwrap();
         asked += 1;
     }
-    // Nothing happened while there was always a next utterance; now there is time.
+    // Nothing happened while utterances followed each other; now the conversation is idle.
     house.model.says(SUMMARY);
     for _ in 0..200 {
         if house.store.profile().await.unwrap().compaction(None).is_some() {
@@ -273,7 +273,7 @@ async fn a_prompt_that_is_nearly_full_is_followed_by_a_summary_once_nobody_speak
     let summary = profile.compaction(None).expect("a summary");
     assert_eq!(summary.text, SUMMARY);
     assert_eq!(house.model.requests.lock().unwrap().len(), asked + 1);
-    // The model has read what the next prompt begins with.
+    // The model has read the beginning of the next prompt.
     for _ in 0..200 {
         if !house.model.warmed.lock().unwrap().is_empty() {
             break;

@@ -1,4 +1,4 @@
-//! What a summary, a title and a prompt hold once words were forgotten, cleared, pruned or have expired, in any order.
+//! Summaries, titles and prompts after messages were forgotten, cleared, pruned or expired, in any order.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
@@ -37,7 +37,7 @@ fn marks(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_mark).map(str::to_owned).collect()
 }
 
-/// Says again every mark that it is told.
+/// Repeats every mark that it reads.
 #[derive(Default)]
 struct Echo {
     requests: Mutex<Vec<String>>,
@@ -194,7 +194,7 @@ struct Said {
     thread: bool,
     gone: bool,
     pruned: bool,
-    /// Whether it was pruned when a summary of its thread was made.
+    /// Whether it was pruned when its thread was summarized.
     passed_over: bool,
 }
 
@@ -239,7 +239,7 @@ async fn run(steps: Vec<Step>) -> std::result::Result<(), TestCaseError> {
                 let done = conversation.summarize(*keep).await.unwrap();
                 if done.messages > 0 {
                     compacted = Some(*thread);
-                    // Taken back and made again, prompts are the same.
+                    // After an undo and a new summary, the prompts are the same.
                     let with = talk.prompt(name(*thread)).await;
                     prop_assert_eq!(&with, &talk.prompt(name(*thread)).await);
                 }

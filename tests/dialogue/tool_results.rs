@@ -1,4 +1,4 @@
-//! Results of tools that are too long for a prompt: their words become artifacts, which go with their messages.
+//! Long tool results become artifacts, which are deleted with their messages.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 

@@ -1,4 +1,4 @@
-//! Turns with a model: what is kept when they end well, badly, or in the middle.
+//! Turns with a model: what is stored when they succeed, fail or are interrupted.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -29,7 +29,7 @@ async fn next_text(answer: &mut Answer) -> String {
     }
 }
 
-/// What comes, or a failure instead of a test that hangs.
+/// The result, or a failure instead of a test that hangs.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future).await.expect("in time")
 }
@@ -508,7 +508,7 @@ fn kept_is_shared_between_threads(kept: TurnOutcome, answer: Answer) {
     send(answer);
 }
 
-/// Forgets as another process would: over a store of its own.
+/// Forgets as another process would: through its own store.
 async fn forget_elsewhere(house: &House, seqs: std::ops::RangeInclusive<u64>) {
     open(house.folder.path()).await.forget(&[seqs]).await.unwrap();
 }
@@ -529,7 +529,7 @@ async fn an_answer_to_what_another_process_has_forgotten_is_not_kept_and_that_is
     let nothing = house.conversation.retry().await;
     assert!(matches!(nothing, Err(Error::NothingToRetry)), "{nothing:?}");
 
-    // Interrupted: by dropping it, and by saying how much was heard.
+    // Interrupted in two ways: by dropping it, and by saying how much was heard.
     for drops in [true, false] {
         let hand = house.model.hand();
         let mut answer = house.conversation.ask("My pin is 1234").await.unwrap();
@@ -546,7 +546,7 @@ async fn an_answer_to_what_another_process_has_forgotten_is_not_kept_and_that_is
         assert!(house.kept().await.is_empty());
     }
 
-    // Failed, and not kept before the next utterance either.
+    // Failed, and not stored before the next utterance either.
     house.model.answers([said("1234, "), Err(broke_off())]);
     failed(house.conversation.ask("My pin is 1234").await.unwrap()).await;
     forget_elsewhere(&house, 1..=99).await;
@@ -554,7 +554,7 @@ async fn an_answer_to_what_another_process_has_forgotten_is_not_kept_and_that_is
     soon(house.conversation.ask("Hi").await.unwrap().whole()).await.unwrap();
     assert_eq!(house.kept().await, [user("Hi"), assistant("Hello.")]);
 
-    // Shortened afterwards, when the whole answer was forgotten.
+    // Shortened after the whole answer was forgotten.
     house.model.says("1234, I see.");
     let mut answer = house.conversation.ask("My pin is 1234").await.unwrap();
     while soon(answer.next()).await.is_some() {}
@@ -650,7 +650,7 @@ async fn a_time_stamp_that_a_model_echoes_is_neither_spoken_nor_kept() {
     let (words, _) = soon(answer.whole()).await.unwrap();
     assert_eq!(words, "I'm not sure.");
 
-    // What can become no stamp is not waited for, and how much was heard is counted in what was spoken.
+    // Text that cannot become a stamp is not held back. The heard characters are counted in the spoken text.
     let hand = house.model.hand();
     let mut answer = house.conversation.ask("And now?").await.unwrap();
     hand.send(said("[Sunday 09:11] [sighs")).unwrap();
@@ -669,7 +669,7 @@ async fn a_time_stamp_that_a_model_echoes_is_neither_spoken_nor_kept() {
     assert_eq!(kept.message.content, "Tea!");
 }
 
-/// The state of the house, under a heading of its own.
+/// The state of the house, under its own heading.
 struct State;
 
 #[async_trait::async_trait]

@@ -1,4 +1,4 @@
-//! The rolling window, the clear marker, threads and what else an agent is told.
+//! The rolling window, the clear marker, threads and other context.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
@@ -156,7 +156,7 @@ fn of_several_clears_the_latest_counts_and_it_outlives_a_restart() {
             }
         }
         assert_eq!(recalled(&talk).await, ["three", "three!"]);
-        // A clock that goes back moves the marker nowhere, and what is said then is no part of what was cleared.
+        // A clock that goes back does not move the marker, and later messages are not cleared.
         room.wait(-48);
         talk.clear().await.unwrap();
         room.exchange(&talk, "four").await;
@@ -306,7 +306,7 @@ fn an_agent_is_told_its_documents_first_and_what_else_goes_on_last() {
         let places: Vec<usize> = order.iter().map(|words| at(&first, words)).collect();
         assert!(places.is_sorted(), "{places:?} in {first}");
         assert!(!first.contains("Egg timer"), "its own thread is no other");
-        // What goes on changes from turn to turn, and the model need not read anything before it again.
+        // Activities change from turn to turn. The model need not read anything before them again.
         *state.lock().unwrap() = "done";
         let (prompt, _) = thread.prompt("How long still?").await.unwrap();
         let second = request(&prompt);
@@ -361,7 +361,7 @@ fn the_same_inputs_give_the_same_bytes_and_a_gap_or_a_new_day_shows() {
         ] {
             assert!(body.contains(shown), "{shown} in {body}");
         }
-        // As history it reads as it read when it was the newest turn.
+        // In the history it reads as it did in the newest turn.
         talk.hear("Good morning").await.unwrap();
         talk.keep("Good morning!").await.unwrap();
         let (next, _) = talk.prompt("Coffee?").await.unwrap();

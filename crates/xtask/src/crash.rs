@@ -1,4 +1,4 @@
-//! Kills and power cuts, at every system call that changes something on disk.
+//! Crash tests: kills and power cuts at every system call that changes the disk.
 
 mod beside;
 mod check;
@@ -23,10 +23,10 @@ use step::{STEPS, Step};
 
 use crate::Result;
 
-/// The task of a process that is there to be killed.
+/// The task of a process that will be killed.
 pub(crate) const WORK: &str = "__work";
 
-/// Set for the process that has a mount namespace of its own, so that nothing it mounts outlives it.
+/// Set for the process with its own mount namespace, so that its mounts end with it.
 const APART: &str = "SOTTOVOCE_CRASH_APART";
 
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ impl Options {
     }
 }
 
-/// Runs everything that was asked for; whether it all held.
+/// Runs the requested steps. Returns whether all checks passed.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     if options.lists {
         let names = STEPS.iter().map(|step| step.name).chain([kills::NAME]);
@@ -111,7 +111,7 @@ fn run_steps(steps: &[&Step], options: &Options, report: &mut Report) -> Result<
     let kinds = if is_apart { &Kind::ALL[..] } else { &[] };
     let next = Mutex::new(steps.iter().enumerate());
     let report = Mutex::new(report);
-    // They wait for disks and processes more than they work.
+    // The threads mostly wait for disks and processes.
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| {
         let work = || -> Result<()> {
@@ -160,12 +160,12 @@ fn run_step(
     Ok(line.finish(removals, began.elapsed()))
 }
 
-/// Does what a process does that is there to be killed.
+/// The work of a process that will be killed.
 pub(crate) fn work(what: &str, folder: &Path) -> Result<()> {
     if what == kills::NAME { kills::work(folder) } else { step::work(what, folder) }
 }
 
-/// Whether disks can be mounted, as tried on one.
+/// Whether this user can mount disks, tested with one.
 fn may_mount() -> bool {
     let Ok(folder) = tempfile::tempdir() else { return false };
     let image = folder.path().join("image");

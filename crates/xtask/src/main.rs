@@ -1,4 +1,4 @@
-//! Tasks of this repository that are programs rather than tests: `cargo xtask crash`.
+//! Programs for developers of this repository: `cargo xtask crash`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to whoever runs it")]
 
 mod crash;
@@ -6,7 +6,7 @@ mod crash;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// What goes wrong with a task itself, as opposed to what it finds.
+/// A failure of the task itself, as opposed to its findings.
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
 const HELP: &str = "\

@@ -1,4 +1,4 @@
-//! The list of conversations: what is missed, what is no false alarm, and what it costs.
+//! The list of conversations: missing ones, false alarms, and its cost.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -71,7 +71,7 @@ async fn a_conversation_that_was_moved_away_and_what_lies_between_are_named() {
     for stray in ["dms/notes.txt", "guilds/1/2/x", "conversations/planted/x"] {
         fs::remove_file(root.join(stray)).unwrap();
     }
-    // Back again, or accepted as gone.
+    // The conversation is restored, or accepted as gone.
     fs::rename(folder.path().join("42"), root.join("dms/42")).unwrap();
     assert_eq!(found(&check().await.unwrap()), []);
     fs::remove_dir_all(root.join("dms/42")).unwrap();
@@ -80,7 +80,7 @@ async fn a_conversation_that_was_moved_away_and_what_lies_between_are_named() {
     wrote(root, &dm("42"), 3).await;
     assert_eq!(found(&check().await.unwrap()), []);
 
-    // The whole list is gone, or an older one is there.
+    // The whole list is missing, or was replaced by an older one.
     let older = folder.path().join("older");
     copy(&root.join("catalog"), &older);
     wrote(root, &dm("44"), 1).await;
@@ -91,7 +91,7 @@ async fn a_conversation_that_was_moved_away_and_what_lies_between_are_named() {
     assert_eq!(found(&check().await.unwrap()), [("unlisted", "dms/44")]);
     options().repair_catalog(root).await.unwrap();
     assert_eq!(found(&check().await.unwrap()), []);
-    // A change of keys goes over it too.
+    // A change of keys includes the list.
     let next = EncryptionKey::from_secret("the next secret of these tests").unwrap();
     Rekey::new(key(), next).run(root, |_| ControlFlow::Continue(())).await.unwrap();
     let next = EncryptionKey::from_secret("the next secret of these tests").unwrap();
@@ -158,7 +158,7 @@ async fn a_removal_that_is_broken_off_anywhere_is_no_alarm() {
         faulty.fail(Call::Any, 0, 0, broken);
         let report = options().check_catalog(&root).unwrap();
         assert!(report.is_sound(), "call {after}: {report:?}");
-        // Whoever writes to it next has it listed again.
+        // The next write to the conversation adds it to the list again.
         open(&root, &dm("2")).await.unwrap().append_message(said(2)).await.unwrap();
         let report = options().check_catalog(&root).unwrap();
         assert!(report.is_sound() && report.messages == 2, "call {after}: {report:?}");
@@ -176,7 +176,7 @@ async fn only_the_first_message_of_a_conversation_costs_a_look_at_the_list() {
     open(&root, &dm("1")).await.unwrap().append_message(said(1)).await.unwrap();
     let catalog = directory.folder("catalog");
     let before = catalog.read("head").unwrap();
-    // What would be touched now would be an error.
+    // From here on, any access to the list fails.
     catalog.replace("head", b"damaged").unwrap();
     let store = open(&root, &dm("1")).await.unwrap();
     for number in 2..=300 {
@@ -204,7 +204,7 @@ async fn an_inventory_of_all_tells_of_conversations_that_went_and_of_older_ones_
     let compare = |earlier: &crate::admin::StoreInventory| options().compare(root, earlier.clone());
     wrote(root, &dm("4"), 1).await;
     assert_eq!(compare(&earlier).await.unwrap(), []);
-    // One was removed by the store itself.
+    // The store itself removed one.
     let store = options().scope(dm("3")).open(root).await.unwrap();
     assert!(store.remove(1, 0).await.unwrap());
     assert_eq!(compare(&earlier).await.unwrap(), []);

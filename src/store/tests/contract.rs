@@ -1,4 +1,4 @@
-//! What every conversation store must do, run over a folder on disk and over one in memory.
+//! The contract of conversation stores, run on a folder on disk and on one in memory.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ use crate::{ChatMessage, ChatRole, EncryptionKey, Error};
 
 const START: &str = "2025-08-24T16:36:25.123Z";
 
-/// A place that outlives the stores opened on it.
+/// Storage that outlives the stores opened on it.
 enum Place {
     Folder(TempDir),
     Memory(Arc<MemoryDirectory>),
@@ -41,7 +41,7 @@ impl Backend {
         Self::new(Place::Memory(Arc::default()))
     }
 
-    /// The same, with nearly everything in packs.
+    /// The same storage with nearly everything in packs.
     fn packing(self) -> Self {
         Self { loose: 1, ..self }
     }
@@ -255,7 +255,7 @@ async fn what_is_forgotten_is_never_returned_and_its_number_never_reused() {
             assert_eq!(seqs(&store.read_seqs(0..=u64::MAX).await.unwrap()), [3, 4]);
             let report = store.verify(|_| {}).await.unwrap();
             assert!(report.findings.is_empty(), "{:?}", report.findings);
-            // The forget records took 7 and 8; the first went with the second.
+            // The forget records took 7 and 8; the first was deleted with the second.
             assert_eq!((report.messages, report.last_seq, report.forgotten), (2, 8, 5));
         }
         assert_eq!(store.append_message(said("new")).await.unwrap().seq, 9);
@@ -294,7 +294,7 @@ async fn the_last_message_can_be_forgotten_time_and_again() {
         let reopened = backend.open().await;
         assert_eq!(reopened.append_message(said("stays")).await.unwrap().seq, next);
         assert_eq!(seqs(&reopened.read_tail(9).await.unwrap()), [next]);
-        // The other store sees it too, and that its memory is old.
+        // The other store sees it too, and notices that its cache is outdated.
         assert_eq!(seqs(&store.read_tail(9).await.unwrap()), [next]);
     })
     .await;
@@ -329,7 +329,7 @@ async fn a_message_at_the_size_limit_is_kept_and_one_byte_more_is_not() {
         ));
         assert!(seqs(&store.read_tail(9).await.unwrap()).is_empty());
         assert_eq!(store.append_message(said(&words)).await.unwrap().seq, 1);
-        // A quotation mark takes two bytes in JSON, and the limit counts those.
+        // A quotation mark takes two bytes in JSON, which is what the limit counts.
         let quoted = words.replacen('x', "\"", 1);
         assert!(matches!(store.append_message(said(&quoted)).await, Err(Error::TooLarge { .. })));
         assert_eq!(texts(&backend.open().await.read_tail(9).await.unwrap()), [words.as_str()]);
@@ -435,7 +435,7 @@ async fn a_clock_set_back_or_far_ahead_keeps_the_order_and_the_newest_words_in_t
             backend.set_clock(wrong);
             let off = store.append_message(said_at("3", wrong)).await.unwrap();
             assert_eq!(off.message.timestamp, time(wrong));
-            // The clock is put right, and a restart lies between.
+            // The clock is corrected, and the program restarts in between.
             backend.set_clock("2025-08-24T16:40:00Z");
             let store = backend.open().await;
             store.append_message(said_at("4", "2025-08-24T16:40:00Z")).await.unwrap();
@@ -516,7 +516,7 @@ async fn an_answer_is_kept_only_while_its_utterance_is_there() {
         other.forget(&[2..=2]).await.unwrap();
         let refused = one.append_answers(answer("to 2"), &utterances[1]).await;
         assert!(matches!(refused, Err(Error::UtteranceForgotten)), "{refused:?}");
-        // That one utterance is gone keeps no answer to another one away, however old that is.
+        // A forgotten utterance does not affect the answer to another one, however old that is.
         one.append_all(numbered(5..=300)).await.unwrap();
         backend.open().await.append_answers(answer("to 3"), &utterances[2]).await.unwrap();
         let newest = other.read_tail(1).await.unwrap();
@@ -554,7 +554,7 @@ async fn a_document_beside_an_answer_is_replaced_only_while_the_utterance_is_the
         let refused = keep("to 2", 1, b"more").await;
         assert!(matches!(refused, Err(Error::UtteranceForgotten)), "{refused:?}");
         assert_eq!(document(&other).await.unwrap(), b"learnt");
-        // What is too long for a document keeps no answer away.
+        // A document that is too long does not prevent storing the answer.
         let long = vec![7; 32 << 20];
         let (utterance, calibration) = (&utterances[0], Document::Calibration);
         let kept = one.append_answers_with_document(answer("more"), utterance, calibration, &long);
@@ -604,7 +604,7 @@ async fn a_range_that_is_read_again_shows_what_was_appended_forgotten_and_packed
 #[tokio::test]
 async fn an_answer_is_not_taken_for_that_to_another_message_of_the_same_number() {
     each(async |backend| {
-        // As after the whole conversation was removed and begun again.
+        // As if the whole conversation was removed and begun again.
         let removed = Backend::memory().open().await;
         let utterance = removed.append_message(said("before")).await.unwrap();
         let store = backend.open().await;
@@ -663,7 +663,7 @@ async fn an_answer_to_an_expired_utterance_or_to_another_conversation_is_not_kep
 #[tokio::test]
 async fn messages_of_the_same_millisecond_and_role_are_distinct_and_stay_in_order() {
     each(async |backend| {
-        // A new store each time: a restart within the millisecond must not collide either.
+        // A new store each time: restarts within one millisecond must not collide either.
         for n in 1..=12 {
             backend.open().await.append_message(said(&n.to_string())).await.unwrap();
         }
@@ -776,7 +776,7 @@ async fn scopes_on_one_root_share_nothing_but_the_vault() {
     }
 }
 
-/// What a store is expected to hold, in the plainest form.
+/// The expected contents of a store, in the simplest form.
 #[derive(Default)]
 struct Model {
     live: Vec<(u64, i64, ChatMessage)>,
@@ -847,7 +847,7 @@ enum Step {
     Verify,
 }
 
-/// Milliseconds around the start of the year 2025, so close together that they often meet.
+/// Milliseconds around the start of 2025, so close together that they are often equal.
 fn moment() -> impl Strategy<Value = i64> {
     prop_oneof![
         8 => 0..200i64,
@@ -890,7 +890,7 @@ async fn runs_as_the_model_does(backend: &Backend, steps: Vec<Step>) {
     let mut model = Model { newest: i64::MIN, ..Model::default() };
     let mut stores = [backend.open().await, backend.open().await];
     for step in steps {
-        // Two stores take turns, so that each has to notice what the other did.
+        // Two stores take turns, so that each must notice the other's writes.
         stores.swap(0, 1);
         let store = &stores[0];
         let latest = backend.clock_now().checked_add(SignedDuration::from_hours(24)).unwrap();

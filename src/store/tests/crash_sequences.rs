@@ -1,4 +1,4 @@
-//! Any steps, with anything breaking off in between, against what there should be. `SOTTOVOCE_CASES` sets how many.
+//! Random sequences of steps with interruptions, compared with a model. `SOTTOVOCE_CASES` sets their number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -17,21 +17,21 @@ use crate::{ChatMessage, ChatRole, EncryptionKey, Error};
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// So many messages, said so many seconds into the day. More than two go straight into a pack.
+    /// The number of messages, and their time in seconds into the day. More than two go straight into a pack.
     Append(usize, i64),
     Import(usize, i64),
     Forget(RangeInclusive<u64>),
-    /// The newest, and what lies between two numbers and two times.
+    /// Reads the newest messages, a range of numbers and a range of times.
     Read(usize, RangeInclusive<u64>, [i64; 2]),
-    /// The process goes away, and another one takes over.
+    /// The process ends, and another one continues.
     Reopen,
-    /// A backup puts back a pack as it once was.
+    /// A backup restores an older version of a pack.
     PutBack(usize),
-    /// A backup puts back a record that is in a pack.
+    /// A backup restores a record that is in a pack.
     Unpack(usize),
-    /// Every call fails after so many, until another process takes over.
+    /// After this many calls, every call fails until another process takes over.
     Crash(usize),
-    /// One call fails after so many, and the process goes on.
+    /// After this many calls, one call fails and the process continues.
     Fail(usize, Failure),
 }
 
@@ -92,18 +92,18 @@ fn lines(directory: &dyn Directory) -> Vec<(String, String)> {
     lines
 }
 
-/// Where messages go.
+/// Where messages are placed.
 #[derive(Debug, Clone, Copy)]
 enum Order {
-    /// To the end.
+    /// At the end.
     Appended,
-    /// To their own time.
+    /// At their own time.
     Imported,
-    /// An utterance is kept even while the newest pack cannot be read; how late that is, nobody knows then.
+    /// An utterance stored while the newest pack cannot be read. Its place is unknown then.
     Unsure,
 }
 
-/// What there should be: by place in time and number, the words.
+/// The expected contents: the text by time and number.
 #[derive(Default)]
 struct Model {
     live: BTreeMap<(Timestamp, u64), String>,
@@ -131,7 +131,7 @@ impl Model {
         self.expect(&store.read_seqs(0..=u64::MAX).await.unwrap(), |_, _| true, usize::MAX);
     }
 
-    /// Takes in what has become of messages that were handed over.
+    /// Records the result of storing messages.
     async fn take(
         &mut self,
         directory: &Arc<MemoryDirectory>,
@@ -286,7 +286,7 @@ async fn runs_as_the_model_does(steps: Vec<Step>) {
     model.take(&directory, &last, told, Order::Appended).await;
     model.expect_all(&store).await;
     let found = store.verify(|_| {}).await.unwrap().findings;
-    // What a backup put back twice may wait until its packs are merged; nobody is shown it twice.
+    // A record that a backup restored twice may stay until its packs are merged. No read returns it twice.
     assert!(found.iter().all(|finding| finding.kind == FindingKind::RedundantCopy), "{found:?}");
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for name in

@@ -1,4 +1,4 @@
-//! What becomes of a conversation when the storage below it fails at the worst moment.
+//! Failing storage: what happens to a conversation when a call fails at the worst moment.
 
 use std::io;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::store::record::head::Head;
 use crate::store::{ConversationStore, Document, FileConversationStore, FindingKind, StoreOptions};
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error, Result};
 
-/// The calls that can be made to fail.
+/// The calls that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     List,
@@ -38,23 +38,23 @@ pub(super) enum Call {
     MoveInto,
     ReadCached,
     LinkCount,
-    /// Whichever comes.
+    /// Any call.
     Any,
 }
 
 #[derive(Debug)]
 struct Plan {
     call: Call,
-    /// How many calls of that kind still succeed.
+    /// How many calls of that kind succeed first.
     after: usize,
-    /// How many then fail.
+    /// How many calls fail then.
     times: usize,
     error: fn(&Path) -> Error,
-    /// How many have failed.
+    /// How many calls have failed.
     failed: usize,
 }
 
-/// A backend whose calls are counted and fail as planned, without reaching the one below.
+/// A directory that counts its calls and fails as planned, without passing failed calls on.
 pub(super) struct FaultyDirectory {
     inner: Arc<dyn Directory>,
     plan: Arc<Mutex<Option<Plan>>>,
@@ -63,7 +63,7 @@ pub(super) struct FaultyDirectory {
     listed: Arc<AtomicUsize>,
 }
 
-/// What others do right before a call of some kind, after so many of them.
+/// What another process does right before a call of some kind, after a number of such calls.
 type InterferenceHook = Arc<Mutex<Option<(Call, usize, Box<dyn FnOnce() + Send>)>>>;
 
 impl std::fmt::Debug for FaultyDirectory {
@@ -83,7 +83,7 @@ impl FaultyDirectory {
         })
     }
 
-    /// How many calls there were, and how many names these listed.
+    /// The number of calls, and the number of names that they listed.
     pub(super) fn counted(&self) -> (usize, usize) {
         (self.calls.load(Relaxed), self.listed.load(Relaxed))
     }
@@ -92,12 +92,12 @@ impl FaultyDirectory {
         *self.plan.lock().unwrap() = Some(Plan { call, after, times, error, failed: 0 });
     }
 
-    /// Has others do something right before a call, on a thread of their own.
+    /// Plans what another process does right before a call, on its own thread.
     pub(super) fn interfere(&self, call: Call, after: usize, what: impl FnOnce() + Send + 'static) {
         *self.meddler.lock().unwrap() = Some((call, after, Box::new(what)));
     }
 
-    /// Whether what others were to do is done.
+    /// Whether the planned interference has run.
     pub(super) fn has_interfered(&self) -> bool {
         self.meddler.lock().unwrap().is_none()
     }
@@ -135,7 +135,7 @@ impl FaultyDirectory {
         self.plan.lock().unwrap().as_ref().is_some_and(|plan| plan.failed > 0)
     }
 
-    /// Whether the planned failures have all happened.
+    /// Whether all planned failures have happened.
     pub(super) fn is_spent(&self) -> bool {
         self.plan.lock().unwrap().as_ref().is_none_or(|plan| plan.times == 0)
     }
@@ -283,7 +283,7 @@ pub(super) fn broken(path: &Path) -> Error {
     Error::io("write the file", path, rustix::io::Errno::IO.into())
 }
 
-/// A faulty backend, and the folder it is on, if it is on one.
+/// A faulty directory, and its folder if it is on disk.
 struct Setting {
     faulty: Arc<FaultyDirectory>,
     _folder: Option<TempDir>,
@@ -313,7 +313,7 @@ async fn open_with(options: StoreOptions, directory: Arc<dyn Directory>) -> File
     options.open_directory(directory.clone(), directory).await.unwrap()
 }
 
-/// What another process would see: the same place without the faults.
+/// A store without faults on the same storage, as another process would open it.
 async fn open_sound(setting: &Setting) -> FileConversationStore {
     let options = StoreOptions::new(secret("the fault tests' secret"));
     open_with(options, setting.faulty.inner.clone()).await
@@ -376,7 +376,7 @@ async fn making_the_vault_leaves_the_mark_of_an_interrupted_writer_for_the_next_
 async fn a_first_use_that_cannot_be_made_durable_stops_the_writer_as_any_later_one_does() {
     for setting in settings() {
         for store in [open(&setting.faulty).await, open(&setting.faulty).await] {
-            // Of the root with its new vault, and then of what is found there.
+            // First the root with its new key list is synced, then its contents.
             setting.faulty.fail(Call::Sync, 0, 1, not_durable);
             let failed = store.append_message(said("lost")).await;
             assert!(matches!(failed, Err(Error::NotDurable { .. })), "{failed:?}");
@@ -440,7 +440,7 @@ async fn a_sync_that_fails_at_any_step_of_the_first_appends_is_never_acknowledge
 #[tokio::test]
 async fn a_full_disk_is_a_typed_error_and_writing_goes_on_once_there_is_space() {
     for full in [no_space, no_quota] {
-        // A folder that cannot be synced is never this error: its names may be lost, which systems tell only once.
+        // A failed sync of a folder is always `NotDurable`: names may be lost, and systems report that only once.
         for call in [Call::Create, Call::Overwrite] {
             for setting in settings() {
                 let store = open(&setting.faulty).await;
@@ -465,7 +465,7 @@ async fn running_out_of_open_files_is_an_error_and_passes() {
         for setting in settings() {
             let store = open(&setting.faulty).await;
             store.append_all((1..=3).map(said).collect()).await.unwrap();
-            // A store with nothing in memory has to look at the folder for every step.
+            // A store with an empty cache must list the folder for every step.
             let store = open(&setting.faulty).await.clone();
             setting.faulty.fail(call, 0, 1, no_files);
             let failed = store.append_message(said("refused")).await;
@@ -506,7 +506,7 @@ async fn forgetting_more_than_a_readable_record_holds_is_refused_and_changes_not
     let options = || StoreOptions::new(secret("the fault tests' secret"));
     let store = open_with(options(), directory.clone()).await;
     store.append_message(said(1)).await.unwrap();
-    // As if there had been so many messages.
+    // As if there were this many messages.
     let scope = crate::Scope::Default;
     let key = Arc::new(secret("the fault tests' secret"));
     let folder = Folder::new(directory.clone(), directory.clone(), scope, vec![key]);
@@ -621,7 +621,7 @@ async fn a_batch_that_fails_midway_says_how_many_are_durable() {
                 matches!(failed, Err(Error::Partial { stored: 3, total: 8, .. })),
                 "{failed:?}"
             );
-            // Acknowledged: the head says so, so that losing them now would be noticed.
+            // They were acknowledged: the head names them, so their loss would be noticed.
             let report = open_sound(&setting).await.verify(|_| {}).await.unwrap();
             assert_eq!((report.last_seq, report.messages), (4, 4));
             for store in [&store, &open_sound(&setting).await] {
@@ -639,7 +639,7 @@ async fn a_batch_that_cannot_be_made_durable_midway_poisons_the_writer() {
     for setting in settings() {
         let store = open(&setting.faulty).await;
         setting.faulty.fail(Call::Create, 4, 1, not_durable);
-        // The first file is the vault.
+        // The first file is the key list.
         let failed = store.append_all((1..=9).map(said).collect()).await;
         assert!(matches!(failed, Err(Error::Partial { stored: 3, total: 9, .. })), "{failed:?}");
         let refused = store.append_message(said("refused")).await;
@@ -664,12 +664,12 @@ async fn a_batch_whose_kept_part_cannot_be_made_durable_acknowledges_nothing() {
 #[tokio::test]
 async fn a_holder_that_dies_after_publishing_does_not_get_its_number_given_twice() {
     for setting in settings() {
-        // This process knows the folder already, and the head will tell it that nothing has changed.
+        // This process has cached the folder, and the head will say that nothing has changed.
         let survivor = open_sound(&setting).await;
         survivor.append_all((1..=2).map(said).collect()).await.unwrap();
         assert_eq!(texts(&survivor).await, ["1", "2"]);
 
-        // The other one publishes, and gets no further than that: the head stays, the lock is never finished.
+        // The other process publishes and stops there: the head stays, and the lock is never released clean.
         let dying = open(&setting.faulty).await;
         setting.faulty.fail(Call::Overwrite, 0, 1, broken);
         assert!(dying.append_message(said("half done")).await.is_err());
@@ -689,7 +689,7 @@ async fn a_holder_that_dies_while_forgetting_does_not_bring_anything_back() {
         let survivor = open_sound(&setting).await;
         survivor.append_all((1..=3).map(said).collect()).await.unwrap();
         let dying = open(&setting.faulty).await;
-        // On record, but the files are still there and the head does not tell.
+        // The deletion is recorded, but the files still exist and the head does not name it.
         setting.faulty.fail(Call::Overwrite, 0, 1, broken);
         assert!(dying.forget(&[2..=2]).await.is_err());
         drop(dying);
@@ -704,7 +704,7 @@ async fn a_holder_that_dies_while_forgetting_does_not_bring_anything_back() {
         let report = other.verify(|_| {}).await.unwrap();
         assert!(report.findings.iter().all(|finding| finding.kind == FindingKind::Resurrected));
         assert_eq!(report.findings.len(), 1);
-        // The next append finishes what was begun.
+        // The next append finishes the interrupted work.
         assert_eq!(survivor.append_message(said("next")).await.unwrap().seq, 5);
         assert_eq!(seqs(&survivor).await, [1, 3, 5]);
         assert_sound(&survivor).await;
@@ -750,7 +750,7 @@ async fn an_append_that_is_cancelled_leaves_a_whole_record_and_a_free_lock() {
         assert!(begun.is_pending());
         drop(append);
         held.release_clean();
-        // Another process gets the lock, and this one the next number.
+        // Another process gets the lock, and this one gets the next number.
         open_sound(&setting).await.append_message(said("other")).await.unwrap();
         store.append_message(said("last")).await.unwrap();
         let kept = texts(&store).await;
@@ -813,7 +813,7 @@ async fn during_a_change_of_keys_each_record_opens_under_its_own() {
         let old = open_under("the old key", None).await.unwrap();
         old.append_all((1..=2).map(said).collect()).await.unwrap();
 
-        // The vault of a store whose records are being sealed anew: the new key writes, the old one still reads.
+        // The key list of a store during a change of keys: the new key writes, the old one still reads.
         let mut entries = line::read(&*directory).unwrap().unwrap().entries;
         let key = secret("the new key");
         entries.insert(0, Entry::new(&key).unwrap());
@@ -834,7 +834,7 @@ async fn during_a_change_of_keys_each_record_opens_under_its_own() {
         };
         assert_eq!((key_of(0), key_of(1), key_of(2)), (false, false, true));
 
-        // With the new key alone the old records are named, not returned.
+        // With the new key alone, old records are reported, not returned.
         let alone = open_under("the new key", None).await.unwrap();
         let reading = alone.read_tail(9).await.unwrap();
         assert_eq!(reading.messages.iter().map(|m| m.seq).collect::<Vec<_>>(), [3]);
@@ -844,7 +844,7 @@ async fn during_a_change_of_keys_each_record_opens_under_its_own() {
     }
 }
 
-/// Ten messages, the head as it is then, and ten more: after a power cut a head may be that old.
+/// Ten messages, the head of that moment, and ten more. After a power cut, a head may be that old.
 async fn with_an_old_head(setting: &Setting) -> (FileConversationStore, Vec<u8>) {
     let store = open_sound(setting).await;
     store.append_all((1..=10).map(said).collect()).await.unwrap();
@@ -889,7 +889,7 @@ async fn what_was_forgotten_beyond_an_old_head_stays_away_and_hides_nothing() {
         setting.faulty.inner.replace("head", &head).unwrap();
         let expected: Vec<u64> = (1..=10).chain(22..=24).collect();
         assert_eq!(seqs_and_findings(&setting).await, (expected.clone(), vec![]));
-        // A backup brings one of them back.
+        // A backup restores one of them.
         setting.faulty.inner.create(&eleventh, &bytes).unwrap();
         assert_eq!(seqs_and_findings(&setting).await, (expected, vec![]));
         let report = open_sound(&setting).await.verify(|_| {}).await.unwrap();

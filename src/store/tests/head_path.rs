@@ -1,4 +1,4 @@
-//! What the head names may save a look at the folder, and must never stand in for one.
+//! The head's shortcut: it may save listing the folder, but must never hide a change.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ async fn the_newest_end_takes_no_look_at_the_folder_however_long_the_conversatio
         let reader = open(&faulty, 8).await;
         let last = count as u64;
         for more in 0..4 {
-            // The first from nothing, the others after appends of somebody else.
+            // The first read starts with an empty cache, the others follow appends of another store.
             let tail = reader.read_tail(6).await.unwrap();
             assert!(
                 seqs(&tail).into_iter().eq((last + more).saturating_sub(5).max(1)..=last + more)
@@ -58,7 +58,7 @@ async fn the_newest_end_takes_no_look_at_the_folder_however_long_the_conversatio
         let tail = reader.read_tail(6).await.unwrap();
         assert!(seqs(&tail).into_iter().eq((last + 8).saturating_sub(5)..=last + 8));
         assert!(!faulty.was_reached());
-        // More than the head names: the folder is looked at.
+        // More messages than the head names: the folder is listed.
         appended(&writer, 30).await;
         assert!(reader.read_tail(6).await.is_err());
         faulty.fail(Call::List, 0, 0, broken);
@@ -99,13 +99,13 @@ async fn a_range_of_packs_that_is_read_again_is_neither_listed_nor_opened() {
         assert!(seqs(&again).into_iter().eq(first..=last));
     }
     assert_eq!(read.messages.len(), 100);
-    // The head twice, its marks before and within the read, and the lock of nobody.
+    // Reads the head twice, its stamps before and during the read, and checks for a writer's lock.
     assert!(faulty.counted().0 - calls <= 8, "{}", faulty.counted().0 - calls);
-    // One appended message needs a look at the folder, but not at the packs' lines.
+    // One appended message needs a listing of the folder, but none of the packs' lines.
     faulty.fail(Call::List, usize::MAX, 0, broken);
     appended(&writer, 1).await;
     assert!(seqs(&reader.read_seqs(100..=301).await.unwrap()).into_iter().eq(100..=301));
-    // A forgotten message is gone from memory too.
+    // A forgotten message is dropped from the cache too.
     writer.forget(&[150..=150]).await.unwrap();
     assert_eq!(reader.read_seqs(149..=151).await.unwrap().messages.len(), 2);
 }
@@ -115,7 +115,7 @@ async fn a_document_and_packing_leave_the_head_as_good_as_it_was() {
     let directory = Arc::new(MemoryDirectory::default());
     let faulty = FaultyDirectory::over(directory.clone());
     let writer = open(&directory, 8).await;
-    // The last of these makes the ninth too many.
+    // The last of these is the ninth, one more than the head names.
     appended(&writer, 17).await;
     assert_eq!(record_names(&*directory).len(), 8);
     writer.write_document(crate::store::Document::Calibration, b"{}").await.unwrap();
@@ -131,7 +131,7 @@ fn block_on(work: impl Future<Output = ()> + Send) {
     std::thread::scope(|scope| scope.spawn(run).join().unwrap());
 }
 
-/// What may happen between two readings of thirty messages, given the head of two before.
+/// What may happen between two reads of thirty messages, when the first used the head of message two.
 const INTERFERENCE: [(&str, Interference); 14] = [
     ("nothing", |_, _| {}),
     ("one appended", |directory, _| {
@@ -218,7 +218,7 @@ async fn whatever_happens_between_two_readings_both_say_what_the_folder_says() {
             interfere(&directory, &head);
             block_on(async { appended(&open(&directory, 8).await, then_append).await });
             if directory.read("head").unwrap() == seen {
-                // What is in memory stays good until the head changes.
+                // The cache stays valid until the head changes.
                 warm.clear();
             }
             let whole = open(&directory, 8).await.read_tail(usize::MAX).await.unwrap();
@@ -272,7 +272,7 @@ async fn numbers_are_found_by_halving_and_where_they_do_not_go_with_time_by_read
     };
     store.append_all((0..2_000).map(spoken(1_700_000_000)).collect()).await.unwrap();
     store.import((0..900).map(spoken(1_600_000_000)).collect()).await.unwrap();
-    // In between the others, so that once packs are merged, numbers in them go up and down.
+    // Between the others, so that numbers in merged packs are not ascending.
     store.import((0..900).map(spoken(1_700_000_007)).collect()).await.unwrap();
     store.forget(&[40..=60, 2_500..=2_500]).await.unwrap();
     store.pack(|_| {}).await.ok();
@@ -320,7 +320,7 @@ async fn what_was_published_before_its_writer_was_killed_is_seen_by_who_opens_th
         let tail = open(&directory, 8).await.read_tail(n).await.unwrap();
         assert!(seqs(&tail).into_iter().eq(11 - n as u64..=10), "{n}");
     }
-    // Not even a document hides it again.
+    // Not even a written document hides it again.
     let writer = open(&directory, 8).await;
     writer.write_document(crate::store::Document::Calibration, b"{}").await.unwrap();
     assert_eq!(seqs(&open(&directory, 8).await.read_tail(2).await.unwrap()), [9, 10]);

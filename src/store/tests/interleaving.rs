@@ -1,9 +1,8 @@
-//! Readers and a writer that share one open store and what it remembers, interrupted by each other at every call.
+//! Interleavings: readers and a writer that share one open store and its cache, interrupted at every call.
 //!
-//! The writer waits for others in tokio's lock and on blocking threads, and for other processes in the system's, so
-//! that tools which schedule threads themselves (loom, shuttle) would have to stand in for all three. What threads of
-//! one process can disagree about lies between calls to the backend: there they are interrupted, one by one and two at
-//! a time.
+//! The writer waits in tokio's lock, on blocking threads, and in the system's lock for other processes. Tools that
+//! schedule threads themselves (loom, shuttle) would have to replace all three. Threads of one process can only
+//! disagree between calls to the backend. The tests interrupt them there, once and twice.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::tests::failing_storage::{Call, FaultyDirectory, said};
 use crate::store::{ConversationStore, FileConversationStore, StoreOptions};
 
-/// The calls that are made while nobody else is kept from what is remembered.
+/// The calls during which other threads may use the cache.
 const CALLS: [Call; 8] = [
     Call::List,
     Call::Read,
@@ -28,7 +27,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
 }
 
-/// A store that packs at nearly every append, with messages `1` to `before`.
+/// A store that packs at nearly every append, with the messages `1` to `before`.
 fn opened(before: u64) -> (Arc<FaultyDirectory>, FileConversationStore) {
     let faulty = FaultyDirectory::over(Arc::new(MemoryDirectory::default()));
     let store = open(&faulty);
@@ -49,7 +48,7 @@ fn append(store: &FileConversationStore, numbers: std::ops::RangeInclusive<u64>)
     }
 }
 
-/// The last number of a tail, in which every number must be there once, with its own words.
+/// Returns the last number of a tail. Checks that the tail holds every number once, with its own text.
 fn last(store: &FileConversationStore, n: usize, context: &str) -> u64 {
     let reading = block_on(store.read_tail(n)).unwrap();
     assert!(reading.skipped.is_empty(), "{context}: {:?}", reading.skipped);
@@ -72,7 +71,7 @@ fn a_reader_overtaken_by_appends_at_any_two_calls_never_brings_back_what_was_bef
             for second in 0.. {
                 let context = format!("before {call:?} number {first}, then {second}");
                 let (faulty, warm) = opened(16);
-                // Another reader's memory of the same folder is not current.
+                // Another reader's cache of the same folder is outdated.
                 let reader = open(&faulty);
                 let (again, writer) = (Arc::clone(&faulty), reader.clone());
                 faulty.interfere(call, first, move || {
@@ -115,7 +114,7 @@ fn readers_that_come_at_any_call_of_a_writer_never_see_an_older_tail_than_before
                     assert!(last(&reader, n, &inner) >= before, "{inner}");
                 }
             });
-            // Packs, and merges packs.
+            // These appends pack and merge packs.
             append(&store, 17..=18);
             let done = faulty.has_interfered();
             faulty.interfere(Call::Any, 0, || {});

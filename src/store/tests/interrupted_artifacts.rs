@@ -1,4 +1,4 @@
-//! What a failing call leaves of artifacts that are added, deleted or forgotten with their message.
+//! Artifacts after a failing call: added, deleted, or forgotten with their message.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ async fn add(store: &FileConversationStore, text: &'static str) -> Result<String
     Ok(added.artifact.id.clone())
 }
 
-/// What is the matter, but for what an interruption leaves that nobody reads.
+/// Checks that the store is sound, except for unreachable leftovers of an interruption.
 async fn is_sound(store: &FileConversationStore, what: &str) {
     let mut findings = store.verify(|_| {}).await.unwrap().findings;
     findings.retain(|finding| {
@@ -108,7 +108,7 @@ async fn an_artifact_is_there_whole_or_not_at_all_whatever_fails() {
                 assert!(op == 2 || (there == 1 && has(&moved).await), "{what}");
                 store.append_message(said("next")).await.unwrap();
                 is_sound(&store, &what).await;
-                // Tried again, it works.
+                // A second try succeeds.
                 match op {
                     0 => assert!(has(&add(&store, "new").await.unwrap()).await, "{what}"),
                     1 => store.delete_artifacts(std::slice::from_ref(&kept)).await.unwrap(),

@@ -1,4 +1,4 @@
-//! What becomes of many messages at once when something breaks off in the middle of them.
+//! Batches of messages that are interrupted.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::store::tests::failing_storage::{
 use crate::store::{ConversationStore, FileConversationStore, FindingKind, StoreOptions};
 use crate::{ChatMessage, EncryptionKey, Error};
 
-/// The most messages of one pack where one file stays loose.
+/// The most messages of one pack if one file stays loose.
 const PACK: u64 = 512;
 
 async fn open(directory: &Arc<impl Directory + 'static>) -> FileConversationStore {
@@ -26,7 +26,7 @@ fn many(first: u64, count: u64) -> Vec<ChatMessage> {
     (first..first + count).map(said).collect()
 }
 
-/// How many messages there are: from 1, without a gap, each with its own words.
+/// Counts the messages. Checks that they are numbered from 1 without a gap, each with its own text.
 async fn count(directory: &Arc<MemoryDirectory>, context: &str) -> u64 {
     let store = open(directory).await;
     let reading = store.read_tail(usize::MAX).await.unwrap();
@@ -77,7 +77,7 @@ async fn batch_after_batch_leaves_few_packs() {
 
 #[tokio::test]
 async fn a_batch_broken_off_at_any_step_leaves_whole_packs_of_its_first_and_the_next_goes_on() {
-    // With the first message of all, with one pack after another, and with an eighth pack, so that they merge.
+    // With the very first message, with pack after pack, and with an eighth pack, so that packs merge.
     for (before, size) in [(0, 9), (1, PACK + 3), (22, 9)] {
         let first = size.min(PACK);
         let mut steps = 0;
@@ -88,7 +88,7 @@ async fn a_batch_broken_off_at_any_step_leaves_whole_packs_of_its_first_and_the_
             for earlier in (1..=before).step_by(3) {
                 store.append_all(many(earlier, 3.min(before - earlier + 1))).await.unwrap();
             }
-            // From here on nothing reaches the disk any more, as after a kill.
+            // From here on nothing reaches the disk, as after a kill.
             faulty.fail(Call::Any, step, usize::MAX, broken);
             let told = store.append_all(many(before + 1, size)).await;
             let context = format!("step {step} after {before}");
@@ -136,7 +136,7 @@ async fn a_batch_that_fails_says_how_many_were_kept_and_the_rest_can_be_sent_aga
         };
         assert_eq!((stored as u64, total as u64), (PACK, 3 * PACK), "{call:?}");
         let there = count(&directory, "").await;
-        // A pack whose head could not be told may be there; nobody was told that it is not.
+        // A pack may exist although its head could not be written. No caller was told that it does not.
         assert!(there == PACK + 1 || call == Call::Overwrite, "{call:?}: {there}");
         store.append_all(many(there + 1, 3 * PACK + 1 - there)).await.unwrap();
         assert_eq!(count(&directory, "").await, 3 * PACK + 1, "{call:?}");
@@ -226,7 +226,7 @@ async fn a_pack_name_that_is_taken_is_never_overwritten() {
 
 #[tokio::test]
 async fn imported_messages_lie_at_their_own_place_in_time_however_many_there_are() {
-    // One goes into a file, the others into packs, which are merged later.
+    // One message goes into a file, the others into packs, which merge later.
     for imported in [1, 9, 700] {
         let directory = Arc::new(MemoryDirectory::default());
         let store = open(&directory).await;
@@ -234,7 +234,7 @@ async fn imported_messages_lie_at_their_own_place_in_time_however_many_there_are
         store.read_tail(5).await.unwrap();
         let old = |number: u64| {
             let mut message = said(format!("old {number}"));
-            // Neither before nor after one another, as other systems leave them.
+            // In mixed order, as other systems write them.
             let seconds = i64::try_from(number * 7 % imported).unwrap();
             message.timestamp = jiff::Timestamp::from_second(1_000_000_000 + seconds).unwrap();
             message
@@ -258,7 +258,7 @@ async fn imported_messages_lie_at_their_own_place_in_time_however_many_there_are
                 assert!(numbers.messages.iter().map(|m| m.seq).eq([21, 20]));
                 assert!(store.verify(|_| {}).await.unwrap().findings.is_empty());
             }
-            // Whatever is said next comes last.
+            // The next message always comes last.
             let mut late = said("said now");
             late.timestamp = jiff::Timestamp::from_second(1_000_000_001).unwrap();
             let late = store.append_message(late).await.unwrap();
@@ -277,7 +277,7 @@ async fn an_import_broken_off_at_any_step_keeps_whole_packs_in_the_order_handed_
         let faulty = FaultyDirectory::over(directory.clone());
         let store = open(&faulty).await;
         store.append_all(many(1, 4)).await.unwrap();
-        // The later a number, the earlier its time.
+        // Higher numbers have earlier times.
         let backwards = |number: u64| {
             let mut message = said(number);
             let seconds = i64::try_from(number).unwrap();

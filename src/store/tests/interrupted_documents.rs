@@ -1,4 +1,4 @@
-//! What a failing call leaves of settings, limits and snapshots.
+//! Settings, limits and snapshots after a failing call.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ async fn words(store: &FileConversationStore) -> Vec<String> {
 
 async fn sound(store: &FileConversationStore, what: &str) {
     let mut findings = store.verify(|_| {}).await.unwrap().findings;
-    // A snapshot whose saving or deletion was broken off is in no list, and a repair removes it.
+    // A snapshot whose saving or deletion was interrupted is in no list, and a repair removes it.
     findings.retain(|finding| finding.kind != FindingKind::Resurrected);
     assert!(findings.is_empty(), "{what}: {findings:?}");
 }
@@ -124,17 +124,17 @@ async fn two_settings_never_bear_one_revision_so_no_acknowledged_change_is_lost(
     let a = open(options(&clock), &memory).await;
     a.append_message(say(&clock, ChatRole::User, 1)).await.unwrap();
     a.change_profile(window(60)).await.unwrap();
-    // Another process dies right before it overwrites the head.
+    // Another process is killed right before it overwrites the head.
     let faulty = FaultyDirectory::over(memory.clone());
     let b = open(options(&clock), &faulty).await;
     b.read_tail(1).await.unwrap();
     faulty.fail(Call::Overwrite, 0, usize::MAX, broken);
     drop(b.change_profile(window(61)).await.unwrap_err());
     drop(b);
-    // A third takes over and appends.
+    // A third process takes over and appends.
     let d = open(options(&clock), &memory).await;
     d.append_message(say(&clock, ChatRole::User, 2)).await.unwrap();
-    // The first changes the limits, which is acknowledged, then the third the window.
+    // The first process changes the limits, which is acknowledged. Then the third changes the window.
     a.change_profile(retention(TTL)).await.unwrap();
     assert_eq!(d.profile().await.unwrap().retention, Some(TTL), "d sees a's acknowledged change");
 }
@@ -340,7 +340,7 @@ async fn an_append_that_trims_leaves_a_sound_store_whatever_fails() {
     let memory = Arc::new(MemoryDirectory::default());
     let opts = || options(&clock).retention(Retention::FOREVER.max_messages(4)).loose_files(4);
     let store = open(opts(), &memory).await;
-    // One more exchange reaches the sixteen.
+    // One more exchange reaches sixteen.
     exchanges(&store, &clock, 1..=9).await;
     store.append_message(say(&clock, ChatRole::User, "q10")).await.unwrap();
     let mut reached = 0;
@@ -425,7 +425,7 @@ async fn an_append_costs_the_same_where_some_numbers_are_lost() {
         for n in 0..most {
             store.append_message(say(&clock, ChatRole::User, n)).await.unwrap();
         }
-        // Numbers that are lost, as a disk loses them: a pack's worth of files.
+        // Lost numbers, as after a disk failure: as many files as a pack holds.
         let mut loose: Vec<_> =
             names(&*memory).into_iter().filter(|name| name.ends_with(".json")).collect();
         loose.sort();
@@ -516,7 +516,7 @@ async fn a_prompt_right_after_a_start_lists_nothing() {
     let fresh = open(options(&clock), &faulty).await;
     fresh.read_tail(4).await.unwrap();
     assert_eq!(faulty.counted().1, 0, "reading lists nothing");
-    // As every prompt does: the settings first.
+    // Reads the settings first, as every prompt does.
     let fresh = open(options(&clock), &faulty).await;
     fresh.profile().await.unwrap();
     let first = faulty.counted().1;
@@ -588,7 +588,7 @@ async fn settings_are_the_old_or_the_new_ones_whatever_fails() {
                     assert!(!ok || state, "{what}");
                     assert!(op == 4 || there.len() >= 4, "{what}");
                     assert!(profile.window_seconds.is_some(), "{what}");
-                    // A process that ran all the while sees the same, once something was written.
+                    // A process that ran all the time sees the same after the next write.
                     store.append_message(say(&clock, ChatRole::User, "next")).await.unwrap();
                     sound(&store, &what).await;
                 }

@@ -1,4 +1,4 @@
-//! Importing and forgetting what was imported, where the storage below fails at any step.
+//! Importing, and forgetting imported messages, with a failure at any call.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -58,7 +58,7 @@ async fn an_import_that_fails_at_any_step_stores_all_of_a_pack_or_none_and_is_go
                 assert_eq!(imported.unwrap().unwrap().len(), 10);
                 break;
             }
-            // Whoever comes after looks at what is there.
+            // The next process checks the existing files.
             let store = open(&faulty).await;
             let stored = there(&store).await.len();
             assert!(stored == 0 || stored == 10, "{stored} after {after} calls");
@@ -169,11 +169,11 @@ async fn an_older_list_that_is_put_back_is_a_finding_and_no_import_goes_by_it() 
             )
         };
         assert!(matches!(current(), Err(Error::Damaged { .. })));
-        // Forgetting goes on, and hides nothing of it.
+        // Forgetting continues, and hides nothing else.
         store.forget(&[4..=4]).await.unwrap();
         assert!(matches!(current(), Err(Error::Damaged { .. })));
         assert_eq!(noted(&store).await.len(), if gone { 1 } else { 2 });
-        // Somebody has seen it.
+        // A repair has reported it.
         store.repair(RepairOptions::default(), |_| {}).await.unwrap();
         assert!(store.verify(|_| {}).await.unwrap().is_sound());
         assert_eq!(current().unwrap().len(), if gone { 1 } else { 2 });

@@ -1,4 +1,4 @@
-//! What packing must never change, whatever breaks off in the middle of it.
+//! Packing with interruptions: it must never change any message.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -42,7 +42,7 @@ async fn appended(store: &FileConversationStore, numbers: RangeInclusive<u64>) {
     }
 }
 
-/// The numbers there are, each of whose words must be its own.
+/// The stored numbers. Checks that each message has its own text.
 async fn seqs(store: &FileConversationStore) -> Vec<u64> {
     let reading = store.read_tail(usize::MAX).await.unwrap();
     assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
@@ -79,7 +79,7 @@ async fn a_long_conversation_lies_in_a_few_files_and_reads_the_same() {
     }
 }
 
-/// What a tail costs, in calls and names listed: after opening, after another process's append, and unchanged.
+/// The cost of a tail, in calls and listed names: after opening, after another process's append, and unchanged.
 async fn cost_of_tails(messages: u64) -> [(usize, usize); 3] {
     let directory = Arc::new(MemoryDirectory::default());
     let writer = open(&directory, 64).await;
@@ -167,7 +167,7 @@ async fn packing_broken_off_at_any_step_loses_and_doubles_nothing() {
             let faulty = FaultyDirectory::over(directory.clone());
             let store = open(&faulty, 1).await;
             appended(&store, 1..=before).await;
-            // From here on nothing reaches the disk any more, as after a kill.
+            // From here on nothing reaches the disk, as after a kill.
             faulty.fail(Call::Any, step, usize::MAX, broken);
             let told = store.append_message(said(before + 1)).await.is_ok();
             let next = open(&directory, 1).await;
@@ -223,7 +223,7 @@ async fn forgetting_what_is_packed_takes_its_bytes_off_the_disk_at_whatever_step
     }
 }
 
-/// The pack and the bytes of a packed record, without its line's end.
+/// The pack of a packed record, and the record's bytes without the line end.
 fn line_of(directory: &dyn Directory, seq: u64) -> (PackName, Vec<u8>) {
     for pack in packs(directory) {
         let bytes = directory.folder("packs").read(&pack.to_string()).unwrap().unwrap();
@@ -248,7 +248,7 @@ fn all_bytes(directory: &dyn Directory) -> Vec<u8> {
     bytes
 }
 
-/// Puts a packed record back into a file of its own, as a backup might.
+/// Writes a packed record back into a file of its own, as a backup might.
 fn unpack(directory: &dyn Directory, seq: u64) -> String {
     let line = String::from_utf8(line_of(directory, seq).1).unwrap();
     let (name, envelope) = line.split_once('\t').unwrap();
@@ -258,7 +258,7 @@ fn unpack(directory: &dyn Directory, seq: u64) -> String {
 
 #[tokio::test]
 async fn a_reader_that_another_process_packs_under_misses_nothing_wherever_it_is() {
-    // After four, some move into a new pack; after sixteen, all packs are merged meanwhile.
+    // After four calls, some records move into a new pack. After sixteen, all packs are merged meanwhile.
     for (call, before, more) in [Call::List, Call::Read, Call::ReadCached]
         .into_iter()
         .flat_map(|call| [(call, 4, 1), (call, 4, 4), (call, 16, 1), (call, 16, 16)])
@@ -334,7 +334,7 @@ async fn of_a_damaged_copy_and_a_sound_one_the_sound_one_is_read_and_both_stay()
                 assert!(numbers.into_iter().take(20).eq(1..=20));
             }
             store.append_message(said("more")).await.unwrap();
-            // The damaged one is where it was; the sound one may have moved on.
+            // The damaged record stays where it was. The sound one may have moved.
             assert!(damage_pack || directory.read(&name).unwrap().is_some());
             assert!(packs(&*directory).contains(&pack));
         }
@@ -398,7 +398,7 @@ async fn records_taken_away_from_the_end_are_missed_even_when_all_else_is_packed
     assert_eq!(store.append_message(said(21)).await.unwrap().seq, 21);
 }
 
-/// Plants a pack of these lines under the name that it should have, if they were in order.
+/// Writes a pack with these lines under the name that it would have if they were in order.
 fn plant(directory: &dyn Directory, lines: &[&[u8]]) -> PackName {
     let mut name = None;
     let mut bytes = Vec::new();
@@ -441,7 +441,7 @@ async fn long_messages_do_not_pile_up_in_files_of_their_own() {
     for _ in 0..9 {
         store.append_message(said(&long)).await.unwrap();
     }
-    // Together they are more than are packed at once.
+    // Together they exceed what one packing takes.
     let store = open(&directory, 1).await;
     for more in 0..3 {
         store.append_message(said(more)).await.unwrap();
@@ -468,7 +468,7 @@ async fn a_pack_of_rubbish_is_reported_without_filling_the_memory() {
     }
 }
 
-/// Packs whose numbers have holes do not tell by their count that something came back into them.
+/// The line count of a pack with gaps in its numbers does not reveal a record that came back into it.
 #[tokio::test]
 async fn a_pack_with_holes_that_a_backup_brings_back_is_rid_of_what_was_forgotten() {
     let directory = Arc::new(MemoryDirectory::default());
@@ -529,7 +529,7 @@ async fn forgotten_words_that_could_not_be_taken_out_of_a_pack_go_when_that_is_p
 async fn packing_on_request_moves_all_beyond_the_newest_and_can_be_broken_off_at_any_step() {
     for step in 0.. {
         let directory = Arc::new(MemoryDirectory::default());
-        // Files that another program left loose.
+        // Another program left these files loose.
         let lax = open(&directory, 4_000).await;
         lax.append_all((1..=30).map(said).collect()).await.unwrap();
         let faulty = FaultyDirectory::over(directory.clone());
@@ -604,7 +604,7 @@ fn what_is_streamed_is_published_whole_or_not_at_all() {
         packs.flush("a").unwrap();
         packs.remove("a").unwrap();
         assert!(names(&*packs).is_empty());
-        // It stays readable for who has it open.
+        // A reader that has it open can still read it.
         let mut bytes = [0; 9];
         assert_eq!((source.size(), source.read_at(4, &mut bytes).unwrap()), (7, 3));
         assert_eq!(&bytes[..3], b"two");

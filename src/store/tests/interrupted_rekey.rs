@@ -1,4 +1,4 @@
-//! Changes of keys that are broken off, meddled with and run on odd stores.
+//! Changes of keys that are interrupted, disturbed, or run on unusual stores.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ async fn open(
     options.scope(scope.clone()).loose_files(4).open_directory(Arc::clone(root), directory).await
 }
 
-/// Thirty messages and more in each scope: packed, loose, with a document and something forgotten.
+/// At least thirty messages in each scope: packed, loose, with a document, and some forgotten.
 async fn fill(root: &Arc<dyn Directory>) {
     for scope in &scopes() {
         let store = open(root, scope, StoreOptions::new(old())).await.unwrap();
@@ -57,7 +57,7 @@ async fn fill(root: &Arc<dyn Directory>) {
     }
 }
 
-/// Whether everything is there under these keys, and nothing wrong.
+/// Checks that everything exists under these keys, without findings.
 async fn is_whole(root: &Arc<dyn Directory>, options: impl Fn() -> StoreOptions) {
     for scope in &scopes() {
         let store = open(root, scope, options()).await.unwrap();
@@ -82,7 +82,7 @@ fn run(rekey: Rekey, root: &Arc<dyn Directory>) -> Result<RekeyReport> {
     rekey.run_on(root, |_| ControlFlow::Continue(()))
 }
 
-/// Every file's name and bytes below a folder, but for locks.
+/// Every file's name and bytes below a folder, except locks.
 fn files(directory: &dyn Directory) -> Vec<(String, Vec<u8>)> {
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     directory
@@ -149,7 +149,7 @@ async fn after_a_change_everything_opens_under_the_new_key_and_nothing_knows_the
         let before = files(&*root);
         let again = run(rekey(), &root).unwrap();
         assert_eq!((again.files, again.retired.len()), (0, 0));
-        // A head may be marked anew.
+        // A head may get new stamps.
         let but_heads = |files: Vec<(String, Vec<u8>)>| -> Vec<_> {
             files.into_iter().filter(|(name, _)| !name.ends_with("/head")).collect()
         };
@@ -165,7 +165,7 @@ async fn broken_off_at_any_call_both_keys_open_everything_and_the_next_run_ends_
     type Failure = fn(&std::path::Path) -> Error;
     let filled: Arc<dyn Directory> = Arc::new(MemoryDirectory::default());
     fill(&filled).await;
-    // Each call with one of the failures: all of them with each would take minutes.
+    // One failure for each call. All failures for each call would take minutes.
     for (from, error) in [(0, broken as Failure), (7, no_space), (14, not_durable)] {
         for after in (from..).step_by(21) {
             let faulty = FaultyDirectory::over(Arc::new(MemoryDirectory::default()));

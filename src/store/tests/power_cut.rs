@@ -1,6 +1,5 @@
-//! What was acknowledged is there after a power cut, whatever happened to whom before: a process is killed at any of
-//! its calls, or finds no room once; others go on with what it left, are told that their messages are kept, and only
-//! then the power fails.
+//! Power cuts: everything acknowledged must exist after one, whatever happened before. A process is killed at any of
+//! its calls, or runs out of disk space once. Others continue and get acknowledgements. Only then the power fails.
 
 mod disk;
 mod process;
@@ -20,7 +19,7 @@ use crate::{EncryptionKey, Result};
 use disk::{CutOutcome, Disk};
 use process::{Fault, Process};
 
-/// No process here makes as many calls.
+/// More calls than any process here makes.
 const MOST_CALLS: usize = 1000;
 
 fn old() -> EncryptionKey {
@@ -62,7 +61,7 @@ struct MessageRefs {
 }
 
 impl MessageRefs {
-    /// Appends so many messages at once; whether they were acknowledged.
+    /// Appends messages at once. Returns whether they were acknowledged.
     async fn append(&mut self, store: &FileConversationStore, count: usize) -> bool {
         let messages = (self.said..self.said + count).map(said).collect();
         self.said += count;
@@ -74,8 +73,8 @@ impl MessageRefs {
         true
     }
 
-    /// Messages one by one and many at once, so that there are files, packs, and files that move to packs; one is
-    /// forgotten. What fails is tried once more.
+    /// Appends single messages and batches, so that there are files, packs and files that move to packs. Forgets one
+    /// message. Retries each failed step once.
     async fn work(&mut self, root: &Arc<dyn Directory>, scope: &Scope) {
         let Ok(store) = open(root, scope).await else { return };
         for count in [1, 5, 1, 1] {
@@ -83,7 +82,7 @@ impl MessageRefs {
         }
         let second = self.kept.keys().nth(1).copied();
         if let Some(seq) = second {
-            // Once it was asked for, it may be gone.
+            // It may be gone once its deletion was requested.
             self.kept.remove(&seq);
             if store.forget(&[seq..=seq]).await.is_ok() {
                 self.forgotten.insert(seq);
@@ -116,7 +115,8 @@ impl MessageRefs {
     }
 }
 
-/// Lets a process have its fault at each of its calls, until it has none; how many these are.
+/// Runs a process once for each of its calls with a fault at that call, until a run has no fault. Returns the number
+/// of calls.
 async fn at_each_call(mut run: impl AsyncFnMut(usize) -> Option<String>) -> usize {
     for at in 0..MOST_CALLS {
         if run(at).await.is_none() {
@@ -126,7 +126,7 @@ async fn at_each_call(mut run: impl AsyncFnMut(usize) -> Option<String>) -> usiz
     panic!("more than {MOST_CALLS} calls");
 }
 
-/// One writer has its fault at each call; others go on as told, and then the power fails.
+/// One writer has a fault at each call, others continue as given, and then the power fails.
 async fn survives(others: impl AsyncFn(&mut MessageRefs, &Arc<dyn Directory>, &Scope)) {
     let [all, one] = scopes();
     for (scope, fault) in [(&all, Fault::Killed), (&one, Fault::Killed), (&one, Fault::NoRoom)] {
@@ -216,7 +216,7 @@ async fn what_is_sealed_under_a_new_key_outlives_a_cut_though_the_change_was_bro
 #[tokio::test]
 async fn a_change_of_keys_that_is_gone_on_with_seals_nothing_under_a_key_that_a_cut_takes() {
     let scope = Scope::Dm { user: "42".into() };
-    // The last call before it turns to the conversation: the root with the new vault is to be synced.
+    // The last call before the conversation itself: syncing the root with the new key list.
     let mut first = 0;
     loop {
         let (disk, _) = filled(&scope).await;

@@ -1,5 +1,5 @@
-//! The published contract over files and memory, and over the file store reduced to its medium, so that the provided
-//! methods are held to the same rules as those that the file store overrides.
+//! The published contract on files and memory, and on the file store reduced to its backend, so that the provided
+//! methods follow the same rules as the overridden ones.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -68,11 +68,11 @@ async fn memory_keeps_the_contract() {
     }
 }
 
-/// A file store of which only the medium is used.
+/// A file store of which only the backend is used.
 #[derive(Debug)]
 struct MediumOnly {
     store: FileConversationStore,
-    /// What another writer appends just before the next commit.
+    /// The message that another writer appends right before the next commit.
     meanwhile: Mutex<Option<ChatMessage>>,
 }
 

@@ -1,4 +1,4 @@
-//! Files of a conversation that were exchanged for older ones, as far as a reading can tell.
+//! Rollbacks: files that were replaced by older versions, as far as a read can notice.
 
 use crate::EncryptionKey;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ async fn a_forget_record_taken_away_with_its_message_put_back_is_told_by_every_r
         directory.create(&three, &words).unwrap();
         directory.create(&first, &first_bytes).unwrap();
         if later {
-            // A writer goes on, and the head keeps what it told.
+            // A writer continues, and the head keeps the finding.
             appended(&open(&directory).await, 10..=11).await;
         }
         let expected = [("forget-missing", Some((7, 7)))];
@@ -72,7 +72,7 @@ async fn a_forget_record_taken_away_with_its_message_put_back_is_told_by_every_r
         let report = open(&directory).await.verify(|_| {}).await.unwrap();
         let kinds: Vec<_> = report.findings.iter().map(|found| found.kind.clone()).collect();
         assert_eq!(kinds, [FindingKind::ForgetMissing]);
-        // Forgotten once more, it is as before.
+        // Forgetting it once more restores the state.
         let store = open(&directory).await;
         store.forget(&[3..=3, 7..=7]).await.unwrap();
         assert!(open(&directory).await.read_tail(9).await.unwrap().skipped.is_empty());
@@ -126,7 +126,7 @@ async fn whoever_was_reading_meanwhile_tells_of_a_head_put_back() {
     directory.overwrite("head", &head).unwrap();
     let reading = reader.read_tail(9).await.unwrap();
     assert_eq!(found(&reading), [("tail-truncated", Some((4, 4)))]);
-    // And has others know of it with the next message.
+    // The next message tells other readers.
     appended(&reader, 5..=5).await;
     assert!(!open(&directory).await.verify(|_| {}).await.unwrap().is_sound());
 }
@@ -142,7 +142,7 @@ async fn a_snapshot_of_what_is_forgotten_while_it_is_saved_is_not_kept_empty() {
         let at = "2025-08-24T17:00:00Z".parse().unwrap();
         crate::store::Snapshot::new(at, (at, at), saved).unwrap()
     };
-    // The model writes its summary, and somebody else forgets all of it.
+    // The model writes its summary while another process forgets all of its messages.
     open(&directory).await.forget(&[1..=3]).await.unwrap();
     let refused = store.save_snapshot(saved(&[1, 2, 3])).await;
     assert!(matches!(refused, Err(crate::Error::NothingToSave)), "{refused:?}");
@@ -166,7 +166,7 @@ async fn under_a_clock_at_either_end_of_time_nothing_panics() {
     let at = |now| crate::ChatMessage::at(crate::ChatRole::User, "x", now);
     let refused = store.append_message(at(jiff::Timestamp::MIN)).await;
     assert!(matches!(refused, Err(crate::Error::InvalidMessage { .. })), "{refused:?}");
-    // What the system's clock shows is never later.
+    // The latest time that a clock can show.
     clock.set(jiff::Timestamp::MAX.to_zoned(jiff::tz::TimeZone::UTC));
     store.append_message(at(jiff::Timestamp::MAX)).await.unwrap();
     store.clear().await.unwrap();

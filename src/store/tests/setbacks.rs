@@ -1,4 +1,4 @@
-//! What fails for a moment, or what a backup puts back, must leave nothing behind that lasts.
+//! Setbacks: temporary failures and restored backups must leave nothing permanent behind.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -65,7 +65,7 @@ async fn no_number_is_given_again_because_its_record_could_not_be_read_for_a_mom
     store.append_message(said(1)).await.unwrap();
     let head = bytes(&*memory, "head");
     store.append_message(said(2)).await.unwrap();
-    // A power cut took the head's last change.
+    // A power cut lost the head's last change.
     memory.replace("head", &head).unwrap();
     let mut reached = 0;
     for after in 0..8 {
@@ -90,7 +90,7 @@ async fn an_append_that_could_not_mark_its_folder_afterwards_is_acknowledged() {
     let faulty = FaultyDirectory::over(memory.clone());
     let store = open(&faulty, 8).await;
     appended(&store, 1..=16).await;
-    // This one packs the oldest, after which the head is written once more.
+    // This append packs the oldest messages, then writes the head once more.
     faulty.fail(Call::Overwrite, 1, 1, broken);
     assert_eq!(store.append_message(said(17)).await.unwrap().seq, 17);
     assert!(faulty.was_reached());
@@ -145,13 +145,13 @@ async fn a_forget_record_that_comes_back_after_its_own_number_was_forgotten_coun
     let store = open(&directory, 64).await;
     store.append_message(said(12)).await.unwrap();
     store.forget(&[10..=12]).await.unwrap();
-    // A backup brings back both, one after the other.
+    // A backup restores both, one after the other.
     directory.replace(&forget, &sound).unwrap();
     open(&directory, 64).await.append_message(said(14)).await.unwrap();
     directory.replace(&two, &words).unwrap();
     let store = open(&directory, 64).await;
     assert!(store.read_seqs(2..=2).await.unwrap().messages.is_empty());
-    // A later one speaks for it, and it goes.
+    // A later forget record covers it, and it is removed.
     store.forget(&[4..=4]).await.unwrap();
     assert!(directory.read(&forget).unwrap().is_none());
     directory.replace(&two, &words).unwrap();
@@ -260,7 +260,7 @@ async fn what_is_sealed_under_a_key_that_is_not_at_hand_is_neither_lost_nor_forg
         move || rekey.run_on(&root, |_| std::ops::ControlFlow::Continue(()))
     };
     tokio::task::spawn_blocking(run).await.unwrap().unwrap();
-    // As if the change had not come so far.
+    // As if the change had not got that far.
     for (name, bytes) in kept {
         directory.replace(&name, &bytes).unwrap();
     }

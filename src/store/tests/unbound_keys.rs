@@ -1,4 +1,4 @@
-//! Which keys a vault may name, and what becomes of those that nothing binds to the store.
+//! Keys in the key list: which are accepted, and what happens to those not bound to the store.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ fn record(directory: &MemoryDirectory, part: &str) -> String {
     found.unwrap()
 }
 
-/// A store of three messages that say whose they are.
+/// A store of three messages that name their store.
 async fn house(words: &str) -> Arc<MemoryDirectory> {
     let directory = Arc::new(MemoryDirectory::default());
     let store = open(&directory).await;
@@ -65,7 +65,7 @@ async fn house(words: &str) -> Arc<MemoryDirectory> {
     directory
 }
 
-/// The part of a vault between its brackets, and what stands behind it.
+/// The part of a key list between its brackets, and the part after it.
 fn split(vault: &str) -> (&str, &str) {
     let (_, rest) = vault.split_once('[').unwrap();
     rest.split_once(']').unwrap()
@@ -108,7 +108,7 @@ async fn another_stores_record_is_not_read_here_because_the_vault_was_made_to_na
         let root: Arc<dyn Directory> = here.clone();
         let refused = refused.run_on(&root, |_| ControlFlow::Continue(()));
         assert!(matches!(refused, Err(Error::VaultDamaged { .. })), "{refused:?}");
-        // What is ours goes on.
+        // The store's own key continues to work.
         store.append_message(said(9)).await.unwrap();
         store.forget(&[4..=99]).await.unwrap();
 
@@ -189,7 +189,7 @@ async fn what_a_change_of_keys_names_is_bound_as_long_as_it_takes() {
     Rekey::new(ours(), next()).run_on(&root, |_| ControlFlow::Break(())).unwrap();
     let store = open_with(&directory, StoreOptions::new(next()).also_with(ours())).await;
     assert!(store.verify(|_| {}).await.unwrap().findings.is_empty());
-    // Not in another order either.
+    // Another order is refused too.
     let list = line::read(&*directory).unwrap().unwrap();
     assert_eq!(list.entries.len(), 2);
     assert_eq!(list.is_sealed_by(&next().unsalted()), Some(true));
@@ -209,7 +209,7 @@ fn a_second_passphrase_costs_nothing_before_a_file_names_it() {
     let keys = [Arc::new(ours()), Arc::new(words().unwrap())];
     let salt = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
     let id = "0123456789abcdef0123456789abcdef";
-    // It would take a gibibyte, and in a build for tests minutes.
+    // It would take a gibibyte, and minutes in a test build.
     let costly =
         format!(r#"{{"kid":"{id}","kdf":"argon2id","m":1048576,"t":16,"p":1,"salt":"{salt}"}}"#);
     let older = older_line(&ours(), 1);

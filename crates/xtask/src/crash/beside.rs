@@ -1,4 +1,4 @@
-//! What a conversation has beside its messages: settings and snapshots.
+//! Steps on settings and snapshots.
 
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ use crate::crash::step::Told;
 pub(crate) const FIRST: &str = "00000000-0000-4000-8000-000000000001";
 const SECOND: &str = "00000000-0000-4000-8000-000000000002";
 
-/// Changes the settings again and again, so that they say one number after the other.
+/// Changes the settings repeatedly to successive numbers.
 pub(crate) fn set(root: &Path, numbers: RangeInclusive<u64>) -> Result<()> {
     block_on(async {
         let store = open(root, 1).await?;
@@ -31,7 +31,7 @@ pub(crate) fn set(root: &Path, numbers: RangeInclusive<u64>) -> Result<()> {
     })
 }
 
-/// The settings are those acknowledged last or the ones after them.
+/// Checks that the settings are the last acknowledged ones or the next.
 pub(crate) fn settings(root: &Path, told: &Told, before: u64) -> Result<()> {
     block_on(async {
         let store = open(root, 1).await?;
@@ -44,7 +44,7 @@ pub(crate) fn settings(root: &Path, told: &Told, before: u64) -> Result<()> {
     })
 }
 
-/// Saves everything there is under an id.
+/// Saves a snapshot of everything under an id.
 pub(crate) fn save(root: &Path, id: &str) -> Result<()> {
     block_on(async { save_in(&open(root, 1).await?, id).await })
 }
@@ -57,7 +57,7 @@ async fn save_in(store: &FileConversationStore, id: &str) -> Result<()> {
     Ok(store.save_snapshot(snapshot).await?)
 }
 
-/// Saves a second one and then deletes the first.
+/// Saves a second snapshot, then deletes the first.
 pub(crate) fn save_and_delete(root: &Path) -> Result<()> {
     block_on(async {
         let store = open(root, 1).await?;
@@ -69,7 +69,7 @@ pub(crate) fn save_and_delete(root: &Path) -> Result<()> {
     })
 }
 
-/// Those are there that were acknowledged, and not what was deleted.
+/// Checks that acknowledged snapshots exist and deleted ones do not.
 pub(crate) fn snapshots(root: &Path, told: &Told) -> Result<()> {
     block_on(async {
         let store = open(root, 1).await?;
@@ -88,14 +88,14 @@ pub(crate) fn snapshots(root: &Path, told: &Told) -> Result<()> {
             "there are {there:?} after {:?}",
             told.document
         );
-        // One whose saving or deletion was broken off is in no list, and stays until a repair is asked for.
+        // A snapshot whose saving or deletion was interrupted is in no list, and stays until a repair.
         let repaired = store.repair(RepairOptions::default(), |_| {}).await?;
         ensure!(repaired.report.findings.is_empty(), "not mended: {:?}", repaired.report.findings);
         Ok(())
     })
 }
 
-/// The snapshot opens, and has none of those messages once they are forgotten.
+/// Checks that the snapshot opens, and holds none of the forgotten messages.
 pub(crate) fn withdrawn(root: &Path, told: &Told, forgotten: &[u64]) -> Result<()> {
     block_on(async {
         let store = open(root, 1).await?;

@@ -1,4 +1,4 @@
-//! What must be true of a store whose writer is gone.
+//! Checks of a store after its writer has ended.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -18,16 +18,16 @@ use crate::crash::step::Told;
 #[derive(Default)]
 pub(crate) struct Expected {
     pub(crate) whose: Whose,
-    /// How many messages there were before.
+    /// The number of messages before.
     pub(crate) before: u64,
-    /// How many may be there beyond what was acknowledged.
+    /// How many messages may exist beyond the acknowledged ones.
     pub(crate) more: u64,
     /// The numbers that are forgotten together.
     pub(crate) forgets: &'static [u64],
 }
 
 impl Expected {
-    /// One message after the other was appended.
+    /// Messages are appended one by one.
     pub(crate) fn one_more_than(before: u64) -> Self {
         Self { before, more: 1, ..Self::default() }
     }
@@ -42,8 +42,8 @@ macro_rules! ensure {
 }
 pub(crate) use ensure;
 
-/// Everything acknowledged is there, at most so much more, in order and once; checking finds nothing wrong; and the
-/// next append goes on where the last one stopped and mends what is left to mend.
+/// Checks that everything acknowledged exists, in order and once, with at most `more` beyond it; that a verification
+/// finds nothing; and that the next append continues the numbers and repairs the rest.
 pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Result<()> {
     block_on(async {
         let store = open_as(&expected.whose, root, 1).await?;
@@ -55,7 +55,7 @@ pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Res
             && !expected.forgets.is_empty()
             && last > kept;
         ensure!(forgot || !told.forgot, "what was forgotten is back: {seqs:?}");
-        // Forgetting takes a number for itself.
+        // The forget record takes a number itself.
         let most = last - u64::from(forgot);
         let all: BTreeSet<u64> =
             (1..=most).filter(|seq| !forgot || !expected.forgets.contains(seq)).collect();
@@ -79,7 +79,7 @@ pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Res
     })
 }
 
-/// The numbers there are, by every way of reading, and the last one given.
+/// The existing numbers, by every way of reading, and the last number given.
 pub(crate) async fn read(store: &FileConversationStore) -> Result<(BTreeSet<u64>, u64)> {
     let reading = store.read_tail(usize::MAX).await?;
     ensure!(reading.skipped.is_empty(), "passed over: {:?}", reading.skipped);
@@ -93,12 +93,12 @@ pub(crate) async fn read(store: &FileConversationStore) -> Result<(BTreeSet<u64>
     Ok((reading.messages.iter().map(|stored| stored.seq).collect(), reading.last_seq))
 }
 
-/// A document long enough that half of one would show.
+/// A document that is long enough to reveal a partial write.
 pub(crate) fn document_of(number: u64) -> String {
     format!("{number} ").repeat(2000)
 }
 
-/// The document is the last one acknowledged or the one after it, and whole.
+/// Checks that the document is the last acknowledged one or the next, and complete.
 pub(crate) fn document(root: &Path, told: &Told, before: u64) -> Result<()> {
     block_on(async {
         let bytes = open(root, 1).await?.read_document(Document::Calibration).await?;
@@ -110,8 +110,8 @@ pub(crate) fn document(root: &Path, told: &Told, before: u64) -> Result<()> {
     })
 }
 
-/// Under both keys everything is there; the change goes on from where it was; and then the new key opens everything and
-/// the old one nothing.
+/// Checks that everything is readable with both keys; that the change continues; and that afterwards only the new key
+/// opens anything.
 pub(crate) fn rekeyed(root: &Path, told: &Told, before: u64) -> Result<()> {
     block_on(async {
         let both = StoreOptions::new(old_key()?).also_with(new_key()?).open(root).await?;
@@ -141,7 +141,8 @@ pub(crate) async fn rekey(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// There is a whole key or none, one that was told is there, and a key can be made where there is none.
+/// Checks that there is a whole key or none, that an acknowledged key exists, and that a key can be created if there
+/// is none.
 pub(crate) fn key(root: &Path, told: &Told) -> Result<()> {
     let path = key_path(root);
     if let Some(told) = &told.key {
@@ -158,7 +159,7 @@ pub(crate) fn key_path(root: &Path) -> PathBuf {
     root.join("config/key")
 }
 
-/// The key itself: nothing is sealed under it.
+/// The key's text. Nothing is sealed under it.
 pub(crate) fn print(key: &EncryptionKey) -> String {
     key.to_hex().map(|hex| hex.trim().to_owned()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What is left of a step that ends after one of its system calls.
+//! Interrupted steps: the state of the disk after each system call.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,12 +12,12 @@ use crate::crash::disk::{self, Change, Kind, Mounted};
 use crate::crash::step::{Step, Told};
 use crate::crash::trace::Trace;
 
-/// Who is to blame for the end.
+/// How a process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The process alone is killed: everything that it did is there.
+    /// The process alone is killed. Everything that it did is on disk.
     Killed,
-    /// The power fails, and nothing was written but what was synced.
+    /// The power fails, and only synced data is on disk.
     Cut(Kind),
     /// The power fails, and by chance more was written, after every call.
     CutLater(Kind),
@@ -32,7 +32,7 @@ impl End {
         Self::CutLater(Kind::Ext2),
     ];
 
-    /// What was running has no power any more, on such a disk.
+    /// The disk whose power failed, if it did.
     pub(crate) fn cut(self) -> Option<Kind> {
         match self {
             Self::Killed => None,
@@ -52,7 +52,7 @@ impl fmt::Display for End {
     }
 }
 
-/// The state after a system call, and what had been acknowledged by then.
+/// The state after a system call, and what was acknowledged by then.
 pub(crate) struct Cut {
     pub(crate) after: String,
     pub(crate) told: Told,
@@ -68,13 +68,13 @@ enum Left {
 /// Files with their bytes, and folders.
 type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
-/// A step, the states that it begins from, and room to try out how it ends.
+/// A step with its initial states, and room to try its endings.
 pub(crate) struct Bench<'a> {
     pub(crate) step: &'a Step,
     room: TempDir,
     files: Files,
     disks: Vec<(Kind, Vec<u8>)>,
-    /// The calls that it made when nothing was left out.
+    /// The calls of a complete run.
     pub(crate) calls: Vec<String>,
 }
 
@@ -108,8 +108,8 @@ impl<'a> Bench<'a> {
         Ok(disk.map(|(_, bytes)| bytes).ok_or("there is no such disk")?)
     }
 
-    /// Does the step once, and takes what would be left wherever it may end. With `lie`, its fsync of that number is
-    /// not made, and what would be left before is not taken.
+    /// Runs the step once and records the state after each call. With `lie`, the fsync of that number is skipped, and
+    /// states before it are not recorded.
     pub(crate) fn cuts(&mut self, end: End, lie: Option<usize>) -> Result<Vec<Cut>> {
         let (at, image) = (self.path("at"), self.path("running"));
         let mounted = match end.cut() {
@@ -153,7 +153,7 @@ impl<'a> Bench<'a> {
         Ok(cuts)
     }
 
-    /// Puts what was left in place and looks at it as the next process would; what is wrong with it.
+    /// Restores a state and checks it as the next process would. Returns what is wrong.
     pub(crate) fn check(&self, cut: &Cut) -> Result<(), String> {
         let at = self.path("at");
         self.check_in(&at, cut).map_err(|e| e.to_string().replace(&at.display().to_string(), ""))
@@ -177,7 +177,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The store's root, in folders that are not there at first either.
+/// The store's root, in folders that do not exist at first either.
 fn root_in(folder: &Path) -> PathBuf {
     folder.join("house/root")
 }

@@ -1,4 +1,4 @@
-//! A small disk in a file: what is in the file is what a power cut leaves.
+//! A small disk in a file. After a power cut, the file holds what the disk would.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,16 @@ use std::process::Command;
 
 use crate::Result;
 
-/// Bytes of a disk: enough for every step and quickly copied.
+/// The size of a disk in bytes: enough for every step, and quickly copied.
 const SIZE: u64 = 8 << 20;
 const BLOCK: usize = 4096;
 
-/// What kind of file system is on it.
+/// The file system of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// With a journal, in which changes of names become durable in the order in which they were made.
+    /// With a journal: changes of names become durable in their order.
     Ext4,
-    /// Without one: each folder and file is written when it is synced, or by chance, whatever came first.
+    /// Without a journal: each folder and file is written when it is synced, or by chance, in any order.
     Ext2,
 }
 
@@ -36,8 +36,8 @@ impl Kind {
         }
     }
 
-    /// With none of ext4's own precautions, which would hide a missing fsync: it commits every few seconds, and writes
-    /// out what is renamed over another file.
+    /// Disables ext4's own precautions, which would hide a missing fsync: frequent commits, and writing out a file
+    /// that replaces another.
     fn options(self) -> &'static str {
         match self {
             Self::Ext4 => "loop,commit=600,noauto_da_alloc",
@@ -46,7 +46,7 @@ impl Kind {
     }
 }
 
-/// Makes an empty disk.
+/// Creates an empty disk.
 pub(crate) fn make(image: &Path, kind: Kind) -> Result<()> {
     fs::File::create(image)?.set_len(SIZE)?;
     let mut command = Command::new("mkfs.ext4");
@@ -60,7 +60,7 @@ pub(crate) struct Mounted {
 }
 
 impl Mounted {
-    /// Mounts a disk, after what is done to one whose power was cut.
+    /// Mounts a disk, after the recovery that follows a power cut.
     pub(crate) fn new(image: &Path, kind: Kind, at: &Path) -> Result<Self> {
         if kind == Kind::Ext2 {
             let checked = Command::new("e2fsck").args(["-f", "-y"]).arg(image).output()?;
@@ -74,8 +74,8 @@ impl Mounted {
         Ok(Self { at: at.to_owned(), kind })
     }
 
-    /// Writes what may be written by chance at any time: ext4's journal, so that all changes of names become durable
-    /// while bytes that nobody synced do not; or one folder before all others.
+    /// Writes what may be written by chance at any time: ext4's journal, so that all changes of names are durable
+    /// while unsynced bytes are not; or one folder before all others.
     pub(crate) fn write_by_chance(&self, folder: &Path) -> Result<()> {
         match self.kind {
             Kind::Ext4 => fs::File::create(self.at.join("something else"))?.sync_all()?,
@@ -104,7 +104,7 @@ fn run(command: &mut Command) -> Result<()> {
     Err(format!("{command:?}: {}", said.trim()).into())
 }
 
-/// What of a disk differs from the one that a step begins with.
+/// The difference of a disk from the step's initial disk.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Change(Vec<(usize, Vec<u8>)>);
 
@@ -128,7 +128,7 @@ impl Change {
     }
 }
 
-/// Writes an image anew, as another file: a disk that is still being unmounted writes to the one before.
+/// Writes an image as a new file, because a disk that is still being unmounted writes to the old one.
 pub(crate) fn renew(image: &Path, bytes: &[u8]) -> Result<()> {
     if image.exists() {
         fs::remove_file(image)?;

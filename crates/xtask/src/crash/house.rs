@@ -1,4 +1,4 @@
-//! The store that everything here works on, and how a process tells what it was told.
+//! The store of the crash tests, and the acknowledgements of its writers.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,10 +14,10 @@ pub(crate) async fn open(root: &Path, loose: usize) -> Result<FileConversationSt
     open_as(&Whose::default(), root, loose).await
 }
 
-/// Which conversation, under which key.
+/// The conversation and its key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Whose {
-    /// One user's, or the one that is nobody's.
+    /// A user's conversation, or the default one.
     pub(crate) user: Option<&'static str>,
     /// After a change of keys.
     pub(crate) is_rekeyed: bool,
@@ -31,7 +31,7 @@ pub(crate) async fn open_as(
     Ok(options(whose)?.loose_files(loose).open(root).await?)
 }
 
-/// How one's conversation is opened.
+/// The options for opening the conversation.
 pub(crate) fn options(whose: &Whose) -> Result<StoreOptions> {
     let scope = whose.user.map_or(Scope::Default, |user| Scope::Dm { user: user.into() });
     let key = if whose.is_rekeyed { new_key()? } else { old_key()? };
@@ -46,7 +46,7 @@ pub(crate) fn new_key() -> Result<EncryptionKey> {
     Ok(EncryptionKey::from_secret("another secret to be killed with, as long")?)
 }
 
-/// The words of each number, so that a swap would show.
+/// The text of each number, so that swapped messages are noticed.
 pub(crate) fn text(seq: u64) -> String {
     format!("message number {seq}")
 }
@@ -55,13 +55,13 @@ pub(crate) fn said(text: String) -> Result<ChatMessage> {
     Ok(ChatMessage::at(ChatRole::User, text, "2025-08-24T16:36:25.123Z".parse()?))
 }
 
-/// Appends the message of a number, under which it must be kept.
+/// Appends the message of a number, and checks that it gets that number.
 pub(crate) async fn append(store: &FileConversationStore, seq: u64) -> Result<()> {
     let stored = store.append_message(said(text(seq))?).await?;
     if stored.seq == seq { Ok(()) } else { Err(format!("{} in place of {seq}", stored.seq).into()) }
 }
 
-/// Tells whoever has started this process, in one system call; others have nobody to tell.
+/// Reports to the parent process in one system call. Without a parent, nobody reads it.
 pub(crate) fn say(what: &str) {
     if std::env::args().nth(1).as_deref() != Some(super::WORK) {
         return;
@@ -70,7 +70,7 @@ pub(crate) fn say(what: &str) {
     let _ = out.write_all(format!("@{what}\n").as_bytes()).and_then(|()| out.flush());
 }
 
-/// With one thread for everything that blocks, so that calls can be counted.
+/// Runs with one blocking thread, so that calls can be counted.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.max_blocking_threads(1).build()?.block_on(work)

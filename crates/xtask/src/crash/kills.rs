@@ -1,4 +1,4 @@
-//! Processes killed at moments that nobody chose, while they append, pack, merge and forget.
+//! Processes killed at random moments while they append, pack, merge and forget.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -16,20 +16,20 @@ use crate::crash::report::Report;
 
 pub(crate) const NAME: &str = "kills";
 
-/// So few that packing and merging never rest.
+/// So few that packing and merging never stop.
 const LOOSE: usize = 2;
-/// Messages that come at once.
+/// The messages of one batch.
 const BATCH: u64 = 5;
-/// Rounds on one folder, which is read whole several times in each.
+/// Rounds on one folder, which each round reads completely several times.
 const ROUNDS: usize = 10;
 
-/// What all processes so far were told, and what the last one had begun.
+/// The acknowledgements of all processes so far, and what the last one had begun.
 #[derive(Default)]
 struct Told {
     kept: BTreeSet<u64>,
     forgot: BTreeSet<u64>,
     forgetting: Option<u64>,
-    /// The highest number acknowledged.
+    /// The highest acknowledged number.
     last: u64,
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn run(rounds: usize, report: &mut Report) -> Result<()> {
     let began = Instant::now();
     let mut messages = 0;
     for first in (0..rounds).step_by(ROUNDS) {
-        // In memory where possible: what a process has done is there in any case when it is killed.
+        // In memory if possible: a killed process's writes are there in any case.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
         let mut told = Told::default();
         for round in first..rounds.min(first + ROUNDS) {
@@ -74,7 +74,7 @@ pub(crate) fn run(rounds: usize, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Starts a process and kills it during its first acts or after a few.
+/// Starts a process and kills it during its first calls or after a few.
 fn kill(root: &Path, told: &mut Told) -> Result<()> {
     let mut child = Command::new(std::env::current_exe()?)
         .args([super::WORK, NAME])
@@ -109,7 +109,7 @@ fn check(root: &Path, told: &mut Told) -> Result<()> {
         append(&store, last + 1).await?;
         let report = store.verify(|_| {}).await?;
         ensure!(report.findings.is_empty(), "not mended: {:?}", report.findings);
-        // What is there now has been seen, and stays.
+        // Messages that were seen must stay.
         let (there, last) = read(&store).await?;
         told.forgot.extend(told.forgetting.take().filter(|seq| !there.contains(seq)));
         (told.kept, told.last) = (there, last);

@@ -1,27 +1,27 @@
-//! Each fsync left out in turn: whatever is needed must be missed.
+//! Skips each fsync in turn, and checks that skipping a needed one is noticed.
 
 use std::fmt;
 
 use crate::Result;
 use crate::crash::cut::{Bench, End};
 
-/// One fsync that was not made.
+/// A skipped fsync.
 #[derive(Debug)]
 pub(crate) struct Removal {
     pub(crate) step: &'static str,
     number: usize,
-    /// Of what.
+    /// What it would have synced.
     of: String,
     pub(crate) came: Came,
 }
 
 #[derive(Debug)]
 pub(crate) enum Came {
-    /// Something was lost: how it ended, and what was found then.
+    /// A loss was noticed: the ending and the finding.
     Noticed(End, String, String),
-    /// Nothing was, for that reason.
+    /// No loss, for this reason.
     Covered(&'static str),
-    /// Nothing was, and nobody knows why.
+    /// No loss, for an unknown reason.
     Unnoticed,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Removal {
     }
 }
 
-/// Does a step once for each of its fsyncs and each kind of end, without that fsync.
+/// Runs a step once for each of its fsyncs and each ending, without that fsync.
 pub(crate) fn run(bench: &mut Bench<'_>, progress: &dyn Fn(&str)) -> Result<Vec<Removal>> {
     let calls = std::mem::take(&mut bench.calls);
     let mut removals = Vec::new();
@@ -77,12 +77,12 @@ fn is_sync(call: &str) -> bool {
     call.starts_with("fsync(") || call.starts_with("fdatasync(")
 }
 
-/// What a call is about, in a disk's own paths.
+/// The file that a call concerns, as the disk's own path.
 fn of(call: &str) -> &str {
     call.split(['<', '>']).nth(1).unwrap_or_default()
 }
 
-/// Why nothing is lost without an fsync on these file systems. Others promise less, so that the store makes it.
+/// Why nothing is lost without an fsync on these file systems. Others promise less, so the store makes it.
 fn reason(before: &[String], call: &str, after: &[String]) -> Option<&'static str> {
     let name = of(call).rsplit('/').next().unwrap_or_default();
     if name == "head" {

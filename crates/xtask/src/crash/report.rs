@@ -1,4 +1,4 @@
-//! What is told while it runs, and at the end.
+//! Progress and final report.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use crate::crash::cut::End;
 use crate::crash::removal::{Came, Removal};
 
-/// A row of the table at the end.
+/// A row of the final table.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
     name: &'static str,
-    /// How many different states were left for each kind of end.
+    /// The number of different states for each ending.
     ends: [usize; End::ALL.len()],
     removals: Vec<Removal>,
     took: Duration,
@@ -35,7 +35,7 @@ impl Line {
 
 pub(crate) struct Report {
     began: Instant,
-    /// By the order of the steps.
+    /// In the order of the steps.
     lines: BTreeMap<usize, Line>,
     kills: Option<String>,
     failures: usize,
@@ -53,7 +53,7 @@ impl Report {
         }
     }
 
-    /// Says what is being done, in one line that the next one replaces.
+    /// Shows the current work in one line, which the next one replaces.
     pub(crate) fn progress(&self, what: &str) {
         if std::io::stderr().is_terminal() {
             eprint!("\r\x1b[K{:>4} s  {what}", self.began.elapsed().as_secs());
@@ -99,7 +99,7 @@ impl Report {
         self.lines.insert(order, line);
     }
 
-    /// Prints everything; whether it all held.
+    /// Prints the report. Returns whether all checks passed.
     pub(crate) fn finish(self) -> bool {
         self.clear();
         let mut removals = self.lines.values().flat_map(|line| &line.removals).peekable();

@@ -1,5 +1,4 @@
-//! What a store does while it is killed: each step with the state it begins from and what must be true whenever it
-//! ends.
+//! The steps of a store that is killed: initial state, work, and check.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -13,10 +12,10 @@ use crate::crash::beside;
 use crate::crash::check::{self, Expected};
 use crate::crash::house::{Whose, append, block_on, open, open_as, said, say, text};
 
-/// What a process has been told, as it repeats it on its output.
+/// What a process has acknowledged, as it reports on its output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Told {
-    /// The highest number that was acknowledged.
+    /// The highest acknowledged number.
     pub(crate) kept: Option<u64>,
     pub(crate) forgot: bool,
     pub(crate) document: Option<u64>,
@@ -25,7 +24,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Hears what was said, also within a line of a trace; whether anything was.
+    /// Reads a report, also inside a line of a trace. Returns whether there was one.
     pub(crate) fn hear(&mut self, line: &str) -> bool {
         let Some((_, what)) = line.split_once('@') else {
             return false;
@@ -45,13 +44,13 @@ impl Told {
 
 pub(crate) struct Step {
     pub(crate) name: &'static str,
-    /// Long steps have none of their fsyncs removed when there is little time.
+    /// Long steps skip the removal of fsyncs when time is short.
     pub(crate) is_long: bool,
-    /// Makes the state that it begins from.
+    /// Creates the initial state.
     pub(crate) seed: fn(&Path) -> Result<()>,
-    /// Does it, in a process that may end at any moment.
+    /// Does the work, in a process that may end at any moment.
     pub(crate) work: fn(&Path) -> Result<()>,
-    /// Finds the state that it was left in as it must be, and goes on from there.
+    /// Checks the state after the end, and continues from it.
     pub(crate) check: fn(&Path, &Told) -> Result<()>,
 }
 
@@ -68,7 +67,7 @@ pub(crate) const STEPS: [Step; 18] = [
         work: |root| appends(root, LOOSE, 2),
         check: |root, told| check::conversation(root, told, &Expected::one_more_than(0)),
     },
-    // The vault lies in another folder than the message.
+    // The key list is in another folder than the message.
     Step {
         name: "first-of-user",
         is_long: false,
@@ -114,7 +113,7 @@ pub(crate) const STEPS: [Step; 18] = [
             )
         },
     },
-    // As many as go straight into a pack, older than those that are there.
+    // A batch that goes straight into a pack and is older than the existing messages.
     Step {
         name: "import",
         is_long: true,
@@ -125,7 +124,7 @@ pub(crate) const STEPS: [Step; 18] = [
             check::conversation(root, told, &expected)
         },
     },
-    // One that is older, and so is packed before those that came earlier.
+    // An older message, which is packed before earlier ones.
     Step {
         name: "import-one",
         is_long: true,
@@ -133,7 +132,7 @@ pub(crate) const STEPS: [Step; 18] = [
         work: |root| imports(root, 1, 1),
         check: |root, told| check::conversation(root, told, &Expected::one_more_than(2)),
     },
-    // The third message makes the first pack.
+    // The third message creates the first pack.
     Step {
         name: "pack",
         is_long: false,
@@ -141,7 +140,7 @@ pub(crate) const STEPS: [Step; 18] = [
         work: |root| appends(root, 1, 2),
         check: |root, told| check::conversation(root, told, &Expected::one_more_than(2)),
     },
-    // The seventeenth makes the eighth, so that they become one.
+    // The seventeenth message creates the eighth pack, so that packs merge.
     Step {
         name: "merge",
         is_long: true,
@@ -254,7 +253,7 @@ pub(crate) const STEPS: [Step; 18] = [
         },
         work: repair,
         check: |root, told| {
-            // Whoever was not told has to ask again.
+            // Without an acknowledgement the caller must ask again.
             if !told.done {
                 repair(root)?;
             }
@@ -288,7 +287,7 @@ pub(crate) const STEPS: [Step; 18] = [
     },
 ];
 
-/// Does a step's work, and says when it is done.
+/// Does a step's work, and reports its end.
 pub(crate) fn work(name: &str, root: &Path) -> Result<()> {
     let step = STEPS.iter().find(|step| step.name == name);
     (step.ok_or("no such step")?.work)(root)?;

@@ -1,4 +1,4 @@
-//! A process that stops after each of its system calls that changes something on disk.
+//! Traces a process and stops it after each system call that changes the disk.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Lines};
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::Result;
 use crate::crash::step::Told;
 
-/// The calls that change what is on disk, and by `write` those that acknowledge. Not every machine has all of them.
+/// The calls that change the disk, and `write`, which acknowledges. Not every machine has all of them.
 const CALLS: &str = "?mkdir,mkdirat,openat,write,writev,pwrite64,ftruncate,fallocate,?rename,renameat,renameat2,?link,\
      linkat,?unlink,unlinkat,copy_file_range";
 const SYNCS: &str = "fsync,fdatasync";
@@ -25,20 +25,20 @@ pub(crate) struct Trace {
     strace: Child,
     lines: Lines<BufReader<ChildStderr>>,
     folder: String,
-    /// What each thread called last.
+    /// The last call of each thread.
     calls: HashMap<String, String>,
-    /// The thread whose call has it stopped.
+    /// The thread whose call stopped it.
     stopping: Option<String>,
     stopped: Option<Pid>,
     process: Option<Pid>,
     pub(crate) told: Told,
-    /// What it said that was no trace.
+    /// Output that is not part of the trace.
     said: Vec<String>,
 }
 
 impl Trace {
-    /// Starts the process that does a step on a root, and stops at what it changes below a folder. With `lie`, its
-    /// fsync of that number, from 1, does nothing and says that it did.
+    /// Starts the process of a step on a root, and stops it at changes below a folder. With `lie`, the fsync of that
+    /// number, from 1, does nothing and reports success.
     pub(crate) fn start(
         step: &str,
         root: &Path,
@@ -53,7 +53,7 @@ impl Trace {
             None => command.arg(format!("--inject={SYNCS}:signal=SIGSTOP")),
             Some(when) => {
                 command.arg(format!("--inject={SYNCS}:retval=0:signal=SIGSTOP:when={when}"));
-                // Whoever tells the system to forget a file has it write the file out first, which is no fsync.
+                // A hint to drop a file from the cache makes the system write it first, which would act as an fsync.
                 command.arg(format!("--inject={HINTS}:retval=0"))
             }
         };
@@ -78,8 +78,7 @@ impl Trace {
         })
     }
 
-    /// Lets it go on to the next call that changes something below the folder or acknowledges something; `None` at
-    /// its end.
+    /// Continues to the next call that changes something below the folder or acknowledges; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<String>> {
         loop {
             if let Some(stopped) = self.stopped.take() {
@@ -99,7 +98,7 @@ impl Trace {
         }
     }
 
-    /// The call after which it has stopped.
+    /// The call after which it stopped.
     fn hear(&mut self, line: &str) -> Result<Option<String>> {
         let (thread, what) = line.split_once(' ').unwrap_or_default();
         let (thread, what) = (thread.to_owned(), what.trim_start());
@@ -127,7 +126,7 @@ impl Trace {
         Ok(None)
     }
 
-    /// Waits for its end, which must not have come too early.
+    /// Waits for its end, which must not have come early.
     pub(crate) fn finish(mut self) -> Result<()> {
         while self.next()?.is_some() {}
         let status = self.strace.wait()?;
@@ -138,7 +137,7 @@ impl Trace {
     }
 }
 
-/// A call without the bytes it wrote, which nobody can read.
+/// A call without the written bytes, which are unreadable.
 fn shortened(call: &str) -> String {
     let Some((before, rest)) = call.split_once("\"{") else { return call.to_owned() };
     format!("{before}…{}", rest.rsplit_once('"').map_or("", |(_, after)| after))

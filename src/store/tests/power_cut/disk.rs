@@ -1,9 +1,9 @@
-//! A disk on which only what was synced outlives a power cut.
+//! A simulated disk that keeps only synced data after a power cut.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A file's bytes, as the system shows them and as they are on the disk.
+/// A file's bytes, as seen by the system and as they are on disk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bytes {
     pub(super) shown: Vec<u8>,
@@ -22,23 +22,23 @@ pub(super) struct Disk {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) is_made: bool,
-    /// Whether its own name is durable in the folder above.
+    /// Whether its own name is durable in its parent.
     pub(super) is_entered: bool,
     pub(super) shown: BTreeMap<String, File>,
     pub(super) durable: BTreeMap<String, File>,
     pub(super) mark: u64,
     pub(super) durable_mark: u64,
     pub(super) is_locked: bool,
-    /// Whoever held the lock has not finished.
+    /// Whether the last holder of the lock has not released it clean.
     pub(super) is_busy: bool,
 }
 
-/// What a cut may leave or take besides what was synced.
+/// What a power cut may keep or lose besides synced data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CutOutcome {
-    /// What was removed is gone though that was never synced.
+    /// A removed file is gone although its removal was never synced.
     pub(super) is_removed: bool,
-    /// What was written in place is there though it was never flushed.
+    /// Bytes written in place are there although they were never flushed.
     pub(super) is_written: bool,
 }
 
@@ -88,7 +88,7 @@ impl Disk {
         Arc::new(Self { state: Mutex::new(state), below: Mutex::new(below) })
     }
 
-    /// Gives a file another name, durably, as a bad disk or a person may.
+    /// Renames a file durably, as a bad disk or a person may.
     pub(super) fn rename(&self, has: &str, from: &str, to: &str) {
         let mut state = self.state();
         let name = state.shown.keys().find(|name| name.contains(has)).unwrap().clone();

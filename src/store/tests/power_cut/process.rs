@@ -1,4 +1,4 @@
-//! A process that uses a disk until something happens to it.
+//! A simulated process that uses a disk until it has a fault.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,28 +11,28 @@ use crate::store::tests::power_cut::disk::Disk;
 use crate::store::tests::power_cut::view::View;
 use crate::{Error, Result};
 
-/// What happens to a process at one of its calls that change anything.
+/// What happens to a process at one of its changing calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     /// Neither this call nor any later one reaches the disk.
     Killed,
-    /// There is no room, once. What a sync was to make durable then, no later one of this process does: systems tell of
-    /// it once.
+    /// The disk is full once. Data that this sync should have made durable is not made durable by any later sync of
+    /// this process, because systems report the failure only once.
     NoRoom,
 }
 
 #[derive(Debug)]
 pub(super) struct Process {
     fault: Fault,
-    /// How many calls come before it.
+    /// How many calls precede it.
     left: Mutex<Option<usize>>,
     happened: Mutex<Option<String>>,
-    /// What a sync could not make durable, and no later one does.
+    /// Data that a failed sync did not make durable. No later sync does.
     given_up: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Process {
-    /// A process on that disk, which has a fault at that call, counted from 0.
+    /// A process on that disk with a fault at a call, counted from 0.
     pub(super) fn on(disk: &Arc<Disk>, fault: Fault, at: usize) -> (Arc<dyn Directory>, Arc<Self>) {
         let process = Arc::new(Self {
             fault,
@@ -43,12 +43,12 @@ impl Process {
         (Arc::new(View::new(vec!["root".to_owned()], vec![disk.clone()], process.clone())), process)
     }
 
-    /// A process to which nothing happens.
+    /// A process without a fault.
     pub(super) fn unharmed(disk: &Arc<Disk>) -> Arc<dyn Directory> {
         Self::on(disk, Fault::Killed, usize::MAX).0
     }
 
-    /// At which call it had its fault.
+    /// The call at which it had its fault.
     pub(super) fn fault(&self) -> Option<String> {
         self.happened.lock().unwrap().clone()
     }
@@ -57,7 +57,7 @@ impl Process {
         self.fault == Fault::Killed && self.left.lock().unwrap().is_none()
     }
 
-    /// Counts a call; whether it is the one that fails, or comes after a kill.
+    /// Counts a call. Returns whether it is the one that fails, or follows a kill.
     pub(super) fn fails(&self, call: &str, path: &Path) -> bool {
         let mut left = self.left.lock().unwrap();
         let now = match *left {
@@ -91,7 +91,7 @@ impl Process {
         }
     }
 
-    /// It was written anew.
+    /// It was written again, so a later sync counts.
     pub(super) fn takes_up(&self, path: &Path) {
         self.given_up.lock().unwrap().remove(path);
     }

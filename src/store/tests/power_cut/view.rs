@@ -1,4 +1,4 @@
-//! A folder of a disk as a process sees it.
+//! A folder of a simulated disk as a process sees it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::store::tests::power_cut::process::Process;
 pub(super) struct View {
     path: PathBuf,
     names: Vec<String>,
-    /// From the root down to it.
+    /// The levels from the root down to it.
     levels: Vec<Arc<Disk>>,
     process: Arc<Process>,
 }
@@ -49,7 +49,7 @@ impl View {
         Ok(())
     }
 
-    /// Makes a level's name durable in the folder above.
+    /// Makes a level's name durable in its parent.
     fn enter(&self, level: &Disk, path: &Path) -> Result<()> {
         self.process.settle("sync what is above", path, vec![path.to_owned()])?;
         level.state().is_entered |= !self.process.has_given_up(path);
@@ -86,7 +86,7 @@ impl View {
         self.process.takes_up(&self.path.join(name));
         let mut state = self.disk().state();
         state.shown.insert(name.to_owned(), file_of(bytes));
-        // Marks of lives that a cut has ended do not come again.
+        // Stamps of lives that ended with a cut are not given again.
         state.mark += 1_000_003;
     }
 }
@@ -207,7 +207,7 @@ impl Directory for View {
         self.process.change("remove", &self.path.join(name))?;
         let mut state = self.disk().state();
         if state.shown.remove(name).is_some() {
-            // Marks of lives that a cut has ended do not come again.
+            // Stamps of lives that ended with a cut are not given again.
             state.mark += 1_000_003;
         }
         Ok(())
@@ -247,7 +247,7 @@ impl Directory for View {
             return Ok(None);
         }
         let mut state = self.disk().state();
-        // Marks of lives that a cut has ended do not come again.
+        // Stamps of lives that ended with a cut are not given again.
         state.mark += 1_000_003;
         Ok(Some(state.mark))
     }
