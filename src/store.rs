@@ -36,6 +36,7 @@ use zeroize::Zeroizing;
 pub use artifact::contents::ArtifactContents;
 pub use artifact::find::find_artifact;
 pub use artifact::lines::ArtifactLines;
+pub use artifact::measure::ArtifactMeasure;
 pub use backend::batch::Batch;
 pub use backend::policy::StorePolicy;
 pub use backend::{ArtifactStore, ReadQuery, StoreBackend};

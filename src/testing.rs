@@ -13,6 +13,7 @@
 
 mod answers;
 mod appending;
+mod artifacts;
 mod backend;
 mod deleting;
 mod documents;
@@ -82,6 +83,18 @@ impl std::error::Error for ContractViolation {}
 /// What a rule found instead of its expectation.
 #[derive(Debug)]
 pub(crate) struct Found(String);
+
+impl From<std::io::Error> for Found {
+    fn from(error: std::io::Error) -> Self {
+        Self(format!("an error: {error}"))
+    }
+}
+
+impl From<&str> for Found {
+    fn from(what: &str) -> Self {
+        Self(what.to_owned())
+    }
+}
 
 impl From<Error> for Found {
     fn from(error: Error) -> Self {
@@ -154,7 +167,8 @@ impl<F: AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>> Fixture<'_, F
 }
 
 /// Checks everything that a [`ConversationStore`] must do, on stores that `open` opens. Each rule has its own store
-/// name and opens it several times.
+/// name and opens it several times. The rules of an [`ArtifactStore`](crate::store::ArtifactStore) are checked where the
+/// store has one.
 ///
 /// # Errors
 /// [`ContractViolation`] names every violated rule.
@@ -193,6 +207,8 @@ pub async fn conversation_store_contract(
         documents: a_document_is_what_was_last_written a_document_has_a_size_limit
             settings_are_kept_and_no_change_is_lost clearing_hides_and_deletes_nothing
             a_snapshot_comes_back_as_it_was_saved a_summary_needs_the_one_before;
+        artifacts: an_artifact_comes_back_as_it_was_added the_same_bytes_are_added_once
+            contents_that_cannot_be_read_add_nothing an_artifact_goes_with_the_message_that_it_holds;
         limits: a_limit_hides_whole_exchanges_and_cleanup_deletes_them
             an_expired_conversation_is_hidden_and_begins_anew wider_limits_ask_first
             a_clock_behind_deletes_nothing many_messages_over_the_limit_are_trimmed;

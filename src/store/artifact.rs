@@ -5,3 +5,4 @@ pub(crate) mod contents;
 pub(crate) mod find;
 pub(crate) mod intake;
 pub(crate) mod lines;
+pub(crate) mod measure;

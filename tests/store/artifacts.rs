@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::common::{block_on, key, open, options, said};
@@ -60,7 +60,7 @@ fn an_artifact_is_sealed_described_listed_and_readable_from_any_place() {
         assert_eq!(read(&store, &artifact.id).await, text);
         let mut contents = store.open_artifact(&artifact.id).await.unwrap().unwrap();
         for at in [0, 65_479, 65_480, 131_000, text.len() - 3, text.len(), text.len() + 9] {
-            contents.seek_to(at as u64);
+            contents.seek(SeekFrom::Start(at as u64)).unwrap();
             let mut part = vec![0; 40];
             let read = contents.read(&mut part).unwrap();
             let rest = text.as_bytes().get(at..).unwrap_or_default();

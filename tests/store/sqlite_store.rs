@@ -1,5 +1,6 @@
 //! A store on one `SQLite` file, written with the public interface only: the proof that others can write one.
 
+use std::io::{Cursor, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,8 +9,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use sottovoce::store::{
-    Batch, DocumentId, Finding, FindingKind, ReadQuery, ReadResult, StoreBackend, StorePolicy,
-    StoreState,
+    AddedArtifact, Artifact, ArtifactContents, ArtifactKind, ArtifactMeasure, ArtifactStore, Batch,
+    DocumentId, Finding, FindingKind, NewArtifact, ReadQuery, ReadResult, StoreBackend,
+    StorePolicy, StoreState,
 };
 use sottovoce::testing::{StoreSetup, conversation_store_contract};
 use sottovoce::{Clock, ConversationStore, Error, Result, Scope, StoredMessage};
@@ -28,6 +30,8 @@ const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS forgotten (scope TEXT, first INTEGER, last INTEGER) STRICT;
     CREATE TABLE IF NOT EXISTS documents (
         scope TEXT, name TEXT, bytes BLOB NOT NULL, PRIMARY KEY (scope, name)) STRICT;
+    CREATE TABLE IF NOT EXISTS artifacts (
+        scope TEXT, id TEXT, json BLOB NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (scope, id)) STRICT;
 ";
 
 /// A conversation in an `SQLite` file. Several processes may use the file at once.
@@ -42,6 +46,10 @@ pub(crate) struct SqliteStore {
 
 fn failed(error: rusqlite::Error) -> Error {
     Error::host("SQLite", error)
+}
+
+fn unreadable(error: serde_json::Error) -> Error {
+    Error::host("JSON", error)
 }
 
 /// `SQLite` has no unsigned numbers.
@@ -223,6 +231,70 @@ impl StoreBackend for SqliteStore {
 
     async fn commit(&self, batch: Batch) -> Result<StoreState> {
         self.commit_now(&batch).map_err(failed)?.ok_or(Error::Conflict)
+    }
+
+    fn artifact_store(&self) -> Option<&dyn ArtifactStore> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl ArtifactStore for SqliteStore {
+    async fn artifacts(&self) -> Result<(Vec<Artifact>, Vec<Finding>)> {
+        let connection = self.connection();
+        let select = "SELECT json FROM artifacts WHERE scope = ? ORDER BY json ->> 'createdAt', id";
+        let mut rows = connection.prepare(select).map_err(failed)?;
+        let rows = rows.query_map([&self.name], |row| row.get::<_, Vec<u8>>(0)).map_err(failed)?;
+        let rows: Vec<Vec<u8>> = rows.collect::<rusqlite::Result<_>>().map_err(failed)?;
+        let artifacts = rows.iter().map(|json| serde_json::from_slice(json));
+        Ok((artifacts.collect::<serde_json::Result<_>>().map_err(unreadable)?, Vec::new()))
+    }
+
+    async fn add_artifact(
+        &self,
+        new: NewArtifact,
+        mut content: Box<dyn Read + Send>,
+    ) -> Result<AddedArtifact> {
+        let (mut bytes, mut measure) = (Zeroizing::new(Vec::new()), ArtifactMeasure::default());
+        content
+            .read_to_end(&mut bytes)
+            .map_err(|error| Error::io("read", "the artifact", error))?;
+        measure.take(&bytes);
+        let artifact = measure.finish(&new, self.clock.now().timestamp())?;
+        if artifact.kind != ArtifactKind::ToolResult {
+            let is_same = |there: &Artifact| {
+                there.sha256 == artifact.sha256 && there.kind != ArtifactKind::ToolResult
+            };
+            if let Some(same) = self.artifacts().await?.0.into_iter().find(is_same) {
+                return Ok(AddedArtifact::new(same, true));
+            }
+        }
+        let json = serde_json::to_vec(&artifact).map_err(unreadable)?;
+        let insert = "INSERT INTO artifacts VALUES (?, ?, ?, ?)";
+        let values = params![self.name, artifact.id, json, *bytes];
+        self.connection().execute(insert, values).map_err(failed)?;
+        Ok(AddedArtifact::new(artifact, false))
+    }
+
+    async fn open_artifact(&self, id: &str) -> Result<Option<ArtifactContents>> {
+        let connection = self.connection();
+        let select = "SELECT json, bytes FROM artifacts WHERE scope = ? AND id = ?";
+        let row: Option<(Vec<u8>, Vec<u8>)> = connection
+            .query_row(select, params![self.name, id], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()
+            .map_err(failed)?;
+        let Some((json, bytes)) = row else { return Ok(None) };
+        let artifact = serde_json::from_slice(&json).map_err(unreadable)?;
+        Ok(Some(ArtifactContents::new(artifact, Cursor::new(Zeroizing::new(bytes)))))
+    }
+
+    async fn delete_artifacts(&self, ids: &[String]) -> Result<()> {
+        let connection = self.connection();
+        for id in ids {
+            let delete = "DELETE FROM artifacts WHERE scope = ? AND id = ?";
+            connection.execute(delete, params![self.name, id]).map_err(failed)?;
+        }
+        Ok(())
     }
 }
 

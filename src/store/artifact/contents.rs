@@ -1,7 +1,7 @@
 //! Reads an artifact's contents, one segment at a time.
 
 use std::fmt;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
@@ -16,16 +16,26 @@ use crate::store::record::finding::FindingKind;
 /// The error text for contents whose seal does not verify.
 const CHANGED: &str = "an artifact's seal does not fit: it was changed or cut off";
 
-/// An artifact's contents, readable from any position. At most 64 KiB of them are in memory.
+/// An artifact's contents, readable from any position. The file store keeps at most 64 KiB of them in memory.
 pub struct ArtifactContents {
     artifact: Artifact,
-    text: Text,
+    contents: Box<dyn ReadSeek>,
 }
 
+/// What contents are read from.
+trait ReadSeek: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> ReadSeek for T {}
+
 impl ArtifactContents {
+    /// The contents of an artifact, as an [`ArtifactStore`](crate::store::ArtifactStore) of your own returns them.
+    pub fn new(artifact: Artifact, contents: impl Read + Seek + Send + 'static) -> Self {
+        Self { artifact, contents: Box::new(contents) }
+    }
+
     /// Reads all contents. Returns what is wrong with them, if anything.
     pub(crate) fn check(mut self) -> Result<Option<FindingKind>> {
-        let digest = match digest(&mut self.text, |_| Ok(()))? {
+        let digest = match digest(&mut self.contents, |_| Ok(()))? {
             Ok(digest) => digest,
             Err(kind) => return Ok(Some(kind)),
         };
@@ -36,25 +46,23 @@ impl ArtifactContents {
     pub fn artifact(&self) -> &Artifact {
         &self.artifact
     }
-
-    /// Continues reading at this byte.
-    pub fn seek_to(&mut self, position: u64) {
-        self.text.position = position;
-    }
 }
 
 impl Read for ArtifactContents {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.text.read(into)
+        self.contents.read(into)
+    }
+}
+
+impl Seek for ArtifactContents {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.contents.seek(to)
     }
 }
 
 impl fmt::Debug for ArtifactContents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ArtifactContents")
-            .field("artifact", &self.artifact)
-            .field("position", &self.text.position)
-            .finish_non_exhaustive()
+        f.debug_struct("ArtifactContents").field("artifact", &self.artifact).finish_non_exhaustive()
     }
 }
 
@@ -118,6 +126,20 @@ impl Read for Text {
     }
 }
 
+impl Seek for Text {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let (from, offset) = match to {
+            SeekFrom::Start(position) => (position, 0),
+            SeekFrom::End(offset) => (self.size, offset),
+            SeekFrom::Current(offset) => (self.position, offset),
+        };
+        let negative =
+            || io::Error::new(ErrorKind::InvalidInput, "a position before the beginning");
+        self.position = from.checked_add_signed(offset).ok_or_else(negative)?;
+        Ok(self.position)
+    }
+}
+
 /// What an artifact's contents are bound to.
 pub(crate) fn associated<'a>(scope: &'a [&'a str], id: &'a str) -> AssociatedData<'a> {
     AssociatedData::of(Kind::Artifact, scope, id)
@@ -170,12 +192,12 @@ pub(crate) fn open(
         return Ok(Err(FindingKind::Damaged("it is not as long as it was")));
     }
     let cache = opener(folder, &artifact.id, &*source)?;
-    Ok(cache.map(|(cache, _)| ArtifactContents { text: Text::new(source, cache), artifact }))
+    Ok(cache.map(|(cache, _)| ArtifactContents::new(artifact, Text::new(source, cache))))
 }
 
 /// The digest of the contents, read piece by piece. The inner error says what is wrong with them.
 pub(crate) fn digest(
-    text: &mut Text,
+    text: &mut impl Read,
     mut visit: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<Result<[u8; 32], FindingKind>> {
     let mut digest = Sha256::new();

@@ -1,6 +1,6 @@
 //! Reads lines of an artifact that is text.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 
 use zeroize::Zeroizing;
 
@@ -42,7 +42,7 @@ impl ArtifactContents {
     /// # Errors
     /// What prevents reading them.
     pub fn lines(mut self, from: u64, lines: u64, most_bytes: usize) -> io::Result<ArtifactLines> {
-        self.seek_to(0);
+        self.rewind()?;
         let first = from.max(1);
         let end = first.saturating_add(lines);
         // The buffer never grows: growing would leave unwiped copies.

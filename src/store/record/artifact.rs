@@ -215,6 +215,13 @@ pub struct AddedArtifact {
     pub was_there: bool,
 }
 
+impl AddedArtifact {
+    /// The outcome for this artifact.
+    pub fn new(artifact: Artifact, was_there: bool) -> Self {
+        Self { artifact, was_there }
+    }
+}
+
 /// Whether a text is an artifact id.
 pub(crate) fn is_id(text: &str) -> bool {
     text.len() == ID_LENGTH

@@ -1,6 +1,6 @@
 //! `sottovoce artifact show`
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 
 use serde::Serialize;
 use sottovoce::store::{Artifact, ArtifactContents};
@@ -77,7 +77,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             "they are counted from 0",
         ));
     }
-    contents.seek_to(first);
+    contents.seek(SeekFrom::Start(first)).map_err(|error| unreadable(&artifact, error))?;
     let length = last.min(artifact.size.saturating_sub(1)).saturating_sub(first).saturating_add(1);
     if session.json {
         return json(contents, &artifact, length);
