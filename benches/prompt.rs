@@ -1,4 +1,5 @@
-//! Building and rendering prompts: how long it takes, and how much of each request a model server has read already.
+//! Benchmark of prompts: the time to build and render them, and how much of each request a model server has read
+//! already.
 //!
 //! `cargo bench --bench prompt`
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, missing_docs)]
@@ -143,7 +144,7 @@ struct Reuse {
     turns_that_moved: usize,
 }
 
-/// Holds a conversation through the public API and adds up what each request shares with the one before.
+/// Holds a conversation through the public API, and adds up the shared beginnings of successive requests.
 async fn converse(turns: usize, window: Window, form: Form, budget: Option<usize>) -> Reuse {
     let clock = clock_at(0);
     let store = options().clock(clock.clone()).open_in_memory().await.unwrap();

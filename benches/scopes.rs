@@ -1,4 +1,4 @@
-//! Opening one conversation out of ten thousand against one out of ten.
+//! Benchmark of scopes: opening one conversation out of ten thousand against one out of ten.
 //!
 //! `cargo bench --bench scopes`
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, missing_docs)]
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 /// Messages of each conversation.
 const MESSAGES: usize = 20;
 const ROUNDS: usize = 400;
-/// How many conversations are spoken in: of both roots as many, so that as much is in the processor's caches.
+/// How many conversations are used. The same number for both roots, so that the processor's caches hold as much.
 const BUSY: usize = 10;
 
 fn scope(at: usize) -> Scope {
@@ -24,7 +24,7 @@ fn scope(at: usize) -> Scope {
     Scope::Guild { guild: id(at % 7), channel: id(at % 101), user: id(at) }
 }
 
-/// A root with so many conversations.
+/// A root with a number of conversations.
 struct Root {
     folder: TempDir,
     scopes: usize,
@@ -42,7 +42,7 @@ impl Root {
         Self { folder, scopes, open: Samples::default(), append: Samples::default() }
     }
 
-    /// Opens one of ten conversations that lie far apart, as a bot does for every message that comes in.
+    /// Opens one of ten conversations that lie far apart, as a bot does for every message.
     async fn measure(&mut self, round: usize) {
         let at = round % BUSY * (self.scopes / BUSY);
         let begun = Instant::now();
@@ -65,7 +65,7 @@ async fn main() {
     let (few, many, rounds) = if is_trial() { (10, 20, 3) } else { (10, 10_000, ROUNDS) };
     let mut roots = [Root::lay_out(few, disk).await, Root::lay_out(many, disk).await];
     for round in 0..rounds {
-        // They take turns, and each begins as often.
+        // They take turns, and each starts equally often.
         roots.rotate_left(1);
         for root in &mut roots {
             root.measure(round).await;

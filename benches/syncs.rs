@@ -1,6 +1,6 @@
-//! How many fsyncs and locks a turn takes: utterance, answer, and what was learnt about the length of texts.
+//! Benchmark of fsyncs and locks per turn: utterance, answer and calibration.
 //!
-//! `cargo bench --bench syncs`; wants `strace`. Counts system calls, so the profile and the machine do not matter.
+//! `cargo bench --bench syncs` needs `strace`. It counts system calls, so the profile and the machine do not matter.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, missing_docs)]
 
 mod support;
@@ -23,7 +23,7 @@ use support::{is_trial, message, options, print_table};
 const TURNS: usize = 100;
 /// The child's first argument.
 const CHILD: &str = "--child";
-/// In a folder that does not exist, so that trying to make it does nothing but show in the trace.
+/// A path in a missing folder: trying to create it does nothing but appear in the trace.
 const MARKER: &str = "/nonexistent/a turn begins";
 
 fn main() {
@@ -57,7 +57,7 @@ async fn converse(folder: &Path) {
         message(0).timestamp.to_zoned(jiff::tz::Offset::constant(1).to_time_zone()),
     ));
     let store = options().clock(clock.clone()).open(folder).await.unwrap();
-    // The first turn makes the store.
+    // The first turn creates the store.
     store.append_all((0..4).map(message).collect()).await.unwrap();
     let store: Arc<dyn ConversationStore> = Arc::new(store);
     let conversation = Conversation::builder(store)
@@ -73,10 +73,10 @@ async fn converse(folder: &Path) {
     }
 }
 
-/// A model that says so many tokens for so many bytes.
+/// A model that reports a token count in proportion to the bytes.
 struct Counting;
 
-/// What is left of a reply, the last part first.
+/// The rest of a reply, last part first.
 struct Counted(Vec<ReplyPart>);
 
 #[async_trait]
@@ -105,7 +105,7 @@ impl Reply for Counted {
     }
 }
 
-/// Shows how many turns took how much.
+/// Prints how many turns took how many calls.
 fn count(trace: &str) {
     let mut turns: Vec<(usize, usize)> = Vec::new();
     for line in trace.lines() {

@@ -1,6 +1,6 @@
-//! Reading the newest messages, and appending, against the algorithm that this store grew from.
+//! Benchmark of tails and appends against the algorithm that this store descends from.
 //!
-//! `cargo bench --bench tail`; `SOTTOVOCE_BENCH_MAX=10000` leaves out the largest conversation.
+//! `cargo bench --bench tail`; `SOTTOVOCE_BENCH_MAX=10000` skips the largest conversation.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, missing_docs)]
 
 #[path = "support/ancestor.rs"]
@@ -19,7 +19,7 @@ use support::{Samples, is_trial, message, options, print_table, shown, timed};
 use tempfile::TempDir;
 
 const TAILS: [usize; 2] = [6, 50];
-/// Each round appends three messages, so the smaller a conversation, the sooner it is laid out afresh.
+/// Each round appends three messages, so the smaller a conversation, the sooner it is created again.
 const PLANS: [Plan; 4] = [
     Plan { messages: 100, sittings: 20, rounds: 3 },
     Plan { messages: 1_000, sittings: 4, rounds: 15 },
@@ -60,7 +60,7 @@ impl Figure {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
-    // Within the target folder, because the system's folder for temporary files is often memory.
+    // In the target folder, because the system's folder for temporary files is often in memory.
     let disk = Path::new(env!("CARGO_TARGET_TMPDIR"));
     if is_trial() {
         measure(&Plan { messages: 60, sittings: 1, rounds: 1 }, disk).await;
@@ -115,7 +115,7 @@ async fn measure(plan: &Plan, disk: &Path) -> Vec<Vec<String>> {
     rows.collect()
 }
 
-/// A conversation in both forms, to be copied to the disk.
+/// A conversation in both formats, to be copied to the disk.
 struct Seed {
     folder: TempDir,
     place: &'static str,
@@ -123,8 +123,8 @@ struct Seed {
 }
 
 impl Seed {
-    /// Written through the public API. An fsync in memory costs nothing, which makes 100,000 of them bearable; the
-    /// bytes are the same.
+    /// Written through the public API. An fsync in memory costs nothing, so 100,000 of them are bearable. The bytes
+    /// are the same.
     async fn grow(messages: usize) -> Self {
         let (folder, place) = match TempDir::new_in("/dev/shm") {
             Ok(folder) => (folder, "in memory"),
@@ -153,7 +153,7 @@ impl Seed {
     }
 }
 
-/// The rivals side by side on one disk, each in a folder of its own with the same conversation.
+/// The rivals on one disk, each in its own folder with the same conversation.
 struct Bout {
     folder: TempDir,
     host: FileConversationStore,
@@ -169,13 +169,13 @@ impl Bout {
         copy(&seed.ours(), &ours);
         copy(&seed.rival(), &rival);
         fs::create_dir(folder.path().join("floor")).unwrap();
-        // What the copies left unwritten would otherwise be paid for by the first appends.
+        // Otherwise the first appends would write out the copies' data.
         rustix::fs::syncfs(File::open(&ours).unwrap()).unwrap();
         let host = options().open(&ours).await.unwrap();
         let other = options().open(&ours).await.unwrap();
         let ancestor = LegacyFormat::resume(&rival, seed.messages);
         let mut bout = Self { folder, host, other, ancestor, next: seed.messages };
-        // A store's first append also looks for what a killed one left behind.
+        // A store's first append also checks for the rest of a killed one.
         for store in [bout.host.clone(), bout.other.clone()] {
             let message = bout.next_message();
             bout.append_rival(&message);
@@ -200,7 +200,7 @@ impl Bout {
             let plain = self.append_rival(&message);
             let started = Instant::now();
             self.other.append_message(message).await.unwrap();
-            // From the second on, the other store's memory is current.
+            // From the second read on, the other store's cache is current.
             if at == 0 {
                 duels.note(Figure::AppendAfterOther, None, started.elapsed(), plain);
             }
@@ -241,7 +241,7 @@ impl Bout {
         duels.note(Figure::AppendToPlainWrite, None, ours, plain);
     }
 
-    /// The time of a plain write. It is made durable afterwards, so that no rival's fsync has to write it as well.
+    /// The time of a plain write. It is synced afterwards, so that no rival's fsync has to write it.
     fn append_rival(&mut self, message: &ChatMessage) -> Duration {
         let (plain, path) = timed(|| self.ancestor.append(message));
         File::open(path).unwrap().sync_all().unwrap();
@@ -281,7 +281,7 @@ struct Duels {
 }
 
 impl Duels {
-    /// Times both, the first one in turns.
+    /// Measures both, in alternating order.
     async fn duel<A, B>(
         &mut self,
         figure: Figure,

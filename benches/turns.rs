@@ -1,9 +1,11 @@
-//! Whole turns against a real model server: how much of each prompt it has read already, and how long the rest takes.
+//! Benchmark of whole turns with a real model server: how much of each prompt it has read already, and how long the
+//! rest takes.
 //!
-//! `cargo bench --bench turns -- [--url http://127.0.0.1:11434] [--model NAME] [--turns 30,200] [--plot FILE.svg] [--json FILE]`
+//! `cargo bench --bench turns -- [--url http://127.0.0.1:11434] [--model NAME] [--turns 30,200] [--plot FILE.svg]
+//! [--json FILE]`
 //!
-//! Wants a server that speaks Ollama's API. The share of tokens from the cache is shown where the server tells
-//! (`prompt_cached_count`); the time of evaluation always.
+//! It needs a server with Ollama's API. It shows the share of cached tokens if the server reports it
+//! (`prompt_cached_count`), and always the evaluation time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -26,20 +28,20 @@ const LAST_N: usize = 6;
 const SYSTEM: &str = "You are the voice assistant of a household. Answer in one or two short \
     sentences that sound natural when spoken, without lists or markup.";
 
-/// Colours that people tell apart who see few, and that show on white.
+/// Colours that colour-blind people can tell apart.
 const COLORS: [RGBColor; 4] =
     [RGBColor(230, 25, 75), RGBColor(60, 180, 75), RGBColor(213, 94, 0), RGBColor(0, 130, 200)];
 
 /// A way to fill the prompt.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
-    /// What a configured conversation does, prepared at the wake word as hosts are told to.
+    /// A configured conversation, prepared at the wake word as the docs advise.
     Default,
-    /// The same for a host that prepares nothing.
+    /// The same without preparing.
     Unprepared,
-    /// The literal last six messages, with the current time in the system prompt.
+    /// Exactly the last six messages, with the current time in the system prompt.
     TimeAtHead,
-    /// The literal last six messages and the current time in one text.
+    /// Exactly the last six messages and the current time in one text.
     OneText,
 }
 
@@ -126,7 +128,7 @@ fn settings() -> Settings {
     settings
 }
 
-/// Holds a conversation of so many turns through the public API.
+/// Holds a conversation of this many turns through the public API.
 async fn converse(
     settings: &Settings,
     way: Way,
@@ -143,7 +145,7 @@ async fn converse(
     let builder = Conversation::builder(store.clone()).system(SYSTEM).history(history);
     let mut options = ModelOptions::new(&settings.model);
     options.num_ctx = Some(4096);
-    // As short as voice answers are; a small model would go on and on.
+    // As short as voice answers are. A small model would not stop.
     options.num_predict = Some(32);
     options.temperature = Some(0.0);
     options.strict = true;
@@ -158,7 +160,7 @@ async fn converse(
     let mut reports = Vec::new();
     for turn in 0..turns {
         let mut said = message(2 * turn);
-        // Nobody numbers what they say.
+        // Real users do not number what they say.
         said.content = said.content.rsplit_once(" (").unwrap().0.to_owned();
         clock.set(said.timestamp.to_zoned(zone.clone()));
         let mut prepared = Duration::ZERO;
@@ -173,7 +175,7 @@ async fn converse(
     Ok(reports)
 }
 
-/// The plain way: system prompt with the current time, then the messages as they are.
+/// The plain way: system prompt with the current time, then the messages unchanged.
 struct TimeAtHead(ModelOptions);
 
 impl PromptRenderer for TimeAtHead {
@@ -192,7 +194,7 @@ impl PromptRenderer for TimeAtHead {
     }
 }
 
-/// The share of tokens that was not evaluated again.
+/// The share of tokens that came from the cache.
 fn cached(report: &TurnReport) -> Option<f64> {
     Some(100.0 * report.usage.cached_tokens? as f64 / report.usage.prompt_tokens? as f64)
 }
@@ -202,7 +204,7 @@ fn evaluation(report: &TurnReport) -> Duration {
 }
 
 type Figure = fn(&TurnReport) -> f64;
-/// What a turn took, and preparing for it.
+/// The figures of a turn, and the time of preparing it.
 type Utterance = (TurnReport, Duration);
 type Run = (Way, usize, Vec<Utterance>);
 
@@ -265,7 +267,7 @@ fn print_runs(runs: &[Run]) {
     print_table(&head, &rows);
 }
 
-/// One line a turn.
+/// One line per turn.
 fn write_rows(file: &str, runs: &[Run]) -> Result<(), Box<dyn Error>> {
     let mut lines = String::new();
     for (way, turns, reports) in runs {

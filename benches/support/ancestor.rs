@@ -1,6 +1,6 @@
-//! The algorithm that this store grew from, in the best form it has in plain Rust: one envelope a message, named by
-//! time; a read lists every name, sorts them and opens the last n. No lock, no fsync, no memory between reads, and no
-//! runtime to cross, which is in its favour here.
+//! The algorithm that this store descends from, in its best form in plain Rust: one envelope per message, named by
+//! time. A read lists and sorts all names, then opens the last n. It has no lock, no fsync, no cache between reads
+//! and no runtime, which is in its favour here.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ pub(crate) struct LegacyFormat {
     seq: usize,
 }
 
-/// What seals a message into its envelope, and opens that.
+/// Seals and opens a message's envelope.
 pub(crate) struct Seals(Aes256Gcm);
 
 #[derive(Serialize, Deserialize)]
@@ -36,12 +36,12 @@ impl LegacyFormat {
         Self::resume(root, 0)
     }
 
-    /// Goes on where an earlier one stopped.
+    /// Continues an earlier one.
     pub(crate) fn resume(root: &Path, appended: usize) -> Self {
         Self { root: root.into(), seals: Seals::new(), seq: appended }
     }
 
-    /// A plain write, as the document has it: it is in the page cache when this returns.
+    /// A plain write, as in the document: it is in the page cache when this returns.
     pub(crate) fn append(&mut self, message: &ChatMessage) -> PathBuf {
         self.seq += 1;
         let time = message.timestamp.strftime("%Y%m%dT%H%M%S%3fZ");
@@ -59,7 +59,7 @@ impl LegacyFormat {
         names.iter().map(|name| self.read(name)).collect()
     }
 
-    /// Every record's name, in no order.
+    /// Every record's name, unsorted.
     pub(crate) fn names(&self) -> Vec<OsString> {
         fs::read_dir(&self.root)
             .unwrap()
@@ -105,7 +105,7 @@ impl Seals {
     }
 }
 
-/// The least that a durable append costs on this disk: no store that publishes whole files can be faster.
+/// The least cost of a durable append on this disk: no store that publishes whole files can be faster.
 pub(crate) fn durable_floor(folder: &Path, at: usize, bytes: &[u8]) -> io::Result<()> {
     let temporary = folder.join(".tmp");
     let mut file = File::create(&temporary)?;

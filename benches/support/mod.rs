@@ -1,4 +1,4 @@
-//! What the benchmarks share: a conversation to measure with, and how figures are summed up.
+//! Helpers shared by the benchmarks: a conversation to measure with, and statistics.
 #![allow(dead_code, reason = "each benchmark uses some of it")]
 
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use sottovoce::{ChatMessage, ChatRole, EncryptionKey, StoreOptions};
 
-/// Lengths as people and voice assistants speak: short questions, answers of a sentence or two.
+/// Typical lengths for people and voice assistants: short questions, answers of a sentence or two.
 const QUESTIONS: [&str; 6] = [
     "What's the weather like tomorrow?",
     "Turn the heating down to nineteen degrees when I leave the house.",
@@ -27,7 +27,7 @@ pub(crate) fn options() -> StoreOptions {
     StoreOptions::new(EncryptionKey::from_secret("a secret for measuring").unwrap())
 }
 
-/// The message at one place of an endless conversation, 20 seconds after the one before it.
+/// The message at one place of an endless conversation, 20 seconds after the previous one.
 pub(crate) fn message(at: usize) -> ChatMessage {
     let start: Timestamp = "2025-01-06T07:00:00.250Z".parse().unwrap();
     let (role, texts) = if at.is_multiple_of(2) {
@@ -67,7 +67,7 @@ impl Samples {
         self.at(50)
     }
 
-    /// Half of what lies between the quartiles: a few disturbed rounds do not move it.
+    /// Half the distance between the quartiles, which a few disturbed rounds do not change.
     pub(crate) fn spread(&mut self) -> Duration {
         (self.at(75) - self.at(25)) / 2
     }
@@ -78,7 +78,7 @@ impl Samples {
     }
 }
 
-/// Three significant digits at most, in the unit that suits.
+/// At most three significant digits, in a suitable unit.
 pub(crate) fn shown(time: Duration) -> String {
     let micros = time.as_secs_f64() * 1e6;
     match micros {

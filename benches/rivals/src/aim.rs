@@ -1,4 +1,4 @@
-//! The figures to reach.
+//! The target figures.
 
 use crate::contender::Kind;
 use crate::figure::{Cell, Figure, Who};
@@ -7,7 +7,7 @@ const MILLION: usize = 1_000_000;
 const SCANNED: usize = 100_000;
 const SMALL: usize = 1_000;
 
-/// A figure and what it is held against.
+/// A figure and its reference.
 pub(crate) struct Aim {
     pub(crate) figure: Figure,
     pub(crate) messages: usize,
@@ -17,29 +17,29 @@ pub(crate) struct Aim {
 
 #[derive(Clone, Copy)]
 pub(crate) enum Against {
-    /// A rival, perhaps in a figure of another name.
+    /// A rival, possibly in another figure.
     Rival(Who, Figure),
-    /// This store with so many messages, perhaps in a figure of another name.
+    /// This store with this many messages, possibly in another figure.
     Self_(usize, Figure),
     Nothing,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum Bound {
-    /// The other's cost is at least so many times this store's.
+    /// The reference costs at least this many times as much.
     Gain(f64),
-    /// This store's cost is at most so many times the other's.
+    /// This store costs at most this many times as much.
     Share(f64),
-    /// This store's cost itself.
+    /// This store's cost itself is at most this.
     AtMost(f64),
 }
 
-/// What came of an aim.
+/// The result of a target.
 pub(crate) struct Reached {
     pub(crate) ours: f64,
-    /// The other's cost.
+    /// The reference's cost.
     pub(crate) theirs: Option<f64>,
-    /// What the bound is about.
+    /// The value that the bound limits.
     pub(crate) value: f64,
     pub(crate) is_reached: bool,
 }
@@ -107,7 +107,7 @@ impl Aim {
         ]
     }
 
-    /// `None` where something that it takes was not measured.
+    /// `None` if a needed figure was not measured.
     pub(crate) fn reached(&self, cells: &[Cell]) -> Option<Reached> {
         let ours = cost(cells, self.figure, self.messages, Who::Store(Kind::Ours))?;
         let theirs = match self.against {

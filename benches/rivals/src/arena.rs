@@ -1,4 +1,4 @@
-//! All contenders' stores side by side, each with the same conversation, open and ready.
+//! All contenders' stores side by side, open, each with the same conversation.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use sottovoce::ChatMessage;
 use crate::contender::{Contender, Kind, Outcome, Words};
 use crate::talk::Talk;
 
-/// How many messages are handed over at a time.
+/// The messages of one batch.
 const BATCH: usize = 20_000;
 
 pub(crate) struct Arena {
@@ -24,12 +24,12 @@ pub(crate) struct Seat {
     pub(crate) folder: PathBuf,
     talk: Talk,
     contender: Option<Box<dyn Contender>>,
-    /// How many messages there are.
+    /// The number of messages.
     next: usize,
 }
 
 impl Arena {
-    /// Fills every store, and waits until all of it is on the disk.
+    /// Fills every store, and waits until everything is on disk.
     pub(crate) fn lay_out(folder: PathBuf, talk: Talk, kinds: &[Kind]) -> Outcome<Self> {
         fs::create_dir_all(folder.join("floor"))?;
         let mut seats = Vec::new();
@@ -62,7 +62,7 @@ impl Arena {
         Ok(seat.ok_or("this contender does not take part at this size")?)
     }
 
-    /// Deletes it all.
+    /// Deletes all of it.
     pub(crate) fn clear(self) -> Outcome<()> {
         drop(self.seats);
         Ok(fs::remove_dir_all(self.folder)?)
@@ -88,7 +88,7 @@ impl Seat {
         }
     }
 
-    /// The place of the next message, taken.
+    /// Takes the place of the next message.
     pub(crate) fn take_place(&mut self) -> usize {
         self.next += 1;
         self.next - 1
@@ -99,14 +99,14 @@ impl Seat {
         self.talk.message(place)
     }
 
-    /// The next messages, whose places are taken.
+    /// Takes the next messages with their places.
     pub(crate) fn take(&mut self, messages: usize) -> Outcome<Vec<ChatMessage>> {
         let first = self.next;
         self.next += messages;
         self.talk.messages(first..self.next)
     }
 
-    /// Does something with the folder that needs the store closed, if this one bears no second opener.
+    /// Works on the folder. Closes the store first if it allows only one opener.
     pub(crate) fn beside<T>(&mut self, work: impl FnOnce(&Path) -> Outcome<T>) -> Outcome<T> {
         if !self.kind.is_exclusive() {
             return work(&self.folder);
@@ -117,7 +117,7 @@ impl Seat {
         outcome
     }
 
-    /// Closes the store, and does something with the one that opens it again.
+    /// Closes the store, and works with the reopened one.
     pub(crate) fn reopened<T>(
         &mut self,
         work: impl FnOnce(Kind, &Path) -> Outcome<(Box<dyn Contender>, T)>,
@@ -128,12 +128,12 @@ impl Seat {
         Ok(outcome)
     }
 
-    /// Writes out what a contender leaves in the page cache, so that no rival's fsync has to.
+    /// Writes out a contender's data in the page cache, so that no rival's fsync has to.
     pub(crate) fn settle(&self) -> Outcome<()> {
         if self.kind.is_durable() { Ok(()) } else { sync(&self.folder) }
     }
 
-    /// Whether these are the newest words, and so many.
+    /// Checks that these are the newest messages, and this many.
     pub(crate) fn check(&self, words: &Words, expected: usize) -> Outcome<()> {
         let newest = self.talk.message(self.next - 1)?;
         if words.newest() != Some(&newest) {

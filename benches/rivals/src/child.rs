@@ -1,4 +1,4 @@
-//! The same program as another process: one that appends when asked to, and one that tells what memory it took.
+//! The same program as a child process: one that appends on request, and one that reports its memory.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -9,10 +9,10 @@ use crate::contender::{Kind, Outcome, crossing};
 use crate::figures::TAIL;
 use crate::talk::Talk;
 
-/// The argument that makes a child of the program.
+/// The argument that starts a child.
 pub(crate) const CHILD: &str = "--child";
 
-/// What a child does.
+/// The work of a child.
 pub(crate) fn run(arguments: &[String]) -> Outcome<()> {
     let [task, kind, folder, messages, per_day] = arguments else {
         return Err("a child is started by the program itself".into());
@@ -37,7 +37,7 @@ fn start(task: &str, kind: Kind, folder: &Path, talk: Talk) -> Outcome<Child> {
     Ok(child)
 }
 
-/// Appends the message at each place that comes by standard input, and says so.
+/// Appends the message at each place from standard input, and reports it.
 fn append(kind: Kind, folder: &Path, talk: Talk) -> Outcome<()> {
     let mut contender = kind.open(folder)?;
     for line in io::stdin().lines() {
@@ -63,7 +63,7 @@ impl Neighbour {
         Ok(Self { child, requests, answers })
     }
 
-    /// Returns when it has appended.
+    /// Appends, and returns when that is done.
     pub(crate) fn append(&mut self, place: usize) -> Outcome<()> {
         writeln!(self.requests.as_ref().ok_or("no pipe to a child")?, "{place}")?;
         let mut answer = String::new();
@@ -79,16 +79,16 @@ impl Neighbour {
 impl Drop for Neighbour {
     fn drop(&mut self) {
         drop(self.requests.take());
-        // It ends with its input; of one that does not, nothing depends on it.
+        // It ends with its input. Nothing depends on one that does not.
         self.child.wait().ok();
     }
 }
 
 /// The most bytes that opening and the first tail add to a fresh process.
 pub(crate) struct Memory {
-    /// Its own.
+    /// Private memory.
     pub(crate) own: f64,
-    /// With the pages of the program and its libraries that were called for the first time, which are the page cache's.
+    /// With the pages of the program and its libraries that were first used, which belong to the page cache.
     pub(crate) resident: f64,
 }
 
@@ -103,14 +103,14 @@ pub(crate) fn memory_of_opening(kind: Kind, folder: &Path, talk: Talk) -> Outcom
 }
 
 fn tell_memory(kind: Kind, folder: &Path) -> Outcome<()> {
-    // A host has its runtime and a blocking thread already.
+    // A host already has a runtime and a blocking thread.
     crossing()?;
     let (before, mapped_before) = (memory("VmRSS:")?, memory("RssFile:")?);
-    // What the process took at most until here counts no more.
+    // Resets the peak of memory so far.
     fs::write("/proc/self/clear_refs", "5")?;
     let mut contender = kind.open(folder)?;
     let words = contender.tail(TAIL)?;
-    // Of its parts the system keeps no highest marks, but mapped pages stay once they are there.
+    // The system keeps no peaks of the parts, but mapped pages stay once they are there.
     let resident = memory("VmHWM:")?.saturating_sub(before);
     let own = resident.saturating_sub(memory("RssFile:")?.saturating_sub(mapped_before));
     drop(words);

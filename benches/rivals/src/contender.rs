@@ -1,4 +1,4 @@
-//! The seam: a way to keep a conversation, and what is asked of each.
+//! The trait of all contenders: a way to store a conversation.
 
 mod document;
 mod json_file;
@@ -21,16 +21,16 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// An open store.
 pub(crate) trait Contender {
-    /// Keeps one message as this store keeps it, durably if it is one that does ([`Kind::is_durable`]).
+    /// Stores one message, durably if this contender is durable ([`Kind::is_durable`]).
     fn append(&mut self, message: ChatMessage) -> Outcome<()>;
 
-    /// Keeps many in its fastest way that is as durable.
+    /// Stores many messages in its fastest way with the same durability.
     fn append_all(&mut self, messages: Vec<ChatMessage>) -> Outcome<()>;
 
     /// The newest `n`, oldest first.
     fn tail(&mut self, n: usize) -> Outcome<Words>;
 
-    /// The same so many times in a row, as a host asks that is already where the store wants to be called.
+    /// Reads the tail several times in a row, as a host that is already on the right thread.
     fn tails(&mut self, n: usize, times: usize) -> Outcome<Words> {
         for _ in 1..times {
             std::hint::black_box(self.tail(n)?);
@@ -38,19 +38,19 @@ pub(crate) trait Contender {
         self.tail(n)
     }
 
-    /// Every message, opened by so many threads if the store has such a choice.
+    /// Reads every message, with this many threads if the store supports that.
     fn all(&mut self, threads: usize) -> Outcome<Words>;
 
-    /// Those of a span of time.
+    /// Reads the messages of a time span.
     fn between(&mut self, times: &Range<Timestamp>) -> Outcome<Words>;
 
-    /// Leaves nothing in a journal that belongs into the store proper.
+    /// Moves data from a journal into the store proper.
     fn tidy(&mut self) -> Outcome<()> {
         Ok(())
     }
 }
 
-/// What a read gave, in the form that the store gives it.
+/// The result of a read, in the store's own form.
 pub(crate) enum Words {
     Owned(Vec<ChatMessage>),
     Shared(ReadResult),
@@ -97,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// The folder's name, and what child processes are told.
+    /// The folder's name, and the name for child processes.
     pub(crate) fn code(self) -> &'static str {
         match self {
             Self::Ours => "ours",
@@ -123,12 +123,12 @@ impl Kind {
         self == Self::Redb
     }
 
-    /// The most messages it is tried with: rewriting one file for each message takes seconds beyond.
+    /// The most messages it is measured with. Beyond, rewriting one file for each message takes seconds.
     pub(crate) fn limit(self) -> usize {
         if self == Self::JsonFile { 100_000 } else { usize::MAX }
     }
 
-    /// Makes an empty store in a folder that is there.
+    /// Creates an empty store in an existing folder.
     pub(crate) fn create(self, folder: &Path) -> Outcome<Box<dyn Contender>> {
         if self == Self::SqlCipher {
             sqlcipher::SqlCipher::create(folder)?;

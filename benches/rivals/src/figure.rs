@@ -1,4 +1,4 @@
-//! What is measured.
+//! The measured figures.
 
 use crate::contender::{Kind, Outcome};
 use crate::stats::Summary;
@@ -30,11 +30,11 @@ pub(crate) enum Unit {
     Bytes,
 }
 
-/// Whose figure it is.
+/// The contender of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Who {
     Store(Kind),
-    /// No store: what its guarantee costs on this disk.
+    /// No store: the cost of the guarantee itself on this disk.
     Floor,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Cell {
     pub(crate) messages: usize,
     pub(crate) who: Who,
     pub(crate) summary: Summary,
-    /// Whether the medians of the first and the last half of the rounds agreed in the end.
+    /// Whether the medians of the first and last half of the rounds agreed.
     pub(crate) settled: bool,
 }
 
@@ -114,7 +114,7 @@ impl Figure {
         }
     }
 
-    /// As `--figure` has it: what is measured together has one word.
+    /// The name for `--figure`. Figures measured together share one name.
     pub(crate) fn code(self) -> &'static str {
         match self {
             Self::Unchanged => "unchanged",

@@ -1,4 +1,4 @@
-//! How each figure is taken.
+//! Measures each figure.
 
 mod appends;
 mod disk;
@@ -13,10 +13,10 @@ use crate::figure::{Cell, Figure, Who};
 use crate::report::amount;
 use crate::rounds::{Entrant, Rounds};
 
-/// How many messages a prompt asks for.
+/// The messages of a prompt.
 pub(crate) const TAIL: usize = 6;
 
-/// All figures of one size that are wanted. Those that add much come last.
+/// All requested figures of one size. Those that add many messages come last.
 pub(crate) fn all(
     arena: &mut Arena,
     rounds: &mut Rounds,
@@ -46,7 +46,7 @@ pub(crate) fn all(
     Ok(cells)
 }
 
-/// A line for each figure, so that an interrupted run has told something.
+/// Prints a line for each figure, so that an interrupted run has printed some.
 fn tell(cells: &[Cell], took: Duration) {
     let mut figure = None;
     for cell in cells {

@@ -89,7 +89,7 @@ fn measure(arguments: &[String]) -> Outcome<()> {
     Ok(())
 }
 
-/// Writes what there is so far to the files that were asked for.
+/// Writes the results so far to the requested files.
 fn keep(settings: &Settings, cells: &[Cell], conditions: &[String]) -> Outcome<()> {
     if let Some(file) = &settings.json {
         let text = serde_json::to_string_pretty(&report::json(cells, conditions))?;

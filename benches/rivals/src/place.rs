@@ -1,4 +1,4 @@
-//! Where the stores go, and what kind of machine and disk that is.
+//! The folder of the stores, and a description of the machine and disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,26 +6,26 @@ use std::process::Command;
 
 use crate::contender::Outcome;
 
-/// The folder that is made for the stores, and deleted.
+/// The folder for the stores. It is created and deleted.
 const FOLDER: &str = "sottovoce-rivals-data";
-/// As large as the image may grow; it takes what is written to it.
+/// The largest size of the image, which grows as it is written.
 const IMAGE_BYTES: u64 = 24 << 30;
 const IMAGE_FILES: &str = "2500000";
 
-/// A folder for the stores, removed with all that is in it when dropped.
+/// A folder for the stores, removed with its contents when dropped.
 pub(crate) struct Place {
     outer: PathBuf,
     mounted: Option<PathBuf>,
 }
 
 impl Place {
-    /// What an interrupted run left here goes first.
+    /// Removes the rest of an interrupted run first.
     pub(crate) fn make(dir: &Path, ext4: bool) -> Outcome<Self> {
         let outer = dir.join(FOLDER);
         if outer.exists() {
             println!("removing what an earlier run left in {}", outer.display());
             if outer.join("mnt").exists() {
-                // Fails where nothing is mounted.
+                // Fails if nothing is mounted.
                 Command::new("umount").arg(outer.join("mnt")).output()?;
             }
             fs::remove_dir_all(&outer)?;
@@ -76,7 +76,7 @@ fn run(command: &mut Command) -> Outcome<()> {
     Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim()).into())
 }
 
-/// One line each: processor, system, and what lies under a folder.
+/// One line each: processor, system, and the file system of a folder.
 pub(crate) fn conditions(folder: &Path) -> Outcome<Vec<String>> {
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {

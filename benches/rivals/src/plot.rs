@@ -1,4 +1,4 @@
-//! Cost against number of messages, one panel a figure.
+//! Plots cost against number of messages, one panel per figure.
 
 use std::error::Error;
 use std::path::Path;
@@ -24,7 +24,7 @@ const COLUMNS: usize = 3;
 const PANEL: (u32, u32) = (360, 270);
 const LEGEND: u32 = 36;
 
-/// Colours that people tell apart who see few, and that show on white.
+/// Colours that colour-blind people can tell apart.
 fn color(who: Who) -> RGBColor {
     match who {
         Who::Store(Kind::Ours) => RGBColor(213, 94, 0),
@@ -120,7 +120,7 @@ fn tick(unit: Unit, cost: f64) -> String {
         Unit::Bytes => [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
         Unit::Seconds | Unit::SecondsEach => [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")],
     };
-    // A little less, because 1e-3 may come as 0.00099999.
+    // Slightly less, because 1e-3 may be computed as 0.00099999.
     let step = steps.into_iter().find(|(size, _)| cost >= size * 0.999);
     step.map_or_else(String::new, |(size, name)| format!("{:.0} {name}", cost / size))
 }

@@ -1,14 +1,14 @@
-//! Waiting until the machine has nothing else to do.
+//! Waits until the machine is idle.
 
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Above this share of all processors' time, somebody else is at work.
+/// Above this share of all processors' time, another program is working.
 const BUSY: f64 = 0.08;
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long to wait before each figure, and what it came to.
+/// How long to wait before each figure, and the results.
 pub(crate) struct Quiet {
     patience: Duration,
     pub(crate) disturbed: Vec<String>,
@@ -19,7 +19,7 @@ impl Quiet {
         Self { patience, disturbed: Vec::new() }
     }
 
-    /// Returns when the machine is quiet, or else notes that it was not.
+    /// Returns when the machine is idle, or else notes that it was not.
     pub(crate) fn wait(&mut self, before: &str) {
         if self.patience.is_zero() {
             return;
@@ -41,7 +41,7 @@ impl Quiet {
     }
 }
 
-/// What share of the processors' time went to others during one look; `None` where the system does not tell.
+/// The share of processor time that went to other programs in one interval; `None` if the system does not report it.
 fn busy_share() -> Option<f64> {
     let (idle, all) = times()?;
     thread::sleep(LOOK);
@@ -50,7 +50,7 @@ fn busy_share() -> Option<f64> {
     Some(1.0 - idle_after.saturating_sub(idle) as f64 / all as f64)
 }
 
-/// Idle ticks, waiting for the disk included, and all ticks since the start.
+/// Idle ticks, including waits for the disk, and all ticks since the start.
 fn times() -> Option<(u64, u64)> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let line = stat.lines().next()?.strip_prefix("cpu ")?;

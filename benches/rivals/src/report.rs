@@ -1,4 +1,4 @@
-//! The tables on the terminal, and the same for machines.
+//! The tables on the terminal, and the same as JSON.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! All contenders by turns, round after round, until their medians hold.
+//! Measures all contenders in turns, round after round, until their medians are stable.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,14 @@ use crate::figure::{Cell, Figure, Who};
 use crate::quiet::Quiet;
 use crate::stats::Samples;
 
-/// The medians of the first and the last half may lie so far apart.
+/// The most that the medians of the first and last half may differ.
 const DRIFT: f64 = 0.1;
-/// What a contender may take of one sitting; a slower one sits out most rounds.
+/// The time for a contender in one sitting. A slower one skips most rounds.
 const BUDGET: Duration = Duration::from_secs(8);
-/// But never so many that fewer samples than these remain.
+/// But at least this many samples remain.
 const FEWEST: usize = 7;
 
-/// One who takes part.
+/// A participant.
 #[derive(Clone, Copy)]
 pub(crate) struct Entrant {
     pub(crate) figure: Figure,
@@ -23,13 +23,13 @@ pub(crate) struct Entrant {
 
 pub(crate) struct Rounds {
     pub(crate) rounds: usize,
-    /// How often all rounds are held where the medians do not agree before.
+    /// How often all rounds are repeated if the medians do not agree before.
     pub(crate) sittings: usize,
     pub(crate) quiet: Quiet,
 }
 
 impl Rounds {
-    /// Measures with `sample`, whose first answer for each entrant is dropped: it warms up.
+    /// Measures with `sample`. Drops the first sample of each participant as a warm-up.
     pub(crate) fn hold(
         &mut self,
         messages: usize,
@@ -51,7 +51,7 @@ impl Rounds {
         }
         for _ in 0..self.sittings {
             for round in 0..rounds {
-                // Nobody always comes after the same one.
+                // Rotates the order, so that nobody always follows the same contender.
                 let first = round % seats.len();
                 let (before, after) = seats.split_at_mut(first);
                 for seat in after.iter_mut().chain(before) {
@@ -69,13 +69,13 @@ impl Rounds {
     }
 }
 
-/// Has the allocator join what a contender has freed. The C library puts that off until somebody asks for a large piece
-/// of memory, which after a million names or messages takes it 60 ms: those of the next contender.
+/// Makes the allocator merge freed memory. The C library postpones that until somebody asks for a large block. After
+/// a million names or messages it takes 60 ms, which would count for the next contender.
 fn tidy_heap() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(128 << 10)));
 }
 
-/// Every how many rounds one takes part that takes so long.
+/// Every how many rounds a contender of this speed takes part.
 fn stride(each: Duration, rounds: usize) -> usize {
     let affordable = BUDGET.as_secs_f64() / each.as_secs_f64();
     let wanted = (rounds as f64 / affordable).ceil() as usize;

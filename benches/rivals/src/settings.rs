@@ -1,4 +1,4 @@
-//! What is asked for on the command line.
+//! The settings from the command line.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -54,7 +54,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// `None` where only help was asked for.
+    /// `None` if only help was requested.
     pub(crate) fn parse(arguments: &[String]) -> Outcome<Option<Self>> {
         let program = std::env::current_exe()?;
         let mut settings = Self {
@@ -65,7 +65,7 @@ impl Settings {
             rounds: 40,
             sittings: 3,
             patience: Duration::from_secs(60),
-            // The system's folder for temporary files is often memory.
+            // The system's folder for temporary files is often in memory.
             dir: program.parent().ok_or("the program is in no folder")?.to_owned(),
             ext4: false,
             json: None,
@@ -103,7 +103,7 @@ impl Settings {
     }
 }
 
-/// At least one of what is counted.
+/// A number of at least one.
 fn number(text: &str) -> Outcome<usize> {
     match usize::from_str(text) {
         Ok(number) if number > 0 => Ok(number),
@@ -129,7 +129,7 @@ fn figures(text: &str) -> Outcome<Vec<String>> {
     }
 }
 
-/// This store, and the rivals that are named.
+/// This store and the named rivals.
 fn kinds(text: &str) -> Outcome<Vec<Kind>> {
     let named = text.split(',').map(|code| {
         Kind::by_code(code).ok_or_else(|| format!("{code} is no rival; see --help").into())

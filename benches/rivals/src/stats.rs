@@ -1,4 +1,4 @@
-//! Samples and what is said of them.
+//! Samples and their statistics.
 
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ impl Samples {
         }
     }
 
-    /// How far the medians of what was measured first and last lie apart, as a share.
+    /// The relative difference between the medians of the first and last half.
     pub(crate) fn drift(&self) -> f64 {
         let (first, last) = self.0.split_at(self.0.len() / 2);
         let median = |half: &[f64]| {
@@ -55,13 +55,13 @@ impl Summary {
         }
     }
 
-    /// Half of what lies between the quartiles: a few disturbed rounds do not move it.
+    /// Half the distance between the quartiles, which a few disturbed rounds do not change.
     pub(crate) fn spread(&self) -> f64 {
         (self.upper_quartile - self.lower_quartile) / 2.0
     }
 }
 
-/// The mean of the two nearest, where a share falls between them.
+/// The mean of the two nearest samples if a share falls between them.
 fn at(sorted: &[f64], percent: usize) -> f64 {
     let place = sorted.len().saturating_sub(1) * percent;
     let value = |place: usize| sorted.get(place).copied().unwrap_or(f64::NAN);

@@ -1,4 +1,4 @@
-//! The conversation that everybody keeps.
+//! The conversation that every contender stores.
 
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use crate::contender::Outcome;
 use crate::support;
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
-/// When measuring begins, in milliseconds since 1970: 2025-01-06, seven in the morning.
+/// The start of measuring, in milliseconds since 1970: 2025-01-06, seven in the morning.
 const NOW: i64 = 1_736_146_800_250;
 
-/// So many messages until now, evenly so many a day; what is added then comes a second apart.
+/// Messages until now, evenly distributed over days. Added ones follow a second apart.
 #[derive(Clone, Copy)]
 pub(crate) struct Talk {
     pub(crate) messages: usize,
@@ -40,20 +40,20 @@ impl Talk {
         Ok(middle..middle + SignedDuration::from_millis(DAY))
     }
 
-    /// Another day each time, all over the conversation.
+    /// Another day each time, distributed over the conversation.
     pub(crate) fn other_day(self, time: usize) -> Outcome<Range<Timestamp>> {
         let days = (self.messages / self.of_a_day()).max(1);
         let first = self.message(time.wrapping_mul(7_919) % days * self.of_a_day())?.timestamp;
         Ok(first..first + SignedDuration::from_millis(DAY))
     }
 
-    /// How many messages that day has before anything is added.
+    /// How many messages that day has at first.
     pub(crate) fn of_a_day(self) -> usize {
         let whole = (DAY as u64).div_ceil(self.pause() as u64) as usize;
         whole.min(self.messages - self.messages / 2)
     }
 
-    /// Whole milliseconds, as the contenders keep them; rounded up, so that a day has no more than it should.
+    /// Whole milliseconds, as the contenders store them; rounded up, so that a day has no extra message.
     fn pause(self) -> i64 {
         (DAY as u64).div_ceil(self.per_day as u64) as i64
     }

@@ -1,4 +1,4 @@
-//! The server over HTTP, met by clients and by strangers with sockets of their own.
+//! The HTTP server with clients, and with strangers on raw sockets.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::expect_used)]
 
@@ -54,7 +54,7 @@ impl Served {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// The head of a request, with which only the body's length is not said yet.
+    /// The head of a request without the body's length.
     fn head(&self, more: &str) -> String {
         format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
@@ -81,7 +81,7 @@ Accept: application/json, text/event-stream\r\nAuthorization: Bearer {TOKEN}\r\n
         whole(&self.head(&more), body)
     }
 
-    /// Begins a session, and says which.
+    /// Begins a session, and returns its id.
     async fn session(&self) -> Option<String> {
         let client = json!({
             "protocolVersion": "2025-11-25", "capabilities": {},
@@ -96,7 +96,7 @@ Accept: application/json, text/event-stream\r\nAuthorization: Bearer {TOKEN}\r\n
         Some(id)
     }
 
-    /// The status with which a session is asked for something.
+    /// The status of a request in a session.
     async fn ask(&self, session: &str) -> u16 {
         let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {} });
         self.status(&self.in_session(session, &list)).await
@@ -108,7 +108,7 @@ Accept: application/json, text/event-stream\r\nAuthorization: Bearer {TOKEN}\r\n
         status(&mut socket).await.expect("an answer")
     }
 
-    /// All that comes until the server closes.
+    /// Everything until the server closes.
     async fn answer(&self, request: &str) -> String {
         let mut socket = self.connect().await;
         socket.write_all(request.as_bytes()).await.unwrap();
@@ -128,11 +128,11 @@ async fn status(socket: &mut TcpStream) -> Option<u16> {
     std::str::from_utf8(&begin[9..]).unwrap().parse().ok()
 }
 
-/// What comes until the other end closes, if it does within that time.
+/// The data until the other end closes, if it does in time.
 async fn rest(socket: &mut TcpStream, within: Duration) -> Option<String> {
     let mut all = Vec::new();
     let read = async {
-        // Whether it closes or resets the connection is all one.
+        // Closing and resetting the connection both count.
         drop(socket.read_to_end(&mut all).await);
     };
     tokio::time::timeout(within, read).await.ok()?;
@@ -158,7 +158,7 @@ async fn three_hundred_silent_strangers_keep_no_client_waiting() {
         assert_eq!(served.status(&served.list()).await, 200);
     }
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    // Most strangers had to go, and the client's own connection stays.
+    // Most strangers were closed, and the client's own connection stays.
     let mut closed = 0;
     for stranger in &mut strangers {
         closed += usize::from(rest(stranger, Duration::from_millis(5)).await.is_some());

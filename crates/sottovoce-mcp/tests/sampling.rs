@@ -30,7 +30,7 @@ fn hub_at(
 ) -> Arc<Hub> {
     let mut environment = vec![
         ("SOTTOVOCE__CONTEXT__STORAGEROOT", root.to_str().unwrap()),
-        // Nobody listens there.
+        // No server listens there.
         ("SOTTOVOCE__LANGUAGEMODEL__BASEURL", "http://127.0.0.1:9"),
         ("SOTTOVOCE__MCP__PREFERSAMPLING", sampling),
     ];
@@ -42,7 +42,7 @@ fn hub_at(
     Hub::new(config, vec![Arc::new(key)], clock).unwrap()
 }
 
-/// A client that sends lines and has no library that would call again by itself.
+/// A client that sends raw lines and never retries by itself.
 struct Client {
     lines: BufReader<DuplexStream>,
     id: u64,
@@ -95,7 +95,7 @@ impl Client {
         made["contextId"].as_str().unwrap().to_owned()
     }
 
-    /// Says something, and gets the state with which to go on.
+    /// Sends a message, and returns the state for the next call.
     async fn say(&mut self, say: &Value) -> Value {
         let round = self.send("context-chat", say, json!({})).await;
         let state = round["result"]["requestState"].clone();
@@ -222,7 +222,7 @@ async fn each_utterance_gets_one_answer_however_often_and_alike_they_come() {
         assert_eq!(again["result"]["structuredContent"]["assistantResponse"]["id"], "conv-4");
     }
     assert_eq!(client.kept("Mira").await, expected);
-    // The state of one call is none of another's.
+    // The state of one call is not valid for another.
     let refused = client.answer(&two, &first, "No.").await;
     assert!(refused["error"].is_object(), "{refused}");
     let clear = json!({ "action": "clear", "contextId": "Mira" });
@@ -310,14 +310,14 @@ async fn where_no_model_answers_the_client_is_asked_and_what_was_said_is_kept_on
     let mut client = Client::connect(hub_at(root.path(), ("fallback", &[]), clock));
     client.create("Mira").await;
     let say = json!({ "contextId": "Mira", "message": "One?" });
-    // The client goes away with its call open, and tries again.
+    // The client disconnects during its call, and tries again.
     client.say(&say).await;
     let state = client.say(&say).await;
     assert_eq!(client.kept("Mira").await, ["One?"]);
     let answered = client.answer(&say, &state, "Yes.").await;
     assert_eq!(answered["result"]["structuredContent"]["response"], "Yes.", "{answered}");
     assert_eq!(client.kept("Mira").await, ["One?", "Yes."]);
-    // What was answered may be said again.
+    // After an answer, the same message is a new one.
     let state = client.say(&say).await;
     client.answer(&say, &state, "Still yes.").await;
     assert_eq!(client.kept("Mira").await, ["One?", "Yes.", "One?", "Still yes."]);
@@ -339,7 +339,7 @@ async fn a_repeated_request_is_no_second_utterance() {
         assert!(told.contains("cannot be reached"), "{told}");
         assert_eq!(client.kept("Mira").await, ["Write to [e-mail address]"]);
     }
-    // Much later it is meant anew, and something else always is.
+    // After ten minutes the same message is a new one, and a different message always is.
     clock.advance(jiff::SignedDuration::from_mins(11));
     client.send("context-chat", &say, json!({})).await;
     let other = json!({ "contextId": "Mira", "message": "Hello?" });

@@ -1,4 +1,4 @@
-//! The server as a client meets it, without a process or a network in between.
+//! The server and a client in one process, without a network.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, deprecated)]
 
@@ -20,7 +20,7 @@ use sottovoce_mcp::{Hub, Server};
 
 const SECRET: &str = "a long secret that only this house knows";
 
-/// A client whose model answers with what it was told.
+/// A client whose model answers with what it was sent.
 #[derive(Clone, Default)]
 struct Client {
     offers_sampling: bool,
@@ -59,7 +59,7 @@ fn hub(root: &Path, settings: &[(&str, &str)]) -> Arc<Hub> {
     let root = root.to_str().unwrap();
     let mut environment = vec![
         ("SOTTOVOCE__CONTEXT__STORAGEROOT", root),
-        // Nobody listens there.
+        // No server listens there.
         ("SOTTOVOCE__LANGUAGEMODEL__BASEURL", "http://127.0.0.1:9"),
     ];
     environment.extend_from_slice(settings);
@@ -87,7 +87,7 @@ async fn call(talk: &Talk, tool: &'static str, arguments: Value) -> CallToolResu
     talk.call_tool(request).await.unwrap()
 }
 
-/// What a tool answered; what it gave as text says the same.
+/// A tool's structured result. Checks that its text is the same.
 async fn done(talk: &Talk, tool: &'static str, arguments: Value) -> Value {
     let result = call(talk, tool, arguments).await;
     assert_ne!(result.is_error, Some(true), "{:?}", result.content);

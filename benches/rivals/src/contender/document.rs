@@ -1,4 +1,4 @@
-//! One file a message in one flat folder: a read lists all names, sorts them, and opens what it wants.
+//! One file per message in one flat folder. A read lists and sorts all names, then opens what it wants.
 
 use std::ffi::OsString;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! One plain JSON file, read whole for every question and rewritten for every message. Nothing is sealed or synced.
+//! One plain JSON file, read completely for every query and rewritten for every message. Nothing is sealed or synced.
 
 use std::fs;
 use std::io::ErrorKind;

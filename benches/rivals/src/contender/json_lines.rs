@@ -1,4 +1,4 @@
-//! Plain JSON lines in one file, read whole and parsed for every question. Nothing is sealed or synced.
+//! Plain JSON lines in one file, read and parsed completely for every query. Nothing is sealed or synced.
 
 use std::fs::{self, File};
 use std::io::Write;

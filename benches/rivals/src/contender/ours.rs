@@ -81,7 +81,7 @@ impl Contender for Ours {
     }
 }
 
-/// What it takes to hand nothing to a blocking thread and to hear that it is done.
+/// The cost of handing no work to a blocking thread and waiting for its end.
 pub(crate) fn crossing() -> Outcome<Duration> {
     let runtime = RUNTIME.with(Rc::clone);
     let mut times = Vec::new();

@@ -9,11 +9,11 @@ use crate::contender::Outcome;
 use crate::figure::{Cell, Figure, Who};
 use crate::rounds::{Entrant, Rounds};
 
-/// Appends are quick and their times spread, so there are so many times as many rounds of them.
+/// Appends are fast and vary, so they have this many times as many rounds.
 const MORE: usize = 5;
-/// How many rounds of bulk there are, where others have this many times as many.
+/// Bulk figures have this many times fewer rounds.
 const FEWER: usize = 5;
-/// How many messages one at a time stand for many.
+/// How many single messages are measured for a batch.
 const SINGLY: usize = 100;
 
 pub(super) fn append(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
@@ -39,7 +39,7 @@ fn append_one(seat: &mut Seat) -> Outcome<f64> {
     Ok(time)
 }
 
-/// As many bytes as this store's file has for the message: its envelope says its version and names its key.
+/// An envelope of as many bytes as this store's file for the message: it names its version and key.
 fn envelope(message: ChatMessage) -> Vec<u8> {
     let mut bytes = Seals::new().seal(&message);
     bytes.extend_from_slice(br#""v":1,"kid":"87caf0db7ccf75207d066b68fbc3d383","#);
@@ -47,7 +47,7 @@ fn envelope(message: ChatMessage) -> Vec<u8> {
     bytes
 }
 
-/// Grows each store, so that this comes last.
+/// Grows each store, so it runs last.
 pub(super) fn bulk(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
     let mut entrants = entrants(Figure::Bulk, arena.kinds());
     for kind in arena.kinds().into_iter().filter(|kind| kind.is_durable()) {

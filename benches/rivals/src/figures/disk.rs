@@ -1,4 +1,4 @@
-//! What a message takes on the disk.
+//! The disk space of a message.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -10,15 +10,15 @@ use crate::contender::{Contender, Kind, Outcome, Words};
 use crate::figure::{Cell, Figure, Who};
 use crate::rounds::{Entrant, Rounds};
 
-/// What is quick is measured many times in a row, about so long.
+/// Fast reads are repeated for about this long.
 const A_WHILE: f64 = 5e-3;
 const IN_A_ROW: f64 = 200.0;
-/// More are not scanned: all of them are in memory then.
+/// Larger conversations are not scanned, because all of it would be in memory.
 const SCANNED: usize = 100_000;
 
 pub(super) fn unchanged(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
     of_stores(arena, rounds, Figure::Unchanged, |seat| {
-        // The first finds the processor's caches full of what the others did.
+        // The first read finds the processor's caches full of other contenders' data.
         let words = seat.contender()?.tail(TAIL)?;
         seat.check(&words, TAIL)?;
         let (once, _) = timed(|| seat.contender()?.tail(TAIL))?;
@@ -28,8 +28,8 @@ pub(super) fn unchanged(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<C
     })
 }
 
-/// First beside the store that is open in this process already, which spares SQLite making its journal and its shared
-/// memory; then alone.
+/// First beside the store that this process has open, which saves SQLite creating its journal and shared memory; then
+/// alone.
 pub(super) fn open(arena: &mut Arena, rounds: &mut Rounds) -> Outcome<Vec<Cell>> {
     let mut cells = of_stores(arena, rounds, Figure::Open, |seat| {
         let kind = seat.kind;

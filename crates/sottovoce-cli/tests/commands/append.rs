@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// A line that the store refuses, since it is from the next century.
+/// A line that the store refuses, because its time is in the next century.
 const FUTURE: &str =
     "{\"role\":\"user\",\"content\":\"x\",\"timestampUtc\":\"2125-08-24T16:36:25Z\"}\n";
 
@@ -24,7 +24,7 @@ fn a_signal_ends_a_busy_stream_and_what_was_read_is_kept() {
                 counter.fetch_add(1, Ordering::Relaxed);
             }
         });
-        // By then it has read more messages than stay in files of their own.
+        // By then it has read more messages than stay in single files.
         while written.load(Ordering::Relaxed) < 10_000 {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -149,7 +149,7 @@ fn words_without_a_role_are_the_users() {
     let kept = rows(&home.run(&["tail", "--json"]));
     assert!(kept.iter().all(|row| row["role"] == "user"), "{kept:?}");
     assert_eq!(home.words(), ["Buy milk", "and eggs"]);
-    // Without words, JSON lines are read as before.
+    // Without arguments, it reads JSON lines as before.
     home.keep(&["a line"]);
     assert_eq!(home.words().len(), 3);
 }

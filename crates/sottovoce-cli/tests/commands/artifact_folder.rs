@@ -59,7 +59,7 @@ fn a_folder_whose_adding_was_interrupted_goes_on_with_the_same_command() {
         write(&home, &format!("src/{number}"), number.to_string());
     }
     let child = home.spawn(&["artifact", "add-folder", "src"]);
-    // Once some are there, not all are by far.
+    // By then some files are added, but far from all.
     for _ in 0..1000 {
         if files(&home) > 8 {
             break;

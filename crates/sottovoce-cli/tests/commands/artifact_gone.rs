@@ -1,4 +1,4 @@
-//! Artifacts that leave the store: exported, deleted, forgotten.
+//! Artifacts that are exported, deleted or forgotten.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -37,7 +37,7 @@ fn an_export_is_private_overwrites_nothing_and_needs_a_yes() {
     let inside = home.store().join("plain");
     assert_eq!(code(&export(&[inside.to_str().unwrap(), "--yes"])), 2);
     assert!(!inside.exists());
-    // Nothing but what was there, and the copy.
+    // Only the previous files, and the copy.
     let mut names: Vec<_> = fs::read_dir(home.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -111,7 +111,7 @@ fn cleanup_names_what_no_message_refers_to_and_deletes_it_only_when_told() {
     assert_eq!(listed(&home).len(), 2);
     assert_eq!(said(&home, &["cleanup", "--artifacts", "--yes"])["deleted"], true);
     assert_eq!(id(&listed(&home)[0]), used);
-    // The folder's message keeps its files; once it is forgotten, all of it goes at once.
+    // The folder's message keeps its files. Forgetting that message deletes all of it at once.
     write(&home, "src/a", "a");
     done(&home, &["artifact", "add-folder", "src"]);
     assert!(said(&home, &["cleanup"]).get("unreferenced").is_none());

@@ -45,7 +45,7 @@ fn machines_get_events_and_last_one_that_names_both_messages() {
     assert_eq!(row["answerSeq"], kept[1]["seq"]);
     assert_eq!(row["answer"], words);
     assert!(row["cutOff"].is_null() && row["report"]["requestBytes"].is_u64(), "{row}");
-    // The answer, the file and the keys are all that is text.
+    // The answer, the file and the keys are the only text.
     let keys = row.to_string().replace(row["file"].as_str().unwrap(), "");
     assert!(!keys.contains('_'), "camelCase throughout: {row}");
 }
@@ -192,7 +192,7 @@ fn nothing_is_sent_to_a_model_in_a_cloud_unless_that_is_allowed() {
 #[test]
 fn an_answer_steers_no_terminal_even_through_a_pipe() {
     let talk = Talk::new();
-    // Cut within the sequences, too.
+    // Control sequences that are split between pieces, too.
     talk.stub.next(Answer::saying(&["a\u{1b}", "[31mb\u{9b}", "31mc\u{202e}d\u{7}e\r", "f\n\tg"]));
     let asked = talk.run(&["ask", "Hello"]);
     assert_eq!(out(&asked), "a\u{fffd}[31mb\u{fffd}31mc\u{fffd}d\u{fffd}e\u{fffd}f\n\tg\n");
@@ -274,7 +274,7 @@ fn the_prompt_that_is_shown_is_the_prompt_that_is_asked() {
         let has_tools = capabilities.as_array().unwrap().len() == 2;
         assert_eq!(asked["tools"].is_array(), has_tools);
         assert_eq!(previewed.to_string().contains("behind the teapot"), !has_tools);
-        // What would be asked where nobody listens: nothing is known of the model, so no function is offered.
+        // If no server listens, nothing is known of the model, so no function is offered.
         let unasked = talk.home.run(&["ask", "--show-request", "Where is the key?"]);
         let request: Value = serde_json::from_str(&out(&unasked)).unwrap();
         assert!(request["tools"].is_null() && request.to_string().contains("behind the teapot"));

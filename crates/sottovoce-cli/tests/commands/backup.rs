@@ -21,7 +21,7 @@ fn a_sealed_backup_brings_a_lost_store_back_to_the_prompt() {
     assert_eq!(code(&written), 0, "{}", err(&written));
     let bytes = std::fs::read(file).unwrap();
     assert!(!String::from_utf8_lossy(&bytes).contains("canary"));
-    // A file that is there is never written over.
+    // An existing file is never overwritten.
     assert_eq!(code(&home.run(&["export", "--sealed", "--all", file])), 2);
     assert_eq!(std::fs::read(file).unwrap(), bytes);
 
@@ -35,7 +35,7 @@ fn a_sealed_backup_brings_a_lost_store_back_to_the_prompt() {
     let id = listed[0]["id"].as_str().unwrap();
     let shown = home.run(&["artifact", "show", id]);
     assert!(out(&shown).contains("canary four"), "{}", out(&shown));
-    // Once more, and nothing is doubled.
+    // Another import stores nothing twice.
     let again = home.run(&["import", "backup", file]);
     assert_eq!((code(&again), home.words()), (0, before.1));
 }

@@ -209,7 +209,7 @@ fn a_prompt_whose_answer_failed_is_explained_too() {
     assert!(said.contains("status 500") && said.contains("the system prompt"), "{said}");
     assert!(!said.contains("no prompt was sent yet"), "{said}");
 
-    // Nobody listens at all: the receipt says what would have been asked.
+    // No server listens: the receipt describes the request that would have been sent.
     let home = Home::new();
     let said = err(&home.feed(&["chat"], "canary question\n/explain\n"));
     assert!(said.contains("the system prompt") && !said.contains("canary"), "{said}");

@@ -10,7 +10,7 @@ use super::*;
 
 pub(super) const PROMPT: &str = "You are a sous chef.";
 
-/// Makes a context called Kitchen, and tells its id.
+/// Creates a context called Kitchen, and returns its id.
 pub(super) fn kitchen(home: &Home, options: &[&str]) -> String {
     let words = ["context", "create", "--name", "Kitchen", "--system-prompt", PROMPT];
     let made = home.run(&[&words, options].concat());
@@ -18,14 +18,14 @@ pub(super) fn kitchen(home: &Home, options: &[&str]) -> String {
     out(&made).trim().to_owned()
 }
 
-/// Makes one that expires after a week, so many hours ago.
+/// Creates a context that expires after a week, with this age in hours.
 fn made_hours_ago(home: &Home, name: &str, hours: i64) -> String {
     assert_eq!(code(&home.run(&["init"])), 0);
     let new = NewPersonaConversation::new(name, Persona::new(PROMPT));
     hours_ago(home, hours, async |contexts| contexts.create(new).await.unwrap().id)
 }
 
-/// Does something with the contexts as if it were so many hours ago.
+/// Works on the contexts with a clock that is this many hours behind.
 fn hours_ago<T>(home: &Home, hours: i64, work: impl AsyncFnOnce(PersonaRegistry) -> T) -> T {
     let key = Arc::new(EncryptionKey::read_file(&home.key()).unwrap().unwrap());
     let now = SystemClock.now().timestamp();
@@ -183,7 +183,7 @@ fn a_deleted_context_is_refused_and_can_be_taken_back_with_every_word() {
     let unsure = talk.run(&["context", "delete", "Kitchen"]);
     assert_eq!(code(&unsure), 2);
     assert_eq!(list(&talk.home, &[]).len(), 1);
-    // What is deleted and where one is are two things.
+    // Deleting a context does not change the conversation that the chat is in.
     let elsewhere = talk.run(&["--scope", "dm/7", "context", "delete", "Nobody", "--yes"]);
     assert_eq!(code(&elsewhere), 1);
     assert!(err(&elsewhere).contains("no such context"), "{}", err(&elsewhere));

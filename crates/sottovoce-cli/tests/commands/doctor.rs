@@ -14,7 +14,7 @@ fn lines(home: &Home) -> Vec<Value> {
         .collect()
 }
 
-/// What the doctor says of a matter.
+/// The doctor's lines about a matter.
 fn about(home: &Home, matter: &str) -> Vec<Value> {
     lines(home).into_iter().filter(|line| line["about"] == matter).collect()
 }
@@ -130,7 +130,7 @@ fn a_window_without_room_for_a_prompt_is_named() {
             &serde_json::json!({"LanguageModel": {"NumCtx": ctx, "NumPredict": predict}}),
         );
         let mut said = about(&home, "model");
-        // The other line is of the server that is not there.
+        // The other line is about the missing server.
         said.retain(|line| !line["what"].as_str().unwrap().contains("cannot be reached"));
         assert_eq!(said.first().and_then(|line| line["state"].as_str()), state, "{ctx} {predict}");
         assert!(said.iter().all(|line| line["what"].as_str().unwrap().contains("NumCtx")));
@@ -151,7 +151,7 @@ fn the_way_out_of_the_cache_can_be_pasted() {
     home.keep(&["one"]);
     let mend = about(&home, "cache")[0]["mend"].as_str().unwrap().to_owned();
     assert!(mend.contains(&setting), "{mend}");
-    // All of it is pasted.
+    // A user pastes all of it.
     let pasted = Command::new("sh")
         .args(["-c", &mend])
         .env("HOME", home.path())
@@ -181,7 +181,7 @@ fn doctor_names_what_is_wrong_and_the_command_that_mends_it() {
     }
 }
 
-/// What the doctor says of the model, and how it ends.
+/// The doctor's lines about the model, and the exit code.
 fn of_the_model(talk: &Talk, settings: &[(&str, &str)]) -> (Vec<Value>, i32) {
     let mut command = talk.command(&["doctor", "--json"]);
     for (name, value) in settings {

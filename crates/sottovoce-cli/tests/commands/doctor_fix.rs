@@ -1,4 +1,4 @@
-//! What `doctor --fix` does, and what it leaves to people.
+//! `doctor --fix`: what it does, and what it leaves to the user.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -110,7 +110,7 @@ fn what_is_in_the_way_or_set_elsewhere_is_left_to_people_with_the_reason() {
     let told = set.env("SOTTOVOCE__CONTEXT__STORAGEROOT", home.store()).output().unwrap();
     assert!(err(&told).contains("is set by SOTTOVOCE__CONTEXT__STORAGEROOT"), "{}", err(&told));
     assert_eq!(home.words(), ["one"]);
-    // Every line that says what to do is gone through.
+    // Every line with advice is handled.
     let rows = parsed(&home.run(&["doctor", "--fix", "--yes", "--json"]));
     let advised = rows.iter().take_while(|row| row.get("state").is_some());
     let advised = advised.filter(|row| row["mend"].is_string()).count();
@@ -127,7 +127,7 @@ fn a_store_that_was_left_behind_is_told_of() {
         Command::new("cp").arg("-r").args([home.store(), home.path().join("copy")]).status();
     assert!(copied.unwrap().success());
     assert_eq!(code(&home.run(&["doctor", "--fix", "--yes"])), 0);
-    // As if the power had failed before the old place went.
+    // As if the power had failed before the old folder was removed.
     std::fs::rename(home.path().join("copy"), home.store()).unwrap();
     let said = out(&home.run(&["doctor"]));
     assert!(said.contains("a store that is not used is in"), "{said}");

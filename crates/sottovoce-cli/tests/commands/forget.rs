@@ -68,7 +68,7 @@ fn a_range_takes_only_the_messages_that_were_shown() {
     let home = Home::new();
     home.keep(&["one", "two", "three", "four"]);
     std::fs::remove_file(&home.records()[2]).unwrap();
-    // What does not open is not shown, so that it is not forgotten by the way.
+    // An unreadable message is not shown, so it is not deleted as part of a range.
     assert_eq!(code(&home.run(&["forget", "2-4", "--yes"])), 0);
     assert_eq!(home.words(), ["one"]);
     let verified = home.run(&["verify", "--json"]);
@@ -129,7 +129,7 @@ fn forgetting_everything_said_in_a_context_keeps_its_personality() {
         assert!(out(&kitchen(&["snapshot", "list"])).is_empty());
     };
     check();
-    // What was forgotten stays so; nothing of the personality needs to come back.
+    // Forgotten messages stay forgotten, and the personality is restored.
     assert_eq!(code(&home.run(&["import", "backup", ".cache/backup"])), 0);
     check();
     assert_eq!(code(&home.run(&["verify", "--all"])), 0);

@@ -1,4 +1,4 @@
-//! What the command line says of itself, to people and to shells.
+//! Help, version and shell completions.
 
 use super::*;
 use ollama::{Answer, Ask};
@@ -27,7 +27,7 @@ fn help_shows_the_commands_in_groups_and_global_options_apart() {
     );
 }
 
-/// What a shell is told that a line can go on with.
+/// The completions of a typed line.
 fn candidates(command: &mut Command, words: &[&str]) -> Vec<String> {
     let index = words.len().to_string();
     let output = command
@@ -79,7 +79,7 @@ fn completing_a_line_waits_for_nobody_and_asks_for_nothing() {
     let started = std::time::Instant::now();
     assert_eq!(candidates(&mut talk.command(&[]), &["--model", ""]), [""; 0]);
     assert!(started.elapsed() < Duration::from_secs(10));
-    // Before the first use nothing is made.
+    // Before the first use nothing is created.
     for option in ["--scope", "--context", "--thread"] {
         candidates(&mut talk.command(&[]), &[option, ""]);
     }

@@ -12,7 +12,7 @@ fn told(output: &Output) -> (Vec<Value>, Value) {
     (rows, summary)
 }
 
-/// Elara's usual folder in a home, with `n` messages.
+/// Elara's default folder in a home, with `n` messages.
 pub(super) fn usual(home: &Home, n: usize) -> PathBuf {
     let folder = home.path().join(".cache/ElaraAi/Conversation");
     std::fs::create_dir_all(&folder).unwrap();
@@ -80,7 +80,7 @@ fn machines_are_told_of_every_refused_file_and_the_exit_code_says_so() {
         serde_json::json!({"bare": 1, "design": 1, "plaintext": 2, "v1": 1, "v2": 4})
     );
 
-    // A second key later, from a file: only what was refused before is taken.
+    // A second key, from a file: only the refused messages are imported now.
     let keys = home.path().join("keys");
     std::fs::write(&keys, "test-key\r\n\nkitchen-hub-2\n").unwrap();
     let keys = keys.to_str().unwrap();
@@ -133,7 +133,7 @@ fn an_import_that_is_interrupted_is_gone_on_with() {
         std::thread::sleep(Duration::from_millis(5));
     }
     signal(&import, "-INT");
-    // It may have been done by then, or have been too early to listen.
+    // It may have ended by then, or have started too late to listen.
     let _ = import.wait_with_output().unwrap();
     assert_eq!(code(&home.run(&["import", "elara"])), 0);
     assert_eq!(home.words(), (0..1400).map(|n| format!("m{n}")).collect::<Vec<_>>());

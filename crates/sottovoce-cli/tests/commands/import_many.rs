@@ -4,7 +4,7 @@ fn fixtures(system: &str) -> String {
     format!("{}/../sottovoce-import/tests/fixtures/{system}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Runs with a folder for temporary files of its own, in which nothing may stay.
+/// Runs with its own folder for temporary files, which must be empty in the end.
 fn import(home: &Home, arguments: &[&str]) -> Output {
     let temporary = home.path().join("tmp");
     std::fs::create_dir_all(&temporary).unwrap();
@@ -115,7 +115,7 @@ fn any_conversation_can_be_given_a_personality_and_loses_no_word_by_it() {
 #[test]
 fn no_plain_copy_of_a_database_ever_has_a_name() {
     let home = Home::new();
-    // Not even where there is no folder for temporary files.
+    // Even without a folder for temporary files.
     let nowhere = home.path().join("nowhere");
     let taken = home
         .command(&["import", "chorus", &fixtures("chorus")])
@@ -287,7 +287,7 @@ fn lines_of_any_program_go_into_the_conversation_that_is_named() {
     let stored = rows(&printed);
     assert_eq!((&stored[0]["threadId"], &stored[0]["offsetMinutes"]), (&"7".into(), &120.into()));
 
-    // What one conversation prints, another takes.
+    // One conversation's output is another's input.
     let arguments = ["--scope", "named/study", "import", "jsonl", "-"];
     let piped = home.feed(&arguments, out(&printed));
     assert_eq!(code(&piped), 0, "{}", err(&piped));

@@ -40,7 +40,7 @@ fn machines_are_told_what_was_kept_of_an_interrupted_answer() {
     talk.stub.next(Answer::saying(&["It will "]).silence());
     let asked = talk.spawn(&["--json", "--verbose", "ask", "Tomorrow?"]);
     talk.stub.wait_for(Ask::Reply, 1);
-    // Nothing shows that the piece has come.
+    // Nothing shows that the piece has arrived.
     std::thread::sleep(Duration::from_millis(500));
     signal(&asked.child, "-INT");
     let asked = asked.ended();
@@ -63,13 +63,13 @@ fn an_interrupted_answer_off_the_record_is_not_said_to_be_kept() {
     assert_eq!(std::fs::read_dir(talk.home.path()).unwrap().count(), 0);
 }
 
-/// Asks, reads the first piece, and goes away before the second.
+/// Asks, reads the first piece, and disconnects before the second.
 fn walk_away(talk: &Talk, arguments: &[&str], input: &str) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     let mut command = talk.command(arguments);
     command.stdin(Stdio::piped()).stdout(writer).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // Its own end of the pipe is still open here.
+    // The test still holds its end of the pipe.
     drop(command);
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let mut reader = BufReader::with_capacity(1, reader);

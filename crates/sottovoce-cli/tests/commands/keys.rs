@@ -1,4 +1,4 @@
-//! Keys: asked for, checked, exported and changed.
+//! Keys: entered, checked, exported and changed.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -6,14 +6,14 @@ use super::*;
 
 const WORDS: &str = "a passphrase of this house";
 
-/// A command that finds the texts on file descriptors from 3 on.
+/// A command with texts on the file descriptors from 3 on.
 fn given(home: &Home, arguments: &[&str], texts: &[&str]) -> Output {
     let redirections: String = (3..)
         .zip(texts)
         .map(|(fd, text)| format!(" {fd}<<'END'\n{text}\nEND\n"))
         .collect::<Vec<_>>()
         .join("");
-    // Each here-document follows its line, so every redirection is a command of its own.
+    // Each here-document follows its line, so every redirection needs its own command.
     let script: String =
         redirections.split_inclusive("END\n").map(|one| format!("exec{one}")).collect();
     let command = home.command(arguments);
@@ -195,7 +195,7 @@ fn a_new_key_that_the_store_does_not_know_is_put_aside_and_never_brought_back() 
     let waiting = home.key().with_extension("new");
     let retired = "ab".repeat(32) + "\n";
     std::fs::write(&waiting, &retired).unwrap();
-    // A name that is taken stays so.
+    // A taken name is never overwritten.
     let taken = home.key().with_extension("new.1.old");
     std::fs::write(&taken, "cd".repeat(32)).unwrap();
     let changed = home.run(&["rekey"]);

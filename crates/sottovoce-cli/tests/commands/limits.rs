@@ -1,4 +1,4 @@
-//! Limits of a conversation: what they hide is told before, and comes back only where that is said.
+//! Limits of a conversation: what they hide is announced, and comes back only on request.
 
 use super::*;
 

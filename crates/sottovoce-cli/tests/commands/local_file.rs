@@ -1,4 +1,4 @@
-//! Settings of a file in the current folder, which somebody else may have put there.
+//! Settings of a file in the current folder, which another person may have written.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn a_strangers_file_in_the_current_folder_moves_neither_words_nor_keys() {
     }
     assert!(note.contains("appsettings.json in this folder is not followed"), "{note}");
     assert!(note.contains(home.settings().to_str().unwrap()), "{note}");
-    // The environment has its say on that one anyway, and this one does no harm.
+    // The environment sets that one anyway, and this one is harmless.
     assert!(
         !note.contains("BaseUrl") && !note.contains("LastN") && !said.contains("canary"),
         "{said}"
@@ -82,7 +82,7 @@ fn the_users_own_file_and_one_that_is_named_are_followed_in_everything() {
     let (mine, named) = (home.path().join("mine"), home.path().join("named"));
     let root = |root: &Path| serde_json::json!({"Context": {"StorageRoot": root, "LastN": 3}});
     home.configure(root(&mine).to_string());
-    // The same as in one's own file is nothing to speak of.
+    // A value equal to the user's own needs no note.
     local(&home, &serde_json::json!({"Context": {"StorageRoot": mine, "LastN": 4}}));
     let kept = home.run(&["append", "one"]);
     assert_eq!(code(&kept), 0);
@@ -93,7 +93,7 @@ fn the_users_own_file_and_one_that_is_named_are_followed_in_everything() {
     let kept = home.run(&["--config", "appsettings.json", "append", "two"]);
     assert_eq!(code(&kept), 0);
     assert!(named.is_dir() && !err(&kept).contains("not followed"), "{}", err(&kept));
-    // Within the configuration folder the file is one's own.
+    // In the configuration folder the file is the user's own.
     let mut inside = home.command(&["append", "three"]);
     let inside = inside.current_dir(home.settings().parent().unwrap()).output().unwrap();
     assert!(!err(&inside).contains("not followed"), "{}", err(&inside));

@@ -1,4 +1,4 @@
-//! The commands as a person or a script runs them.
+//! The commands as a user or a script runs them.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::print_stderr)]
 
@@ -49,7 +49,7 @@ mod verify;
 mod waiting_lines;
 mod whose;
 
-/// A home folder of its own, so that nothing of the user's is read or written.
+/// A home folder for each test, so that nothing of the user's is read or written.
 struct Home(tempfile::TempDir);
 
 impl Home {
@@ -68,7 +68,7 @@ impl Home {
             .current_dir(self.path())
             .env_clear()
             .env("HOME", self.path())
-            // Whatever runs on this machine, nobody listens there.
+            // No server ever listens there.
             .env("SOTTOVOCE__LANGUAGEMODEL__BASEURL", "http://127.0.0.1:1")
             .stdin(Stdio::null());
         command
@@ -81,12 +81,12 @@ impl Home {
     /// Runs with lines on standard input.
     fn feed(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Output {
         let mut child = self.spawn(arguments);
-        // It may have had enough before all is written.
+        // It may exit before it has read everything.
         let _ = child.stdin.take().unwrap().write_all(input.as_ref());
         child.wait_with_output().unwrap()
     }
 
-    /// Starts it with pipes all around.
+    /// Starts a command with pipes for all streams.
     fn spawn(&self, arguments: &[&str]) -> Child {
         self.command(arguments)
             .stdin(Stdio::piped())
@@ -96,14 +96,14 @@ impl Home {
             .unwrap()
     }
 
-    /// Keeps messages with these words, one line each.
+    /// Stores messages with these texts, one line each.
     fn keep(&self, words: &[&str]) {
         let lines: String = words.iter().map(|words| user(words)).collect();
         let fed = self.feed(&["append"], lines);
         assert_eq!(code(&fed), 0, "{}", err(&fed));
     }
 
-    /// The words of all messages, in order.
+    /// The texts of all messages, in order.
     fn words(&self) -> Vec<String> {
         let tail = self.run(&["tail", "--json", "-n", "1000000"]);
         let word = |row: &Value| row["content"].as_str().unwrap().to_owned();
@@ -151,7 +151,7 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.success());
 }
 
-/// Waits for the end, but not for ever.
+/// Waits for the end, with a time limit.
 fn ended(mut child: Child) -> Output {
     for _ in 0..400 {
         if child.try_wait().unwrap().is_some() {
@@ -180,7 +180,7 @@ fn rows(output: &Output) -> Vec<Value> {
     parsed(output)
 }
 
-/// The lines of a command that found something.
+/// The JSON lines of a command that found something.
 fn parsed(output: &Output) -> Vec<Value> {
     out(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Keeps so many messages, few enough at a time for files of their own.
+/// Stores this many messages, in batches small enough for single files.
 fn keep(home: &Home, count: usize) {
     let lines: Vec<String> = (1..=count).map(|n| user(&n.to_string())).collect();
     for some in lines.chunks(100) {

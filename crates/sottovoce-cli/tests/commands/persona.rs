@@ -2,7 +2,7 @@ use super::*;
 
 const PROMPT: &str = "You are a sous chef.\nSay what to cook.";
 
-/// Makes a preset called Chef, and tells its id.
+/// Creates a preset called Chef, and returns its id.
 fn chef(home: &Home) -> String {
     let made = home.run(&["persona", "create", "Chef", "--system-prompt", PROMPT]);
     assert_eq!(code(&made), 0, "{}", err(&made));

@@ -1,4 +1,4 @@
-//! A model reads what is kept beside its prompt: artifacts, and what was said earlier.
+//! A model reads artifacts and earlier messages with functions.
 
 use super::artifact::{done, id, said, write};
 use super::*;
@@ -28,7 +28,7 @@ fn a_model_reads_a_file_that_was_added_and_the_stream_shows_only_the_answer() {
     assert!(!kept[3]["content"].as_str().unwrap().contains("leeks"), "{}", kept[3]);
     let tail = out(&talk.run(&["tail"]));
     assert!(tail.contains("assistant  (calls read_artifact)\n"), "{tail}");
-    // Whoever wants none of it says so.
+    // The user can switch it off.
     let mut quiet = talk.command(&["ask", "And?"]);
     let quiet = quiet.env("SOTTOVOCE__CONTEXT__MEMORYCALLS", "0").output().unwrap();
     assert_eq!(code(&quiet), 0, "{}", err(&quiet));

@@ -81,7 +81,7 @@ fn a_pack_that_is_wrong_in_two_ways_is_mended_once() {
     let packs = home.store().join("packs").read_dir().unwrap();
     let pack = packs.map(|entry| entry.unwrap().path()).next().unwrap();
     let text = std::fs::read_to_string(&pack).unwrap();
-    // One record less than its name says, and lines that are none.
+    // One record fewer than its name says, and malformed lines.
     let (_, rest) = text.split_once('\n').unwrap();
     std::fs::write(&pack, format!("{rest}rubbish\n")).unwrap();
     let found = parsed(&home.run(&["verify", "--json"]));

@@ -167,7 +167,7 @@ fn a_forgotten_conversation_leaves_neither_folder_nor_row_and_no_backup_brings_i
     assert_eq!(code(&imported), 0, "{}", err(&imported));
     assert!((out(&imported) + &err(&imported)).contains("forgotten"), "{}", err(&imported));
     are_gone();
-    // What is said there anew is a conversation of its own, whatever a backup holds.
+    // New messages there form a conversation of their own, whatever a backup holds.
     keep_in(&home, "dm/42", &["new"]);
     assert_eq!(code(&home.run(&["import", "backup", ".cache/backup"])), 0);
     assert_eq!(words_in(&home, "dm/42"), ["new"]);
@@ -385,7 +385,7 @@ fn a_planted_file_of_a_newer_version_keeps_nothing_from_being_forgotten() {
         let done = home.run(&["--scope", "dm/42", "forget", "--all", "--yes"]);
         assert_eq!(code(&done), 0, "{name}: {}", err(&done));
         assert!(words_in(&home, "dm/42").is_empty(), "{name}");
-        // What this program cannot read is never deleted, and what stays is named.
+        // Files that this program cannot read are never deleted, and are named.
         assert!(planted.exists() == err(&done).contains(name), "{name}: {}", err(&done));
     }
 }

@@ -1,4 +1,4 @@
-//! Words are looked for in what was said, and a mistyped command is never answered with one that destroys.
+//! Search, and suggestions for mistyped commands, which never destroy anything.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn search_is_of_one_conversation_unless_all_are_asked_for_and_of_one_thread_if_i
     assert_eq!(code(&none), 3);
     assert!(err(&none).contains("--any"), "{}", err(&none));
     assert_eq!(contents(&found(&home, &["leek", "pie", "--any", "--all"]))[0], "leek pie");
-    // The owner finds what was cleared, as `tail` shows it.
+    // The owner finds cleared messages, as `tail` shows them.
     assert_eq!(code(&home.run(&["clear"])), 0);
     assert_eq!(found(&home, &["leek"]).len(), 2);
     let nothing = Home::new();

@@ -1,11 +1,11 @@
-//! What machines read has one shape, and what people read fits their terminal.
+//! JSON output has one shape, and tables fit the terminal.
 
 use super::*;
 use talk::Talk;
 
 const SCOPE: &str = "guild/home/kitchen/ann";
 
-/// Every object in a value, those within others too.
+/// Every object in a value, nested ones included.
 fn objects(value: &Value, found: &mut Vec<serde_json::Map<String, Value>>) {
     match value {
         Value::Object(fields) => {
@@ -17,7 +17,7 @@ fn objects(value: &Value, found: &mut Vec<serde_json::Map<String, Value>>) {
     }
 }
 
-/// A home with something of each kind in one conversation.
+/// A home with one of everything in one conversation.
 fn lived_in() -> (Talk, String) {
     let talk = Talk::new();
     let run = |arguments: &[&str]| {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Starts it with nobody reading.
+/// Starts a command whose output nobody reads.
 fn unread(home: &Home, arguments: &[&str]) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

@@ -1,4 +1,4 @@
-//! Making what the model is told shorter, and looking at it.
+//! Pruning, summaries and other ways to shorten the context, and showing it.
 
 use super::*;
 use ollama::{Answer, Ask};

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Reads lines as they come.
+/// Reads lines as they arrive.
 fn lines_of(child: &mut Child) -> std::sync::mpsc::Receiver<Value> {
     let (send, receive) = std::sync::mpsc::channel();
     let output = BufReader::new(child.stdout.take().unwrap());
@@ -18,7 +18,7 @@ fn lines_of(child: &mut Child) -> std::sync::mpsc::Receiver<Value> {
 fn a_follower_shows_every_message_once_and_in_order() {
     let home = Home::new();
     home.keep(&["0"]);
-    // One message at a time, so that the follower starts and looks in the middle of it.
+    // One message at a time, so that the follower starts and polls in the middle.
     let mut writer = home.spawn(&["append", "--json"]);
     let mut input = writer.stdin.take().unwrap();
     let shown_by_writer = lines_of(&mut writer);

@@ -1,4 +1,4 @@
-//! A home whose commands speak to a scripted model server.
+//! A home whose commands use a scripted model server.
 
 use std::io::Read;
 use std::sync::mpsc::{Receiver, channel};
@@ -35,19 +35,19 @@ impl Talk {
         running.ended()
     }
 
-    /// Starts it with pipes all around.
+    /// Starts a command with pipes for all streams.
     pub(super) fn spawn(&self, arguments: &[&str]) -> Running {
         let mut command = self.command(arguments);
         Running::new(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()))
     }
 
-    /// The messages as machines read them.
+    /// The messages as JSON.
     pub(super) fn kept(&self) -> Vec<Value> {
         rows(&self.home.run(&["tail", "--json", "-n", "1000"]))
     }
 }
 
-/// A command that runs, and what it has printed so far.
+/// A running command, and its output so far.
 pub(super) struct Running {
     pub(super) child: Child,
     pub(super) input: Option<std::process::ChildStdin>,
@@ -68,17 +68,17 @@ impl Running {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// Waits until standard output holds this.
+    /// Waits until standard output contains this.
     pub(super) fn until_shown(&mut self, part: &str) -> String {
         self.shown.until(part)
     }
 
-    /// Waits until standard error holds this.
+    /// Waits until standard error contains this.
     pub(super) fn until_said(&mut self, part: &str) -> String {
         self.said.until(part)
     }
 
-    /// Ends the input, and waits for the end.
+    /// Closes the input, and waits for the end.
     pub(super) fn ended(mut self) -> Output {
         drop(self.input.take());
         let (stdout, stderr) = (self.shown.rest(), self.said.rest());
@@ -87,11 +87,11 @@ impl Running {
     }
 }
 
-/// What comes through a pipe or from a terminal, as it comes.
+/// Output of a pipe or a terminal as it arrives.
 pub(super) struct Pipe {
     more: Receiver<Vec<u8>>,
     bytes: Vec<u8>,
-    /// How much of it was waited for already.
+    /// How much of it earlier waits have consumed.
     at: usize,
 }
 
@@ -109,7 +109,7 @@ impl Pipe {
         Self { more, bytes: Vec::new(), at: 0 }
     }
 
-    /// Waits until this has come since the last time, and gives what came until then.
+    /// Waits until this has arrived since the last wait, and returns the output until then.
     pub(super) fn until(&mut self, part: &str) -> String {
         loop {
             let new = &self.bytes[self.at..];

@@ -1,4 +1,4 @@
-//! A chat on a terminal, typed into as a person does.
+//! A chat on a terminal, with typed keys.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -24,14 +24,14 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// `None` where the program that gives a terminal to another is missing.
+    /// `None` if the program that provides a terminal is missing.
     pub(super) fn chat(talk: &Talk, arguments: &[&str]) -> Option<Self> {
         let mut terminal = Self::running(&talk.command(arguments))?;
         terminal.prompt();
         Some(terminal)
     }
 
-    /// The same before anything was read of the screen.
+    /// The same before the first read of the screen.
     pub(super) fn chat_from_the_start(talk: &Talk, arguments: &[&str]) -> Option<Self> {
         Self::running(&talk.command(arguments))
     }
@@ -73,14 +73,14 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits until a line is asked for, and gives what was shown until then.
+    /// Waits for the prompt, and returns the output until then.
     pub(super) fn prompt(&mut self) -> String {
         let shown = self.screen.until("> ");
         self.until_edited(true);
         shown
     }
 
-    /// Waits until keys go to the editor, or until they do no more and Ctrl-C is a signal.
+    /// Waits until the editor reads keys, or until it no longer does and Ctrl-C is a signal.
     fn until_edited(&self, edited: bool) {
         for _ in 0..2000 {
             if tcgetattr(&self.line).unwrap().local_modes.contains(LocalModes::ISIG) != edited {
@@ -91,7 +91,7 @@ impl Terminal {
         panic!("the terminal's mode did not change");
     }
 
-    /// Waits for the end, and gives its exit code; the terminal must be as it was.
+    /// Waits for the end, and returns the exit code. The terminal's mode must be restored.
     pub(super) fn ended(self) -> i32 {
         let ended = ended(self.child);
         let after = tcgetattr(&self.line).unwrap();
@@ -130,7 +130,7 @@ fn a_passphrase_is_asked_for_without_being_shown() {
         tail.screen.until("Passphrase of ");
         tail.screen.until(": ");
         tail.press(&typed);
-        // The terminal must be as it was, even after Ctrl-C.
+        // The terminal's mode must be restored, even after Ctrl-C.
         assert_eq!(tail.ended(), code, "{typed:?}");
     }
 }
@@ -153,7 +153,7 @@ fn what_is_typed_is_answered_and_stands_nowhere_in_the_clear() {
     chat.prompt();
     chat.press(&format!("canary given up{CTRL_C}"));
     chat.prompt();
-    // The arrow calls back the last line that was sent.
+    // The arrow key recalls the last line.
     chat.press("\u{1b}[A\r");
     chat.screen.until("Fine.");
     chat.prompt();
@@ -218,7 +218,7 @@ fn a_model_that_is_slow_to_load_holds_nobody_back() {
     loading.stub.wait_for(Ask::Load, 1);
     chat.press("Hello\r");
     chat.until_edited(false);
-    // The line is on its way from the editor to the conversation.
+    // The editor hands the line to the conversation.
     std::thread::sleep(Duration::from_millis(200));
     chat.press(CTRL_C);
     chat.screen.until("interrupted; the utterance is kept");

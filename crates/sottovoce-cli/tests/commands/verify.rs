@@ -51,7 +51,7 @@ fn an_older_copy_put_back_is_told_by_an_inventory_and_by_nothing_else() {
     assert_eq!(mode & 0o777, 0o600);
     assert!(!std::fs::read_to_string(&inventory).unwrap().contains("three"));
     home.keep(&["four"]);
-    // Checked against the last one, and the next one taken, in one go.
+    // One command checks against the last inventory and saves the next.
     let kept = home.run(&["verify", "--expect", named, "--save", named, "--json"]);
     assert_eq!(code(&kept), 0, "{}", err(&kept));
     assert_eq!(parsed(&kept)[0]["expected"], true);
@@ -134,7 +134,7 @@ fn an_inventory_takes_the_place_of_nothing_but_an_inventory() {
         assert!(out(&refused).is_empty(), "{named:?} was refused only after the check");
         assert_eq!(listing(&home), before, "{named:?}");
     }
-    // Nor is anything else beside it touched.
+    // Nothing else beside it is changed.
     std::fs::write(at("elsewhere/inventory.new"), "mine").unwrap();
     std::fs::write(at("elsewhere/inventory.1.new"), "mine").unwrap();
     home.keep(&["three"]);
@@ -147,7 +147,7 @@ fn an_inventory_takes_the_place_of_nothing_but_an_inventory() {
     assert_eq!(at("elsewhere").read_dir().unwrap().count(), 3);
 }
 
-/// Everything in a home: names, kinds, and what the files hold.
+/// Everything in a home: names, types and contents.
 fn listing(home: &Home) -> String {
     let script = r#"find . ! -name lock -printf '%p %y %l\n' | sort; find . -type f | sort | xargs -d '\n' sha256sum"#;
     out(&Command::new("sh").args(["-c", script]).current_dir(home.path()).output().unwrap())

@@ -1,4 +1,4 @@
-//! Lines that are typed or pasted in a chat before they are asked for.
+//! Lines that are typed or pasted early in a chat.
 
 use super::*;
 use ollama::Answer;
@@ -9,13 +9,13 @@ use terminal::{CTRL_C, CTRL_D, Terminal};
 fn lines_that_are_typed_while_a_command_or_an_answer_is_under_way_come_in_their_order() {
     let talk = Talk::new();
     let Some(mut chat) = Terminal::chat(&talk, &["chat"]) else { return };
-    // All at once: the editor reads them in one go.
+    // All at once: the editor reads them together.
     chat.press("one\r/explain\rtwo\rthree\r");
     for _ in 0..3 {
         chat.screen.until("Fine.");
     }
     chat.prompt();
-    // While an answer comes: the terminal has them until they are asked for, also after Ctrl-C.
+    // During an answer, the terminal keeps them, even after Ctrl-C.
     talk.stub.next(Answer::saying(&["It will "]).silence());
     chat.press("four\r");
     chat.screen.until("It will ");

@@ -1,4 +1,4 @@
-//! Whose conversation a command is about.
+//! Options that select a conversation.
 
 use super::*;
 
