@@ -178,7 +178,7 @@ impl Agent {
         let name = folder.place(&session::file(id));
         let refused = &mut self.conversation.messages.refused;
         let read = folder.read(&session::file(id))?.and_then(|bytes| {
-            // The file has gone since: the bot may be running.
+            // The file has been removed since: the bot may be running.
             let Some(bytes) = bytes else { return Ok(None) };
             let snapshot = session::begin(&session::about(agent, id, &bytes)?)?;
             session::read(snapshot, &bytes, &name, refused).map(Some)

@@ -22,16 +22,17 @@ use crate::system::DISCORD;
 const MOST: u32 = 15;
 const TTL_SECONDS: u64 = 24 * 3600;
 
-/// Reads the folder of the Discord bot: `guilds/{guild}/{channel}/{user}.json` and `dms/{user}.json`, and for a persona
-/// `{user}_{persona}.json` beside them. Each file becomes a conversation; that with a persona becomes a thread of that
-/// user's. Links and files over 16 MiB are refused.
+/// Reads the folder of the Discord bot: `guilds/{guild}/{channel}/{user}.json` and `dms/{user}.json`, and for a
+/// persona `{user}_{persona}.json` beside them. Each file becomes a conversation; a file with a persona becomes a
+/// thread of that user's conversation. Links and files over 16 MiB are refused.
 ///
-/// The bot keeps the newest 15 messages of a conversation, for a day after the last one. Each message says in its metadata
-/// `expiresAt` when that day ends; from then on it is not recalled. It stays in the store, unless the bot's limits are
-/// [imported too](ImportedConversations::with_limits). A repeated import leaves the `expiresAt` of messages that are there
-/// as it was.
+/// The bot keeps the newest 15 messages of a conversation, for a day after the last one. Each message's metadata
+/// `expiresAt` holds the end of that day; from then on prompts leave it out. It stays in the store, unless the bot's
+/// limits are [imported too](ImportedConversations::with_limits). A repeated import does not change the `expiresAt`
+/// of stored messages.
 ///
-/// The messages keep the order of the file, even where their times contradict it, since a clock may have been set back.
+/// The messages keep the order of the file, even if their times contradict it, because a clock may have been set
+/// back.
 #[derive(Debug)]
 pub struct DiscordFolder {
     path: PathBuf,
@@ -56,7 +57,7 @@ impl DiscordFolder {
         Err(Error::io("find `guilds` or `dms` in it", &self.path, io::ErrorKind::NotFound.into()))
     }
 
-    /// `None` if the file has gone since the folder was listed: the bot may be running.
+    /// `None` if the file was removed after the folder was listed: the bot may be running.
     fn read_one(&self, entry: &Entry) -> Refusable<Option<ImportedConversation>> {
         let bytes = match entry.folder.read(&entry.file)? {
             Ok(Some(bytes)) => bytes,

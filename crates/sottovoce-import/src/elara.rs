@@ -18,8 +18,8 @@ use crate::system::ELARA;
 
 pub use self::export::export_for_elara;
 
-/// Reads a folder of one JSON file a message, as any version of Elara wrote it. The files may be sealed under several
-/// keys, or plain, or both mixed.
+/// Reads a folder with one JSON file per message, as any version of Elara wrote it. The files may be sealed under
+/// several keys, plain, or mixed.
 #[derive(Debug)]
 pub struct ElaraFolder {
     path: PathBuf,
@@ -48,7 +48,7 @@ impl ElaraFolder {
         Some(base.cache_dir().join("ElaraAi").join("Conversation"))
     }
 
-    /// `None` if the file has gone since the folder was listed.
+    /// `None` if the file was removed after the folder was listed.
     fn read_one(&self, folder: &Folder, file: &str) -> Refusable<Option<ImportedMessage>> {
         Ok(folder.read(file)?.and_then(|bytes| {
             let Some(bytes) = bytes else { return Ok(None) };
@@ -68,7 +68,7 @@ impl Reader for ElaraFolder {
         let mut found: Vec<(Order, ImportedMessage)> = Vec::with_capacity(names.len());
         each(&names, progress, |file| -> Result<()> {
             match self.read_one(&folder, file)? {
-                // The file has gone since: Elara may be running.
+                // The file has been removed since: Elara may be running.
                 Ok(None) => {}
                 Ok(Some(message)) => {
                     let time = message.message.timestamp;
@@ -84,7 +84,7 @@ impl Reader for ElaraFolder {
     }
 }
 
-/// The names of the records, sorted. Refuses entries with such names that cannot be records.
+/// The names of the records, sorted. Refuses entries with such names that are not plain files.
 fn list(folder: &Folder, messages: &mut ImportedMessages) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for (name, kind) in folder.entries()? {

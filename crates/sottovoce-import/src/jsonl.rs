@@ -1,4 +1,4 @@
-//! JSON lines that any program or person wrote.
+//! Reads JSON lines that any program or person wrote.
 
 mod row;
 
@@ -27,15 +27,17 @@ const FORM: &str = "message";
 /// |---|---|
 /// | `role` | `user`, `assistant`, `system` or `tool`; also `human`, `ai`, `bot` and `model` |
 /// | `content` | the text |
-/// | `timestampUtc`, `timestamp`, `created_at`, `createdAt`, `time` or `date` | RFC 3339 with an offset, or seconds or milliseconds since 1970 |
-/// | `id`, `metadata`, `toolCalls`, `toolCallId`, `threadId`, `offsetMinutes` | optional, as in this store's own records |
+/// | `timestampUtc`, `timestamp`, `created_at`, `createdAt`, `time` or `date` | RFC 3339 with an offset, or seconds
+/// or milliseconds since 1970 |
+/// | `id`, `metadata`, `toolCalls`, `toolCallId`, `threadId`, `offsetMinutes` | optional, as in this store's own
+/// records |
 ///
-/// Other fields are ignored. A line over 16 MiB is refused. The messages are ordered by time, and within one moment by
-/// line. `progress` counts bytes.
+/// Other fields are ignored. A line over 16 MiB is refused. The messages are ordered by time, and within one moment
+/// by line. `progress` counts bytes.
 ///
-/// A repeated import recognizes a message by its line without the metadata, so that of a file that has grown or moved it
-/// takes only what is new. A message without a time is recognized by the file's name too. Each of several equal lines is a
-/// message, unless they have the same `id`.
+/// A repeated import recognizes a message by its line without the metadata, so it imports only what is new in a file
+/// that has grown or moved. A message without a time is recognized by the file's name too. Each of several equal
+/// lines is a message, unless they have the same `id`.
 pub struct JsonLines {
     input: Input,
     thread: Option<String>,
@@ -68,7 +70,7 @@ impl JsonLines {
         Self { input: Input::Stream(Box::new(input)), thread: None, now: None }
     }
 
-    /// Puts messages without a `threadId` into this thread. It does not count when messages are recognized.
+    /// Puts messages without a `threadId` into this thread. The thread does not identify a message.
     #[must_use]
     pub fn in_thread(mut self, thread: Option<String>) -> Self {
         self.thread = thread;

@@ -21,13 +21,14 @@ use crate::system::MIMIR;
 /// The folder of the conversations.
 const CONVERSATIONS: &str = "conversations";
 
-/// Reads the folder in which Mimir keeps the context of a project, `.mimir/context`: `conversations/{id}/messages.jsonl`
-/// with `metadata.json`, `artifacts` and `snapshots` beside it. Links and lines over 16 MiB are refused.
+/// Reads the folder in which Mimir keeps the context of a project, `.mimir/context`:
+/// `conversations/{id}/messages.jsonl` with `metadata.json`, `artifacts` and `snapshots` beside it. Links and lines
+/// over 16 MiB are refused.
 ///
-/// Each conversation becomes [`Scope::Named`](sottovoce::Scope::Named) with its id. Its messages keep their times and the
-/// order of their lines. Title, tags, notes and costs become settings, unless the conversation has its own already. Large
-/// data become artifacts, which are read while they are added; their metadata `mimirId` is the id by which messages refer
-/// to them. Saved states become snapshots.
+/// Each conversation becomes [`Scope::Named`](sottovoce::Scope::Named) with its id. Its messages keep their times and
+/// the order of their lines. Title, tags, notes and costs become settings, unless the conversation already has its
+/// own. Large data become artifacts, which are read while they are added. Their metadata `mimirId` is the id by which
+/// messages refer to them. Saved states become snapshots.
 #[derive(Debug)]
 pub struct MimirFolder {
     path: PathBuf,

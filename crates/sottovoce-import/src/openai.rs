@@ -1,4 +1,4 @@
-//! ChatGPT's data export, and files of chat completions.
+//! Reads ChatGPT's data export, and files of chat completions.
 
 mod completion;
 mod export;
@@ -26,13 +26,13 @@ use crate::system::OPENAI;
 /// Reads what OpenAI's programs write. Files are held in memory one at a time; one over 1 GiB is refused.
 ///
 /// **ChatGPT's data export**: the file `conversations.json`, or the folder that holds it or its numbered parts. Each
-/// conversation becomes [`Scope::Named`](sottovoce::Scope::Named) with its id. Of its branches, the one that ChatGPT shows
-/// is taken.
+/// conversation becomes [`Scope::Named`](sottovoce::Scope::Named) with its id. Of its branches, the one that ChatGPT
+/// shows is imported.
 ///
-/// **Chat completions**: a file with `{"messages":[…]}`, or with one such object a line, as for fine-tuning. Each object
-/// becomes [`Scope::Named`](sottovoce::Scope::Named) with the file's name without its ending, the second one with `-2`
-/// behind it, and so on. These messages have no times: the first gets the time at which the file was last changed, and each
-/// further one a millisecond more.
+/// **Chat completions**: a file with `{"messages":[…]}`, or with one such object per line, as for fine-tuning. Each
+/// object becomes [`Scope::Named`](sottovoce::Scope::Named) with the file's name without its extension, the second
+/// one with `-2` after it, and so on. These messages have no times: the first gets the time of the file's last
+/// change, and each further one a millisecond more.
 #[derive(Debug)]
 pub struct OpenAiExport {
     path: PathBuf,

@@ -1,23 +1,23 @@
-//! What all readers have in common.
+//! The trait of all readers.
 
 use sottovoce::admin::Progress;
 use sottovoce::{Error, Result};
 
-/// A source of another program's conversations. It is opened read-only.
+/// A source of another program's conversations. It is only read, never changed.
 pub trait Reader: Sized + Send + 'static {
-    /// What it reads: [`ImportedMessages`](sottovoce::import::ImportedMessages) of one conversation, or
-    /// [`ImportedConversations`](sottovoce::import::ImportedConversations). All messages are in memory then.
+    /// The result: [`ImportedMessages`](sottovoce::import::ImportedMessages) of one conversation, or
+    /// [`ImportedConversations`](sottovoce::import::ImportedConversations). It holds all messages in memory.
     type Found: Send + 'static;
 
-    /// Reads the whole source, calling `progress` as it goes. It blocks the thread.
+    /// Reads the whole source, calling `progress` on the way. Blocks the thread.
     ///
     /// # Errors
-    /// Only what keeps the source as a whole from being read: [`Error::Io`] where it is not there, or
-    /// [`Error::NotImportable`] for a file that is none of the program's. What concerns one conversation, file or message
-    /// is a [`Refusal`](sottovoce::import::Refusal) in what was read.
+    /// Only errors that concern the whole source: [`Error::Io`] if it does not exist, or [`Error::NotImportable`] for
+    /// a file that the program did not write. A problem with one conversation, file or message is a
+    /// [`Refusal`](sottovoce::import::Refusal) in the result.
     fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<Self::Found>;
 
-    /// [`read_blocking`](Self::read_blocking) on a thread that may block. It reads on to the end when the future is
+    /// [`read_blocking`](Self::read_blocking) on a thread that may block. Continues to the end if the future is
     /// dropped.
     ///
     /// # Errors
@@ -30,13 +30,13 @@ pub trait Reader: Sized + Send + 'static {
     }
 }
 
-/// Runs work to its end on a blocking thread, whether or not the caller still waits.
+/// Runs work to its end on a blocking thread, even if the caller no longer waits.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(outcome) => outcome,
-        // The host's `progress` panicked; the panic is the host's to see.
+        // The host's `progress` panicked. The panic belongs to the host.
         Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
         Err(_) => Err(Error::ShuttingDown),
     }

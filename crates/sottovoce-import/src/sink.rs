@@ -1,4 +1,4 @@
-//! A new folder of files that only their owner can read.
+//! Creates a new folder of files that only their owner can read.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -9,10 +9,10 @@ use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use sottovoce::{Error, Result};
 
-/// How files are called while they are written.
+/// The name of a file while it is written.
 const TEMPORARY: &str = ".sottovoce-new";
 
-/// A folder that was empty, or is made with the first file.
+/// A folder that is empty, or is created with the first file.
 #[derive(Debug)]
 pub(crate) struct NewFolder {
     path: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct NewFolder {
 
 impl NewFolder {
     /// # Errors
-    /// [`Error::NotPlain`] for a folder that holds something.
+    /// [`Error::NotPlain`] for a folder that is not empty.
     pub(crate) fn new(path: &Path) -> Result<Self> {
         let folder = Self { path: path.to_owned() };
         match std::fs::read_dir(path) {
@@ -36,10 +36,10 @@ impl NewFolder {
         }
     }
 
-    /// Writes a file whole, its bytes durable, its name only after [`sync`](Self::sync).
+    /// Writes a file completely. Its bytes are durable, its name only after [`sync`](Self::sync).
     ///
     /// # Errors
-    /// [`Error::NotPlain`] where the name is taken.
+    /// [`Error::NotPlain`] if the name is taken.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let (path, temporary) = (self.path.join(name), self.path.join(TEMPORARY));
         let mut options = OpenOptions::new();
@@ -71,7 +71,7 @@ impl NewFolder {
         sync(&self.path)
     }
 
-    /// Makes the folder and its missing ancestors, each durable in its parent.
+    /// Creates the folder and its missing ancestors, each durable in its parent.
     fn make(&self) -> Result<()> {
         let missing: Vec<&Path> =
             self.path.ancestors().take_while(|level| !level.exists()).collect();
@@ -92,7 +92,7 @@ impl NewFolder {
     }
 }
 
-/// Renames a file and replaces none.
+/// Renames a file. Never replaces another one.
 fn rename(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // File systems without that flag can still link without replacing.

@@ -14,7 +14,7 @@ use sottovoce::{Error, Result, Scope};
 pub(crate) use file::{Bytes, Refusable, SourceFile};
 pub(crate) use folder::{EntryKind, Folder, misnamed};
 
-/// Opens a file that a person named. Links on the way to it are followed, since people link their files.
+/// Opens a file that the user named. Follows links on the way to it, because people link their files.
 pub(crate) fn open_named(path: &Path) -> Result<SourceFile> {
     let (folder, name) = Folder::of_file(path)?;
     let absent = || Error::io("open the file", path, io::ErrorKind::NotFound.into());
@@ -39,12 +39,12 @@ pub(crate) fn artifact(
     ImportedArtifact::new(id, artifact, place, Box::new(open))
 }
 
-/// The scope [`Scope::Named`] of an id, if a store can have it.
+/// The scope [`Scope::Named`] with this id, if a store accepts it.
 pub(crate) fn named(id: &str) -> std::result::Result<Scope, RefusalReason> {
     storable(Scope::Named { id: id.to_owned() })
 }
 
-/// The scope, if a store can have it.
+/// The scope, if a store accepts it.
 pub(crate) fn storable(scope: Scope) -> std::result::Result<Scope, RefusalReason> {
     match scope.folder() {
         Err(Error::InvalidScope { reason }) => Err(RefusalReason::Unstorable(reason)),

@@ -1,5 +1,5 @@
-//! Reads SQLite databases from a private copy, since SQLite would write beside the original. The copy is in memory.
-//! That of a very large database is in files, which are unlinked as soon as they are open.
+//! Reads SQLite databases from a private copy, because SQLite would write beside the original. The copy is in memory.
+//! A very large database is copied to files, which are unlinked as soon as they are open.
 
 mod image;
 mod scratch;
@@ -19,7 +19,7 @@ use crate::source::{Folder, SourceFile};
 
 /// The name of the copy.
 const COPY: &str = "copy";
-/// The endings of files beside a database that is in use or was not closed.
+/// The suffixes of files beside a database that is in use or was not closed.
 const BESIDE: [&str; 2] = ["-wal", "-journal"];
 /// How often a changing database is copied before giving up.
 const ATTEMPTS: usize = 5;
@@ -61,7 +61,7 @@ impl Sqlite {
         let looked: rusqlite::Result<i64> =
             connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0));
         looked.map_err(refused)?;
-        // An open database needs no name. Unlinked now, no plain text stays behind, however this process ends.
+        // An open database needs no name. Once it is unlinked, no plain text stays behind, however this process ends.
         drop(copy);
         Ok(Self { connection, path })
     }
@@ -75,7 +75,7 @@ impl Sqlite {
         refusal(&self.path, error)
     }
 
-    /// Whether there is an ordinary table of that name, no view or virtual table.
+    /// Whether there is an ordinary table of that name, not a view or virtual table.
     pub(crate) fn has(&self, table: &str) -> Result<bool> {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1 AND rootpage > 0";
         let tables: rusqlite::Result<i64> =
@@ -124,8 +124,8 @@ impl Sqlite {
         Ok(usize::try_from(rows).unwrap_or(0))
     }
 
-    /// Calls `take` with each row and its index. Returns whether that was all: a database can be damaged from some row
-    /// on.
+    /// Calls `take` with each row and its index. Returns whether all rows were read: a damaged database may end
+    /// early.
     pub(crate) fn rows(
         &self,
         sql: &str,
@@ -240,8 +240,7 @@ fn in_memory(
     Err(Error::NotImportable { path: folder.path().join(file), reason: CHANGING })
 }
 
-/// Copies a database to files, and checks that it did not change meanwhile, so that the files beside it are of the same
-/// moment.
+/// Copies a database to files, and checks that it did not change meanwhile, so that all files are of the same moment.
 fn copied(folder: &Folder, file: &str, original: &SourceFile) -> Result<Scratch> {
     let scratch = Scratch::new()?;
     for _ in 0..ATTEMPTS {
@@ -261,7 +260,7 @@ fn copied(folder: &Folder, file: &str, original: &SourceFile) -> Result<Scratch>
     Err(Error::NotImportable { path, reason: CHANGING })
 }
 
-/// Reports only the kind of an SQLite error, since its text can quote stored values.
+/// Reports only the kind of an SQLite error, because its text may quote stored values.
 fn refusal(path: &Path, error: &rusqlite::Error) -> Error {
     let reason = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => "it is not an SQLite database",

@@ -1,4 +1,4 @@
-//! The short names of the systems, in reports and in the metadata of imported messages.
+//! The systems' short names, for reports and for the metadata of imported messages.
 
 #[cfg(feature = "sqlite")]
 pub(crate) const CHORUS: &str = "chorus";

@@ -1,4 +1,4 @@
-//! Equal messages without ids.
+//! Tells equal messages without ids apart.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use sottovoce::import::{ImportedMessage, Origin, RefusalReason};
 pub(crate) struct Twins(HashMap<Origin, usize>);
 
 impl Twins {
-    /// The message under that name. A second equal one gets `#2` after its name, and so on.
+    /// Names the message. A second equal one gets `#2` after its name, and so on.
     pub(crate) fn tell_apart(
         &mut self,
         system: &str,

@@ -27,7 +27,7 @@ struct Fields {
     created_at: Option<String>,
 }
 
-/// Reads the folder into the agent's conversation. Returns whether there is a folder of sessions.
+/// Reads the folder into the agent's conversation. Returns whether it has a folder of sessions.
 pub(super) fn read(
     level: &Folder,
     agent: &str,

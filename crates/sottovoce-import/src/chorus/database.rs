@@ -8,7 +8,7 @@ use super::row::{self, Row};
 use crate::source::Folder;
 use crate::sqlite::{self, Sqlite, number, text};
 
-/// Tables whose rows a store has no place for.
+/// Tables whose rows a store cannot hold.
 const OTHERS: [(&str, &str); 5] = [
     ("branches", "names and states of threads"),
     ("audit_log", "rows of the audit log"),

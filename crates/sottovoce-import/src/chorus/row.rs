@@ -10,7 +10,7 @@ use sottovoce::{ChatMessage, ChatRole};
 use crate::fields::calls;
 use crate::system::CHORUS;
 
-/// The metadata with a message's id on Discord.
+/// The metadata key of a message's id on Discord.
 const DISCORD_MESSAGE_ID: &str = "discordMessageId";
 /// The name of this format in reports.
 const FORM: &str = "message";
@@ -37,7 +37,7 @@ pub(super) fn name(id: i64) -> String {
 }
 
 impl Row {
-    /// The message. Its Discord id does not identify it, since chorus may add that later.
+    /// Reads the message. Its Discord id does not identify it, because chorus may add it later.
     pub(super) fn read(self) -> Result<ImportedMessage, RefusalReason> {
         let role = match self.role.as_str() {
             "user" => ChatRole::User,

@@ -49,8 +49,8 @@ pub(super) fn read(
     let expiry =
         fields.expires_at.map(|at| moment(at.get()).ok_or(Corrupt("its expiresAt is not a time")));
     let expiry = expiry.transpose()?;
-    // A message's index does not identify it, since the bot drops the oldest ones. Nor does its expiry, since each new
-    // message postpones that.
+    // A message's index does not identify it, because the bot drops the oldest ones. Its expiry does not either,
+    // because each new message postpones it.
     let mut twins = Twins::default();
     for (at, row) in fields.messages.iter().enumerate() {
         let place = format!("{name}#{}", at + 1);

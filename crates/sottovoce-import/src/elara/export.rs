@@ -1,4 +1,4 @@
-//! Writes a folder in the format of Elara's newest version: one file a message, sealed under a key string or plain.
+//! Writes a folder in the format of Elara's newest version: one file per message, sealed under a key string or plain.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use super::key::ElaraKey;
 use crate::reader::blocking;
 use crate::sink::NewFolder;
 
-/// The highest counter. Elara's sorting of names breaks above it.
+/// The highest counter. Above it, sorting names no longer sorts the messages.
 const HIGHEST: u64 = 9999;
 
 #[derive(Serialize)]
@@ -28,8 +28,8 @@ struct Fields<'a> {
 }
 
 /// Writes a conversation for Elara: a new folder with a file for each message, sealed under the key string, or plain
-/// without one. Only their owner can read the files. Elara has no tools, so their results are left out, and calls
-/// without text. Calls `progress` for each file.
+/// without one. Only their owner can read the files. Elara has no tools, so tool results and calls without text are
+/// left out. Calls `progress` for each file.
 ///
 /// # Errors
 /// [`Error::NotPlain`] for a folder that is not empty. [`Error::EmptyKey`] or [`Error::PlaceholderKey`] for a key

@@ -1,4 +1,4 @@
-//! Elara's encryption. It binds no place, and names no key.
+//! Elara's encryption. It uses no associated data and no key ids.
 
 use std::fmt;
 

@@ -32,7 +32,7 @@ struct Envelope<'a> {
     ciphertext: Option<String>,
     #[serde(rename = "ciphertext")]
     design_ciphertext: Option<String>,
-    /// The ciphertext in the second format, the message in a plaintext envelope.
+    /// The ciphertext in the second format, or the message in a plaintext envelope.
     #[serde(rename = "Content", alias = "content", borrow)]
     content: Option<&'a RawValue>,
     #[serde(rename = "Tag", alias = "tag")]

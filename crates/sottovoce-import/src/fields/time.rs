@@ -26,7 +26,7 @@ pub(crate) fn seconds(number: f64) -> Option<Timestamp> {
 }
 
 /// Reads a text like [`parse`], or a number of seconds or milliseconds since 1970. A number below 1e11 is seconds,
-/// which is before the year 5138; so few milliseconds would be before 1974.
+/// which reaches the year 5138; as milliseconds it would be before 1974.
 pub(crate) fn of_json(json: &str) -> Option<(Timestamp, Option<i16>)> {
     if json.starts_with('"') {
         return parse(&serde_json::from_str::<String>(json).ok()?);
@@ -43,7 +43,7 @@ mod tests {
     use jiff::tz::Offset;
     use proptest::prelude::*;
 
-    /// As .NET writes a time: trailing zeros of the fraction left out, and with them the point.
+    /// A time as .NET writes it: without trailing zeros of the fraction, and without the point if no digit remains.
     fn written(local_ticks: i64, minutes: i32) -> String {
         let local = Timestamp::UNIX_EPOCH
             + SignedDuration::new(

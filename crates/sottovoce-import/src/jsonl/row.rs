@@ -1,4 +1,4 @@
-//! A line.
+//! Parses one JSON line as a message.
 
 use std::collections::BTreeMap;
 
@@ -87,7 +87,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Row, RefusalReason> {
 }
 
 impl<'a> Fields<'a> {
-    /// The time, under the first of its names that is there.
+    /// The time, from the first of its field names that exists.
     fn time(&self) -> Option<&'a RawValue> {
         let names = [self.timestamp_utc, self.timestamp, self.made_at, self.created_at];
         names.into_iter().chain([self.time, self.date]).flatten().next()

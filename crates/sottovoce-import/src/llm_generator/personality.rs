@@ -1,4 +1,4 @@
-//! Personas of contexts, and presets.
+//! Parses personas of contexts, and presets.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ pub(super) fn preset(row: &mut Row<'_>) -> Result<ImportedPreset, RefusalReason>
     if let Some(text) = metadata {
         preset.metadata = parsed(text);
     }
-    // The system's own metadata goes first, so that added notes cannot displace it.
+    // Check first with the system's own metadata, so that added notes cannot displace it.
     if preset.check().is_err() {
         preset.metadata.clear();
         row.refused.push(Refusal::new(

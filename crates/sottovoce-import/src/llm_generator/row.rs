@@ -1,5 +1,5 @@
-//! Reads a row of contexts or presets. A value outside the limits is replaced by the nearest one within them. A value
-//! that cannot be read is refused, and the rest of the row is read.
+//! Reads a row of contexts or presets. Replaces a value outside the limits by the nearest valid one. Refuses a value
+//! that cannot be read, and reads the rest of the row.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

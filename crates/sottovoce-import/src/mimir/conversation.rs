@@ -57,7 +57,7 @@ pub(super) fn read(level: &Folder, scope: Scope, id: &str) -> Result<Option<Impo
     Ok(Some(conversation))
 }
 
-/// Reads the messages in the order of their lines, which counts for more than their times.
+/// Reads the messages in the order of their lines, which overrides their times.
 fn read_messages(level: &Folder, id: &str, messages: &mut ImportedMessages) -> Result<Taken> {
     messages.is_ordered = true;
     let place = level.place(MESSAGES);

@@ -1,4 +1,4 @@
-//! A message: `{"role","content","id","timestamp"}`, and optionally `toolCalls` and `metadata`.
+//! Parses a message: `{"role","content","id","timestamp"}`, and optionally `toolCalls` and `metadata`.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::twins::Twins;
 const FORM: &str = "message";
 /// The metadata of a tool's message with the id of the call that it answers.
 const TOOL_CALL_ID: &str = "toolCallId";
-/// The fields of a tool call that a message has a place for. The others become metadata.
+/// The fields of a tool call that a message can hold. The others become metadata.
 const OF_A_CALL: [&str; 3] = ["id", "name", "arguments"];
 
 #[derive(Deserialize)]

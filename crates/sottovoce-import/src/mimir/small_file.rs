@@ -1,4 +1,4 @@
-//! Small files with metadata.
+//! Reads small files with metadata.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use sottovoce::import::RefusalReason::{self, Corrupt};
 
 use crate::source::{Bytes, Folder, Refusable};
 
-/// The most bytes of such a file. What it says is stored in settings, which are read whenever a conversation is opened.
+/// The most bytes of such a file. Its contents go into settings, which are read whenever a conversation is opened.
 const LARGEST: usize = 1 << 20;
 
-/// The bytes of a file; `None` where there is none.
+/// The bytes of a file; `None` if it does not exist.
 pub(super) fn small_file(folder: &Folder, name: &str) -> Refusable<Option<Bytes>> {
     let read: Result<_> = folder.read(name);
     Ok(read?.and_then(|bytes| match bytes {
@@ -19,7 +19,7 @@ pub(super) fn small_file(folder: &Folder, name: &str) -> Refusable<Option<Bytes>
     }))
 }
 
-/// Refuses a file that is not there.
+/// Refuses a missing file.
 pub(super) fn required(bytes: Option<Bytes>) -> Result<Bytes, RefusalReason> {
     bytes.ok_or(RefusalReason::Unreadable(io::ErrorKind::NotFound))
 }

@@ -30,7 +30,7 @@ struct Fields<'a> {
     tool_call_id: Option<String>,
 }
 
-/// Reads the conversation under the name `id`. Its first message gets the time at which the file was last changed.
+/// Reads the conversation under the name `id`. Its first message gets the time of the file's last change.
 pub(super) fn read(
     messages: &RawValue,
     id: &str,
@@ -59,8 +59,8 @@ pub(super) fn read(
     Ok(conversation)
 }
 
-/// Reads a message, and the number of its parts that are no text. `None` if it has neither text nor calls. Its time
-/// does not identify it, since files get touched.
+/// Reads a message, and the number of its parts that are not text. `None` if it has neither text nor calls. Its time
+/// does not identify it, because files get touched.
 fn message(
     json: &str,
     id: &str,

@@ -70,15 +70,15 @@ struct Metadata {
     model_slug: Option<String>,
 }
 
-/// A message, as far as it can be imported.
+/// The parts of a message that can be imported.
 struct Read {
     /// `None` if it has no text or is hidden.
     message: Option<ImportedMessage>,
-    /// The number of its parts that are no text.
+    /// The number of its parts that are not text.
     others: usize,
 }
 
-/// Reads the conversation. Passes over other branches and what is not text.
+/// Reads the conversation. Skips other branches and parts that are not text.
 pub(super) fn read(item: &Item<'_>) -> Result<ImportedConversation, RefusalReason> {
     let fields: Conversation<'_> =
         json::object(item.json, "its fields are not those of a conversation")?;

@@ -14,7 +14,7 @@ pub(super) struct Item<'a> {
     pub(super) place: String,
 }
 
-/// The elements of an array, a single object, or one object a line.
+/// The elements of an array, a single object, or one object per line.
 pub(super) fn items<'a>(text: &'a str, file: &str) -> Result<Vec<Item<'a>>, RefusalReason> {
     let item = |(number, json): (usize, &'a str)| {
         let place = format!("{file}#{number}");

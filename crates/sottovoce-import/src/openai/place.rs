@@ -12,7 +12,7 @@ use crate::source::{Bytes, EntryKind, Folder, Refusable};
 /// The most bytes of a file, which is held in memory.
 const LARGEST: u64 = 1 << 30;
 
-/// The bytes of a file, and when it was last changed.
+/// The bytes of a file, and the time of its last change.
 pub(super) type Contents = (Bytes, Timestamp);
 
 /// The folder, and the files in it to read.

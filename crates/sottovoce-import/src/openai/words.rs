@@ -8,7 +8,7 @@ struct Part {
     text: Option<String>,
 }
 
-/// Joins the texts of the parts, a line each. Returns how many parts have no text, such as pictures. Speech has its
+/// Joins the texts of the parts, one per line. Returns how many parts have no text, such as pictures. Speech has its
 /// transcript.
 pub(super) fn joined(parts: &[&RawValue]) -> (String, usize) {
     let (mut words, mut others) = (Vec::new(), 0);

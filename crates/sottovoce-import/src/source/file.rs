@@ -1,4 +1,4 @@
-//! A file of a source, open for reading.
+//! An open file of a source.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,16 +11,16 @@ use zeroize::Zeroizing;
 /// The bytes of a file, wiped when they are dropped.
 pub(crate) type Bytes = Zeroizing<Vec<u8>>;
 
-/// A value, or why one file or record is refused. The outer error concerns the whole source.
+/// A value, or the reason to refuse one file or record. The outer error concerns the whole source.
 pub(crate) type Refusable<T> = Result<std::result::Result<T, RefusalReason>>;
 
-/// A plain file. It stays readable when its name goes.
+/// A plain file. It stays readable after its name was removed.
 #[derive(Debug)]
 pub(crate) struct SourceFile {
     file: File,
     /// Its size when it was opened.
     pub(crate) size: u64,
-    /// When it was last changed.
+    /// The time of its last change.
     pub(crate) modified: Option<Timestamp>,
 }
 
@@ -31,12 +31,12 @@ impl SourceFile {
         Ok(Self { file, size: about.len(), modified })
     }
 
-    /// All bytes from the place on where reading is; `None` for more than `limit`.
+    /// All bytes from the current position; `None` for more than `limit`.
     pub(crate) fn bytes(self, limit: u64) -> io::Result<Option<Bytes>> {
         if self.size > limit {
             return Ok(None);
         }
-        // A buffer that grew would leave copies behind.
+        // A growing buffer would leave copies behind.
         let room = usize::try_from(self.size).unwrap_or(0) + 1;
         let mut bytes = Bytes::new(Vec::with_capacity(room));
         // The file may have grown since it was opened.
@@ -44,7 +44,7 @@ impl SourceFile {
         Ok((read as u64 <= limit).then_some(bytes))
     }
 
-    /// Reads as many bytes as there are from that place on, at most as many as fit.
+    /// Reads from the offset on, at most as many bytes as fit.
     #[cfg(feature = "sqlite")]
     pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         use std::os::unix::fs::FileExt;

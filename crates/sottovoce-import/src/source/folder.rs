@@ -11,10 +11,10 @@ use sottovoce::{Error, Result};
 
 use super::file::{Bytes, Refusable, SourceFile};
 
-/// The most bytes of a file that is read at once.
+/// The largest file that is read at once, in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// What an entry is, as its folder's listing says.
+/// The type of an entry, as its folder's listing reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryKind {
     File,
@@ -23,26 +23,26 @@ pub(crate) enum EntryKind {
     Other,
 }
 
-/// A folder of a source. It is opened whenever it is read.
+/// A folder of a source. It is opened for each read.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// How many of the path's last elements may be no link.
+    /// How many of the path's last elements must not be links.
     levels: usize,
-    /// How reports name it; empty for the source's own folder.
+    /// Its name in reports; empty for the source's own folder.
     place: String,
 }
 
 impl Folder {
-    /// The folder that a person named, or a folder above their file. Links on the way to it are followed, since people
-    /// link their folders elsewhere.
+    /// The folder that the user named, or a folder above their file. Follows links on the way to it, because people
+    /// link their folders.
     pub(crate) fn named(path: &Path) -> Result<Self> {
         let whole = path.canonicalize();
         let path = whole.map_err(|error| Error::io("open the folder", path, error))?;
         Ok(Self { path, levels: 1, place: String::new() })
     }
 
-    /// The folder of a file that a person named, and the file's name there.
+    /// The folder of a file that the user named, and the file's name in it.
     pub(crate) fn of_file(path: &Path) -> Result<(Self, String)> {
         let failed = |error| Error::io("open the file", path, error);
         let absent = || failed(io::ErrorKind::NotFound.into());
@@ -54,13 +54,13 @@ impl Folder {
         Ok((Self::named(whole.parent().ok_or_else(absent)?)?, name.to_owned()))
     }
 
-    /// The folder of that name in this one, whether or not there is one.
+    /// The folder of that name in this one, whether or not it exists.
     pub(crate) fn below(&self, name: &str) -> Self {
         let (path, levels) = (self.path.join(name), self.levels + 1);
         Self { path, levels, place: self.place(name) }
     }
 
-    /// The same for a folder that holds the source as its own: reports leave its name out.
+    /// The same for the source's own folder inside a named one: reports leave its name out.
     pub(crate) fn inside(&self, name: &str) -> Self {
         Self { place: String::new(), ..self.below(name) }
     }
@@ -70,7 +70,7 @@ impl Folder {
         &self.path
     }
 
-    /// How reports name an entry.
+    /// The name of an entry in reports.
     pub(crate) fn place(&self, name: &str) -> String {
         if self.place.is_empty() { name.to_owned() } else { format!("{}/{name}", self.place) }
     }
@@ -83,7 +83,7 @@ impl Folder {
         }
     }
 
-    /// Its entries, sorted; none where there is no folder.
+    /// Its entries, sorted; empty if the folder does not exist.
     pub(crate) fn entries(&self) -> Result<Vec<(Vec<u8>, EntryKind)>> {
         let Some(folder) = self.opened()? else { return Ok(Vec::new()) };
         let failed = |errno: Errno| Error::io("list the folder", &self.path, errno.into());
@@ -91,7 +91,7 @@ impl Folder {
         for entry in retry_on_intr(|| Dir::read_from(&folder)).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let kind = match entry.file_type() {
-                // Some file systems do not say; opening the entry will.
+                // Some file systems do not report the type. Opening the entry will show it.
                 FileType::RegularFile | FileType::Unknown => EntryKind::File,
                 FileType::Directory => EntryKind::Folder,
                 _ => EntryKind::Other,
@@ -105,7 +105,7 @@ impl Folder {
         Ok(entries)
     }
 
-    /// Its entries, sorted. A folder that cannot be listed is refused.
+    /// Its entries, sorted. Refuses a folder that cannot be listed.
     pub(crate) fn list(&self, refused: &mut Vec<Refusal>) -> Result<Vec<(Vec<u8>, EntryKind)>> {
         self.entries().or_else(|error| {
             refused.push(Refusal::new(&self.place, RefusalReason::for_read_error(error)?));
@@ -113,7 +113,7 @@ impl Folder {
         })
     }
 
-    /// The folders in it. Files beside them are passed over.
+    /// The folders in it. Counts files beside them as passed over.
     pub(crate) fn folders(
         &self,
         refused: &mut Vec<Refusal>,
@@ -138,7 +138,7 @@ impl Folder {
         Ok(self.entries()?.iter().any(is_it))
     }
 
-    /// The bytes of a file; `None` where there is none, as when the other program has just removed it.
+    /// The bytes of a file; `None` if it does not exist, for example because the other program has just removed it.
     pub(crate) fn read(&self, name: &str) -> Refusable<Option<Bytes>> {
         let read = || {
             let Some(file) = self.open(name)? else { return Ok(None) };
@@ -152,7 +152,7 @@ impl Folder {
         read().map(Ok).or_else(|error| RefusalReason::for_read_error(error).map(Err))
     }
 
-    /// Opens a plain file; `None` where there is none.
+    /// Opens a plain file; `None` if it does not exist.
     pub(crate) fn open(&self, name: &str) -> Result<Option<SourceFile>> {
         let path = self.path.join(name);
         let Some(folder) = self.opened()? else { return Ok(None) };
@@ -175,7 +175,7 @@ impl Folder {
         }
     }
 
-    /// The folder, opened through its own levels one after the other.
+    /// Opens the folder level by level.
     fn opened(&self) -> Result<Option<File>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let levels: Vec<&Path> = self.path.ancestors().take(self.levels).collect();
@@ -199,7 +199,7 @@ impl Folder {
     }
 }
 
-/// Why an entry with the name of a file, or of a folder, is none.
+/// Why an entry with the name of a file, or of a folder, is not one.
 pub(crate) fn misnamed(kind: EntryKind) -> RefusalReason {
     match kind {
         EntryKind::Folder => RefusalReason::NotPlain("a folder"),

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use sottovoce::import::RefusalReason::{self, Corrupt};
 use zeroize::Zeroizing;
 
-/// The most bytes of a line. No message that a store accepts is longer.
+/// The longest line in bytes. No message that a store accepts is longer.
 const LONGEST: u64 = 16 << 20;
 /// The bytes that are read at once.
 const CHUNK: usize = 1 << 18;
@@ -14,11 +14,11 @@ const CHUNK: usize = 1 << 18;
 pub(crate) struct Line {
     /// Its number in the file, from 1.
     pub(crate) number: usize,
-    /// Its bytes, or why it is refused.
+    /// Its bytes, or the reason to refuse it.
     pub(crate) bytes: Result<Zeroizing<Vec<u8>>, RefusalReason>,
 }
 
-/// Lines that end with `\n` only: other line separators can occur inside a JSON text.
+/// Lines that end with `\n` only: other line separators may occur inside a JSON string.
 pub(crate) struct Lines<R> {
     input: BufReader<R>,
     number: usize,

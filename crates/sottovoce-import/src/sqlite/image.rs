@@ -1,5 +1,5 @@
-//! Builds the image of a database in memory as SQLite would read it from its files: an interrupted transaction is
-//! rolled back, and the write-ahead log is applied. So no plain copy gets a name.
+//! Builds a database's image in memory as SQLite would read it from its files: rolls back an interrupted transaction,
+//! and applies the write-ahead log. No plain copy gets a name.
 
 mod journal;
 mod page;
@@ -113,7 +113,7 @@ mod tests {
         Some(rows(&connection))
     }
 
-    /// Whether the database is sound, and what is in it; what is wrong with it where it is not.
+    /// The contents of the database if it is sound, or else its problems.
     fn rows(connection: &Connection) -> Vec<String> {
         let read = || -> rusqlite::Result<Vec<String>> {
             let check = connection.query_row("PRAGMA integrity_check", (), |row| row.get(0))?;
@@ -151,7 +151,7 @@ mod tests {
                 let there = copy(folder.path());
                 let read = read_all(there.path()).unwrap();
                 assert_eq!((read[0].as_str(), &read), ("ok", &rows(&writing)), "{size} {round}");
-                // Cut anywhere, what is whole of it counts; SQLite has the same of it.
+                // Wherever the log is cut, its complete part counts. SQLite reads the same.
                 let log = there.path().join("a.db-wal");
                 let bytes = std::fs::read(&log).unwrap();
                 std::fs::write(&log, bytes.get(..bytes.len() * 2 / 3).unwrap()).unwrap();
@@ -184,7 +184,7 @@ mod tests {
             let crashed = copy(folder.path());
             assert!(crashed.path().join("a.db-journal").metadata().unwrap().len() > 512);
             assert_eq!(read_all(crashed.path()).unwrap(), before, "{size}");
-            // One that is of several databases is for SQLite to judge.
+            // Only SQLite can judge a journal of several databases.
             let journal = crashed.path().join("a.db-journal");
             let mut bytes = std::fs::read(&journal).unwrap();
             bytes.extend([0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]);
@@ -203,7 +203,7 @@ mod tests {
         ) {
             wal::apply(&mut image, &beside);
             journal::roll_back(&mut image, &beside);
-            // As far as a header goes that is one.
+            // The header is valid as far as it goes.
             let mut beside = beside;
             beside.resize(2000, 7);
             for (at, bytes) in [

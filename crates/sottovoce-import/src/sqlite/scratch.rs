@@ -1,5 +1,5 @@
-//! A private copy of files in a temporary folder, which is removed when the copy is dropped. Each folder holds a locked
-//! file. If nobody holds the lock, the process that made the folder was killed.
+//! A private copy of files in a temporary folder, which is removed when the copy is dropped. Each folder holds a
+//! locked file. If nobody holds the lock, the process that created the folder was killed.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ pub(crate) struct Scratch {
     _lock: File,
 }
 
-/// Finds folders of this user that no process uses any more.
+/// Finds folders of this user that no process uses.
 pub(crate) fn leftovers() -> Vec<PathBuf> {
     leftovers_in(&std::env::temp_dir())
 }
@@ -54,7 +54,7 @@ fn is_leftover(path: &Path) -> bool {
     let is_named = name.and_then(|name| name.strip_prefix(PREFIX)).is_some_and(|digits| {
         digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
     });
-    // `/proc` tells the user of this process, where there is one.
+    // `/proc` reveals the user of this process, where it exists.
     let own = std::fs::metadata("/proc/self").ok().map(|own| own.uid());
     let is_own = |found: std::fs::Metadata| {
         found.is_dir() && found.mode() & 0o077 == 0 && own.is_none_or(|own| own == found.uid())
@@ -62,7 +62,7 @@ fn is_leftover(path: &Path) -> bool {
     if !is_named || !path.symlink_metadata().is_ok_and(is_own) {
         return false;
     }
-    // New folders are locked before they get this name. One without a lock was made by an older program.
+    // New folders are locked before they get this name. A folder without a lock is from an older program.
     match OpenOptions::new().write(true).open(path.join(LOCK)) {
         Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -170,7 +170,7 @@ mod tests {
         let scratch = Scratch::new().unwrap();
         assert!(!leftovers().contains(&scratch.path));
         let path = scratch.path.clone();
-        // As if the process were killed.
+        // As if the process had been killed.
         let Scratch { _lock: lock, .. } = &scratch;
         flock(lock, FlockOperation::Unlock).unwrap();
         std::fs::write(path.join("copy"), "plain words").unwrap();
