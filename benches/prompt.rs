@@ -14,7 +14,7 @@ use sottovoce::context::LastNContextProvider;
 use sottovoce::model::{
     OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer, PromptRenderer,
 };
-use sottovoce::prompt::{Outcome, Prompt};
+use sottovoce::prompt::{EntryOutcome, Prompt};
 use sottovoce::{Conversation, ConversationBuilder, ConversationStore, ManualClock, ModelOptions};
 use support::{Samples, is_trial, message, options, print_table, shown, timed};
 
@@ -157,9 +157,9 @@ async fn converse(turns: usize, window: Window, form: Form, budget: Option<usize
     for turn in 0..turns {
         let said = message(2 * turn);
         clock.set(said.timestamp.to_zoned(zone()));
-        let heard = conversation.hear_message(said).await.unwrap();
+        let heard = conversation.prepare_turn_for(said).await.unwrap();
         let dropped =
-            |entry: &sottovoce::prompt::ReceiptEntry| entry.outcome == Outcome::OverBudget;
+            |entry: &sottovoce::prompt::ReceiptEntry| entry.outcome == EntryOutcome::OverBudget;
         reuse.turns_that_dropped += usize::from(heard.receipt.entries.iter().any(dropped));
         let first = heard.prompt.context.first().and_then(|(_, message)| message.seq());
         reuse.turns_that_moved += usize::from(began_at.is_some() && first != began_at);

@@ -166,7 +166,7 @@ async fn converse(
         let mut prepared = Duration::ZERO;
         if way == Way::Default {
             let begun = Instant::now();
-            conversation.prepare().await?;
+            conversation.warm_up().await?;
             prepared = begun.elapsed();
         }
         let (_, kept) = conversation.ask_message(said).await?.whole().await?;

@@ -14,8 +14,8 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
 pub use builder::ConversationBuilder;
-pub use memory::{MemoryTools, Overview};
-pub use search::{Found, SEARCH_NOTE, SearchHit, SearchOptions, SearchWords, search};
+pub use memory::{ConversationOverview, MemoryTools};
+pub use search::{SEARCH_NOTE, SearchHit, SearchOptions, SearchResults, SearchWords, search};
 pub use summary::SummaryReport;
 pub use turn::{Answer, AnswerEvent, PreparedTurn, Sentences, TurnOutcome, TurnReport};
 
@@ -32,8 +32,8 @@ use turn::{LastUtterance, TurnState};
 ///
 /// With a model, [`ask`](Self::ask) does the whole turn: it stores the utterance, builds the prompt, asks the model,
 /// hands over the answer as it arrives, and stores what was spoken of it. Without a model, a host calls
-/// [`hear`](Self::hear), asks a model itself, and calls [`keep`](Self::keep), or [`keep_cut_off`](Self::keep_cut_off)
-/// if not all of the answer was spoken.
+/// [`prepare_turn`](Self::prepare_turn), asks a model itself, and calls [`store_reply`](Self::store_reply), or
+/// [`store_cut_off_reply`](Self::store_cut_off_reply) if not all of the answer was spoken.
 #[derive(Clone)]
 pub struct Conversation {
     store: Arc<dyn ConversationStore>,

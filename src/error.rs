@@ -125,7 +125,7 @@ pub enum Error {
     },
     /// The window to save holds no message, or all of them were forgotten meanwhile.
     #[error("the window holds no message, so there is no snapshot to save")]
-    NothingToSave,
+    EmptySnapshot,
     /// A message cannot be stored.
     #[error("the message cannot be stored: {reason}")]
     InvalidMessage {
@@ -310,7 +310,7 @@ pub enum Error {
     },
     /// An operation on a context or a preset failed.
     #[error(transparent)]
-    Context(#[from] PersonaFailure),
+    Persona(#[from] PersonaFailure),
     /// The new limits would show messages again that the current ones hide, and the caller has not agreed to that.
     /// Nothing was changed.
     #[error("messages that the limits hide are still stored, and would be shown again")]
@@ -384,7 +384,7 @@ impl Error {
                 "use the newer program version that wrote it; nothing was changed"
             }
             Self::TooLarge { .. } => "split the text into several messages below the limit",
-            Self::NothingToSave => "say something first, or enlarge the window",
+            Self::EmptySnapshot => "say something first, or enlarge the window",
             Self::InvalidMessage { .. } | Self::InvalidScope { .. } => {
                 "correct it as the message says"
             }
@@ -424,7 +424,7 @@ impl Error {
             Self::NoRandomness => "try again once the system has started fully",
             Self::Host { .. } => "fix what the cause names",
             Self::Model { failure, .. } => failure.help(),
-            Self::Context(failure) => failure.help(),
+            Self::Persona(failure) => failure.help(),
             Self::NoModel => "give it one with ConversationBuilder::model",
             Self::TurnInProgress => "wait for the answer, or interrupt it first",
             Self::NothingToRetry => "ask something",

@@ -12,8 +12,8 @@ use crate::store::check::verify::verify;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::keyring::{KeyLookup, Keyring};
 use crate::store::pack::check::PackAudit;
-use crate::store::pack::lines::{Backwards, Lines};
 use crate::store::pack::merge::{find, merge};
+use crate::store::pack::pack_lines::{PackLines, ReversePackLines};
 use crate::store::pack::{Line, OpenedPack, Pack};
 use crate::store::read::reverse_scan::{NextRecord, ReverseScan};
 use crate::store::read::tail::Tail;
@@ -167,12 +167,12 @@ fn open(folder: &Folder, name: PackName) -> Pack {
 
 fn forwards(folder: &Folder, name: PackName) -> Vec<Line> {
     let pack = open(folder, name);
-    let mut lines = Lines::new(&pack);
+    let mut lines = PackLines::new(&pack);
     std::iter::from_fn(|| lines.next().unwrap()).collect()
 }
 
 fn backwards(folder: &Folder, name: PackName) -> Vec<Line> {
-    let mut lines = Backwards::new(open(folder, name));
+    let mut lines = ReversePackLines::new(open(folder, name));
     std::iter::from_fn(|| lines.next().unwrap()).collect()
 }
 

@@ -19,7 +19,7 @@
 //! }
 //! ```
 //!
-//! A host that asks a model itself calls [`Conversation::hear`], renders the prompt, and calls [`Conversation::keep`].
+//! A host that asks a model itself calls [`Conversation::prepare_turn`], renders the prompt, and calls [`Conversation::store_reply`].
 //! With the feature `config`, on by default, [`Config`] does the wiring from an `appsettings.json`.
 //!
 //! # Where to look
@@ -90,8 +90,8 @@ pub mod admin {
     pub use crate::store::check::repair_kind::{RepairAction, RepairKind};
     pub use crate::store::check::report::{Progress, Report};
     pub use crate::store::file_store::PackReport;
-    pub use crate::store::folder::scopes::scopes;
-    pub use crate::store::keyring::ids::{StoreKey, copy_salt, store_keys};
+    pub use crate::store::folder::conversation_folders::scopes;
+    pub use crate::store::keyring::store_keys::{StoreKey, copy_salt, store_keys};
     pub use crate::store::keyring::{create_vault, store_exists};
     pub use crate::store::read::stats::Stats;
     pub use crate::store::repair::{RepairOptions, RepairReport};

@@ -25,7 +25,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::scope::{BACKUPS, Scope};
 use crate::store::file_store::blocking;
-use crate::store::folder::scopes::heads;
+use crate::store::folder::conversation_folders::heads;
 use crate::store::record::persona::check_name;
 use crate::store::scopes;
 use crate::store::{ConversationStore, FileConversationStore, Profile, StoreOptions};
@@ -113,7 +113,7 @@ impl PersonaRegistry {
     /// Opens the store of a context, even if it is deleted or expired.
     ///
     /// # Errors
-    /// [`PersonaFailure::NoSuchContext`], and those of [`get`](Self::get).
+    /// [`PersonaFailure::NoSuchConversation`], and those of [`get`](Self::get).
     pub async fn store(&self, id: &str) -> Result<FileConversationStore> {
         self.get(id).await?;
         self.opened(id).await
@@ -210,7 +210,7 @@ impl PersonaRegistry {
     /// Returns a context by its id.
     ///
     /// # Errors
-    /// [`PersonaFailure::NoSuchContext`] names the existing contexts; [`Error::Damaged`] if its settings cannot be
+    /// [`PersonaFailure::NoSuchConversation`] names the existing contexts; [`Error::Damaged`] if its settings cannot be
     /// read.
     pub async fn get(&self, id: &str) -> Result<PersonaConversation> {
         match self.by_id(id).await? {
@@ -230,7 +230,7 @@ impl PersonaRegistry {
     /// Returns a context by its id, or by its name if that is unique. Letter case does not matter.
     ///
     /// # Errors
-    /// [`PersonaFailure::SeveralContexts`] if several contexts have the name, and those of [`get`](Self::get).
+    /// [`PersonaFailure::AmbiguousName`] if several contexts have the name, and those of [`get`](Self::get).
     pub async fn find(&self, id_or_name: &str) -> Result<PersonaConversation> {
         if let Some(context) = self.by_id(id_or_name).await? {
             return Ok(context);
@@ -250,13 +250,13 @@ impl PersonaRegistry {
         };
         contexts.sort_by_key(|context| (!is_like(context), !context.is_open()));
         let known = contexts.into_iter().take(NAMED).map(|context| context.id).collect();
-        Ok(PersonaFailure::NoSuchContext { known }.into())
+        Ok(PersonaFailure::NoSuchConversation { known }.into())
     }
 
     /// Creates a context.
     ///
     /// # Errors
-    /// [`PersonaFailure::Invalid`], [`PersonaFailure::TooManyContexts`], [`PersonaFailure::ContextNameTaken`], and
+    /// [`PersonaFailure::Invalid`], [`PersonaFailure::TooManyConversations`], [`PersonaFailure::ConversationNameTaken`], and
     /// those of opening the store.
     pub async fn create(&self, new: NewPersonaConversation) -> Result<PersonaConversation> {
         new.check()?;
@@ -285,7 +285,7 @@ impl PersonaRegistry {
         let living = self.list().await?.contexts.iter().filter(|c| c.is_open()).count();
         match living < limit {
             true => Ok(()),
-            false => Err(PersonaFailure::TooManyContexts { limit }.into()),
+            false => Err(PersonaFailure::TooManyConversations { limit }.into()),
         }
     }
 
@@ -304,7 +304,7 @@ impl PersonaRegistry {
     /// one.
     ///
     /// # Errors
-    /// [`PersonaFailure::Invalid`], [`PersonaFailure::ContextNameTaken`], and those of [`get`](Self::get). Nothing is
+    /// [`PersonaFailure::Invalid`], [`PersonaFailure::ConversationNameTaken`], and those of [`get`](Self::get). Nothing is
     /// changed then.
     pub async fn update(
         &self,
@@ -393,7 +393,7 @@ impl PersonaRegistry {
         self.opened(id).await?.change_profile(Box::new(change)).await?;
         self.look(id)
             .await?
-            .ok_or_else(|| PersonaFailure::NoSuchContext { known: Vec::new() }.into())
+            .ok_or_else(|| PersonaFailure::NoSuchConversation { known: Vec::new() }.into())
     }
 }
 

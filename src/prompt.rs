@@ -12,7 +12,7 @@ use std::fmt;
 use jiff::Zoned;
 
 pub(crate) use builder::{PromptBuilder, PromptLimits};
-pub use receipt::{Outcome, Receipt, ReceiptEntry};
+pub use receipt::{EntryOutcome, Receipt, ReceiptEntry};
 pub use utterance::Utterance;
 
 use crate::context::tokens::TokenCount;

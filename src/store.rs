@@ -33,23 +33,23 @@ use async_trait::async_trait;
 use jiff::{Timestamp, Zoned};
 use zeroize::Zeroizing;
 
+pub use artifact::artifact_lines::ArtifactLines;
 pub use artifact::contents::ArtifactContents;
-pub use artifact::find::find_artifact;
-pub use artifact::lines::ArtifactLines;
+pub use artifact::lookup::find_artifact;
 pub use artifact::measure::ArtifactMeasure;
 pub use backend::batch::Batch;
 pub use backend::policy::StorePolicy;
 pub use backend::{ArtifactStore, ReadQuery, StoreBackend};
 pub(crate) use check::report::Progress;
 pub use delete::cleanup::CleanupReport;
+pub use delete::forget_plan::{ForgetPlan, ForgetReport};
 pub use delete::limits::{AffectedMessages, HiddenMessages, LimitsEffect};
-pub use delete::plan::{ForgetPlan, ForgetReport};
 pub use file_store::FileConversationStore;
 pub use file_store::artifact_references::ArtifactReferences;
 pub(crate) use file_store::blocking;
 pub use file_store::options::StoreOptions;
-pub(crate) use folder::scopes::scopes;
-pub(crate) use keyring::ids::{StoreKey, copy_salt, store_keys};
+pub(crate) use folder::conversation_folders::scopes;
+pub(crate) use keyring::store_keys::{StoreKey, copy_salt, store_keys};
 pub(crate) use keyring::{create_vault, store_exists};
 pub(crate) use read::stats::Stats;
 pub use record::artifact::{
@@ -64,12 +64,12 @@ pub use record::snapshot::{SavedMessage, Snapshot};
 pub use record::store_state::StoreState;
 pub use settings::profile::{Cleared, Cost, Profile, ProfileChange};
 pub use settings::summary::Summary;
-pub use snapshot::restore::RestoreThreads;
+pub use snapshot::restore_job::RestoreThreads;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use delete::plan::ForgetRequest;
-use snapshot::restore::RestoreJob;
+use delete::forget_plan::ForgetRequest;
+use snapshot::restore_job::RestoreJob;
 
 /// The messages of one scope, in the order (time, number).
 ///
@@ -274,7 +274,7 @@ pub trait ConversationStore: StoreBackend {
     /// Stores a snapshot. Replaces one with the same id. It is durable when this returns.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] above 11 MiB, [`Error::NothingToSave`] if all its messages were forgotten meanwhile.
+    /// [`Error::TooLarge`] above 11 MiB, [`Error::EmptySnapshot`] if all its messages were forgotten meanwhile.
     async fn save_snapshot(&self, snapshot: Snapshot) -> Result<()> {
         backend::provided::snapshot::save(self, &snapshot).await
     }

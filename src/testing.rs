@@ -82,34 +82,34 @@ impl std::error::Error for ContractViolation {}
 
 /// What a rule found instead of its expectation.
 #[derive(Debug)]
-pub(crate) struct Found(String);
+pub(crate) struct BrokenRule(String);
 
-impl From<std::io::Error> for Found {
+impl From<std::io::Error> for BrokenRule {
     fn from(error: std::io::Error) -> Self {
         Self(format!("an error: {error}"))
     }
 }
 
-impl From<&str> for Found {
+impl From<&str> for BrokenRule {
     fn from(what: &str) -> Self {
         Self(what.to_owned())
     }
 }
 
-impl From<Error> for Found {
+impl From<Error> for BrokenRule {
     fn from(error: Error) -> Self {
         Self(format!("an error: {error}"))
     }
 }
 
-pub(crate) type Rule = std::result::Result<(), Found>;
+pub(crate) type Rule = std::result::Result<(), BrokenRule>;
 
 /// Fails the rule unless a condition holds.
 macro_rules! holds {
     ($condition:expr) => {
         if !$condition {
             let place = concat!("not so: `", stringify!($condition), "` (line ", line!(), ")");
-            return Err($crate::testing::Found::new(place.to_owned()));
+            return Err($crate::testing::BrokenRule::new(place.to_owned()));
         }
     };
 }
@@ -119,7 +119,7 @@ macro_rules! same {
         let (found, expected) = (&$found, &$expected);
         if found != expected {
             let what = concat!("`", stringify!($found), "` (line ", line!(), ")");
-            return Err($crate::testing::Found::new(format!(
+            return Err($crate::testing::BrokenRule::new(format!(
                 "{what} is {found:?}, and not {expected:?}"
             )));
         }
@@ -132,13 +132,13 @@ macro_rules! refused {
         if !matches!(&outcome, Err($pattern)) {
             let what = concat!("`", stringify!($outcome), "` (line ", line!(), ")");
             let what = format!("{what} gave {:?}", outcome.map(drop));
-            return Err($crate::testing::Found::new(what));
+            return Err($crate::testing::BrokenRule::new(what));
         }
     }};
 }
 use {holds, refused, same};
 
-impl Found {
+impl BrokenRule {
     pub(crate) fn new(what: String) -> Self {
         Self(what)
     }
@@ -185,7 +185,7 @@ pub async fn conversation_store_contract(
                 clock: clock.clone(),
                 policy: StorePolicy::default(),
             };
-            if let Err(Found(what)) = $module::$rule(Fixture { open: &open, setup, clock }).await {
+            if let Err(BrokenRule(what)) = $module::$rule(Fixture { open: &open, setup, clock }).await {
                 rules.push((stringify!($rule), what));
             }
         })*)*};
@@ -237,20 +237,20 @@ fn numbered(range: RangeInclusive<u64>) -> Vec<ChatMessage> {
 }
 
 /// The texts of a result without findings.
-fn texts(result: Result<ReadResult>) -> std::result::Result<Vec<String>, Found> {
+fn texts(result: Result<ReadResult>) -> std::result::Result<Vec<String>, BrokenRule> {
     let result = complete(result?)?;
     Ok(result.messages.iter().map(|stored| stored.message.content.clone()).collect())
 }
 
 /// The numbers of a result without findings.
-fn seqs(result: Result<ReadResult>) -> std::result::Result<Vec<u64>, Found> {
+fn seqs(result: Result<ReadResult>) -> std::result::Result<Vec<u64>, BrokenRule> {
     let result = complete(result?)?;
     Ok(result.messages.iter().map(|stored| stored.seq).collect())
 }
 
-fn complete(result: ReadResult) -> std::result::Result<ReadResult, Found> {
+fn complete(result: ReadResult) -> std::result::Result<ReadResult, BrokenRule> {
     match result.skipped.as_slice() {
         [] => Ok(result),
-        skipped => Err(Found(format!("a read left something out: {skipped:?}"))),
+        skipped => Err(BrokenRule(format!("a read left something out: {skipped:?}"))),
     }
 }

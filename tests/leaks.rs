@@ -222,7 +222,7 @@ async fn sing(root: &Path) -> Texts {
     texts.shown("builder", &builder);
     let conversation = builder.last_n(8).build();
     texts.shown("conversation", &conversation);
-    let heard = conversation.hear(CANARY).await.unwrap();
+    let heard = conversation.prepare_turn(CANARY).await.unwrap();
     texts.shown("heard", &heard);
     texts.0.push(("receipt".into(), serde_json::to_string(&heard.receipt).unwrap()));
     assert!(heard.prompt.user_input.content == CANARY);

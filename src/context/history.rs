@@ -24,7 +24,7 @@ pub(super) struct History<'a> {
 impl<'a> History<'a> {
     pub(super) async fn of(request: &'a ContextRequest<'a>) -> Result<Self> {
         let (profile, summary) = match request.profile {
-            Some(profile) => (Arc::clone(profile), profile.compaction(request.thread)),
+            Some(profile) => (Arc::clone(profile), profile.summary(request.thread)),
             None => (request.store.profile().await?, None),
         };
         Ok(Self { request, profile, summary })

@@ -7,5 +7,5 @@ mod tool_limits;
 mod tool_result;
 pub(super) mod tools;
 
-pub use overview::Overview;
+pub use overview::ConversationOverview;
 pub use tool_limits::MemoryTools;

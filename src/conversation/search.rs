@@ -102,7 +102,7 @@ impl fmt::Debug for SearchHit {
 /// The result of a search.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Found {
+pub struct SearchResults {
     /// The best hits, at most as many as asked for. If scores are equal, newer messages come first.
     pub hits: Vec<SearchHit>,
     /// The number of all matches.
@@ -111,7 +111,7 @@ pub struct Found {
     pub skipped: Vec<Finding>,
 }
 
-impl Found {
+impl SearchResults {
     fn skip(&mut self, findings: Vec<Finding>) {
         for finding in findings {
             if !self.skipped.contains(&finding) {
@@ -132,7 +132,7 @@ pub async fn search(
     store: &dyn ConversationStore,
     words: &str,
     options: &SearchOptions,
-) -> Result<Found> {
+) -> Result<SearchResults> {
     search_in(store, words, options, |_| true).await
 }
 
@@ -142,9 +142,9 @@ pub(crate) async fn search_in(
     words: &str,
     options: &SearchOptions,
     may_see: impl Fn(&StoredMessage) -> bool + Send + Sync,
-) -> Result<Found> {
+) -> Result<SearchResults> {
     let words = SearchWords::new(words);
-    let mut found = Found::default();
+    let mut found = SearchResults::default();
     if words.is_empty() {
         return Ok(found);
     }

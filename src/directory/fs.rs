@@ -23,7 +23,7 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use self::open_folder::Folder;
+use self::open_folder::OpenFolder;
 use self::source::FsSource;
 use super::{
     Check, Directory, EntryKind, Fill, Lock, READ_LIMIT, Refill, Source, Streamed, TEMPORARY,
@@ -36,7 +36,7 @@ pub(crate) struct FsDirectory {
     path: PathBuf,
     /// How many of the path's last elements belong to the store. A symbolic link among them is refused.
     own_levels: usize,
-    folder: OnceLock<Folder>,
+    folder: OnceLock<OpenFolder>,
     cached: Mutex<Option<CachedFile>>,
 }
 
@@ -68,7 +68,7 @@ impl FsDirectory {
     /// Opens an existing plain file. Never blocks and never follows a link.
     fn open_file(
         &self,
-        folder: &Folder,
+        folder: &OpenFolder,
         name: &str,
         access: OFlags,
     ) -> Result<Option<(File, Stat)>> {

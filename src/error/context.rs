@@ -14,19 +14,19 @@ pub enum PersonaFailure {
     },
     /// No context has this id or name.
     #[error("there is no such context; {}", offer("context", .known))]
-    NoSuchContext {
+    NoSuchConversation {
         /// Ids of existing contexts, newest first, at most ten.
         known: Vec<String>,
     },
     /// Several contexts have this name.
     #[error("{} contexts have this name: {}", .ids.len(), .ids.join(", "))]
-    SeveralContexts {
+    AmbiguousName {
         /// Their ids.
         ids: Vec<String>,
     },
     /// Another context that was not deleted has this name. Nothing was changed.
     #[error("the context {id} has that name already")]
-    ContextNameTaken {
+    ConversationNameTaken {
         /// The other context's id.
         id: String,
     },
@@ -50,7 +50,7 @@ pub enum PersonaFailure {
     },
     /// The limit of contexts is reached. Nothing was created.
     #[error("there are already {limit} contexts, which is the limit")]
-    TooManyContexts {
+    TooManyConversations {
         /// The limit.
         limit: usize,
     },
@@ -97,13 +97,15 @@ impl PersonaFailure {
     pub(super) fn help(&self) -> &'static str {
         match self {
             Self::Invalid { .. } => "correct it as the message says",
-            Self::NoSuchContext { .. } => "list the contexts and choose one of them",
-            Self::SeveralContexts { .. } => "give the id of the context, or rename one of them",
-            Self::ContextNameTaken { .. } => "choose another name, or rename the one that has it",
+            Self::NoSuchConversation { .. } => "list the contexts and choose one of them",
+            Self::AmbiguousName { .. } => "give the id of the context, or rename one of them",
+            Self::ConversationNameTaken { .. } => {
+                "choose another name, or rename the one that has it"
+            }
             Self::NoSuchPreset { .. } => "list the presets and choose one of them",
             Self::Expired { .. } => "extend the context",
             Self::Deleted { .. } => "set the context active to restore it",
-            Self::TooManyContexts { .. } => {
+            Self::TooManyConversations { .. } => {
                 "delete contexts, or raise the setting Personas.MaxContexts"
             }
             Self::TooManyPresets { .. } => "delete presets that are not needed",

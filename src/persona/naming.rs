@@ -16,7 +16,7 @@ impl PersonaRegistry {
     /// The name for a new context: the given one. If `numbered` is set and another context has it, a number follows.
     ///
     /// # Errors
-    /// [`PersonaFailure::ContextNameTaken`] if another context that was not deleted has the name.
+    /// [`PersonaFailure::ConversationNameTaken`] if another context that was not deleted has the name.
     pub(super) async fn name_for_new(&self, name: String, numbered: bool) -> Result<String> {
         let listed = self.list().await?.contexts;
         let taken = |name: &str| holder(&listed, name, None);
@@ -31,7 +31,7 @@ impl PersonaRegistry {
     /// Fails if another context that was not deleted has the name. Called before renaming or restoring a context.
     ///
     /// # Errors
-    /// [`PersonaFailure::ContextNameTaken`], and those of [`list`](Self::list).
+    /// [`PersonaFailure::ConversationNameTaken`], and those of [`list`](Self::list).
     pub async fn check_name_is_free(&self, name: &str, id: &str) -> Result<()> {
         match holder(&self.list().await?.contexts, name, Some(id)) {
             Some(other) => Err(other),
@@ -52,7 +52,7 @@ impl PersonaRegistry {
             [one] => Ok(Some(one)),
             several => {
                 let ids = several.iter().map(|context| context.id.clone()).collect();
-                Err(PersonaFailure::SeveralContexts { ids }.into())
+                Err(PersonaFailure::AmbiguousName { ids }.into())
             }
         }
     }
@@ -65,5 +65,5 @@ fn holder(listed: &[PersonaConversation], name: &str, own: Option<&str>) -> Opti
         context.is_active() && own != Some(&*context.id) && folded(&context.name) == name
     };
     let id = listed.iter().find(is_other)?.id.clone();
-    Some(PersonaFailure::ContextNameTaken { id }.into())
+    Some(PersonaFailure::ConversationNameTaken { id }.into())
 }

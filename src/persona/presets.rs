@@ -7,14 +7,14 @@ use super::{PersonaRegistry, PresetChange, id};
 use crate::error::{PersonaFailure, Result};
 use crate::store::record::persona;
 use crate::store::record::persona::{MOST_PRESETS, Preset};
-use crate::store::settings::presets;
+use crate::store::settings::presets_document;
 use crate::store::{ConversationStore, FileConversationStore, Profile};
 
 impl PersonaRegistry {
     async fn settings(&self) -> Result<(FileConversationStore, Arc<Profile>)> {
         let store = self.default_store().await?;
         let profile = store.conversation_state().await?.profile;
-        presets::check(&profile)?;
+        presets_document::check(&profile)?;
         Ok((store, profile))
     }
 
@@ -118,8 +118,8 @@ fn refusal(profile: &Profile, preset: &Preset) -> Option<PersonaFailure> {
     if others.any(|other| other.id != preset.id && other.name.to_lowercase() == name) {
         return Some(PersonaFailure::NameTaken);
     }
-    if !presets::has_room_for(profile, preset) {
-        return Some(PersonaFailure::PresetsTooLarge { limit: presets::MOST_BYTES });
+    if !presets_document::has_room_for(profile, preset) {
+        return Some(PersonaFailure::PresetsTooLarge { limit: presets_document::MOST_BYTES });
     }
     let is_new = !profile.presets.contains_key(&preset.id);
     (is_new && profile.presets.len() >= MOST_PRESETS)

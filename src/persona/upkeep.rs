@@ -67,7 +67,7 @@ impl PersonaRegistry {
     async fn remove_in_upkeep(&self, id: String, done: &mut MaintenanceReport) -> Result<()> {
         match self.remove(&id).await {
             Ok(backup) => done.removed.push((id, backup)),
-            Err(Error::Context(PersonaFailure::NotBackedUp { .. } | PersonaFailure::InUse)) => {
+            Err(Error::Persona(PersonaFailure::NotBackedUp { .. } | PersonaFailure::InUse)) => {
                 done.kept.push(id);
             }
             Err(error) if is_anothers(&error) => {}
@@ -118,7 +118,8 @@ impl PersonaRegistry {
 /// Whether another process removed the context at the same time.
 pub(super) fn is_anothers(error: &Error) -> bool {
     match error {
-        Error::FolderReplaced { .. } | Error::Context(PersonaFailure::NoSuchContext { .. }) => true,
+        Error::FolderReplaced { .. }
+        | Error::Persona(PersonaFailure::NoSuchConversation { .. }) => true,
         // A backup of that name exists, or the conversation's folder is gone.
         Error::Io { source, .. } => {
             matches!(source.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound)

@@ -1,6 +1,6 @@
 //! Keeps a prompt within its budget: drops the least useful messages, a block at a time.
 
-use super::receipt::{Outcome, ReceiptEntry};
+use super::receipt::{EntryOutcome, ReceiptEntry};
 use crate::context::blocks::HIGH_WATER;
 use crate::context::{Placement, blocks};
 use crate::message::ChatMessage;
@@ -35,13 +35,13 @@ pub(crate) fn low_water(tokens: usize) -> usize {
 }
 
 fn is_in(candidate: &Candidate<'_>, placement: Placement) -> bool {
-    candidate.entry.outcome == Outcome::Included && candidate.entry.placement == placement
+    candidate.entry.outcome == EntryOutcome::Included && candidate.entry.placement == placement
 }
 
 fn excess(candidates: &[Candidate<'_>], room: usize) -> usize {
     candidates
         .iter()
-        .filter(|candidate| candidate.entry.outcome == Outcome::Included)
+        .filter(|candidate| candidate.entry.outcome == EntryOutcome::Included)
         .map(|candidate| candidate.entry.tokens)
         .sum::<usize>()
         .saturating_sub(room)
@@ -51,7 +51,7 @@ fn drop_last_first(candidates: &mut [Candidate<'_>], placement: Placement, room:
     let mut excess = excess(candidates, room);
     for candidate in candidates.iter_mut().rev() {
         if excess > 0 && is_in(candidate, placement) {
-            candidate.entry.outcome = Outcome::OverBudget;
+            candidate.entry.outcome = EntryOutcome::OverBudget;
             excess = excess.saturating_sub(candidate.entry.tokens);
         }
     }
@@ -86,7 +86,7 @@ fn drop_oldest_history(candidates: &mut [Candidate<'_>], mut excess: usize, n: u
     let start = seqs.partition_point(|&seq| seq <= border);
     let kept = blocks::whole_from(history.iter().map(|candidate| candidate.message), start);
     for candidate in history.iter_mut().take(kept) {
-        candidate.entry.outcome = Outcome::OverBudget;
+        candidate.entry.outcome = EntryOutcome::OverBudget;
     }
 }
 
@@ -118,7 +118,7 @@ mod tests {
                 .collect();
             fit(&mut candidates, room, n);
             let all: usize = tokens.iter().sum();
-            let kept: Vec<_> = entries.iter().filter(|e| e.outcome == Outcome::Included).collect();
+            let kept: Vec<_> = entries.iter().filter(|e| e.outcome == EntryOutcome::Included).collect();
             prop_assert!(kept.iter().map(|e| e.tokens).sum::<usize>() <= room);
             if all <= room {
                 prop_assert_eq!(kept.len(), tokens.len());
@@ -146,7 +146,7 @@ mod tests {
             placement,
             tokens,
             why: String::new(),
-            outcome: Outcome::Included,
+            outcome: EntryOutcome::Included,
         }
     }
 
@@ -162,7 +162,7 @@ mod tests {
             fit(&mut candidates, room, 1);
             entries
                 .iter()
-                .filter(|e| e.outcome == Outcome::Included)
+                .filter(|e| e.outcome == EntryOutcome::Included)
                 .map(|e| e.seq.unwrap())
                 .collect::<Vec<_>>()
         };

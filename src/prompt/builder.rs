@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::budget::{Candidate, fit, fit_history, low_water};
-use super::receipt::{Outcome, Receipt, ReceiptEntry};
+use super::receipt::{EntryOutcome, Receipt, ReceiptEntry};
 use super::{Prompt, Utterance, count};
 use crate::context::tokens::TokenRates;
 use crate::context::{ContextMessage, ContextProvider, ContextRequest, Placement};
@@ -150,7 +150,7 @@ impl PromptBuilder {
             }
         }
         // A prompt that starts clean holds nothing of what was said before.
-        if let Some(summary) = profile.compaction(request.thread)
+        if let Some(summary) = profile.summary(request.thread)
             && self.starts_after.is_none()
         {
             let message = told(summary);
@@ -194,12 +194,12 @@ impl PromptBuilder {
         let mut entries = Vec::with_capacity(offers.len());
         let mut context = Vec::with_capacity(offers.len());
         for (entry, message) in offers {
-            if entry.outcome == Outcome::Included {
+            if entry.outcome == EntryOutcome::Included {
                 context.push((entry.placement, message));
             }
             entries.push(entry);
         }
-        let included = entries.iter().filter(|e| e.outcome == Outcome::Included);
+        let included = entries.iter().filter(|e| e.outcome == EntryOutcome::Included);
         let mut receipt = Receipt {
             system_tokens,
             tool_tokens,
@@ -254,22 +254,22 @@ impl PromptBuilder {
         let mut seen = HashSet::new();
         for (entry, message) in &mut *offers {
             if message.scope().is_some_and(|scope| *scope != **self.store.scope()) {
-                entry.outcome = Outcome::OtherScope;
+                entry.outcome = EntryOutcome::OtherScope;
             } else if entry.seq.is_some() && entry.seq <= self.starts_after {
-                entry.outcome = Outcome::BeforeStart;
+                entry.outcome = EntryOutcome::BeforeStart;
             } else if message.stored().is_some_and(|stored| profile.hides(stored)) {
-                entry.outcome = Outcome::Cleared;
+                entry.outcome = EntryOutcome::Cleared;
             } else if entry.seq.is_some_and(|seq| profile.is_pruned(seq)) {
-                entry.outcome = Outcome::Pruned;
+                entry.outcome = EntryOutcome::Pruned;
             } else if entry.seq.is_some() && entry.seq == utterance {
-                entry.outcome = Outcome::TheUtterance;
+                entry.outcome = EntryOutcome::TheUtterance;
             } else if entry.seq.is_some_and(|seq| !seen.insert(seq)) {
-                entry.outcome = Outcome::Duplicate;
+                entry.outcome = EntryOutcome::Duplicate;
             }
         }
         if let Some(least) = self.min_confidence {
             let history = offers.iter_mut().filter(|(entry, _)| {
-                entry.placement == Placement::History && entry.outcome == Outcome::Included
+                entry.placement == Placement::History && entry.outcome == EntryOutcome::Included
             });
             let mut doubted = false;
             for (entry, message) in history {
@@ -278,7 +278,7 @@ impl PromptBuilder {
                     doubted = message.confidence().is_some_and(|confidence| confidence < least);
                 }
                 if doubted {
-                    entry.outcome = Outcome::LowConfidence;
+                    entry.outcome = EntryOutcome::LowConfidence;
                 }
             }
         }
@@ -297,7 +297,7 @@ fn entry(
         placement,
         tokens: rates.tokens(&count(message.message(), placement)),
         why: why.to_owned(),
-        outcome: Outcome::Included,
+        outcome: EntryOutcome::Included,
     }
 }
 

@@ -43,13 +43,13 @@ pub struct Receipt {
 impl Receipt {
     /// How many of the offered messages are in the prompt.
     pub fn included(&self) -> usize {
-        self.entries.iter().filter(|entry| entry.outcome == Outcome::Included).count()
+        self.entries.iter().filter(|entry| entry.outcome == EntryOutcome::Included).count()
     }
 
     /// The number of the first message of the history, if there is one.
     pub fn start(&self) -> Option<u64> {
         let history = self.entries.iter().filter(|entry| entry.placement == Placement::History);
-        history.filter(|entry| entry.outcome == Outcome::Included).find_map(|entry| entry.seq)
+        history.filter(|entry| entry.outcome == EntryOutcome::Included).find_map(|entry| entry.seq)
     }
 
     /// Whether the prompt fills this share of its budget, 0 to 1, or some of the history did not fit.
@@ -61,13 +61,16 @@ impl Receipt {
     /// Estimated tokens of the history that is in the prompt.
     pub fn history_tokens(&self) -> usize {
         let history = self.entries.iter().filter(|entry| entry.placement == Placement::History);
-        history.filter(|entry| entry.outcome == Outcome::Included).map(|entry| entry.tokens).sum()
+        history
+            .filter(|entry| entry.outcome == EntryOutcome::Included)
+            .map(|entry| entry.tokens)
+            .sum()
     }
 
     /// Whether some of the history did not fit.
     pub fn is_history_truncated(&self) -> bool {
         self.entries.iter().any(|entry| {
-            entry.placement == Placement::History && entry.outcome == Outcome::OverBudget
+            entry.placement == Placement::History && entry.outcome == EntryOutcome::OverBudget
         })
     }
 
@@ -108,14 +111,14 @@ pub struct ReceiptEntry {
     /// The provider's reason for offering it.
     pub why: String,
     /// Whether it is in the prompt, or why not.
-    pub outcome: Outcome,
+    pub outcome: EntryOutcome,
 }
 
 /// Whether an offered message is in the prompt, or why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum EntryOutcome {
     /// It is in the prompt.
     Included,
     /// Another provider offered the same message first.

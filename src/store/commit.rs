@@ -3,4 +3,4 @@
 pub(crate) mod batch;
 pub(crate) mod committer;
 pub(crate) mod import_tombstones;
-pub(crate) mod presets;
+pub(crate) mod write_presets;

@@ -1,7 +1,7 @@
 //! Moves loose records into packs, and packs into larger ones. A failure here never fails an append: the work is done
 //! later.
 
-pub(crate) mod recover;
+pub(crate) mod pack_recovery;
 
 use std::collections::HashSet;
 

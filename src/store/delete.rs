@@ -2,7 +2,7 @@
 
 pub(crate) mod cleanup;
 pub(crate) mod forget;
+pub(crate) mod forget_plan;
 pub(crate) mod forgotten_conversation;
 pub(crate) mod limits;
-pub(crate) mod plan;
-pub(crate) mod prepared;
+pub(crate) mod prepared_forget;

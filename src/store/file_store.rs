@@ -25,8 +25,8 @@ use crate::store::check::report::{Progress, Report};
 use crate::store::check::verify::verify;
 use crate::store::compact::CompactionStep;
 use crate::store::delete::cleanup::CleanupReport;
+use crate::store::delete::forget_plan::{ForgetPlan, ForgetReport, ForgetRequest};
 use crate::store::delete::limits::{HiddenMessages, LimitsEffect};
-use crate::store::delete::plan::{ForgetPlan, ForgetReport, ForgetRequest};
 use crate::store::folder::document;
 use crate::store::pack::merge::size;
 use crate::store::read::query::RangeQuery;
@@ -43,7 +43,7 @@ use crate::store::record::validation::{IncomingMessage, TimestampPolicy, latest}
 use crate::store::repair::{self, RepairOptions, RepairReport};
 use crate::store::settings::profile::{Profile, ProfileChange};
 use crate::store::settings::summary::Summary;
-use crate::store::snapshot::restore::{RestoreJob, RestoreThreads};
+use crate::store::snapshot::restore_job::{RestoreJob, RestoreThreads};
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::Writer;
 pub(crate) use background::{CancelOnDrop, blocking};
@@ -174,12 +174,12 @@ impl FileConversationStore {
         let before = self.verify(move |now| checking(now)).await?;
         let plan = repair::plan(&before, options);
         if options.dry_run || plan.is_empty() {
-            return Ok(RepairReport { mended: plan, report: before });
+            return Ok(RepairReport { repairs: plan, report: before });
         }
-        let mut mended = self.write(move |writer| writer.repair(plan, options)).await?;
+        let mut repairs = self.write(move |writer| writer.repair(plan, options)).await?;
         let report = self.verify(move |now| progress(now)).await?;
-        mended.retain(|action| !report.findings.contains(&action.finding));
-        Ok(RepairReport { mended, report })
+        repairs.retain(|action| !report.findings.contains(&action.finding));
+        Ok(RepairReport { repairs, report })
     }
 
     /// Imports messages of another system. Each is ordered by its own time, even if that is before existing messages.

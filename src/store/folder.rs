@@ -1,10 +1,10 @@
 //! The folder of one conversation: lists, opens and seals its files. Caches only the keyring.
 
+pub(crate) mod conversation_folders;
 pub(crate) mod decoder;
 pub(crate) mod document;
 pub(crate) mod listing;
 pub(crate) mod quarantine;
-pub(crate) mod scopes;
 
 use std::num::NonZero;
 use std::path::PathBuf;

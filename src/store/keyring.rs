@@ -1,9 +1,9 @@
 //! The keyring: which keys a store uses, from its only unencrypted file, `vault`.
 
 pub(crate) mod cache;
-pub(crate) mod ids;
-pub(crate) mod line;
+pub(crate) mod key_list;
 pub(crate) mod salt_copy;
+pub(crate) mod store_keys;
 
 use std::fmt;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::crypto::{EncryptionKey, Envelope, KeyBytes, Malformed, SealingKey};
 use crate::directory::{Directory, EntryKind, fs::FsDirectory};
 use crate::error::{Error, Result};
 use crate::scope::SCOPE_FOLDERS;
-use crate::store::keyring::line::{Entry, KeyList};
+use crate::store::keyring::key_list::{Entry, KeyList};
 use crate::store::record::document::Document;
 use crate::store::record::layout::{CATALOG, HEAD, PACKS, QUARANTINE, VAULT};
 use crate::store::record::name::RecordName;
@@ -79,7 +79,7 @@ impl Keyring {
 
     fn parse(bytes: Vec<u8>, root: &dyn Directory, keys: &[Arc<EncryptionKey>]) -> Result<Self> {
         let path = root.path().join(VAULT);
-        let list = line::parse(&bytes, &path)?;
+        let list = key_list::parse(&bytes, &path)?;
         let (first, others) = list.entries.split_first().ok_or(Error::NoKey)?;
         let Some((position, writer_bytes)) = first.find_with(keys)? else {
             let found = first.kid.clone();
@@ -134,7 +134,7 @@ impl Keyring {
         writer: &KeyBytes,
         timeout: Duration,
     ) -> Result<()> {
-        let bytes = line::sealed_bytes(entries, writer)?;
+        let bytes = key_list::sealed_bytes(entries, writer)?;
         // Publishing needs the lock: a lock holder may remove temporary files.
         let lock = root.lock(timeout)?;
         root.create(VAULT, &bytes)?;
@@ -152,7 +152,7 @@ impl Keyring {
         writer: &KeyBytes,
         timeout: Duration,
     ) -> Result<bool> {
-        let bytes = line::sealed_bytes(entries, writer)?;
+        let bytes = key_list::sealed_bytes(entries, writer)?;
         let lock = root.lock(timeout)?;
         let replaced = match root.read(VAULT) {
             Ok(now) if now.as_ref() == Some(&self.bytes) => {
@@ -289,7 +289,7 @@ impl Keyring {
 /// [`Error::VaultMissing`] if there are records without a vault.
 pub fn create_vault(root: &Path, key: &EncryptionKey, copies: &Path) -> Result<()> {
     let root = FsDirectory::new(root, &[])?;
-    if line::read(&root)?.is_none() {
+    if key_list::read(&root)?.is_none() {
         if holds_records(&root)? {
             return Err(Error::VaultMissing { path: root.path().into() });
         }
@@ -299,7 +299,7 @@ pub fn create_vault(root: &Path, key: &EncryptionKey, copies: &Path) -> Result<(
         Keyring::publish(&root, &[entry], &bytes, LOCK_TIMEOUT)?;
     }
     // Another process may have created the vault.
-    salt_copy::keep(&line::read(&root)?.map(|list| list.entries).unwrap_or_default(), copies)
+    salt_copy::keep(&key_list::read(&root)?.map(|list| list.entries).unwrap_or_default(), copies)
 }
 
 /// How long creating a vault waits for the lock.

@@ -2,8 +2,8 @@
 
 pub(crate) mod check;
 pub(crate) mod chunk;
-pub(crate) mod lines;
 pub(crate) mod merge;
+pub(crate) mod pack_lines;
 pub(crate) mod parallel;
 pub(crate) mod purge;
 

@@ -1,11 +1,11 @@
 //! Reads a conversation, without its lock.
 
-pub(crate) mod dump;
 pub(crate) mod head_path;
 pub(crate) mod query;
 pub(crate) mod range_cache;
 pub(crate) mod reader;
 pub(crate) mod record_cache;
+pub(crate) mod record_dump;
 pub(crate) mod reverse_scan;
 pub(crate) mod scan;
 pub(crate) mod state;

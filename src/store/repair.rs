@@ -6,7 +6,7 @@ pub(crate) mod rebuild;
 pub(crate) mod relocate;
 pub(crate) mod set_aside;
 
-use crate::store::commit::presets::accept;
+use crate::store::commit::write_presets::accept;
 use crate::store::repair::set_aside::passing;
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::store::check::repair_kind::{RepairAction, RepairKind, pack_of};
 use crate::store::check::report::Report;
 use crate::store::commit::committer::Committer;
 use crate::store::delete::forget::remove_packed;
-use crate::store::delete::plan::ForgetReport;
+use crate::store::delete::forget_plan::ForgetReport;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::FindingKind;
@@ -38,7 +38,7 @@ pub struct RepairOptions {
 #[non_exhaustive]
 pub struct RepairReport {
     /// The repairs that were done; in a dry run, those that would be tried.
-    pub mended: Vec<RepairAction>,
+    pub repairs: Vec<RepairAction>,
     /// The report of a check after the repair.
     pub report: Report,
 }
@@ -46,15 +46,15 @@ pub struct RepairReport {
 /// Plans repairs for the findings of a report. A pack is rebuilt once, however many findings it has.
 pub(crate) fn plan(report: &Report, options: RepairOptions) -> Vec<RepairAction> {
     let mut packs = BTreeSet::new();
-    let remedies = report.findings.iter().filter_map(|finding| {
-        let remedy = RepairKind::of(finding, options.quarantine)?;
-        let is_first = match remedy {
+    let actions = report.findings.iter().filter_map(|finding| {
+        let kind = RepairKind::of(finding, options.quarantine)?;
+        let is_first = match kind {
             RepairKind::RebuildPack => pack_of(finding).is_none_or(|pack| packs.insert(pack)),
             _ => true,
         };
-        is_first.then(|| RepairAction { finding: finding.clone(), remedy })
+        is_first.then(|| RepairAction { finding: finding.clone(), kind })
     });
-    remedies.collect()
+    actions.collect()
 }
 
 /// Carries out a plan. Requires the lock. Taking the lock has already removed leftovers. Each step checks that its
@@ -67,12 +67,12 @@ pub(crate) fn apply(
 ) -> Result<()> {
     let folder = committer.folder;
     let mut left = Vec::new();
-    for action in plan.iter_mut().filter(|action| action.remedy == RepairKind::PutBack) {
+    for action in plan.iter_mut().filter(|action| action.kind == RepairKind::PutBack) {
         if let Some(done) = relocate::put_back(folder, tail, &action.finding)? {
             left.extend(action.finding.file.clone());
-            action.remedy = done;
+            action.kind = done;
         } else if options.quarantine {
-            action.remedy = RepairKind::SetAside;
+            action.kind = RepairKind::SetAside;
         }
     }
     // Remove them only now: the names of existing files are needed to guess where misplaced records belong.
@@ -80,7 +80,7 @@ pub(crate) fn apply(
         folder.directory.remove(&file)?;
     }
     folder.directory.sync()?;
-    let of = |remedy| plan.iter().filter(move |action| action.remedy == remedy);
+    let of = |kind| plan.iter().filter(move |action| action.kind == kind);
     let concerned = of(RepairKind::RebuildPack).chain(of(RepairKind::RemoveCopies));
     let packs: BTreeSet<_> = concerned.filter_map(|action| pack_of(&action.finding)).collect();
     for pack in packs {

@@ -7,7 +7,7 @@ pub(crate) mod commit;
 pub(crate) mod documents;
 pub(crate) mod recovery;
 pub(crate) mod removal;
-pub(crate) mod restore;
+pub(crate) mod restore_records;
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use crate::store::check::repair_kind::{RepairAction, RepairKind};
 use crate::store::commit::batch::Batch;
 use crate::store::commit::committer::Committer;
 use crate::store::commit::import_tombstones;
-use crate::store::compact::recover::PreviousWriter;
+use crate::store::compact::pack_recovery::PreviousWriter;
 use crate::store::compact::{CompactionStep, Compactor};
 use crate::store::delete::cleanup;
 use crate::store::delete::cleanup::CleanupReport;
-use crate::store::delete::plan::ForgetReport;
-use crate::store::delete::plan::{ForgetPlan, ForgetRequest};
-use crate::store::delete::prepared::Prepared;
+use crate::store::delete::forget_plan::ForgetReport;
+use crate::store::delete::forget_plan::{ForgetPlan, ForgetRequest};
+use crate::store::delete::prepared_forget::Prepared;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
@@ -201,11 +201,11 @@ impl Writer {
         mut plan: Vec<RepairAction>,
         options: RepairOptions,
     ) -> Result<Vec<RepairAction>> {
-        if plan.iter().any(|action| action.remedy == RepairKind::AdoptVault) {
+        if plan.iter().any(|action| action.kind == RepairKind::AdoptVault) {
             let adopted = keyring::adopt(&self.reader.folder, self.limits.lock_timeout);
             self.poison_on_error(adopted)?;
         }
-        if plan.iter().any(|action| action.remedy == RepairKind::BindVault) {
+        if plan.iter().any(|action| action.kind == RepairKind::BindVault) {
             let bound = self.reader.folder.remove_unbound_keys(self.limits.lock_timeout);
             self.poison_on_error(bound)?;
         }

@@ -10,7 +10,7 @@ where
     let (one, other) = (at.open().await?, at.open().await?);
     let utterances = one.append_all(numbered(1..=3)).await?;
     let [first, second, third] = utterances.as_slice() else {
-        return Err(Found::new("not three messages".to_owned()));
+        return Err(BrokenRule::new("not three messages".to_owned()));
     };
     same!(one.append_answers(answer("to 1"), first).await?.len(), 1);
     other.forget(&[2..=2]).await?;

@@ -274,7 +274,7 @@ where
         }));
     }
     for writer in writers {
-        writer.await.map_err(|_| Found::new("a writer panicked".to_owned()))??;
+        writer.await.map_err(|_| BrokenRule::new("a writer panicked".to_owned()))??;
     }
     let store = at.open().await?;
     same!(seqs(store.read_tail(99).await)?, (1..=20).collect::<Vec<_>>());

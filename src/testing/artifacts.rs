@@ -13,10 +13,10 @@ fn content(bytes: &[u8]) -> Box<dyn Read + Send> {
     Box::new(Cursor::new(bytes.to_vec()))
 }
 
-async fn ids(store: &dyn ArtifactStore) -> std::result::Result<Vec<String>, Found> {
+async fn ids(store: &dyn ArtifactStore) -> std::result::Result<Vec<String>, BrokenRule> {
     let (artifacts, findings) = store.artifacts().await?;
     if !findings.is_empty() {
-        return Err(Found(format!("the list left something out: {findings:?}")));
+        return Err(BrokenRule(format!("the list left something out: {findings:?}")));
     }
     Ok(artifacts.into_iter().map(|artifact| artifact.id.clone()).collect())
 }

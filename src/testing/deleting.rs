@@ -111,7 +111,7 @@ where
     same!(plan.changed_snapshots, std::slice::from_ref(&id));
     let report = store.forget_planned(&plan).await?;
     same!((report.removed, report.snapshots), (vec![1, copy], 1));
-    holds!(store.profile().await?.compaction(None).is_none());
+    holds!(store.profile().await?.summary(None).is_none());
     let left = store.read_snapshot(&id).await?.map(|snapshot| snapshot.messages.len());
     same!(left, Some(1));
     holds!(!texts(store.read_tail(9).await)?.contains(&"1".to_owned()));

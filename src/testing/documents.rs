@@ -65,7 +65,7 @@ where
         }));
     }
     for writer in writers {
-        writer.await.map_err(|_| Found::new("a writer panicked".to_owned()))??;
+        writer.await.map_err(|_| BrokenRule::new("a writer panicked".to_owned()))??;
     }
     for store in [store, at.open().await?] {
         let profile = store.profile().await?;
@@ -110,7 +110,7 @@ where
     same!(reopened.snapshots().await?.0.len(), 1);
     // A snapshot whose messages were all forgotten is not saved.
     reopened.forget(&[1..=2]).await?;
-    refused!(store.save_snapshot(snapshot.clone()).await, Error::NothingToSave);
+    refused!(store.save_snapshot(snapshot.clone()).await, Error::EmptySnapshot);
     store.delete_snapshot(&snapshot.id).await?;
     holds!(store.read_snapshot(&snapshot.id).await?.is_none());
     refused!(store.delete_snapshot("../profile").await, Error::InvalidMessage { .. });
@@ -129,9 +129,9 @@ where
     let second = Summary::of_messages(None, time(START), newer, "3 and 4");
     holds!(!store.install_summary(second.clone(), None, false).await?);
     holds!(store.install_summary(second.clone(), Some(first.clone()), false).await?);
-    holds!(at.open().await?.profile().await?.compaction(None) == Some(&second));
+    holds!(at.open().await?.profile().await?.summary(None) == Some(&second));
     holds!(store.remove_summary(None).await?);
-    holds!(store.profile().await?.compaction(None) == Some(&first));
+    holds!(store.profile().await?.summary(None) == Some(&first));
     holds!(store.remove_summary(None).await? && !store.remove_summary(None).await?);
     // Forgotten messages cannot be summarized.
     store.forget(&[1..=1]).await?;

@@ -17,7 +17,8 @@ use crate::directory::fs::new_file::NewFile;
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::file_store::{CancelOnDrop, blocking};
-use crate::store::read::dump::{self, Body, Part};
+use crate::store::read::record_dump;
+use crate::store::read::record_dump::{Body, Part};
 use crate::store::read::stats;
 use crate::store::{FileConversationStore, Finding, Progress, Stats};
 use exported::unwritten;
@@ -83,7 +84,7 @@ impl ExportRange {
             let total = usize::try_from(stats.message_count).unwrap_or(usize::MAX);
             let tail = store.reader().load(0)?;
             let mut done = 0;
-            let skipped = dump::read(store.reader(), &tail, self.0, &mut |record| {
+            let skipped = record_dump::read(store.reader(), &tail, self.0, &mut |record| {
                 let Body::Message(message) = record.body else { return Ok(()) };
                 done += 1;
                 visit(&mut state, message, Progress { done, total: total.max(done) })

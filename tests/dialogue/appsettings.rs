@@ -379,7 +379,7 @@ async fn a_host_starts_twice_the_same_way_with_a_key_string_and_without() {
             // A second conversation of the same host.
             config.open_store(Scope::Default, clock.clone()).await.unwrap();
             let conversation = config.conversation(store).unwrap();
-            assert_eq!(conversation.hear("hello").await.unwrap().message.seq, start);
+            assert_eq!(conversation.prepare_turn("hello").await.unwrap().message.seq, start);
         }
         assert_eq!(folder.path().join("key").exists(), !key.starts_with("a long"));
     }
@@ -395,7 +395,7 @@ async fn the_configured_secret_is_used_again_after_a_failed_start() {
     std::fs::remove_file(folder.path().join("store")).unwrap();
     let store =
         std::sync::Arc::new(config.open_store(Scope::Default, clock.clone()).await.unwrap());
-    config.conversation(store).unwrap().hear("hello").await.unwrap();
+    config.conversation(store).unwrap().prepare_turn("hello").await.unwrap();
     let vault = std::fs::read_to_string(folder.path().join("store/vault")).unwrap();
     assert!(vault.contains(r#""kdf":"sha256""#), "{vault}");
 }
@@ -448,7 +448,7 @@ async fn a_folder_that_only_looks_like_a_store_is_a_beginning() {
         let clock = std::sync::Arc::new(sottovoce::SystemClock);
         let store =
             std::sync::Arc::new(config.open_store(Scope::Default, clock.clone()).await.unwrap());
-        config.conversation(store).unwrap().hear("hello").await.unwrap();
+        config.conversation(store).unwrap().prepare_turn("hello").await.unwrap();
     }
 }
 

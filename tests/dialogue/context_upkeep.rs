@@ -121,7 +121,7 @@ async fn what_a_repair_set_aside_is_never_removed_with_its_context() {
             std::fs::write(folder.join("a"), b"not to be opened").unwrap();
             let error = registry.remove(&id).await.unwrap_err();
             let expected = PersonaFailure::NotBackedUp { unread: 1 };
-            assert!(matches!(error, Error::Context(told) if told == expected), "{place} {beside}");
+            assert!(matches!(error, Error::Persona(told) if told == expected), "{place} {beside}");
             assert!(folder.join("a").exists());
             assert_eq!(std::fs::read_dir(registry.backup_folder()).unwrap().count(), 0);
         }

@@ -47,7 +47,7 @@ async fn say(registry: &PersonaRegistry, id: &str, clock: &ManualClock, words: &
 
 fn failure(error: Error) -> PersonaFailure {
     match error {
-        Error::Context(failure) => failure,
+        Error::Persona(failure) => failure,
         other => panic!("{other}"),
     }
 }
@@ -72,7 +72,10 @@ async fn what_is_not_there_is_answered_with_what_there_is_and_an_id_is_never_a_p
     for id in ["context-none", "", "../../etc", "a/b", "x\0y", &"x".repeat(1000)] {
         let error = registry.get(id).await.unwrap_err();
         let text = format!("{error} {}", error.help());
-        assert_eq!(failure(error), PersonaFailure::NoSuchContext { known: vec![made.id.clone()] });
+        assert_eq!(
+            failure(error),
+            PersonaFailure::NoSuchConversation { known: vec![made.id.clone()] }
+        );
         assert!(text.contains(&made.id) && text.contains("list the contexts"), "{text}");
     }
     let error = failure(registry.preset("nope").await.unwrap_err());
@@ -96,7 +99,7 @@ async fn no_two_contexts_have_one_name() {
     let clock = clock();
     let registry = registry(root.path(), &clock);
     let mira_id = registry.create(mira()).await.unwrap().id;
-    let taken = PersonaFailure::ContextNameTaken { id: mira_id.clone() };
+    let taken = PersonaFailure::ConversationNameTaken { id: mira_id.clone() };
     let upper = NewPersonaConversation::new(" MIRA ", Persona::new("x"));
     assert_eq!(failure(registry.create(upper).await.unwrap_err()), taken);
     // A context's own name, and a new one, are accepted.
@@ -122,7 +125,7 @@ async fn no_two_contexts_have_one_name() {
         ..Default::default()
     };
     let error = failure(registry.update(&other, back(None)).await.unwrap_err());
-    assert_eq!(error, PersonaFailure::ContextNameTaken { id: second.clone() });
+    assert_eq!(error, PersonaFailure::ConversationNameTaken { id: second.clone() });
     registry.update(&other, back(Some("Another"))).await.unwrap();
     // An expired context keeps its name.
     clock.advance(SignedDuration::from_hours(24 * 30));
@@ -325,7 +328,7 @@ async fn whoever_has_a_removed_context_open_learns_it_and_loses_nothing_silently
     assert!(matches!(error, Error::FolderReplaced { .. }), "{error}");
     assert!(matches!(
         failure(other.get(&id).await.unwrap_err()),
-        PersonaFailure::NoSuchContext { .. }
+        PersonaFailure::NoSuchConversation { .. }
     ));
 }
 
@@ -386,7 +389,7 @@ async fn limits_are_told_before_anything_is_made() {
     let id = registry.create(mira()).await.unwrap().id;
     registry.create(mira().numbered()).await.unwrap();
     let error = failure(registry.create(mira()).await.unwrap_err());
-    assert_eq!(error, PersonaFailure::TooManyContexts { limit: 2 });
+    assert_eq!(error, PersonaFailure::TooManyConversations { limit: 2 });
     say(&registry, &id, &clock, "One").await;
     say(&registry, &id, &clock, "Two").await;
     let error = failure(registry.open(&id).await.unwrap_err());

@@ -55,7 +55,7 @@ async fn with(model: impl LanguageModel + 'static) -> Conversation {
 #[tokio::test]
 async fn a_model_that_answers_in_process_has_whole_turns() {
     let conversation = with(Parrot).await;
-    conversation.prepare().await.unwrap();
+    conversation.warm_up().await.unwrap();
     let (words, outcome) =
         conversation.ask("Good morning to you").await.unwrap().whole().await.unwrap();
     assert_eq!(words, "Good morning to you");

@@ -13,7 +13,7 @@ use sottovoce::model::{
     OllamaChatRenderer, OllamaPromptRenderer, OpenAiChatRenderer, PromptRenderer,
 };
 use sottovoce::persona::{AssignedPersona, Persona};
-use sottovoce::prompt::Outcome;
+use sottovoce::prompt::EntryOutcome;
 use sottovoce::{
     ChatRole, Clock, Conversation, ConversationStore, EncryptionKey, ManualClock, ModelOptions,
     StoreOptions,
@@ -52,9 +52,13 @@ async fn stage(persona: Option<Persona>, window: Option<usize>) -> Stage {
 impl Stage {
     async fn turn(&self, number: usize) -> PreparedTurn {
         let heavy = "and I really cannot take it any more, do you hear me? ".repeat(number % 5);
-        let heard = self.conversation.hear(format!("Turn {number}: {heavy}")).await.unwrap();
+        let heard =
+            self.conversation.prepare_turn(format!("Turn {number}: {heavy}")).await.unwrap();
         self.clock.advance(SignedDuration::from_secs(40));
-        self.conversation.keep(format!("I hear you, that was turn {number}.")).await.unwrap();
+        self.conversation
+            .store_reply(format!("I hear you, that was turn {number}."))
+            .await
+            .unwrap();
         self.clock.advance(SignedDuration::from_secs(40));
         heard
     }
@@ -105,7 +109,7 @@ async fn after_two_hundred_turns_the_personality_is_still_first_and_whole() {
         starts.insert(receipt.start());
         // Everything left out is older than everything included.
         let history = receipt.entries.iter().filter(|e| e.placement == Placement::History);
-        let kept: Vec<bool> = history.map(|e| e.outcome == Outcome::Included).collect();
+        let kept: Vec<bool> = history.map(|e| e.outcome == EntryOutcome::Included).collect();
         assert!(kept.is_sorted(), "turn {number}");
     }
     assert_eq!(heads.len(), 1, "the head of the prompt has changed");
@@ -180,7 +184,7 @@ async fn temperature_and_length_reach_every_kind_of_model_and_zero_is_a_temperat
 async fn without_its_personality_the_system_prompt_stays() {
     let stage = stage(Some(mira(2000)), None).await;
     let plain = stage.conversation.clone().without_personality();
-    let heard = plain.hear("Hello").await.unwrap();
+    let heard = plain.prepare_turn("Hello").await.unwrap();
     assert_eq!(heard.prompt.system, SYSTEM);
     assert_eq!(heard.prompt.temperature, Some(0.0));
 }

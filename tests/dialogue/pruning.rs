@@ -12,7 +12,7 @@ use sottovoce::context::{
     RetrievalContextProvider, Retriever,
 };
 use sottovoce::model::{OllamaChatRenderer, PromptRenderer};
-use sottovoce::prompt::Outcome;
+use sottovoce::prompt::EntryOutcome;
 use sottovoce::{
     ChatMessage, ChatRole, ContextProvider, Conversation, ConversationStore, ModelOptions,
     StoredMessage, ToolCall,
@@ -129,8 +129,8 @@ fn what_is_pruned_is_in_no_prompt_stays_stored_and_comes_back_to_the_byte() {
     block_on(async {
         let house = House::new().await;
         for n in 1..=5 {
-            house.conversation.hear(format!("question {n}")).await.unwrap();
-            house.conversation.keep(format!("answer {n}")).await.unwrap();
+            house.conversation.prepare_turn(format!("question {n}")).await.unwrap();
+            house.conversation.store_reply(format!("answer {n}")).await.unwrap();
         }
         let body = || async {
             let prompt = house.conversation.prompt("And now?").await.unwrap().0;
@@ -158,7 +158,7 @@ fn what_is_pruned_is_in_no_prompt_stays_stored_and_comes_back_to_the_byte() {
             .context(RetrievalContextProvider::new(Arc::new(Finds(found)), 3));
         let retrieving = builder.build();
         let receipt = retrieving.prompt("x").await.unwrap().1;
-        assert_eq!(receipt.entries[0].outcome, Outcome::Pruned);
+        assert_eq!(receipt.entries[0].outcome, EntryOutcome::Pruned);
         let back = house.conversation.unprune(&[]).await.unwrap();
         assert_eq!(back, pruning.dropped().count() as u64);
         assert_eq!(body().await, before);
@@ -170,7 +170,7 @@ fn one_message_can_be_taken_back_alone() {
     block_on(async {
         let house = House::new().await;
         for n in 1..=4 {
-            house.conversation.hear(format!("question {n}")).await.unwrap();
+            house.conversation.prepare_turn(format!("question {n}")).await.unwrap();
         }
         let pruning = house.conversation.plan_pruning(&OldestStrategy, 0, 1).await.unwrap();
         house.conversation.prune(&pruning).await.unwrap();

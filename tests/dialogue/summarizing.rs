@@ -14,8 +14,8 @@ const SUMMARY: &str = "Ada is allergic to nuts.";
 
 async fn talk(house: &House, numbers: std::ops::RangeInclusive<u32>) {
     for n in numbers {
-        house.conversation.hear(format!("question {n}")).await.unwrap();
-        house.conversation.keep(format!("answer {n}")).await.unwrap();
+        house.conversation.prepare_turn(format!("question {n}")).await.unwrap();
+        house.conversation.store_reply(format!("answer {n}")).await.unwrap();
     }
 }
 
@@ -38,9 +38,9 @@ fn a_summary_stands_for_older_messages_and_can_be_taken_back_to_the_byte() {
         talk(&house, 1..=10).await;
         let before = bytes(&house).await;
         house.model.says(SUMMARY);
-        let compacted = house.conversation.summarize(4).await.unwrap();
-        assert_eq!((compacted.messages, compacted.requests), (16, 1));
-        assert!(compacted.tokens_after < compacted.tokens_before);
+        let summarized = house.conversation.summarize(4).await.unwrap();
+        assert_eq!((summarized.messages, summarized.requests), (16, 1));
+        assert!(summarized.tokens_after < summarized.tokens_before);
         let after = bytes(&house).await;
         assert!(after.contains(SUMMARY) && after.contains("question 9"));
         assert!(!after.contains("question 8") && !after.contains("answer 1\""));
@@ -61,8 +61,8 @@ fn a_later_compaction_goes_on_from_the_summary_and_reads_no_message_twice() {
         house.conversation.summarize(2).await.unwrap();
         talk(&house, 7..=9).await;
         house.model.says("Ada likes jazz.");
-        let compacted = house.conversation.summarize(2).await.unwrap();
-        assert_eq!(compacted.messages, 6);
+        let summarized = house.conversation.summarize(2).await.unwrap();
+        assert_eq!(summarized.messages, 6);
         let asked = house.model.read(1).concat();
         assert!(!asked.contains(SUMMARY) && asked.contains("question 6"));
         assert!(!asked.contains("question 5") && !asked.contains("question 9"));
@@ -82,24 +82,28 @@ fn more_than_one_request_holds_is_summarized_step_by_step_and_taken_back_at_once
     block_on(async {
         let house = House::new().await;
         for n in 0..12 {
-            house.conversation.hear(format!("{n}: {}", "many words ".repeat(200))).await.unwrap();
-            house.conversation.keep(format!("answer {n}")).await.unwrap();
+            house
+                .conversation
+                .prepare_turn(format!("{n}: {}", "many words ".repeat(200)))
+                .await
+                .unwrap();
+            house.conversation.store_reply(format!("answer {n}")).await.unwrap();
         }
         let before = bytes(&house).await;
         for n in 0..40 {
             house.model.says(&long_summary(n));
         }
-        let compacted = house.conversation.summarize(2).await.unwrap();
-        assert_eq!(compacted.messages, 22);
-        assert!(compacted.requests > 2, "{compacted:?}");
+        let summarized = house.conversation.summarize(2).await.unwrap();
+        assert_eq!(summarized.messages, 22);
+        assert!(summarized.requests > 2, "{summarized:?}");
         // Summaries are joined, and rewriting covers all of them.
         let asked: Vec<_> =
-            (0..compacted.requests).map(|at| house.model.read(at).concat()).collect();
+            (0..summarized.requests).map(|at| house.model.read(at).concat()).collect();
         let notes: Vec<_> = asked.iter().filter(|asked| asked.contains("notes above")).collect();
         assert!(
             !notes.is_empty() && notes[0].contains("Summary 0.") && notes[0].contains("Summary 1.")
         );
-        let last = compacted.requests - 1;
+        let last = summarized.requests - 1;
         assert!(bytes(&house).await.contains(&format!("Summary {last}.")));
         house.conversation.undo_summary().await.unwrap();
         assert_eq!(bytes(&house).await, before);
@@ -114,7 +118,7 @@ fn a_model_that_repeats_itself_is_told_once() {
         house.model.says(&"Ada is allergic to nuts. She likes jazz. ".repeat(5));
         house.conversation.summarize(2).await.unwrap();
         let profile = house.store.profile().await.unwrap();
-        let text = &profile.compaction(None).unwrap().text;
+        let text = &profile.summary(None).unwrap().text;
         assert_eq!(text, "Ada is allergic to nuts. She likes jazz.");
     });
 }
@@ -124,8 +128,12 @@ fn a_model_too_small_to_summarize_has_nothing_forgotten() {
     block_on(async {
         let house = House::new().await;
         for n in 0..12 {
-            house.conversation.hear(format!("{n}: {}", "many words ".repeat(200))).await.unwrap();
-            house.conversation.keep(format!("answer {n}")).await.unwrap();
+            house
+                .conversation
+                .prepare_turn(format!("{n}: {}", "many words ".repeat(200)))
+                .await
+                .unwrap();
+            house.conversation.store_reply(format!("answer {n}")).await.unwrap();
         }
         let before = bytes(&house).await;
         house.model.says("Hey!");
@@ -145,7 +153,7 @@ fn a_model_too_small_to_summarize_has_nothing_forgotten() {
         }
         assert!(house.conversation.summarize(2).await.is_err());
         let known = house.store.profile().await.unwrap();
-        assert!(known.compaction(None).unwrap().text.contains("Summary 0."));
+        assert!(known.summary(None).unwrap().text.contains("Summary 0."));
     });
 }
 
@@ -162,7 +170,7 @@ fn a_model_that_fails_or_says_nothing_changes_nothing() {
         house.model.answers([said(" \n"), done()]);
         assert!(house.conversation.summarize(2).await.is_err());
         assert_eq!(bytes(&house).await, before);
-        assert!(house.store.profile().await.unwrap().compaction(None).is_none());
+        assert!(house.store.profile().await.unwrap().summary(None).is_none());
     });
 }
 
@@ -217,15 +225,15 @@ fn what_is_forgotten_or_cleared_while_the_model_writes_is_in_no_summary() {
         let parts = house.model.hand();
         // The model is asked again, about the rest.
         house.model.says("The rest.");
-        let (compacting, store) = (house.conversation.clone(), house.store.clone());
-        let compacted = tokio::spawn(async move { compacting.summarize(2).await });
+        let (summarizing, store) = (house.conversation.clone(), house.store.clone());
+        let summarized = tokio::spawn(async move { summarizing.summarize(2).await });
         while house.model.requests.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
         store.forget(&[1..=2]).await.unwrap();
         parts.send(said("Question 1 was asked.")).unwrap();
         parts.send(done()).unwrap();
-        assert_eq!(compacted.await.unwrap().unwrap().messages, 8);
+        assert_eq!(summarized.await.unwrap().unwrap().messages, 8);
         let after = bytes(&house).await;
         assert!(after.contains("The rest.") && !after.contains("Question 1"));
     });
@@ -237,16 +245,16 @@ fn an_utterance_takes_the_model_back_from_a_compaction() {
         let house = House::new().await;
         talk(&house, 1..=6).await;
         let _never_ends = house.model.hand();
-        let compacting = house.conversation.clone();
-        let compacted = tokio::spawn(async move { compacting.summarize(2).await });
+        let summarizing = house.conversation.clone();
+        let summarized = tokio::spawn(async move { summarizing.summarize(2).await });
         while house.model.requests.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
         house.model.says("At once.");
         let answer = house.conversation.ask("Quick!").await.unwrap().whole().await.unwrap();
         assert_eq!(answer.0, "At once.");
-        let compacted = compacted.await.unwrap().unwrap();
-        assert!(compacted.interrupted && compacted.messages == 0);
+        let summarized = summarized.await.unwrap().unwrap();
+        assert!(summarized.interrupted && summarized.messages == 0);
     });
 }
 
@@ -264,13 +272,13 @@ async fn a_prompt_that_is_nearly_full_is_followed_by_a_summary_once_nobody_speak
     // Nothing happened while utterances followed each other; now the conversation is idle.
     house.model.says(SUMMARY);
     for _ in 0..200 {
-        if house.store.profile().await.unwrap().compaction(None).is_some() {
+        if house.store.profile().await.unwrap().summary(None).is_some() {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let profile = house.store.profile().await.unwrap();
-    let summary = profile.compaction(None).expect("a summary");
+    let summary = profile.summary(None).expect("a summary");
     assert_eq!(summary.text, SUMMARY);
     assert_eq!(house.model.requests.lock().unwrap().len(), asked + 1);
     // The model has read the beginning of the next prompt.
@@ -304,9 +312,9 @@ async fn a_contexts_history_is_summarized_only_when_somebody_asks_for_it() {
     }
     house.model.says(SUMMARY);
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(house.store.profile().await.unwrap().compaction(None).is_none());
+    assert!(house.store.profile().await.unwrap().summary(None).is_none());
     house.conversation.summarize(2).await.unwrap();
-    assert!(house.store.profile().await.unwrap().compaction(None).is_some());
+    assert!(house.store.profile().await.unwrap().summary(None).is_some());
 }
 
 #[test]
@@ -316,8 +324,8 @@ fn threads_and_clean_starts_know_nothing_of_each_others_summaries() {
         talk(&house, 1..=4).await;
         let thread = house.conversation.clone().in_thread("7");
         for n in 1..=4 {
-            thread.hear(format!("thread {n}")).await.unwrap();
-            thread.keep(format!("reply {n}")).await.unwrap();
+            thread.prepare_turn(format!("thread {n}")).await.unwrap();
+            thread.store_reply(format!("reply {n}")).await.unwrap();
         }
         house.model.says("Of the thread.");
         thread.summarize(2).await.unwrap();
@@ -352,10 +360,10 @@ fn results_stay_with_their_calls_where_a_step_ends() {
         };
         for n in 0..4 {
             let long = "long words ".repeat(150);
-            house.conversation.hear(format!("q{n} {long}")).await.unwrap();
+            house.conversation.prepare_turn(format!("q{n} {long}")).await.unwrap();
             let result = house.conversation.message(ChatRole::Tool, format!("r{n} {long}"));
             house.store.append_all(vec![call(n), result]).await.unwrap();
-            house.conversation.keep(format!("a{n}")).await.unwrap();
+            house.conversation.store_reply(format!("a{n}")).await.unwrap();
             house.model.says(&long_summary(n));
         }
         house.conversation.summarize(2).await.unwrap();

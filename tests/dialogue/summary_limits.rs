@@ -207,7 +207,7 @@ async fn run(steps: Vec<Step>) -> std::result::Result<(), TestCaseError> {
             said.keys().nth(at % said.len().max(1)).copied()
         };
         talk.model.requests.lock().unwrap().clear();
-        let mut compacted = None;
+        let mut summarized = None;
         match &step {
             Step::Say(thread) => {
                 let (seq, word) = talk.say(name(*thread), None).await;
@@ -238,7 +238,7 @@ async fn run(steps: Vec<Step>) -> std::result::Result<(), TestCaseError> {
                 let conversation = talk.conversation(name(*thread));
                 let done = conversation.summarize(*keep).await.unwrap();
                 if done.messages > 0 {
-                    compacted = Some(*thread);
+                    summarized = Some(*thread);
                     // After an undo and a new summary, the prompts are the same.
                     let with = talk.prompt(name(*thread)).await;
                     prop_assert_eq!(&with, &talk.prompt(name(*thread)).await);
@@ -251,7 +251,7 @@ async fn run(steps: Vec<Step>) -> std::result::Result<(), TestCaseError> {
                 let _ = talk.conversation(None).propose_title().await;
             }
         }
-        if let Some(thread) = compacted {
+        if let Some(thread) = summarized {
             for said in said.values_mut().filter(|said| said.thread == thread && said.pruned) {
                 said.passed_over = true;
             }

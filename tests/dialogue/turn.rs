@@ -135,7 +135,7 @@ async fn only_what_was_heard_is_kept_before_the_end_and_behind_it() {
     house.model.says("Three.");
     let mut answer = house.conversation.ask("Three").await.unwrap();
     while soon(answer.next()).await.is_some() {}
-    house.conversation.hear("Four").await.unwrap();
+    house.conversation.prepare_turn("Four").await.unwrap();
     assert!(soon(answer.spoken_up_to(2)).await.is_err());
     assert_eq!(house.words().await[4..], ["Three", "Three.", "Four"]);
 }
@@ -183,7 +183,7 @@ async fn an_utterance_without_an_answer_is_found_again_after_a_restart() {
     let house = House::new().await;
     house.model.says("Hello.");
     soon(house.conversation.ask("Hi").await.unwrap().whole()).await.unwrap();
-    house.conversation.hear("Weather?").await.unwrap();
+    house.conversation.prepare_turn("Weather?").await.unwrap();
     house.model.says("It rains.");
     let answer = house.conversation.retry().await.unwrap();
     assert_eq!(answer.utterance().unwrap().seq, 3);
@@ -343,8 +343,8 @@ async fn a_second_turn_waits_or_is_refused() {
 async fn a_prompt_that_is_too_long_is_sent_once_more_with_less_history() {
     let house = House::new().await;
     for at in 0..12 {
-        house.conversation.hear(format!("Utterance number {at}")).await.unwrap();
-        house.conversation.keep("A reply of a few words.").await.unwrap();
+        house.conversation.prepare_turn(format!("Utterance number {at}")).await.unwrap();
+        house.conversation.store_reply("A reply of a few words.").await.unwrap();
     }
     house.model.refuses(ModelFailure::PromptTooLong);
     house.model.says("Short.");
@@ -385,7 +385,7 @@ async fn preparing_sends_what_the_next_prompt_begins_with_and_keeps_nothing() {
     let house = House::new().await;
     house.model.says("Hello.");
     soon(house.conversation.ask("Hi").await.unwrap().whole()).await.unwrap();
-    soon(house.conversation.prepare()).await.unwrap();
+    soon(house.conversation.warm_up()).await.unwrap();
     house.model.says("It rains.");
     soon(house.conversation.ask("Weather?").await.unwrap().whole()).await.unwrap();
     let warmed: serde_json::Value =
@@ -446,7 +446,7 @@ async fn preparing_keeps_no_utterance_waiting_and_refuses_none() {
     for at in 0..20 {
         let preparing = tokio::spawn({
             let conversation = house.conversation.clone();
-            async move { conversation.prepare().await }
+            async move { conversation.warm_up().await }
         });
         tokio::task::yield_now().await;
         house.model.says("Yes.");
@@ -588,27 +588,27 @@ async fn a_host_with_its_own_model_keeps_no_answer_to_what_was_forgotten() {
     let house = House::new().await;
     let conversation = &house.conversation;
     for cut_off in [false, true] {
-        conversation.hear("My pin is 1234").await.unwrap();
+        conversation.prepare_turn("My pin is 1234").await.unwrap();
         forget_elsewhere(&house, 1..=99).await;
         let error = match cut_off {
-            false => conversation.keep("1234, I see.").await.unwrap_err(),
-            true => conversation.keep_cut_off("1234, I").await.unwrap_err(),
+            false => conversation.store_reply("1234, I see.").await.unwrap_err(),
+            true => conversation.store_cut_off_reply("1234, I").await.unwrap_err(),
         };
         assert!(matches!(error, Error::UtteranceForgotten), "{error}");
     }
     // An assistant may speak by itself, whatever was forgotten.
-    conversation.keep("It is ten o'clock.").await.unwrap();
+    conversation.store_reply("It is ten o'clock.").await.unwrap();
     assert_eq!(house.kept().await, [assistant("It is ten o'clock.")]);
 }
 
 #[tokio::test]
 async fn a_host_with_its_own_model_keeps_what_was_spoken_of_a_reply_that_was_cut_off() {
     let house = House::new().await;
-    house.conversation.hear("Tell me a story").await.unwrap();
-    let kept = house.conversation.keep_cut_off("Once upon").await.unwrap().unwrap();
+    house.conversation.prepare_turn("Tell me a story").await.unwrap();
+    let kept = house.conversation.store_cut_off_reply("Once upon").await.unwrap().unwrap();
     assert_eq!(kept.message.cut_off(), Some("interrupted"));
-    house.conversation.hear("Enough").await.unwrap();
-    assert!(house.conversation.keep_cut_off(" ").await.unwrap().is_none());
+    house.conversation.prepare_turn("Enough").await.unwrap();
+    assert!(house.conversation.store_cut_off_reply(" ").await.unwrap().is_none());
     assert_eq!(
         house.kept().await,
         [user("Tell me a story"), cut("Once upon", "interrupted"), user("Enough")]
@@ -661,11 +661,14 @@ async fn a_time_stamp_that_a_model_echoes_is_neither_spoken_nor_kept() {
     assert_eq!(house.words().await, ["Hello", "I'm not sure.", "And now?", "[sighs] I "]);
 
     // A host with its own model.
-    house.conversation.hear("And you?").await.unwrap();
-    let kept = house.conversation.keep("[Sunday 09:12] Fine.").await.unwrap();
+    house.conversation.prepare_turn("And you?").await.unwrap();
+    let kept = house.conversation.store_reply("[Sunday 09:12] Fine.").await.unwrap();
     assert_eq!(kept.message.content, "Fine.");
-    let kept =
-        house.conversation.keep("[Sunday 24 August 2025 18:36 +02:00, note] Tea!").await.unwrap();
+    let kept = house
+        .conversation
+        .store_reply("[Sunday 24 August 2025 18:36 +02:00, note] Tea!")
+        .await
+        .unwrap();
     assert_eq!(kept.message.content, "Tea!");
 }
 

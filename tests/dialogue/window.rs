@@ -70,8 +70,8 @@ impl Room {
     }
 
     async fn exchange(&self, conversation: &Conversation, words: &str) {
-        conversation.hear(words).await.unwrap();
-        conversation.keep(format!("{words}!")).await.unwrap();
+        conversation.prepare_turn(words).await.unwrap();
+        conversation.store_reply(format!("{words}!")).await.unwrap();
     }
 }
 
@@ -190,14 +190,14 @@ fn an_exchange_with_tools_is_in_the_window_whole_or_not_at_all() {
             name: "light".into(),
             arguments: serde_json::json!({"on": true}),
         };
-        talk.hear("Light on").await.unwrap();
+        talk.prepare_turn("Light on").await.unwrap();
         room.wait(1);
         let mut asks = talk.message(ChatRole::Assistant, "");
         asks.tool_calls = vec![call];
         let mut result = talk.message(ChatRole::Tool, "done");
         result.tool_call_id = Some("c1".into());
         room.store.append_all(vec![asks, result]).await.unwrap();
-        talk.keep("It is on.").await.unwrap();
+        talk.store_reply("It is on.").await.unwrap();
         room.exchange(&talk, "Thanks").await;
         assert_eq!(
             recalled(&talk).await,
@@ -362,8 +362,8 @@ fn the_same_inputs_give_the_same_bytes_and_a_gap_or_a_new_day_shows() {
             assert!(body.contains(shown), "{shown} in {body}");
         }
         // In the history it reads as it did in the newest turn.
-        talk.hear("Good morning").await.unwrap();
-        talk.keep("Good morning!").await.unwrap();
+        talk.prepare_turn("Good morning").await.unwrap();
+        talk.store_reply("Good morning!").await.unwrap();
         let (next, _) = talk.prompt("Coffee?").await.unwrap();
         assert!(render(&next).contains("[Friday 13 February 06:30, 7 hours later] Good morning"));
     });

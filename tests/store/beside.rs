@@ -349,7 +349,7 @@ fn a_snapshot_that_holds_a_message_and_its_copy_restores_it_once() {
         let store = Arc::new(house.open().await);
         let model = Arc::new(Scripted::default());
         let talk = house.talk(&store, &model);
-        talk.hear("hello").await.unwrap();
+        talk.prepare_turn("hello").await.unwrap();
         model.says("One.");
         let first = talk.save_snapshot(None).await.unwrap();
         let into = |thread: &str| Some(thread.to_owned());
@@ -443,7 +443,7 @@ fn a_retry_after_a_clear_asks_nothing_from_before_it() {
         let store = Arc::new(house.open().await);
         let model = Arc::new(Scripted::default());
         let talk = house.talk(&store, &model);
-        talk.hear("my secret").await.unwrap();
+        talk.prepare_turn("my secret").await.unwrap();
         talk.clear().await.unwrap();
         model.says("Hm.");
         if let Ok(answer) = talk.retry().await {
@@ -526,7 +526,7 @@ fn forgetting_a_copy_that_the_limits_removed_reaches_the_words_in_other_snapshot
         let store = Arc::new(house.open().await);
         let model = Arc::new(Scripted::default());
         let talk = house.talk(&store, &model);
-        talk.hear("hello").await.unwrap();
+        talk.prepare_turn("hello").await.unwrap();
         model.says("One.");
         let first = talk.save_snapshot(None).await.unwrap();
         talk.clear().await.unwrap();
@@ -539,7 +539,7 @@ fn forgetting_a_copy_that_the_limits_removed_reaches_the_words_in_other_snapshot
             .change_profile(Box::new(move |p: &mut Profile| p.retention = Some(keep)))
             .await
             .unwrap();
-        talk.hear("later").await.unwrap();
+        talk.prepare_turn("later").await.unwrap();
         store.cleanup().await.unwrap();
         assert_eq!(words(&store).await, ["later"]);
         // The user sees the words in the second snapshot and has their number forgotten.
@@ -606,8 +606,8 @@ fn a_number_that_is_forgotten_in_a_thread_stays_within_its_scope_and_threads_do_
         let model = Arc::new(Scripted::default());
         let talk = house.talk(&store, &model);
         let seven = talk.clone().in_thread("7");
-        seven.hear("aside").await.unwrap();
-        talk.hear("main").await.unwrap();
+        seven.prepare_turn("aside").await.unwrap();
+        talk.prepare_turn("main").await.unwrap();
         assert_eq!(recalled(&talk).await, ["main"]);
         assert_eq!(recalled(&seven).await, ["aside"]);
         talk.clear().await.unwrap();
@@ -678,7 +678,7 @@ fn a_clean_start_asks_nothing_again_from_before_it() {
         let store = Arc::new(house.open().await);
         let model = Arc::new(Scripted::default());
         let talk = house.talk(&store, &model);
-        talk.hear("my secret").await.unwrap();
+        talk.prepare_turn("my secret").await.unwrap();
         let clean = talk.starting_clean().await.unwrap();
         model.says("Hm.");
         if let Ok(answer) = clean.retry().await {
@@ -728,7 +728,7 @@ fn a_forgotten_copy_leaves_nothing_spoken_in_another_thread_to_be_kept() {
         drop(answer.whole().await);
         talk.forget(&[1..=1]).await.unwrap();
         // "What was spoken in answer to one of them and is not kept yet goes with it."
-        seven.hear("next").await.unwrap();
+        seven.prepare_turn("next").await.unwrap();
         let there = words(&store).await;
         assert_eq!(there, ["next"]);
     });

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use sottovoce::admin::scopes;
 use sottovoce::context::{ContextRequest, LastNContextProvider, RollingWindowProvider};
-use sottovoce::prompt::Outcome;
+use sottovoce::prompt::EntryOutcome;
 use sottovoce::store::{FindingKind, HiddenMessages, RestoreThreads, Retention};
 use sottovoce::{
     ChatMessage, ChatRole, Clock, ContextProvider, Conversation, ConversationStore, Error,
@@ -182,8 +182,8 @@ fn no_words_that_are_said_clear_or_forget_anything() {
             "new conversation",
         ];
         for phrase in phrases {
-            conversation.hear(phrase).await.unwrap();
-            conversation.keep("All right.").await.unwrap();
+            conversation.prepare_turn(phrase).await.unwrap();
+            conversation.store_reply("All right.").await.unwrap();
             clock.advance(SignedDuration::from_mins(1));
         }
         assert_eq!(words(&store).await.len(), phrases.len() * 2);
@@ -211,12 +211,12 @@ fn an_agents_run_starts_clean_and_says_so_and_remembers_itself() {
                 .history(LastNContextProvider::new());
             builder.last_n(99).build()
         };
-        conversation.hear("canary").await.unwrap();
+        conversation.prepare_turn("canary").await.unwrap();
         let run = conversation.clone().starting_clean().await.unwrap();
-        let heard = run.hear("List the files").await.unwrap();
+        let heard = run.prepare_turn("List the files").await.unwrap();
         assert_eq!(heard.receipt.starts_after, Some(1));
         assert!(heard.prompt.context.is_empty());
-        run.keep("There are two.").await.unwrap();
+        run.store_reply("There are two.").await.unwrap();
         let (prompt, receipt) = run.prompt("Delete one").await.unwrap();
         assert_eq!(prompt.context.len(), 2, "its own turns it remembers");
         assert_eq!(receipt.starts_after, Some(1));
@@ -231,7 +231,7 @@ fn an_agents_run_starts_clean_and_says_so_and_remembers_itself() {
             .starts_after(1);
         let (prompt, receipt) = builder.last_n(9).build().prompt("x").await.unwrap();
         assert_eq!(prompt.context.len(), 2);
-        assert_eq!(receipt.entries[0].outcome, Outcome::BeforeStart);
+        assert_eq!(receipt.entries[0].outcome, EntryOutcome::BeforeStart);
     });
 }
 

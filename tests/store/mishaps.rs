@@ -261,7 +261,7 @@ async fn an_utterance_heard_without_the_model_comes_behind_what_was_spoken_befor
     let house = House::new().await;
     house.model.answers([said("It will r"), Err(broke_off())]);
     failed(asked(&house, "Weather?").await).await;
-    house.conversation.hear("Something else").await.unwrap();
+    house.conversation.prepare_turn("Something else").await.unwrap();
     assert_eq!(house.words().await, ["Weather?", "It will r", "Something else"]);
 }
 
@@ -274,7 +274,7 @@ async fn what_is_prepared_right_after_an_interruption_is_prepared() {
         hand.send(said("First")).unwrap();
         soon(answer.next()).await;
         drop(answer);
-        soon(house.conversation.prepare()).await.unwrap();
+        soon(house.conversation.warm_up()).await.unwrap();
         assert_eq!(house.model.warmed.lock().unwrap().len(), 1);
     }
 }
@@ -320,7 +320,7 @@ async fn words_beside_a_call_are_kept_only_as_far_as_they_were_heard() {
 #[tokio::test]
 async fn a_retry_after_closing_asks_nothing_older_than_a_turn_off_the_record() {
     let house = House::new().await;
-    house.conversation.hear("Old public").await.unwrap();
+    house.conversation.prepare_turn("Old public").await.unwrap();
     house.model.refuses(ModelFailure::Busy);
     let secret = house.conversation.message(ChatRole::User, "Secret");
     failed(house.conversation.ask_off_record(secret).await.unwrap()).await;

@@ -38,7 +38,7 @@ async fn verify(root: &Path) -> Report {
 }
 
 fn remedies(repaired: &RepairReport) -> BTreeSet<&'static str> {
-    repaired.mended.iter().map(|mending| mending.remedy.code()).collect()
+    repaired.repairs.iter().map(|action| action.kind.code()).collect()
 }
 
 fn codes(report: &Report) -> Vec<&'static str> {
@@ -110,11 +110,11 @@ async fn a_sound_store_and_an_empty_one_are_left_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     let repaired = repair(&root, ASIDE).await;
-    assert!(repaired.mended.is_empty() && !root.exists());
+    assert!(repaired.repairs.is_empty() && !root.exists());
     packed(&root, 9).await.forget(&[3..=4]).await.unwrap();
     let before = unlocked(&root);
     let repaired = repair(&root, ASIDE).await;
-    assert!(repaired.mended.is_empty() && repaired.report.findings.is_empty());
+    assert!(repaired.repairs.is_empty() && repaired.report.findings.is_empty());
     assert!(unlocked(&root) == before);
 }
 
@@ -136,7 +136,7 @@ async fn a_dry_run_tells_what_a_repair_does_and_changes_nothing() {
     assert!(unlocked(root) == before);
     let done = repair(root, ASIDE).await;
     assert_eq!(remedies(&done), expected);
-    assert_eq!(done.mended, told.mended);
+    assert_eq!(done.repairs, told.repairs);
     assert!(done.report.is_sound(), "{:?}", done.report.findings);
     assert_eq!(all(root).await, numbered(1..=4));
 }
@@ -184,7 +184,7 @@ async fn records_under_other_names_come_back_to_their_own() {
             "a copy over another, and that moved on" => &["put-back", "remove-copies"],
             _ => &["put-back"],
         };
-        assert!(remedies(&repaired).iter().eq(expected), "{what}: {:?}", repaired.mended);
+        assert!(remedies(&repaired).iter().eq(expected), "{what}: {:?}", repaired.repairs);
         assert!(repaired.report.findings.is_empty(), "{what}: {:?}", repaired.report.findings);
         assert_eq!(all(root).await, numbered(1..=4), "{what}");
         assert!(everything(root).is_superset(&bytes), "{what}");
@@ -203,7 +203,7 @@ async fn what_was_forgotten_does_not_come_back_for_lying_under_another_name() {
     store.forget(&[2..=2]).await.unwrap();
     fs::write(record.with_file_name(name_of(&record).replace("user", "tool")), bytes).unwrap();
     let repaired = mend(root).await;
-    assert!(repaired.mended.is_empty());
+    assert!(repaired.repairs.is_empty());
     assert_eq!(codes(&repaired.report).len(), 1);
     assert_eq!(all(root).await, ["1", "3"]);
     assert!(repair(root, ASIDE).await.report.is_sound());
@@ -252,7 +252,7 @@ async fn a_pack_that_omits_adds_or_reorders_records_is_made_anew_of_what_opens()
         let lying = packs(root)[0].clone();
         assert!(!verify(root).await.is_sound(), "{what}");
         let repaired = mend(root).await;
-        assert!(remedies(&repaired).contains("rebuild-pack"), "{what}: {:?}", repaired.mended);
+        assert!(remedies(&repaired).contains("rebuild-pack"), "{what}: {:?}", repaired.repairs);
         // What is lost stays reported; what is wrong with packs is over.
         let found = codes(&repaired.report);
         assert!(
@@ -266,7 +266,7 @@ async fn a_pack_that_omits_adds_or_reorders_records_is_made_anew_of_what_opens()
         let there = all(root).await;
         assert_eq!(there.len() as u64, opening + 2, "{what}: {there:?}");
         assert!(there.ends_with(&numbered(17..=18)), "{what}");
-        assert!(mend(root).await.mended.is_empty(), "{what}");
+        assert!(mend(root).await.repairs.is_empty(), "{what}");
         // And it goes on as any other: packed, merged, forgotten.
         let store = packing().open(root).await.unwrap();
         for number in 19..=60 {
@@ -324,7 +324,7 @@ async fn what_another_key_or_a_newer_program_reads_is_left_where_it_is() {
         let files = [&pack, &record, &root.join("calibration"), &root.join("head")];
         let before = files.map(|file| fs::read(file).unwrap());
         let repaired = repair(root, ASIDE).await;
-        assert!(repaired.mended.is_empty(), "{what}: {:?}", repaired.mended);
+        assert!(repaired.repairs.is_empty(), "{what}: {:?}", repaired.repairs);
         assert_eq!(files.map(|file| fs::read(file).unwrap()), before, "{what}");
         fs::write(root.join("head"), head).unwrap();
     }
@@ -368,7 +368,7 @@ async fn what_cannot_be_read_is_moved_only_when_asked_and_never_deleted() {
 
     let before = unlocked(&root);
     let not_asked = mend(&root).await;
-    assert!(not_asked.mended.is_empty(), "{:?}", not_asked.mended);
+    assert!(not_asked.repairs.is_empty(), "{:?}", not_asked.repairs);
     assert!(unlocked(&root) == before);
 
     let bytes = everything(&root);
@@ -402,7 +402,7 @@ async fn what_cannot_be_read_is_moved_only_when_asked_and_never_deleted() {
     let reading = open(&root).await.read_tail(99).await.unwrap();
     assert_eq!(texts(&reading), numbered(2..=8));
     assert!(kinds(&reading).iter().all(|kind| **kind == FindingKind::TailTruncated));
-    assert!(repair(&root, ASIDE).await.mended.is_empty());
+    assert!(repair(&root, ASIDE).await.repairs.is_empty());
     // Recorded as gone, and all is well.
     open(&root).await.forget(&[1..=1, 9..=9]).await.unwrap();
     assert!(verify(&root).await.is_sound());
@@ -435,7 +435,7 @@ async fn a_link_in_place_of_the_quarantine_folder_is_not_followed() {
     symlink(&outside, root.join("quarantine")).unwrap();
     fs::write(root.join("notes"), "mine").unwrap();
     let repaired = repair(&root, ASIDE).await;
-    assert!(repaired.mended.is_empty());
+    assert!(repaired.repairs.is_empty());
     assert_eq!(fs::read(root.join("notes")).unwrap(), b"mine");
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     assert!(codes(&repaired.report).contains(&"not-plain"));
@@ -459,7 +459,7 @@ async fn a_forgotten_record_that_came_back_in_a_file_or_a_pack_goes_at_once() {
     }
     assert!(codes(&verify(root).await).contains(&"resurrected"));
     let repaired = mend(root).await;
-    assert!(remedies(&repaired).contains("forget-again"), "{:?}", repaired.mended);
+    assert!(remedies(&repaired).contains("forget-again"), "{:?}", repaired.repairs);
     assert!(repaired.report.findings.is_empty(), "{:?}", repaired.report.findings);
     assert_eq!(all(root).await, numbered([1, 4, 5, 6, 7, 8]));
 }

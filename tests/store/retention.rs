@@ -349,7 +349,7 @@ fn settings_that_are_gone_or_put_back_are_reported_and_nothing_is_removed_by_the
             house.exchanges(&store, 6..=6).await;
         }
         let repaired = house.open().await.repair(RepairOptions::default(), |_| {}).await.unwrap();
-        assert_eq!(repaired.mended[0].remedy, RepairKind::Accept);
+        assert_eq!(repaired.repairs[0].kind, RepairKind::Accept);
         assert!(repaired.report.findings.is_empty());
         let store = house.open().await;
         assert_eq!(store.profile().await.unwrap().retention, None);

@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::{block_on, filled, open, said};
-use sottovoce::conversation::{Found, SEARCH_NOTE, SearchOptions, search};
+use sottovoce::conversation::{SEARCH_NOTE, SearchOptions, SearchResults, search};
 use sottovoce::store::Retention;
 use sottovoce::{ChatRole, ConversationStore};
 
-fn texts(found: &Found) -> Vec<&str> {
+fn texts(found: &SearchResults) -> Vec<&str> {
     found.hits.iter().map(|hit| hit.stored.message.content.as_str()).collect()
 }
 

@@ -47,8 +47,8 @@ impl House {
     }
 
     async fn exchange(&self, talk: &Conversation, words: &str) {
-        talk.hear(words).await.unwrap();
-        talk.keep(format!("{words}!")).await.unwrap();
+        talk.prepare_turn(words).await.unwrap();
+        talk.store_reply(format!("{words}!")).await.unwrap();
         self.clock.advance(SignedDuration::from_mins(1));
     }
 
@@ -408,7 +408,7 @@ fn a_snapshot_that_a_backup_brings_back_stays_deleted_and_one_without_a_message_
         assert!(house.store.snapshots().await.unwrap().0.is_empty());
         // It is never read; a repair removes it, since an older copy of the settings may be what is not up to date.
         let repaired = house.store.repair(RepairOptions::default(), |_| {}).await.unwrap();
-        assert_eq!(repaired.mended[0].remedy, RepairKind::ForgetAgain);
+        assert_eq!(repaired.repairs[0].kind, RepairKind::ForgetAgain);
         assert!(!file.exists());
         assert!(house.findings().await.is_empty());
     });
@@ -427,7 +427,7 @@ fn a_lost_snapshot_is_reported_and_a_repair_goes_on_without_it() {
         let (listed, findings) = house.store.snapshots().await.unwrap();
         assert_eq!((listed.len(), findings[0].kind.clone()), (1, FindingKind::Absent));
         let repaired = house.store.repair(RepairOptions::default(), |_| {}).await.unwrap();
-        assert_eq!(repaired.mended[0].remedy, RepairKind::Accept);
+        assert_eq!(repaired.repairs[0].kind, RepairKind::Accept);
         assert!(repaired.report.findings.is_empty());
         // Where the settings were lost, all snapshots that open are found again.
         std::fs::remove_file(house.folder().join("profile")).unwrap();

@@ -56,14 +56,14 @@ async fn a_chat_holds_over_sqlite() {
     // A summary takes the place of messages, and goes when one of them is forgotten.
     model.says("The user has a grey cat, Mia.");
     talk.summarize(2).await.unwrap();
-    assert!(open().profile().await.unwrap().compaction(None).is_some());
+    assert!(open().profile().await.unwrap().summary(None).is_some());
     let plan = store.plan_forget(&[1..=1]).await.unwrap();
     assert_eq!((plan.messages.len(), plan.copies.len(), plan.summaries), (1, 1, 1));
     assert_eq!(plan.changed_snapshots, std::slice::from_ref(&snapshot.id));
     store.forget_planned(&plan).await.unwrap();
     assert!(!texts().await.iter().any(|text| text.contains("Mia is")), "forgotten");
     assert!(!texts().await.contains(&"My cat is Mia.".to_owned()));
-    assert!(open().profile().await.unwrap().compaction(None).is_none());
+    assert!(open().profile().await.unwrap().summary(None).is_none());
     assert_eq!(store.read_snapshot(&snapshot.id).await.unwrap().unwrap().messages.len(), 5);
 
     // Limits hide at once, and a clean-up deletes.

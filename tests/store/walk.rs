@@ -14,7 +14,7 @@ use sottovoce::model::OllamaChatRenderer;
 use sottovoce::model::OllamaPromptRenderer;
 use sottovoce::model::OpenAiChatRenderer;
 use sottovoce::model::PromptRenderer;
-use sottovoce::prompt::Outcome;
+use sottovoce::prompt::EntryOutcome;
 use sottovoce::prompt::Prompt;
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ proptest! {
                 if let Some(speaker) = speaker {
                     said = said.with_metadata("speaker", *speaker);
                 }
-                let heard = room.conversation.hear_message(said).await.unwrap();
+                let heard = room.conversation.prepare_turn_for(said).await.unwrap();
                 let messages = chat(&heard.prompt);
                 let first = heard.prompt.context.first().and_then(|(_, message)| message.seq());
                 // Where nothing is recalled, the prompt begins with the utterance.
@@ -117,7 +117,7 @@ proptest! {
                     result.tool_call_id = Some("1".into());
                     room.store.append_all(vec![call, result]).await.unwrap();
                 }
-                room.conversation.keep("As you wish.").await.unwrap();
+                room.conversation.store_reply("As you wish.").await.unwrap();
                 room.clock.advance(SignedDuration::from_secs(*pause));
             }
             // A head that changes at every turn would be no better than sliding.
@@ -171,7 +171,7 @@ fn last_n_is_exact_unless_blocks_are_asked_for_and_zero_is_nothing() {
         let room = room(None, 6).await;
         let store: Arc<dyn ConversationStore> = Arc::new(room.store.clone());
         for n in 1..=50 {
-            room.conversation.keep(format!("reply {n}")).await.unwrap();
+            room.conversation.store_reply(format!("reply {n}")).await.unwrap();
         }
         for n in [0, 1, 6, 49, 50, 51, 1000] {
             let exact = LastNContextProvider::new();
@@ -193,10 +193,10 @@ fn forgotten_messages_do_not_starve_the_window() {
     block_on(async {
         let room = room(None, 6).await;
         for n in 0..60 {
-            room.conversation.hear(format!("number {n}")).await.unwrap();
+            room.conversation.prepare_turn(format!("number {n}")).await.unwrap();
         }
         room.store.forget(&[38..=58]).await.unwrap();
-        let heard = room.conversation.hear("and now?").await.unwrap();
+        let heard = room.conversation.prepare_turn("and now?").await.unwrap();
         assert!(heard.receipt.included() >= 6, "{}", heard.receipt.included());
     });
 }
@@ -206,7 +206,7 @@ fn the_utterance_is_never_also_in_the_history() {
     block_on(async {
         let room = room(None, 6).await;
         for text in ["one", "one", "two"] {
-            let heard = room.conversation.hear(text).await.unwrap();
+            let heard = room.conversation.prepare_turn(text).await.unwrap();
             assert!(heard.prompt.context.iter().all(|(_, m)| m.seq() != Some(heard.message.seq)));
             let said = chat(&heard.prompt);
             assert!(said.last().unwrap()["content"].as_str().unwrap().ends_with(text));
@@ -245,7 +245,7 @@ fn a_hosts_own_retrieval_joins_the_newest_turn_and_no_other_scope_gets_in() {
             .append_message(ChatMessage::new(ChatRole::User, "not yours", &now()))
             .await
             .unwrap();
-        let own = room.conversation.keep("in the history already").await.unwrap();
+        let own = room.conversation.store_reply("in the history already").await.unwrap();
         let note = ChatMessage::new(ChatRole::System, "The kitchen\nlamp is blue.", &now());
         let shelf = Shelf(vec![foreign.into(), own.into(), note.into()]);
 
@@ -261,7 +261,12 @@ fn a_hosts_own_retrieval_joins_the_newest_turn_and_no_other_scope_gets_in() {
         let outcomes: Vec<_> = receipt.entries.iter().map(|entry| entry.outcome).collect();
         assert_eq!(
             outcomes,
-            [Outcome::Included, Outcome::OtherScope, Outcome::Duplicate, Outcome::Included]
+            [
+                EntryOutcome::Included,
+                EntryOutcome::OtherScope,
+                EntryOutcome::Duplicate,
+                EntryOutcome::Included
+            ]
         );
         let said = chat(&prompt);
         let newest = said.last().unwrap()["content"].as_str().unwrap();
@@ -277,9 +282,9 @@ fn a_hosts_own_retrieval_joins_the_newest_turn_and_no_other_scope_gets_in() {
 fn neither_system_prompt_nor_utterance_is_ever_cut() {
     block_on(async {
         let room = room(Some(10), 6).await;
-        room.conversation.keep("an old reply").await.unwrap();
+        room.conversation.store_reply("an old reply").await.unwrap();
         let long = "word ".repeat(5000);
-        let heard = room.conversation.hear(long.clone()).await.unwrap();
+        let heard = room.conversation.prepare_turn(long.clone()).await.unwrap();
         assert!(heard.receipt.is_over_budget());
         assert_eq!(heard.receipt.included(), 0);
         let said = chat(&heard.prompt);
@@ -325,7 +330,7 @@ fn only_a_user_can_be_heard() {
         let room = room(None, 6).await;
         for role in [ChatRole::Assistant, ChatRole::System, ChatRole::Tool] {
             let message = room.conversation.message(role, "x");
-            assert!(room.conversation.hear_message(message).await.is_err());
+            assert!(room.conversation.prepare_turn_for(message).await.is_err());
         }
         assert!(room.store.read_tail(1).await.unwrap().messages.is_empty());
     });
@@ -348,7 +353,7 @@ fn a_retriever_that_fails_costs_no_turn() {
         let builder = Conversation::builder(store.clone())
             .context(RetrievalContextProvider::new(Arc::new(Broken), 3));
         let conversation = builder.last_n(0).build();
-        let heard = conversation.hear("still there?").await.unwrap();
+        let heard = conversation.prepare_turn("still there?").await.unwrap();
         assert_eq!(heard.receipt.failed, ["retriever failed"]);
         assert_eq!(chat(&heard.prompt).len(), 1);
     });
@@ -360,13 +365,13 @@ fn a_tools_result_never_stands_without_its_call() {
         for results in [1, 5, 12, 30, 80] {
             let room = room(None, 6).await;
             for _ in 0..5 {
-                room.conversation.hear("what is in all these files?").await.unwrap();
+                room.conversation.prepare_turn("what is in all these files?").await.unwrap();
                 let mut exchange = vec![room.conversation.message(ChatRole::Assistant, "")];
                 for _ in 0..results {
                     exchange.push(room.conversation.message(ChatRole::Tool, "a file"));
                 }
                 room.store.append_all(exchange).await.unwrap();
-                let heard = room.conversation.hear("and now?").await.unwrap();
+                let heard = room.conversation.prepare_turn("and now?").await.unwrap();
                 let first = heard.prompt.placed(Placement::History).next();
                 assert_eq!(first.unwrap().role, ChatRole::User, "{results} results");
             }
@@ -379,7 +384,7 @@ fn extreme_requests_are_answered() {
     block_on(async {
         let room = room(Some(1000), usize::MAX).await;
         for n in 0..30 {
-            let heard = room.conversation.hear(format!("number {n}")).await.unwrap();
+            let heard = room.conversation.prepare_turn(format!("number {n}")).await.unwrap();
             assert_eq!(heard.receipt.included(), n);
         }
         let blocks = LastNContextProvider::in_blocks();
@@ -402,9 +407,9 @@ fn nobody_can_speak_in_anothers_name() {
         ] {
             let said =
                 room.conversation.message(ChatRole::User, text).with_metadata("speaker", speaker);
-            room.conversation.hear_message(said).await.unwrap();
+            room.conversation.prepare_turn_for(said).await.unwrap();
         }
-        let heard = room.conversation.hear("(note) the code is 1234").await.unwrap();
+        let heard = room.conversation.prepare_turn("(note) the code is 1234").await.unwrap();
         let lines: Vec<String> = chat(&heard.prompt)[1..]
             .iter()
             .flat_map(|message| {

@@ -63,7 +63,7 @@ async fn in_context(root: &Path) -> usize {
     let is_shown = |stored: &&std::sync::Arc<sottovoce::StoredMessage>| {
         !profile.hides(stored)
             && !profile.is_pruned(stored.seq)
-            && profile.compaction(None).is_none_or(|summary| !summary.replaces(stored))
+            && profile.summary(None).is_none_or(|summary| !summary.replaces(stored))
     };
     reading.messages.iter().filter(is_shown).count()
 }

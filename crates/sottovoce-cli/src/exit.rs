@@ -19,7 +19,7 @@ pub(crate) enum Exit {
     Done = 0,
     Failed = 1,
     Misused = 2,
-    Found = 3,
+    Problems = 3,
     Key = 4,
     Config = 5,
     Model = 6,
@@ -102,8 +102,8 @@ impl Failure {
 /// The exit code for an error.
 pub(crate) fn code(error: &sottovoce::Error) -> Exit {
     use sottovoce::Error::{
-        Config, Context, EmptyKey, EmptyPassphrase, KeyChanged, KeyFile, KeyLost, Model, NoKey,
-        PassphraseNeeded, PlaceholderKey, WrongKey,
+        Config, EmptyKey, EmptyPassphrase, KeyChanged, KeyFile, KeyLost, Model, NoKey,
+        PassphraseNeeded, Persona, PlaceholderKey, WrongKey,
     };
     match error {
         NoKey
@@ -118,7 +118,7 @@ pub(crate) fn code(error: &sottovoce::Error) -> Exit {
         Config { .. } => Exit::Config,
         Model { .. } => Exit::Model,
         // A field outside its limits is a usage error, as for an option.
-        Context(PersonaFailure::Invalid { .. }) => Exit::Misused,
+        Persona(PersonaFailure::Invalid { .. }) => Exit::Misused,
         _ => Exit::Failed,
     }
 }

@@ -2,7 +2,7 @@
 
 mod agent;
 mod database;
-mod place;
+mod location;
 mod row;
 mod session;
 
@@ -18,12 +18,12 @@ use sottovoce::import::{
 };
 
 use self::database::{Database, Saved};
-use self::place::Place;
 use self::row::Row;
 use crate::reader::Reader;
 use crate::source::{Folder, Refusable, named};
 use crate::sqlite::or_refused;
 use crate::system::CHORUS;
+use location::Location;
 
 /// Reads the SQLite database of chorus, `db/chorus.db`, from a private copy in memory, and the folders of its agents,
 /// `agents/{agent}`, beside it.
@@ -53,10 +53,10 @@ impl ChorusDatabase {
 }
 
 impl Reader for ChorusDatabase {
-    type Found = ImportedConversations;
+    type Output = ImportedConversations;
 
     fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
-        let place = Place::of(&self.path)?;
+        let place = Location::of(&self.path)?;
         let database = Database::open(&place.database, &place.file)?;
         let mut found = ImportedConversations::new(CHORUS);
         let mut agents: BTreeMap<String, Agent> = BTreeMap::new();
@@ -105,7 +105,7 @@ impl Reader for ChorusDatabase {
 
 /// Reads the agents' folders: prompts, documents, and sessions without a row.
 fn read_folders(
-    place: &Place,
+    place: &Location,
     known: &HashSet<(String, String)>,
     agents: &mut BTreeMap<String, Agent>,
     found: &mut ImportedConversations,
@@ -163,7 +163,7 @@ fn take(row: Row, agents: &mut BTreeMap<String, Agent>) -> Result<(), (String, R
 
 impl Agent {
     /// Reads a session of the database.
-    fn save(&mut self, place: &Place, saved: &Saved) -> Result<()> {
+    fn save(&mut self, place: &Location, saved: &Saved) -> Result<()> {
         let name = session::place(saved);
         let refused = &mut self.conversation.messages.refused;
         match read_session(place, saved, &name, refused)? {
@@ -210,7 +210,7 @@ impl Agent {
 }
 
 fn read_session(
-    place: &Place,
+    place: &Location,
     saved: &Saved,
     name: &str,
     refused: &mut Vec<Refusal>,

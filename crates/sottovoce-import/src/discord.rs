@@ -77,7 +77,7 @@ impl DiscordFolder {
 }
 
 impl Reader for DiscordFolder {
-    type Found = ImportedConversations;
+    type Output = ImportedConversations;
 
     fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
         let root = self.root()?;

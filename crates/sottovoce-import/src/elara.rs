@@ -59,7 +59,7 @@ impl ElaraFolder {
 }
 
 impl Reader for ElaraFolder {
-    type Found = ImportedMessages;
+    type Output = ImportedMessages;
 
     fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<ImportedMessages> {
         let folder = Folder::named(&self.path)?;

@@ -50,7 +50,7 @@ enum Input {
 }
 
 /// The messages that were read so far.
-struct Found {
+struct ParsedFile {
     messages: ImportedMessages,
     /// The file's name without its ending.
     stem: Option<String>,
@@ -87,11 +87,11 @@ impl JsonLines {
 }
 
 impl Reader for JsonLines {
-    type Found = ImportedMessages;
+    type Output = ImportedMessages;
 
     fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<ImportedMessages> {
         let Self { input, thread, now } = self;
-        let mut found = Found::new();
+        let mut found = ParsedFile::new();
         let (path, total, input): (_, _, Box<dyn Read>) = match input {
             Input::Stream(input) => (PathBuf::from("standard input"), 0, input),
             Input::File(path) => {
@@ -115,7 +115,7 @@ impl Reader for JsonLines {
     }
 }
 
-impl Found {
+impl ParsedFile {
     fn new() -> Self {
         let (twins, timeless) = (Twins::default(), Vec::new());
         Self { messages: ImportedMessages::new(JSONL), stem: None, twins, timeless }

@@ -1,9 +1,9 @@
 //! Reads the database of mcp-llm-generator: contexts with personas, and presets for these.
 
 mod database;
+mod location;
 mod message;
 mod personality;
-mod place;
 mod row;
 
 use std::collections::{BTreeMap, HashSet};
@@ -51,10 +51,10 @@ impl LlmGeneratorDatabase {
 }
 
 impl Reader for LlmGeneratorDatabase {
-    type Found = ImportedConversations;
+    type Output = ImportedConversations;
 
     fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
-        let (folder, file) = place::of(&self.path)?;
+        let (folder, file) = location::of(&self.path)?;
         let database = Database::open(&folder, &file)?;
         let mut found = ImportedConversations::new(LLM_GENERATOR);
         let refused = &mut found.refused;

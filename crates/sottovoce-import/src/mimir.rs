@@ -55,7 +55,7 @@ impl MimirFolder {
 }
 
 impl Reader for MimirFolder {
-    type Found = ImportedConversations;
+    type Output = ImportedConversations;
 
     fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
         let all = self.root()?.below(CONVERSATIONS);

@@ -3,7 +3,7 @@
 mod completion;
 mod export;
 mod item;
-mod place;
+mod location;
 mod words;
 
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use sottovoce::{Error, Result};
 use zeroize::Zeroizing;
 
 use self::item::{Item, items};
-use self::place::Place;
 use crate::fields::json;
 use crate::reader::{Reader, each};
 use crate::system::OPENAI;
+use location::Location;
 
 /// Reads what OpenAI's programs write. Files are held in memory one at a time; one over 1 GiB is refused.
 ///
@@ -55,10 +55,10 @@ impl OpenAiExport {
 }
 
 impl Reader for OpenAiExport {
-    type Found = ImportedConversations;
+    type Output = ImportedConversations;
 
     fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<ImportedConversations> {
-        let place = Place::of(&self.path)?;
+        let place = Location::of(&self.path)?;
         let mut found = ImportedConversations::new(OPENAI);
         for file in &place.files {
             let read = place.read(file)?.and_then(|(bytes, modified)| {

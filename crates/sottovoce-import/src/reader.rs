@@ -7,7 +7,7 @@ use sottovoce::{Error, Result};
 pub trait Reader: Sized + Send + 'static {
     /// The result: [`ImportedMessages`](sottovoce::import::ImportedMessages) of one conversation, or
     /// [`ImportedConversations`](sottovoce::import::ImportedConversations). It holds all messages in memory.
-    type Found: Send + 'static;
+    type Output: Send + 'static;
 
     /// Reads the whole source, calling `progress` on the way. Blocks the thread.
     ///
@@ -15,7 +15,7 @@ pub trait Reader: Sized + Send + 'static {
     /// Only errors that concern the whole source: [`Error::Io`] if it does not exist, or [`Error::NotImportable`] for
     /// a file that the program did not write. A problem with one conversation, file or message is a
     /// [`Refusal`](sottovoce::import::Refusal) in the result.
-    fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<Self::Found>;
+    fn read_blocking(self, progress: &dyn Fn(Progress)) -> Result<Self::Output>;
 
     /// [`read_blocking`](Self::read_blocking) on a thread that may block. Continues to the end if the future is
     /// dropped.
@@ -25,7 +25,7 @@ pub trait Reader: Sized + Send + 'static {
     fn read(
         self,
         progress: impl Fn(Progress) + Send + 'static,
-    ) -> impl Future<Output = Result<Self::Found>> + Send {
+    ) -> impl Future<Output = Result<Self::Output>> + Send {
         blocking(move || self.read_blocking(&progress))
     }
 }

@@ -35,9 +35,9 @@ impl From<Error> for Fault {
 
 /// Advice for the model: which tool helps after this error.
 fn help(error: &Error) -> &'static str {
-    let Error::Context(failure) = error else { return error.help() };
+    let Error::Persona(failure) = error else { return error.help() };
     match failure {
-        PersonaFailure::NoSuchContext { .. } => "context-manage lists the contexts",
+        PersonaFailure::NoSuchConversation { .. } => "context-manage lists the contexts",
         PersonaFailure::NoSuchPreset { .. } => "personality-preset-manage lists the presets",
         PersonaFailure::Expired { .. } => "postpone the expiry with context-manage, action extend",
         PersonaFailure::Deleted { .. } => {
@@ -46,7 +46,7 @@ fn help(error: &Error) -> &'static str {
         PersonaFailure::Full { .. } => {
             "delete messages with conversation-manage, or create another context"
         }
-        PersonaFailure::TooManyContexts { .. } => "delete contexts that are not needed",
+        PersonaFailure::TooManyConversations { .. } => "delete contexts that are not needed",
         _ => error.help(),
     }
 }

@@ -198,7 +198,7 @@ impl Hub {
         is_said: bool,
     ) -> Result<Conversation> {
         let store = match self.store_to_write(target).await {
-            Err(Error::Context(PersonaFailure::Full { .. })) if is_said => self.store(target).await,
+            Err(Error::Persona(PersonaFailure::Full { .. })) if is_said => self.store(target).await,
             store => store,
         };
         let store: Arc<dyn ConversationStore> = Arc::new(store?);

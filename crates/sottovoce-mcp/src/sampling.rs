@@ -118,7 +118,7 @@ async fn hear(asked: &Asked<'_>) -> Result<(Arc<StoredMessage>, Prompt, Receipt)
         let (prompt, receipt) = asked.conversation.prompt(Arc::clone(said)).await?;
         return Ok((Arc::clone(said), prompt, receipt));
     }
-    let heard = asked.conversation.hear_once(asked.words, PATIENCE).await?;
+    let heard = asked.conversation.prepare_turn_once(asked.words, PATIENCE).await?;
     Ok((heard.message, heard.prompt, heard.receipt))
 }
 
@@ -173,7 +173,7 @@ async fn keep_once(
             return known.ok_or_else(|| Fault::new("the answer has been deleted since"));
         }
         let reply = conversation.message(ChatRole::Assistant, words);
-        let reply = conversation.keep_answer(&utterance, reply).await?;
+        let reply = conversation.store_answer(&utterance, reply).await?;
         answered.insert(this, (Instant::now(), reply.seq));
         Ok(reply)
     });
@@ -221,7 +221,7 @@ async fn at_once(
         Err(_) => return Err(said("the client has disconnected".to_owned())),
     };
     let reply = asked.conversation.message(ChatRole::Assistant, words(&answer)?);
-    let reply = asked.conversation.keep_answer(&utterance, reply).await?;
+    let reply = asked.conversation.store_answer(&utterance, reply).await?;
     Ok(turn(utterance, reply, receipt, &answer))
 }
 

@@ -19,7 +19,7 @@ const STRETCH: u64 = 4096;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Overview {
+pub struct ConversationOverview {
     /// The title.
     pub title: Option<String>,
     /// The tags.
@@ -46,7 +46,7 @@ pub struct Overview {
     pub spent: Cost,
 }
 
-impl Overview {
+impl ConversationOverview {
     /// The number of messages.
     pub fn message_count(&self) -> u64 {
         self.messages.values().sum()
@@ -75,17 +75,17 @@ impl Conversation {
     ///
     /// # Errors
     /// Those of reading the messages.
-    pub async fn overview(&self) -> Result<Overview> {
+    pub async fn overview(&self) -> Result<ConversationOverview> {
         let profile = self.store.profile().await?;
-        let mut overview = Overview {
+        let mut overview = ConversationOverview {
             title: profile.title.clone(),
             tags: profile.tags.iter().cloned().collect(),
             created: profile.created_at,
-            summarized: profile.compaction(self.thread()).map_or(0, |c| c.messages()),
+            summarized: profile.summary(self.thread()).map_or(0, |c| c.messages()),
             pruned: profile.pruned(),
             // Imported messages carry their cost in money; no price applies.
             spent: Cost::new(0, profile.imported_cost.micros),
-            ..Overview::default()
+            ..ConversationOverview::default()
         };
         let (mut first, mut seen) = (None::<Timestamp>, 0);
         loop {

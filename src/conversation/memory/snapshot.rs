@@ -26,7 +26,7 @@ impl Conversation {
     /// summary.
     ///
     /// # Errors
-    /// [`Error::NothingToSave`] if the window is empty, and those of reading messages and writing the snapshot.
+    /// [`Error::EmptySnapshot`] if the window is empty, and those of reading messages and writing the snapshot.
     pub async fn save_snapshot(&self, description: Option<String>) -> Result<Snapshot> {
         let profile = self.store.profile().await?;
         let start = self.window_start(&profile);
@@ -34,7 +34,7 @@ impl Conversation {
         let messages: Vec<_> =
             reading.messages.into_iter().filter(|stored| !profile.hides(stored)).collect();
         if messages.is_empty() {
-            return Err(Error::NothingToSave);
+            return Err(Error::EmptySnapshot);
         }
         let now = self.clock.now().timestamp();
         let start = profile.cleared.map_or(start, |cleared| start.max(cleared.at));

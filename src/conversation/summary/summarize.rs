@@ -110,10 +110,10 @@ impl Conversation {
             }
             match conversation.summarize_until(conversation.last_n, began).await {
                 Ok(SummaryReport { messages: 0, .. }) => {}
-                Ok(compacted) => {
-                    tracing::info!(messages = compacted.messages, "summarized older messages");
+                Ok(summarized) => {
+                    tracing::info!(messages = summarized.messages, "summarized older messages");
                     // The beginning of the prompt has changed.
-                    drop(conversation.prepare().await);
+                    drop(conversation.warm_up().await);
                 }
                 Err(error) => tracing::warn!(%error, "could not summarize older messages"),
             }
@@ -131,7 +131,7 @@ impl Conversation {
         let mut failed = 0;
         loop {
             let profile = self.store.profile().await?;
-            let before = profile.compaction(self.thread()).cloned();
+            let before = profile.summary(self.thread()).cloned();
             let older = self.older(&profile, keep).await?;
             let step = self.step(&older, room);
             let (Some(last), false) = (step.taken.last(), profile.is_unknown) else { break };
@@ -206,7 +206,7 @@ impl Conversation {
 
     /// The messages of this thread's context, without the summarized ones.
     pub(crate) async fn in_context(&self, profile: &Profile) -> Result<Vec<Arc<StoredMessage>>> {
-        let summary = profile.compaction(self.thread());
+        let summary = profile.summary(self.thread());
         let mut messages = self.own(self.store.read_tail(FARTHEST).await?.messages);
         let now = self.clock.now().timestamp();
         messages.retain(|stored| {

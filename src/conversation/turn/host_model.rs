@@ -27,15 +27,15 @@ pub struct PreparedTurn {
 impl Conversation {
     /// Stores an utterance with the current time, and builds the prompt for answering it. The utterance is durable
     /// before the prompt is built.
-    pub async fn hear(&self, text: impl Into<String>) -> Result<PreparedTurn> {
-        self.hear_message(self.message(ChatRole::User, text)).await
+    pub async fn prepare_turn(&self, text: impl Into<String>) -> Result<PreparedTurn> {
+        self.prepare_turn_for(self.message(ChatRole::User, text)).await
     }
 
-    /// [`hear`](Self::hear) for an utterance with metadata, such as the speaker.
+    /// [`prepare_turn`](Self::prepare_turn) for an utterance with metadata, such as the speaker.
     ///
     /// # Errors
     /// [`Error::InvalidMessage`] for a message that is not a user's; nothing is stored then.
-    pub async fn hear_message(&self, message: ChatMessage) -> Result<PreparedTurn> {
+    pub async fn prepare_turn_for(&self, message: ChatMessage) -> Result<PreparedTurn> {
         let message = self.utterance(message)?;
         let mut state = self.turn().await?;
         self.keep_unfinished(&mut state).await?;
@@ -47,11 +47,11 @@ impl Conversation {
         Ok(PreparedTurn { message, prompt, receipt })
     }
 
-    /// [`hear`](Self::hear) for a client that may be retrying, as with [`ask_once`](Self::ask_once).
+    /// [`prepare_turn`](Self::prepare_turn) for a client that may be retrying, as with [`ask_once`](Self::ask_once).
     ///
     /// # Errors
-    /// Those of [`hear`](Self::hear).
-    pub async fn hear_once(
+    /// Those of [`prepare_turn`](Self::prepare_turn).
+    pub async fn prepare_turn_once(
         &self,
         text: impl Into<String>,
         within: Duration,
@@ -60,34 +60,34 @@ impl Conversation {
         let state = self.turn().await?;
         let repeated = self.repeated(&message, within).await?;
         drop(state);
-        let Some(message) = repeated else { return self.hear_message(message).await };
+        let Some(message) = repeated else { return self.prepare_turn_for(message).await };
         self.last_utterance.set(Some(Arc::clone(&message)));
         let (prompt, receipt) = self.host_prompt(Arc::clone(&message).into()).await?;
         Ok(PreparedTurn { message, prompt, receipt })
     }
 
-    /// Stores the whole reply of the host's model to the utterance that was [heard](Self::hear) last. A reply without
+    /// Stores the whole reply of the host's model to the utterance that was [prepared](Self::prepare_turn) last. A reply without
     /// such an utterance, or a second one to it, is stored as well: an assistant may speak by itself. Time stamps at
     /// its beginning, as renderers write them before users' messages, are removed.
     ///
     /// # Errors
     /// [`Error::UtteranceForgotten`] if the utterance was forgotten meanwhile; the reply is not stored then. Those of
     /// [`append_message`](crate::ConversationStore::append_message).
-    pub async fn keep(&self, reply: impl Into<String>) -> Result<Arc<StoredMessage>> {
-        self.keep_last(self.message(ChatRole::Assistant, reply)).await
+    pub async fn store_reply(&self, reply: impl Into<String>) -> Result<Arc<StoredMessage>> {
+        self.store_last_reply(self.message(ChatRole::Assistant, reply)).await
     }
 
-    /// [`keep`](Self::keep) for an interrupted reply: stores the spoken text, marked as cut off. Returns `None` if
+    /// [`store_reply`](Self::store_reply) for an interrupted reply: stores the spoken text, marked as cut off. Returns `None` if
     /// there is none.
     ///
     /// # Errors
-    /// Those of [`keep`](Self::keep).
-    pub async fn keep_cut_off(
+    /// Those of [`store_reply`](Self::store_reply).
+    pub async fn store_cut_off_reply(
         &self,
         spoken: impl Into<String>,
     ) -> Result<Option<Arc<StoredMessage>>> {
         match self.spoken_message(&SpokenText::part(spoken.into(), "interrupted")) {
-            Some(spoken) => self.keep_last(spoken).await.map(Some),
+            Some(spoken) => self.store_last_reply(spoken).await.map(Some),
             None => Ok(None),
         }
     }
@@ -95,8 +95,8 @@ impl Conversation {
     /// Stores the answer to an utterance, for hosts that answer several at once.
     ///
     /// # Errors
-    /// Those of [`keep`](Self::keep), and [`Error::InvalidMessage`] for a message that is not an assistant's.
-    pub async fn keep_answer(
+    /// Those of [`store_reply`](Self::store_reply), and [`Error::InvalidMessage`] for a message that is not an assistant's.
+    pub async fn store_answer(
         &self,
         utterance: &StoredMessage,
         answer: ChatMessage,
@@ -106,15 +106,15 @@ impl Conversation {
         stored.into_iter().next().ok_or(Error::ShuttingDown)
     }
 
-    /// [`keep_answer`](Self::keep_answer) that saves a changed calibration in the same commit.
-    pub(super) async fn keep_calibrated_answer(
+    /// [`store_answer`](Self::store_answer) that saves a changed calibration in the same commit.
+    pub(super) async fn store_calibrated_answer(
         &self,
         utterance: &StoredMessage,
         answer: ChatMessage,
         calibrator: &mut TokenCalibrator,
     ) -> Result<Arc<StoredMessage>> {
         let Some(learnt) = calibrator.unsaved() else {
-            return self.keep_answer(utterance, answer).await;
+            return self.store_answer(utterance, answer).await;
         };
         let answers = vec![without_stamps(utterance, answer)?];
         let document = Document::Calibration;
@@ -124,12 +124,12 @@ impl Conversation {
         stored.into_iter().next().ok_or(Error::ShuttingDown)
     }
 
-    async fn keep_last(&self, mut reply: ChatMessage) -> Result<Arc<StoredMessage>> {
+    async fn store_last_reply(&self, mut reply: ChatMessage) -> Result<Arc<StoredMessage>> {
         let Some(utterance) = self.last_utterance.get() else {
             StampFilter::naming(std::iter::empty()).remove_from(&mut reply.content);
             return self.store.append_message(reply).await;
         };
-        let kept = self.keep_answer(&utterance, reply).await;
+        let kept = self.store_answer(&utterance, reply).await;
         // After any other error, a second try may succeed.
         if matches!(kept, Ok(_) | Err(Error::UtteranceForgotten)) {
             self.last_utterance.set(None);

@@ -186,7 +186,7 @@ impl Conversation {
     ///
     /// # Errors
     /// Those of the model.
-    pub async fn prepare(&self) -> Result<()> {
+    pub async fn warm_up(&self) -> Result<()> {
         let model = &self.binding()?.model;
         let limits = model.limits().await?;
         let prompt = {
@@ -245,7 +245,7 @@ impl Conversation {
         };
         // Store the new one first: a crash in between leaves both, never none.
         let shorter = match self.spoken_message(&SpokenText::part(words, "interrupted")) {
-            Some(shorter) => Some(self.keep_answer(newest, shorter).await?),
+            Some(shorter) => Some(self.store_answer(newest, shorter).await?),
             None => None,
         };
         let one: RangeInclusive<u64> = seq..=seq;
@@ -288,7 +288,7 @@ impl Conversation {
         let Some(message) = self.spoken_message(&pending.unfinished.spoken()) else {
             return Ok(());
         };
-        match self.keep_answer(utterance, message).await {
+        match self.store_answer(utterance, message).await {
             // The spoken text goes with the forgotten utterance.
             Ok(_) | Err(Error::UtteranceForgotten) => Ok(()),
             // It can never be stored, and its turn has reported that.

@@ -286,7 +286,7 @@ impl TurnTask {
         {
             note(&mut said, &report.usage);
             let calibrator = &mut self.state.calibrator;
-            let kept = self.conversation.keep_calibrated_answer(utterance, said, calibrator);
+            let kept = self.conversation.store_calibrated_answer(utterance, said, calibrator);
             match kept.await {
                 Ok(stored) => message = Some(stored),
                 Err(error @ Error::UtteranceForgotten) => {

@@ -12,14 +12,14 @@ use crate::error::{Error, Result};
 
 /// The open folder.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct OpenFolder {
     pub(super) fd: File,
     id: FileId,
 }
 
 impl FsDirectory {
     /// Returns the open folder and opens it once; `None` while it does not exist.
-    pub(super) fn opened(&self) -> Result<Option<&Folder>> {
+    pub(super) fn opened(&self) -> Result<Option<&OpenFolder>> {
         if let Some(folder) = self.folder.get() {
             let there =
                 retry_on_intr(|| rustix::fs::statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW));
@@ -54,16 +54,16 @@ impl FsDirectory {
         let stat = retry_on_intr(|| rustix::fs::fstat(&fd))
             .map_err(|e| self.error("look at the folder", "", e))?;
         let id = id(&stat);
-        Ok(Some(self.folder.get_or_init(|| Folder { fd, id })))
+        Ok(Some(self.folder.get_or_init(|| OpenFolder { fd, id })))
     }
 
     /// Returns the open folder without checking that its path still leads to it. For single files, which are read
     /// only after the head or a listing.
-    pub(super) fn held(&self) -> Result<Option<&Folder>> {
+    pub(super) fn held(&self) -> Result<Option<&OpenFolder>> {
         self.folder.get().map_or_else(|| self.opened(), |folder| Ok(Some(folder)))
     }
 
-    pub(super) fn opened_or_made(&self) -> Result<&Folder> {
+    pub(super) fn opened_or_made(&self) -> Result<&OpenFolder> {
         if let Some(folder) = self.opened()? {
             return Ok(folder);
         }

@@ -7,13 +7,13 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::FsDirectory;
-use super::open_folder::Folder;
+use super::open_folder::OpenFolder;
 use crate::directory::TEMPORARY;
 use crate::error::{Error, Result};
 
 impl FsDirectory {
     /// Renames a temporary file to its final name; `false` if that is taken.
-    pub(super) fn publish(&self, folder: &Folder, temporary: &str, name: &str) -> Result<bool> {
+    pub(super) fn publish(&self, folder: &OpenFolder, temporary: &str, name: &str) -> Result<bool> {
         let fd = &folder.fd;
         let renamed = retry_on_intr(|| {
             rustix::fs::renameat_with(fd, temporary, fd, name, RenameFlags::NOREPLACE)
@@ -34,7 +34,12 @@ impl FsDirectory {
     }
 
     /// Renames a temporary file over an existing one.
-    pub(super) fn rename_over(&self, folder: &Folder, temporary: &str, name: &str) -> Result<bool> {
+    pub(super) fn rename_over(
+        &self,
+        folder: &OpenFolder,
+        temporary: &str,
+        name: &str,
+    ) -> Result<bool> {
         retry_on_intr(|| rustix::fs::renameat(&folder.fd, temporary, &folder.fd, name))
             .map_err(|errno| self.error("publish the file", name, errno))?;
         Ok(true)
@@ -43,7 +48,7 @@ impl FsDirectory {
     /// Writes a temporary file durably and renames it with `publish`. Removes it if either fails.
     pub(super) fn stage(
         &self,
-        folder: &Folder,
+        folder: &OpenFolder,
         name: &str,
         bytes: &[u8],
         publish: impl FnOnce(&str) -> Result<bool>,
@@ -57,7 +62,7 @@ impl FsDirectory {
     /// [`stage`](Self::stage) for bytes that arrive in pieces, with a name that is known after the last.
     pub(super) fn stage_with<T>(
         &self,
-        folder: &Folder,
+        folder: &OpenFolder,
         name: &str,
         write: impl FnOnce(&mut File) -> Result<T>,
         publish: impl FnOnce(&str, T) -> Result<bool>,

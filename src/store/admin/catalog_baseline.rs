@@ -12,7 +12,7 @@ use crate::store::check::baseline;
 use crate::store::check::baseline::Inventory;
 use crate::store::file_store::blocking;
 use crate::store::file_store::options::StoreOptions;
-use crate::store::folder::scopes::{is_written, places};
+use crate::store::folder::conversation_folders::{conversation_folders, is_written};
 use crate::store::record::encoding::object;
 use crate::store::record::finding::{Finding, FindingKind};
 
@@ -80,7 +80,7 @@ impl StoreOptions {
 
     pub(crate) fn take_all(&self, root: &Arc<dyn Directory>) -> Result<StoreInventory> {
         let mut conversations = Vec::new();
-        for place in places(root, &mut Vec::new())? {
+        for place in conversation_folders(root, &mut Vec::new())? {
             if is_written(&*place.directory)? {
                 let listed = self.listed_as(root, &place)?;
                 let inventory = baseline::take(&self.reader_of(root, &place).folder, &|_| {})?;
@@ -97,7 +97,7 @@ impl StoreOptions {
     ) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let mut there = Vec::new();
-        for place in places(root, &mut Vec::new())? {
+        for place in conversation_folders(root, &mut Vec::new())? {
             if is_written(&*place.directory)? {
                 there.push(place);
             }

@@ -10,7 +10,9 @@ use crate::store::check::report::Report;
 use crate::store::check::verify::verify;
 use crate::store::file_store::blocking;
 use crate::store::file_store::options::StoreOptions;
-use crate::store::folder::scopes::{Place, is_written, places};
+use crate::store::folder::conversation_folders::{
+    ConversationFolder, conversation_folders, is_written,
+};
 use crate::store::folder::{Folder, HeadState};
 use crate::store::read::reader::Reader;
 use crate::store::record::finding::{Finding, FindingKind};
@@ -97,7 +99,7 @@ impl StoreOptions {
     ) -> Result<Vec<(String, Finding)>> {
         let mut listed = catalog.entries()?;
         let mut wrong = Vec::new();
-        for place in places(root, &mut Vec::new())? {
+        for place in conversation_folders(root, &mut Vec::new())? {
             if place.scope == Scope::Catalog || !is_written(&*place.directory)? {
                 continue;
             }
@@ -117,14 +119,22 @@ impl StoreOptions {
     }
 
     /// A conversation's number in the catalog, according to its head.
-    pub(super) fn listed_as(&self, root: &Arc<dyn Directory>, place: &Place) -> Result<u64> {
+    pub(super) fn listed_as(
+        &self,
+        root: &Arc<dyn Directory>,
+        place: &ConversationFolder,
+    ) -> Result<u64> {
         Ok(match self.reader_of(root, place).folder.head()?.1 {
             HeadState::Known(head) => head.listed(),
             HeadState::Absent | HeadState::Damaged => 0,
         })
     }
 
-    pub(super) fn reader_of(&self, root: &Arc<dyn Directory>, place: &Place) -> Arc<Reader> {
+    pub(super) fn reader_of(
+        &self,
+        root: &Arc<dyn Directory>,
+        place: &ConversationFolder,
+    ) -> Arc<Reader> {
         let options = self.clone().scope(place.scope.clone());
         options.assemble(Arc::clone(root), Arc::clone(&place.directory)).0
     }
@@ -134,7 +144,7 @@ impl StoreOptions {
 fn strays(root: &Arc<dyn Directory>) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut written = false;
-    for place in places(root, &mut findings)? {
+    for place in conversation_folders(root, &mut findings)? {
         if is_written(&*place.directory)? {
             written |= place.scope == Scope::Default;
             continue;

@@ -12,7 +12,7 @@ use crate::directory::fs::FsDirectory;
 use crate::directory::fs::relocate::{Tree, exists, remove, rename};
 use crate::directory::{Directory, Lock};
 use crate::error::{Error, Result};
-use crate::store::folder::scopes::places;
+use crate::store::folder::conversation_folders::conversation_folders;
 
 /// How long to wait for a conversation's lock.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -92,7 +92,7 @@ pub fn move_store<E: From<Error>>(
 fn lock_all(root: &Path) -> Result<Vec<Box<dyn Lock>>> {
     let directory: Arc<dyn Directory> = Arc::new(FsDirectory::new(root, &[])?);
     let mut findings = Vec::new();
-    let places = places(&directory, &mut findings)?;
+    let places = conversation_folders(&directory, &mut findings)?;
     places.iter().map(|place| place.directory.lock(PATIENCE)).collect()
 }
 

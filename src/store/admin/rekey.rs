@@ -21,10 +21,10 @@ use crate::scope::Scope;
 use crate::store::check::report::Progress;
 use crate::store::file_store::blocking;
 use crate::store::file_store::options::StoreOptions;
-use crate::store::folder::scopes;
-use crate::store::folder::scopes::Place;
-use crate::store::keyring::line;
-use crate::store::keyring::line::Entry;
+use crate::store::folder::conversation_folders;
+use crate::store::folder::conversation_folders::ConversationFolder;
+use crate::store::keyring::key_list;
+use crate::store::keyring::key_list::Entry;
 use crate::store::keyring::{Keyring, LOCK_TIMEOUT, holds_records, salt_copy};
 use crate::store::record::finding::Finding;
 use crate::store::record::layout::VAULT;
@@ -189,8 +189,8 @@ impl Rekey {
             return Ok(Some(entries.to_vec()));
         }
         let adds_passphrase = known.is_none() && self.to.needs_salt();
-        if known.is_none() && entries.len() >= line::MOST
-            || adds_passphrase && line::passphrases(entries) >= line::MOST_PASSPHRASES
+        if known.is_none() && entries.len() >= key_list::MOST
+            || adds_passphrase && key_list::passphrases(entries) >= key_list::MOST_PASSPHRASES
         {
             return Err(Error::TooManyKeys { path: root.path().join(VAULT), keys: entries.len() });
         }
@@ -213,7 +213,7 @@ impl Rekey {
     ) -> Result<Option<usize>> {
         let mut left = Vec::new();
         let (mut conversations, mut total) = (Vec::new(), 0usize);
-        for place in scopes::places(root, &mut left)? {
+        for place in conversation_folders::conversation_folders(root, &mut left)? {
             let (reader, writer) = self
                 .options(place.scope.clone())
                 .assemble(Arc::clone(root), Arc::clone(&place.directory));
@@ -223,7 +223,7 @@ impl Rekey {
             }
         }
         let (mut files, mut records) = (0, 0);
-        for (Place { below, .. }, mut conversation) in conversations {
+        for (ConversationFolder { below, .. }, mut conversation) in conversations {
             loop {
                 let more = conversation.resume()?;
                 let done = records + conversation.tally.records;

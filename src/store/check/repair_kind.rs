@@ -8,7 +8,7 @@ use serde::ser::SerializeStruct;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::layout::{HEAD, PACKS, QUARANTINE, VAULT};
 use crate::store::record::name::pack_name::PackName;
-use crate::store::settings::presets;
+use crate::store::settings::presets_document;
 use crate::store::settings::profile;
 
 /// How a repair handles a finding. `Display` describes it in a few words.
@@ -51,7 +51,7 @@ impl RepairKind {
             Kind::Leftover => Some(Self::Sweep),
             Kind::Absent | Kind::Outdated => Some(Self::Accept),
             Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord
-                if profile::is_about(finding) || presets::is_about(finding) =>
+                if profile::is_about(finding) || presets_document::is_about(finding) =>
             {
                 Some(Self::Accept)
             }
@@ -118,14 +118,14 @@ pub struct RepairAction {
     /// The finding.
     pub finding: Finding,
     /// The repair.
-    pub remedy: RepairKind,
+    pub kind: RepairKind,
 }
 
 /// For machines: the finding's fields and `remedy`.
 impl Serialize for RepairAction {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut fields = to.serialize_struct("RepairAction", 4)?;
-        fields.serialize_field("remedy", self.remedy.code())?;
+        fields.serialize_field("remedy", self.kind.code())?;
         fields.serialize_field("finding", self.finding.kind.code())?;
         fields.serialize_field("file", &self.finding.file)?;
         fields.serialize_field("seqs", &self.finding.seqs)?;
@@ -135,7 +135,7 @@ impl Serialize for RepairAction {
 
 impl Finding {
     /// The repair for this finding that needs no quarantine, if there is one.
-    pub fn remedy(&self) -> Option<RepairKind> {
+    pub fn repair_kind(&self) -> Option<RepairKind> {
         RepairKind::of(self, false)
     }
 }

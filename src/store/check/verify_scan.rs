@@ -10,7 +10,7 @@ use crate::store::folder::decoder::RecordDecoder;
 use crate::store::folder::{Folder, HeadState, Listing, Opened};
 use crate::store::pack::check::PackCheck;
 use crate::store::pack::chunk::{ChunkRead, PackChunk};
-use crate::store::pack::lines::Lines;
+use crate::store::pack::pack_lines::PackLines;
 use crate::store::pack::parallel::parallel_map_ordered;
 use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::artifact::artifact_references;
@@ -241,7 +241,7 @@ impl VerifyScan {
                 let OpenedPack::Pack(pack) = Pack::open(folder, pack)? else {
                     continue;
                 };
-                let mut lines = Lines::new(&pack);
+                let mut lines = PackLines::new(&pack);
                 while let Some(line) = lines.next()? {
                     there.extend(line.name.filter(|name| self.erased.contains(name.seq)));
                 }

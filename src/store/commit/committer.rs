@@ -1,6 +1,6 @@
 //! The committer: assigns numbers, publishes files and updates the head. Requires the lock.
 
-use crate::store::commit::presets::put;
+use crate::store::commit::write_presets::put;
 use std::sync::Arc;
 
 use crate::crypto::{SealingKey, random};

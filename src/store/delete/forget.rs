@@ -1,6 +1,6 @@
 //! Forgets messages: records their numbers as forgotten and removes their files.
 
-use crate::store::delete::plan::ForgetReport;
+use crate::store::delete::forget_plan::ForgetReport;
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};

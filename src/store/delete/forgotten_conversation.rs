@@ -2,7 +2,7 @@
 //! the highest number of each. A writer that starts such a conversation again first records these numbers as
 //! forgotten, so that nothing brings the old messages back.
 
-use crate::store::settings::forgotten::ForgottenConversation;
+use crate::store::settings::forgotten_conversations::ForgottenConversation;
 
 use crate::crypto::fingerprint;
 use crate::error::{Error, Result};

@@ -69,7 +69,7 @@ impl FileConversationStore {
             let said = snapshot.messages.iter().flat_map(|saved| said_of(&saved.message));
             referred.extend(said.map(str::to_owned));
         }
-        for made in &self.profile().await?.compacted {
+        for made in &self.profile().await?.summaries {
             referred.extend(ids(&made.text));
         }
         unread.extend(self.follow_folders(&artifacts, &mut referred).await?);

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::crypto::Derivation;
 use crate::directory::{Directory, fs::FsDirectory};
 use crate::error::Result;
-use crate::store::keyring::line::{Entry, copy_bytes};
+use crate::store::keyring::key_list::{Entry, copy_bytes};
 use crate::store::record::layout::VAULT;
 
 impl Entry {

@@ -1,7 +1,7 @@
 //! Checks a pack against its name while reading it.
 
 use crate::error::Result;
-use crate::store::pack::lines::Lines;
+use crate::store::pack::pack_lines::PackLines;
 use crate::store::pack::{INCOMPLETE, Line, Pack};
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
@@ -49,7 +49,7 @@ const DISORDERED: &str = "its records are out of order";
 
 /// Reads a pack's lines from the front and checks each.
 pub(crate) struct PackAudit<'a> {
-    lines: Lines<'a>,
+    lines: PackLines<'a>,
     claimed: PackName,
     check: PackCheck,
     ended: bool,
@@ -64,7 +64,7 @@ pub(crate) struct CheckedLine {
 
 impl<'a> PackAudit<'a> {
     pub(crate) fn new(pack: &'a Pack) -> Self {
-        let (lines, claimed) = (Lines::new(pack), pack.name);
+        let (lines, claimed) = (PackLines::new(pack), pack.name);
         Self { lines, claimed, check: PackCheck::default(), ended: false }
     }
 

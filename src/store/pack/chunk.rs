@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::error::Result;
 use crate::store::folder::Folder;
-use crate::store::pack::lines::Lines;
+use crate::store::pack::pack_lines::PackLines;
 use crate::store::pack::{Line, OpenedPack, Pack};
 use crate::store::record::name::pack_name::PackName;
 
@@ -61,7 +61,7 @@ impl PackChunk {
         let OpenedPack::Pack(pack) = Pack::open(folder, self.pack)? else {
             return Ok(ChunkRead::Gone);
         };
-        let mut lines = Lines::from_within(&pack, self.span.clone())?;
+        let mut lines = PackLines::from_within(&pack, self.span.clone())?;
         let mut line = Line::default();
         while lines.at() < self.span.end && lines.next_into(&mut line)? && visit(&line)? {}
         Ok(ChunkRead::Done)

@@ -4,7 +4,7 @@ use crate::crypto::Envelope;
 use crate::error::Result;
 use crate::store::folder::Folder;
 use crate::store::pack::check::{Mismatch, PackAudit};
-use crate::store::pack::lines::Lines;
+use crate::store::pack::pack_lines::PackLines;
 use crate::store::pack::{Line, OpenedPack, Pack, publish};
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
@@ -85,7 +85,7 @@ pub(crate) fn holds_all_of(folder: &Folder, outer: PackName, inner: PackName) ->
 
 /// Finds a record's line in a pack; `None` if there is none.
 pub(crate) fn find(pack: &Pack, name: RecordName) -> Result<Option<Line>> {
-    let mut lines = Lines::since(pack, name.time)?;
+    let mut lines = PackLines::since(pack, name.time)?;
     while let Some(line) = lines.next()? {
         match line.name {
             Some(found) if found == name => return Ok(Some(line)),

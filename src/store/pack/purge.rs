@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::error::{Error, Result};
 use crate::store::folder::{Folder, Opened};
-use crate::store::pack::lines::Lines;
+use crate::store::pack::pack_lines::PackLines;
 use crate::store::pack::{INCOMPLETE, OpenedPack, Pack, publish};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::pack_name::PackName;
@@ -15,7 +15,7 @@ use crate::store::record::seq_set::SeqSet;
 pub(crate) struct PurgeOutcome {
     /// Numbers of the messages whose lines were removed. A number may occur twice.
     pub(crate) removed: Vec<u64>,
-    /// Lines and packs that could not be removed.
+    /// PackLines and packs that could not be removed.
     pub(crate) left: Vec<Finding>,
 }
 
@@ -41,7 +41,7 @@ fn purge_one(
 ) -> Result<()> {
     let (mut doomed, mut removed) = (HashSet::new(), Vec::new());
     let (mut rest, mut foreign) = (None, false);
-    let mut lines = Lines::new(pack);
+    let mut lines = PackLines::new(pack);
     while let Some(line) = lines.next()? {
         let Some(name) = line.name else {
             foreign = true;
@@ -79,7 +79,7 @@ fn purge_one(
         }
         Some(new) => {
             let published = publish(folder, &mut |sink| {
-                let mut lines = Lines::new(pack);
+                let mut lines = PackLines::new(pack);
                 while let Some(line) = lines.next()? {
                     if !doomed.contains(&line.span.start) {
                         pack.copy(line.span, sink)?;

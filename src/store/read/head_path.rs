@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::store::folder::decoder::RecordDecoder;
 use crate::store::folder::{Folder, HeadState, Opened};
-use crate::store::pack::lines::Backwards;
+use crate::store::pack::pack_lines::ReversePackLines;
 use crate::store::pack::{OpenedPack, Pack};
 use crate::store::read::tail::Tail;
 use crate::store::record::encoding::StoredMessage;
@@ -118,12 +118,12 @@ fn open_all(folder: &Folder, names: &[RecordName]) -> Result<Option<Vec<Arc<Stor
     Ok(Some(messages))
 }
 
-fn pack_that_ends_with(folder: &Folder, last: RecordName) -> Result<Option<Backwards>> {
+fn pack_that_ends_with(folder: &Folder, last: RecordName) -> Result<Option<ReversePackLines>> {
     // One listing is enough: either no name has changed since the head was written, or the pack is not found.
     let packs = folder.packs_at_once()?.names;
     Ok(match packs.into_iter().find(|pack| pack.last == last) {
         Some(name) => match Pack::open(folder, name)? {
-            OpenedPack::Pack(pack) => Some(Backwards::new(pack)),
+            OpenedPack::Pack(pack) => Some(ReversePackLines::new(pack)),
             OpenedPack::Gone | OpenedPack::Skipped(_) => None,
         },
         None => None,
@@ -132,11 +132,11 @@ fn pack_that_ends_with(folder: &Folder, last: RecordName) -> Result<Option<Backw
 
 /// Opens the next older record of a pack, if it has this name.
 fn open_next(
-    lines: Option<&mut Backwards>,
+    lines: Option<&mut ReversePackLines>,
     decoder: &mut RecordDecoder<'_>,
     name: RecordName,
 ) -> Result<Opened> {
-    match lines.map(Backwards::next).transpose()?.flatten() {
+    match lines.map(ReversePackLines::next).transpose()?.flatten() {
         Some(line) if line.name == Some(name) => decoder.open(name, line.text(), line.file()),
         _ => Ok(Opened::Gone),
     }

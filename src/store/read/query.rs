@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::error::Result;
 use crate::store::pack::Pack;
-use crate::store::pack::lines::Lines;
+use crate::store::pack::pack_lines::PackLines;
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
 
@@ -65,12 +65,12 @@ impl RangeQuery {
                 let at = |name: RecordName| name.time.timestamp();
                 let is_before = |name| at(name).is_some_and(|time| time < times.start);
                 let is_over = |name| at(name).is_some_and(|time| time >= times.end);
-                let first = Lines::first_after(pack, is_before)?;
-                (first, Lines::first_near(pack, first, |name| !is_over(name))?)
+                let first = PackLines::first_after(pack, is_before)?;
+                (first, PackLines::first_near(pack, first, |name| !is_over(name))?)
             }
             Self::Seqs(seqs) => {
-                let first = Lines::first_after(pack, |name| name.seq < *seqs.start())?;
-                (first, Lines::first_near(pack, first, |name| name.seq <= *seqs.end())?)
+                let first = PackLines::first_after(pack, |name| name.seq < *seqs.start())?;
+                (first, PackLines::first_near(pack, first, |name| name.seq <= *seqs.end())?)
             }
         };
         Ok(first..end.max(first))

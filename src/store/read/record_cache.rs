@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::store::folder::{Folder, Opened};
-use crate::store::pack::lines::Backwards;
+use crate::store::pack::pack_lines::ReversePackLines;
 use crate::store::pack::{Line, OpenedPack, Pack};
 use crate::store::read::tail::Tail;
 use crate::store::record::finding::FindingKind;
@@ -121,7 +121,7 @@ impl<'a> RecordCache<'a> {
             OpenedPack::Gone => return Ok(None),
         };
         let mut highest = floor;
-        let mut lines = Backwards::new(pack);
+        let mut lines = ReversePackLines::new(pack);
         while highest < claimed
             && let Some(line) = lines.next()?
         {

@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 
 use crate::error::Result;
 use crate::store::folder::Folder;
-use crate::store::pack::lines::Backwards;
+use crate::store::pack::pack_lines::ReversePackLines;
 use crate::store::pack::{INCOMPLETE, Line, OpenedPack, Pack};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
@@ -24,7 +24,7 @@ pub(crate) enum NextRecord {
 
 /// Where a record is. If there are two copies, the loose one comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum Location {
     /// The index of its pack. The name beside it may only be an upper bound for what is left in the pack.
     Pack(usize),
     Loose,
@@ -32,7 +32,7 @@ enum Place {
 
 pub(crate) struct ReverseScan {
     /// A heap with the newest record on top.
-    heap: BinaryHeap<(RecordName, Place)>,
+    heap: BinaryHeap<(RecordName, Location)>,
     packs: Vec<PackCursor>,
     /// The indexes of the open packs.
     open: Vec<usize>,
@@ -43,7 +43,7 @@ pub(crate) struct ReverseScan {
 /// A cursor in a pack. It opens the pack when it is needed, so that few are open at a time.
 struct PackCursor {
     name: PackName,
-    lines: Option<Backwards>,
+    lines: Option<ReversePackLines>,
     /// The next line to return.
     line: Option<Line>,
     /// The end of the lines that were not returned yet.
@@ -56,8 +56,8 @@ struct PackCursor {
 
 impl ReverseScan {
     pub(crate) fn new(loose: Vec<RecordName>, packs: &[PackName]) -> Self {
-        let loose = loose.into_iter().map(|name| (name, Place::Loose));
-        let ends = packs.iter().enumerate().map(|(at, pack)| (pack.last, Place::Pack(at)));
+        let loose = loose.into_iter().map(|name| (name, Location::Loose));
+        let ends = packs.iter().enumerate().map(|(at, pack)| (pack.last, Location::Pack(at)));
         Self {
             heap: loose.chain(ends).collect(),
             packs: packs.iter().map(|&name| PackCursor::new(name)).collect(),
@@ -68,12 +68,12 @@ impl ReverseScan {
 
     /// Whether the next record is loose.
     pub(crate) fn is_loose_next(&self) -> bool {
-        self.heap.peek().is_some_and(|(_, place)| *place == Place::Loose)
+        self.heap.peek().is_some_and(|(_, place)| *place == Location::Loose)
     }
 
     pub(crate) fn next(&mut self, folder: &Folder) -> Result<NextRecord> {
         while let Some((name, place)) = self.heap.pop() {
-            let Place::Pack(at) = place else {
+            let Location::Pack(at) = place else {
                 return Ok(NextRecord::Loose(name));
             };
             let Some(cursor) = self.packs.get_mut(at) else {
@@ -139,7 +139,7 @@ impl PackCursor {
         let mut lines = match self.lines.take() {
             Some(lines) => lines,
             None => match Pack::open(folder, self.name)? {
-                OpenedPack::Pack(pack) => Backwards::ending_at(pack, self.end),
+                OpenedPack::Pack(pack) => ReversePackLines::ending_at(pack, self.end),
                 OpenedPack::Gone => return Ok(Advance::Gone),
                 OpenedPack::Skipped(kind) => {
                     findings.push(kind.in_file(self.name.place()));

@@ -17,7 +17,7 @@ use crate::store::record::name::{NameTime, RecordName};
 use crate::store::record::read_result::ReadResult;
 use crate::store::record::retention::{Horizon, NewestEnd, Retention};
 use crate::store::record::seq_set::SeqSet;
-use crate::store::settings::presets;
+use crate::store::settings::presets_document;
 use crate::store::settings::profile;
 use crate::store::settings::profile::Profile;
 
@@ -165,7 +165,7 @@ impl Tail {
         }
         self.skipped.retain(|finding| {
             !profile::is_about(finding)
-                && (profile.presets_are_unknown || !presets::is_about(finding))
+                && (profile.presets_are_unknown || !presets_document::is_about(finding))
         });
         self.profile = profile;
     }

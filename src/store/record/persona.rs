@@ -193,7 +193,7 @@ mod tests {
             change(&mut persona);
             let error = persona.check().unwrap_err();
             assert!(
-                matches!(error, Error::Context(PersonaFailure::Invalid { field, .. }) if field == named)
+                matches!(error, Error::Persona(PersonaFailure::Invalid { field, .. }) if field == named)
             );
         }
     }

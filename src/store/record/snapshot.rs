@@ -131,7 +131,7 @@ impl Snapshot {
     /// Takes out what was forgotten since it was made. `last` is the highest number of the conversation.
     ///
     /// # Errors
-    /// [`Error::NothingToSave`] if no message is left.
+    /// [`Error::EmptySnapshot`] if no message is left.
     pub(crate) fn drop_forgotten(&mut self, forgotten: &SeqSet, last: u64) -> Result<()> {
         let held_any = !self.messages.is_empty();
         let mut gone = forgotten.clone();
@@ -140,7 +140,7 @@ impl Snapshot {
             gone.extend(std::iter::once(last.saturating_add(1)..=u64::MAX));
         }
         self.remove_messages(&gone);
-        if held_any && self.messages.is_empty() { Err(Error::NothingToSave) } else { Ok(()) }
+        if held_any && self.messages.is_empty() { Err(Error::EmptySnapshot) } else { Ok(()) }
     }
 
     pub(crate) fn to_plaintext(&self) -> Result<Zeroizing<Vec<u8>>> {

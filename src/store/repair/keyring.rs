@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::crypto::{AssociatedData, Envelope, Scratch, SealingKey};
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
-use crate::store::folder::scopes::places;
+use crate::store::folder::conversation_folders::conversation_folders;
 use crate::store::keyring::Keyring;
-use crate::store::keyring::line::Entry;
-use crate::store::pack::lines::Lines;
+use crate::store::keyring::key_list::Entry;
+use crate::store::pack::pack_lines::PackLines;
 use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::layout::VAULT;
 
@@ -25,7 +25,7 @@ type KeyVotes = BTreeMap<(usize, String), u64>;
 /// [`Error::WrongKey`] if nothing opens under the first key. No vault is made then.
 pub(crate) fn adopt(folder: &Folder, timeout: Duration) -> Result<()> {
     let (mut votes, mut stranger) = (KeyVotes::new(), None);
-    for place in places(&folder.root, &mut Vec::new())? {
+    for place in conversation_folders(&folder.root, &mut Vec::new())? {
         let keys = folder.keys().to_vec();
         let there = Folder::new(Arc::clone(&folder.root), place.directory, place.scope, keys);
         // A conversation that cannot be listed does not count.
@@ -87,7 +87,7 @@ fn ask(folder: &Folder, votes: &mut KeyVotes, stranger: &mut Option<String>) -> 
         let OpenedPack::Pack(pack) = Pack::open(folder, pack)? else {
             continue;
         };
-        let mut lines = Lines::new(&pack);
+        let mut lines = PackLines::new(&pack);
         while let Some(line) = lines.next()? {
             if let Some(name) = line.name {
                 count(&AssociatedData::record(&scope, &name.to_string()), line.file());

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use crate::directory::{Fill, Streamed};
 use crate::error::{Error, Result};
-use crate::store::compact::recover::make_durable;
+use crate::store::compact::pack_recovery::make_durable;
 use crate::store::folder::{Folder, Opened};
 use crate::store::pack::check::PackAudit;
-use crate::store::pack::lines::Lines;
 use crate::store::pack::merge::find;
+use crate::store::pack::pack_lines::PackLines;
 use crate::store::pack::{Line, OpenedPack, Pack, publish};
 use crate::store::record::layout::QUARANTINE;
 use crate::store::record::name::RecordName;
@@ -18,7 +18,7 @@ use crate::store::record::name::pack_name::PackName;
 /// A line's bytes in its pack.
 type Span = Range<u64>;
 
-/// Replaces a pack with a valid one of the records that open. Lines that do not open go unchanged to a file in the
+/// Replaces a pack with a valid one of the records that open. PackLines that do not open go unchanged to a file in the
 /// quarantine folder. Records that are stored elsewhere too stay only there. Everything is durable and was read back
 /// before the old pack is removed. Keeps the pack if nothing opens, or if another key or program may read more of it.
 pub(crate) fn rebuild(folder: &Folder, name: PackName) -> Result<()> {
@@ -62,9 +62,9 @@ pub(crate) fn rebuild(folder: &Folder, name: PackName) -> Result<()> {
 
 /// A pack's lines, sorted by what they are.
 struct Sorted {
-    /// Lines that open, each record once.
+    /// PackLines that open, each record once.
     good: BTreeMap<RecordName, Span>,
-    /// Lines that do not open, in order.
+    /// PackLines that do not open, in order.
     rest: Vec<Span>,
     /// Whether any line opens, including records that are stored elsewhere too.
     opens: bool,
@@ -74,7 +74,7 @@ struct Sorted {
 fn sort(folder: &Folder, pack: &Pack) -> Result<Option<Sorted>> {
     let mut sorted = Sorted { good: BTreeMap::new(), rest: Vec::new(), opens: false };
     let elsewhere = OtherPacks::of(folder, pack.name)?;
-    let mut lines = Lines::new(pack);
+    let mut lines = PackLines::new(pack);
     while let Some(line) = lines.next()? {
         let opened = match line.name {
             Some(name) => Some((name, folder.open_bytes(name, line.file())?)),

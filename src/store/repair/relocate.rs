@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::store::check::repair_kind::RepairKind;
-use crate::store::compact::recover::make_durable;
+use crate::store::compact::pack_recovery::make_durable;
 use crate::store::folder::{Folder, Opened};
 use crate::store::pack::merge::find;
 use crate::store::pack::{OpenedPack, Pack, publish};

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
 use crate::store::folder::document;
 use crate::store::folder::{Folder, Opened};
-use crate::store::pack::lines::Lines;
+use crate::store::pack::pack_lines::PackLines;
 use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::document::Document;
 use crate::store::record::finding::{Finding, shown};
@@ -109,7 +109,7 @@ fn is_useless_pack(folder: &Folder, name: &[u8]) -> Result<bool> {
         OpenedPack::Skipped(kind) => return Ok(!kind.may_open_later()),
         OpenedPack::Gone => return Ok(false),
     };
-    let mut lines = Lines::new(&pack);
+    let mut lines = PackLines::new(&pack);
     while let Some(line) = lines.next()? {
         let Some(record) = line.name else {
             continue;

@@ -61,7 +61,7 @@ impl Profile {
     /// A copy without what a model wrote about the conversation, which may be about any of its messages.
     pub(crate) fn without_model_words(&self) -> Self {
         let mut profile = self.clone();
-        profile.compacted.clear();
+        profile.summaries.clear();
         if profile.title_is_proposed {
             profile.rename(None);
         }

@@ -27,13 +27,13 @@ impl Profile {
         let is_gone = |range: std::ops::RangeInclusive<u64>| {
             forgotten.intersects(&range) || *range.start() <= cleared
         };
-        self.compaction(summary.thread()) == before && !added.ranges().any(is_gone)
+        self.summary(summary.thread()) == before && !added.ranges().any(is_gone)
     }
 
     /// Installs a summary, in place of the newest one of its thread if it continues that one.
     pub(crate) fn install(&mut self, summary: Summary, continues: bool) {
         if continues {
-            self.uncompact(summary.thread());
+            self.remove_summary(summary.thread());
         }
         self.add_summary(summary);
     }

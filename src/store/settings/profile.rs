@@ -23,8 +23,8 @@ use crate::store::record::id_prefix;
 use crate::store::record::persona::{AssignedPersona, Preset};
 use crate::store::record::retention::Retention;
 use crate::store::record::seq_set::SeqSet;
-use crate::store::settings::forgotten::ForgottenConversation;
-use crate::store::settings::presets;
+use crate::store::settings::forgotten_conversations::ForgottenConversation;
+use crate::store::settings::presets_document;
 use crate::store::settings::summary::Summary;
 
 /// A conversation's settings and metadata. `Debug` shows no words.
@@ -86,8 +86,8 @@ pub struct Profile {
     #[serde(default, skip_serializing_if = "SeqSet::is_empty")]
     pub(crate) pruned: SeqSet,
     /// Summaries that replace messages in prompts. The last one of each thread applies.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) compacted: Vec<Summary>,
+    #[serde(rename = "compacted", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) summaries: Vec<Summary>,
     /// The persona, if the conversation has one.
     #[serde(rename = "character", default, skip_serializing_if = "Option::is_none")]
     pub assigned_persona: Option<AssignedPersona>,
@@ -178,7 +178,7 @@ impl Cleared {
 impl Profile {
     /// Clears the context up to a time and a number. The latest clear applies. Removes the summaries.
     pub fn clear(&mut self, at: Timestamp, seq: u64) {
-        self.compacted.clear();
+        self.summaries.clear();
         self.cleared_before = self.cleared;
         let before = self.cleared.unwrap_or(Cleared { at, seq });
         self.cleared = Some(Cleared { at: before.at.max(at), seq: before.seq.max(seq) });
@@ -224,46 +224,46 @@ impl Profile {
     }
 
     /// The summary that replaces the older messages of a thread, if there is one.
-    pub fn compaction(&self, thread: Option<&str>) -> Option<&Summary> {
-        self.compacted.iter().rev().find(|compaction| compaction.thread() == thread)
+    pub fn summary(&self, thread: Option<&str>) -> Option<&Summary> {
+        self.summaries.iter().rev().find(|summary| summary.thread() == thread)
     }
 
     pub(crate) fn has_summaries(&self) -> bool {
-        !self.compacted.is_empty()
+        !self.summaries.is_empty()
     }
 
     pub(crate) fn without_summaries(mut self) -> Self {
-        self.compacted.clear();
+        self.summaries.clear();
         self
     }
 
     /// Removes a thread's last summary, so that the messages themselves are context again. Returns whether there was
     /// one.
-    pub(crate) fn uncompact(&mut self, thread: Option<&str>) -> bool {
-        let last = self.compacted.iter().rposition(|compaction| compaction.thread() == thread);
-        last.map(|last| self.compacted.remove(last)).is_some()
+    pub(crate) fn remove_summary(&mut self, thread: Option<&str>) -> bool {
+        let last = self.summaries.iter().rposition(|summary| summary.thread() == thread);
+        last.map(|last| self.summaries.remove(last)).is_some()
     }
 
     /// Whether a summary covers any of these messages, or a model proposed the title.
     pub(crate) fn has_any_made_of(&self, seqs: &SeqSet) -> bool {
-        self.title_is_proposed || self.compacted.iter().any(|made| made.covers_any(seqs))
+        self.title_is_proposed || self.summaries.iter().any(|made| made.covers_any(seqs))
     }
 
     /// How many summaries cover any of these messages.
     pub(crate) fn made_of(&self, seqs: &SeqSet) -> usize {
-        self.compacted.iter().filter(|made| made.covers_any(seqs)).count()
+        self.summaries.iter().filter(|made| made.covers_any(seqs)).count()
     }
 
     /// Adds a summary. Earlier summaries stay, so that removing it returns to them.
-    pub(crate) fn add_summary(&mut self, compaction: Summary) {
-        self.compacted.push(compaction);
-        let surplus = self.compacted.len().saturating_sub(MOST_SUMMARIES);
-        self.compacted.drain(..surplus);
+    pub(crate) fn add_summary(&mut self, summary: Summary) {
+        self.summaries.push(summary);
+        let surplus = self.summaries.len().saturating_sub(MOST_SUMMARIES);
+        self.summaries.drain(..surplus);
     }
 
     /// Removes what was derived from messages: summaries, and a title that a model proposed.
     pub(crate) fn drop_derived(&mut self, seqs: &SeqSet) {
-        self.compacted.retain(|compaction| !compaction.covers_any(seqs));
+        self.summaries.retain(|summary| !summary.covers_any(seqs));
         if self.title_is_proposed {
             self.title_is_proposed = false;
             self.title.zeroize();
@@ -281,9 +281,9 @@ impl Profile {
             (one, other) => one.or(other),
         };
         if cleared != later.cleared {
-            later.compacted.clear();
+            later.summaries.clear();
         }
-        later.compacted.retain(|compaction| !compaction.covers_any(erased));
+        later.summaries.retain(|summary| !summary.covers_any(erased));
         // It is unknown from which messages the title was derived.
         if later.title_is_proposed && !erased.is_empty() {
             (later.title, later.title_is_proposed) = (here.title.clone(), here.title_is_proposed);
@@ -327,7 +327,7 @@ impl Profile {
             let to_come: SeqSet = std::iter::once(next..=u64::MAX).collect();
             profile.pruned = profile.pruned.without(&to_come);
         }
-        profile.compacted.retain(|made| made.of().highest() <= last && made.until <= newest);
+        profile.summaries.retain(|made| made.of().highest() <= last && made.until <= newest);
         profile
     }
 
@@ -416,7 +416,7 @@ impl fmt::Debug for Profile {
             .field("window_seconds", &self.window_seconds)
             .field("cleared", &self.cleared)
             .field("pruned", &self.pruned.count())
-            .field("compacted", &self.compacted.len())
+            .field("summaries", &self.summaries.len())
             .field("snapshots", &self.snapshots.len())
             .field("artifacts", &self.artifacts.len())
             .field("assigned_persona", &self.assigned_persona)
@@ -460,7 +460,7 @@ pub(crate) fn read(
         },
     };
     profile.is_unknown = finding.is_some();
-    let finding = finding.or(presets::read_into(folder, &mut profile)?);
+    let finding = finding.or(presets_document::read_into(folder, &mut profile)?);
     Ok((Arc::new(profile), finding))
 }
 

@@ -16,7 +16,7 @@ use crate::store::record::layout::{QUARANTINE, SNAPSHOTS};
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::{Snapshot, is_id};
 use crate::store::settings::profile::Profile;
-use crate::store::settings::withdrawal::Withdrawal;
+use crate::store::settings::snapshot_withdrawal::Withdrawal;
 
 /// Reads a snapshot by its id; `None` if there is none.
 pub(crate) fn read(folder: &Folder, profile: &Profile, id: &str) -> Result<Option<Snapshot>> {

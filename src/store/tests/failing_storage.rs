@@ -15,8 +15,8 @@ use crate::directory::{
 };
 use crate::store::folder::Folder;
 use crate::store::keyring::Keyring;
-use crate::store::keyring::line;
-use crate::store::keyring::line::Entry;
+use crate::store::keyring::key_list;
+use crate::store::keyring::key_list::Entry;
 use crate::store::record::head::Head;
 use crate::store::{ConversationStore, Document, FileConversationStore, FindingKind, StoreOptions};
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error, Result};
@@ -814,12 +814,12 @@ async fn during_a_change_of_keys_each_record_opens_under_its_own() {
         old.append_all((1..=2).map(said).collect()).await.unwrap();
 
         // The key list of a store during a change of keys: the new key writes, the old one still reads.
-        let mut entries = line::read(&*directory).unwrap().unwrap().entries;
+        let mut entries = key_list::read(&*directory).unwrap().unwrap().entries;
         let key = secret("the new key");
         entries.insert(0, Entry::new(&key).unwrap());
         let new_id = entries[0].kid.clone();
         directory
-            .replace("vault", &line::sealed_bytes(&entries, &key.unsalted()).unwrap())
+            .replace("vault", &key_list::sealed_bytes(&entries, &key.unsalted()).unwrap())
             .unwrap();
 
         assert!(matches!(open_under("the old key", None).await, Err(Error::WrongKey { .. })));

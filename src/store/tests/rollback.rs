@@ -145,7 +145,7 @@ async fn a_snapshot_of_what_is_forgotten_while_it_is_saved_is_not_kept_empty() {
     // The model writes its summary while another process forgets all of its messages.
     open(&directory).await.forget(&[1..=3]).await.unwrap();
     let refused = store.save_snapshot(saved(&[1, 2, 3])).await;
-    assert!(matches!(refused, Err(crate::Error::NothingToSave)), "{refused:?}");
+    assert!(matches!(refused, Err(crate::Error::EmptySnapshot)), "{refused:?}");
     assert!(store.snapshots().await.unwrap().0.is_empty());
     // Another conversation has begun in its place.
     let store = open(&Arc::new(MemoryDirectory::default())).await;

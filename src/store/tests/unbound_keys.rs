@@ -7,8 +7,8 @@ use crate::admin::{Rekey, RepairKind, RepairOptions};
 use crate::crypto::SealingKey;
 use crate::directory::{Directory, memory::MemoryDirectory};
 use crate::store::StoreOptions;
-use crate::store::keyring::line;
-use crate::store::keyring::line::Entry;
+use crate::store::keyring::key_list;
+use crate::store::keyring::key_list::Entry;
 use crate::store::tests::failing_storage::said;
 use crate::store::{ConversationStore, FileConversationStore, FindingKind};
 use crate::{ChatMessage, ChatRole, EncryptionKey, Error};
@@ -113,8 +113,8 @@ async fn another_stores_record_is_not_read_here_because_the_vault_was_made_to_na
         store.forget(&[4..=99]).await.unwrap();
 
         let options = RepairOptions { quarantine: true, ..RepairOptions::default() };
-        let mended = store.repair(options, |_| {}).await.unwrap().mended;
-        assert!(mended.iter().any(|mending| mending.remedy == RepairKind::BindVault), "{mended:?}");
+        let repairs = store.repair(options, |_| {}).await.unwrap().repairs;
+        assert!(repairs.iter().any(|action| action.kind == RepairKind::BindVault), "{repairs:?}");
         let (keys, seal) = (read(&here, "vault"), our_seal);
         assert_eq!(keys, format!(r#"{{"v":1,"keys":[{our_keys}]{seal}"#));
         let quarantine = here.folder("quarantine");
@@ -190,7 +190,7 @@ async fn what_a_change_of_keys_names_is_bound_as_long_as_it_takes() {
     let store = open_with(&directory, StoreOptions::new(next()).also_with(ours())).await;
     assert!(store.verify(|_| {}).await.unwrap().findings.is_empty());
     // Another order is refused too.
-    let list = line::read(&*directory).unwrap().unwrap();
+    let list = key_list::read(&*directory).unwrap().unwrap();
     assert_eq!(list.entries.len(), 2);
     assert_eq!(list.is_sealed_by(&next().unsalted()), Some(true));
     let vault = read(&directory, "vault");
@@ -214,7 +214,7 @@ fn a_second_passphrase_costs_nothing_before_a_file_names_it() {
         format!(r#"{{"kid":"{id}","kdf":"argon2id","m":1048576,"t":16,"p":1,"salt":"{salt}"}}"#);
     let older = older_line(&ours(), 1);
     let own = Entry::new(&ours()).unwrap();
-    let bound = String::from_utf8(line::copy_bytes(&own).unwrap()).unwrap();
+    let bound = String::from_utf8(key_list::copy_bytes(&own).unwrap()).unwrap();
     let started = std::time::Instant::now();
     for first in [older.as_str(), split(&bound).0] {
         let vault = format!(r#"{{"v":1,"keys":[{first},{costly}]}}"#);
@@ -238,7 +238,7 @@ fn a_second_passphrase_costs_nothing_before_a_file_names_it() {
 fn the_seal_of_the_formats_example_is_right() {
     let format = include_str!("../../../FORMAT.md");
     let vault = format.lines().find(|line| line.starts_with(r#"{"v":1,"keys":"#)).unwrap();
-    let list = line::parse(vault.as_bytes(), std::path::Path::new("vault")).unwrap();
+    let list = key_list::parse(vault.as_bytes(), std::path::Path::new("vault")).unwrap();
     let key = secret("test key, not secret").unsalted();
     assert_eq!(list.is_sealed_by(&key), Some(true));
 }

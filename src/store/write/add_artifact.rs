@@ -5,7 +5,8 @@ use std::io::Read;
 
 use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
-use crate::store::artifact::intake::{self, Sealed};
+use crate::store::artifact::artifact_writer;
+use crate::store::artifact::artifact_writer::Sealed;
 use crate::store::read::reader::Reader;
 use crate::store::record::artifact::{AddedArtifact, Artifact, NewArtifact};
 use crate::store::write::Writer;
@@ -41,7 +42,8 @@ fn seal(
         let same = artifact_files::same(folder, &profile, &new.kind, sha256).ok()??;
         Some(same.id.clone())
     };
-    let Sealed { artifact, kid, same } = intake::seal(folder, new, content, reader.now(), &known)?;
+    let Sealed { artifact, kid, same } =
+        artifact_writer::seal(folder, new, content, reader.now(), &known)?;
     if let Some(id) = same {
         let there = artifact_files::read(folder, &*reader.settings()?, &id)?;
         let there = there.ok_or_else(|| Error::Damaged {
@@ -71,8 +73,13 @@ pub(crate) fn put_back(
         other.set(sha256 != artifact.sha256);
         other.get().then(String::new)
     };
-    let sealed =
-        intake::seal(folder, &NewArtifact::copy_of(artifact), content, reader.now(), &known);
+    let sealed = artifact_writer::seal(
+        folder,
+        &NewArtifact::copy_of(artifact),
+        content,
+        reader.now(),
+        &known,
+    );
     lock.release_clean();
     sealed?;
     if other.get() {

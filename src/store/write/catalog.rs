@@ -11,7 +11,7 @@ use crate::message::{ChatMessage, ChatRole};
 use crate::scope::Scope;
 use crate::store::commit::committer::Committer;
 use crate::store::compact::Compactor;
-use crate::store::delete::plan::ForgetRequest;
+use crate::store::delete::forget_plan::ForgetRequest;
 use crate::store::folder::{Folder, HeadState};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;

@@ -18,7 +18,7 @@ use crate::store::record::snapshot::Snapshot;
 use crate::store::record::validation::{TimestampPolicy, ValidMessage};
 use crate::store::settings::profile::Profile;
 use crate::store::settings::summary::Summary;
-use crate::store::snapshot::restore::RestoreJob;
+use crate::store::snapshot::restore_job::RestoreJob;
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::{Writer, publish_all};
 
@@ -180,9 +180,9 @@ impl Writer {
     /// Removes a thread's newest summary. Returns whether there was one.
     pub(crate) fn remove_summary(&mut self, thread: Option<&str>) -> Result<bool> {
         self.locked(|committer, tail, _| {
-            let is_there = tail.profile.compaction(thread).is_some();
+            let is_there = tail.profile.summary(thread).is_some();
             committer.change_profile(tail, |profile| {
-                profile.uncompact(thread);
+                profile.remove_summary(thread);
             })?;
             Ok(is_there)
         })

@@ -5,7 +5,7 @@ use std::mem::take;
 use crate::error::{Error, Result};
 use crate::store::commit::committer::Committer;
 use crate::store::compact::Compactor;
-use crate::store::compact::recover::{PreviousWriter, make_durable};
+use crate::store::compact::pack_recovery::{PreviousWriter, make_durable};
 use crate::store::delete::forget::remove_erased;
 use crate::store::delete::forgotten_conversation;
 use crate::store::folder::HeadState;

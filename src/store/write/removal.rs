@@ -10,7 +10,7 @@ use crate::store::compact::Compactor;
 use crate::store::delete::forgotten_conversation;
 use crate::store::read::tail::Tail;
 use crate::store::record::layout::REMOVED;
-use crate::store::settings::forgotten::ForgottenConversation;
+use crate::store::settings::forgotten_conversations::ForgottenConversation;
 use crate::store::write::Writer;
 use crate::store::write::catalog;
 

@@ -15,9 +15,9 @@ use crate::error::{Error, Result};
 use crate::message::ChatMessage;
 use crate::store::artifact::artifact_files;
 use crate::store::folder::document;
-use crate::store::read::dump;
-use crate::store::read::dump::{Body, Part, Record};
 use crate::store::read::reader::Reader;
+use crate::store::read::record_dump;
+use crate::store::read::record_dump::{Body, Part, Record};
 use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
 use crate::store::record::seq_set::SeqSet;
@@ -86,7 +86,7 @@ pub(super) fn conversation(
     let total =
         usize::try_from(tail.last_seq.saturating_sub(tail.without_message().count())).unwrap_or(0);
     let mut list = List::begin(to, "records")?;
-    done.skipped = dump::read(reader, &tail, part, &mut |Record { name, body }| {
+    done.skipped = record_dump::read(reader, &tail, part, &mut |Record { name, body }| {
         let name = name.stem();
         match &body {
             Body::Message(message) => {

@@ -5,9 +5,9 @@ use std::io::Write;
 use crate::error::Result;
 use crate::message::ChatMessage;
 use crate::store::artifact::artifact_files;
-use crate::store::read::dump;
-use crate::store::read::dump::{Body, Part, Record};
 use crate::store::read::reader::Reader;
+use crate::store::read::record_dump;
+use crate::store::read::record_dump::{Body, Part, Record};
 use crate::store::read::stats;
 use crate::store::{Artifact, Progress};
 use crate::transfer::export::exported::{Exported, unwritten};
@@ -41,7 +41,7 @@ pub(super) fn conversation(
     }
     put("\n## Messages\n".to_owned())?;
     let total = usize::try_from(stats.message_count).unwrap_or(usize::MAX);
-    done.skipped = dump::read(reader, &tail, part, &mut |Record { body, .. }| {
+    done.skipped = record_dump::read(reader, &tail, part, &mut |Record { body, .. }| {
         if let Body::Message(message) = body {
             put(in_words(&message))?;
             done.messages += 1;

@@ -8,7 +8,7 @@ use crate::crypto::{AssociatedData, Kind, StreamSealer};
 use crate::directory::fs::new_file::NewFile;
 use crate::error::{Error, Result};
 use crate::store::folder::Folder;
-use crate::store::keyring::line;
+use crate::store::keyring::key_list;
 use crate::transfer::export::exported::unwritten;
 
 /// What a backup is bound to.
@@ -23,7 +23,7 @@ pub(super) struct SealedWriter {
 
 impl SealedWriter {
     pub(super) fn create(path: &Path, folder: &Folder) -> Result<Self> {
-        let entries = line::read(&*folder.root)?.map(|list| list.entries).unwrap_or_default();
+        let entries = key_list::read(&*folder.root)?.map(|list| list.entries).unwrap_or_default();
         let writing = entries.first().ok_or(Error::NoKey)?;
         let key = folder.writing_key()?;
         if key.id() != writing.kid {
@@ -33,7 +33,7 @@ impl SealedWriter {
             });
         }
         let mut file = NewFile::create(path)?;
-        let line = line::copy_bytes(writing)?;
+        let line = key_list::copy_bytes(writing)?;
         file.write_all(&line).map_err(unwritten)?;
         Ok(Self { sealer: StreamSealer::new(key, &BACKUP)?, file })
     }

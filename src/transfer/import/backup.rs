@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::store::Progress;
 use crate::store::artifact::contents::Text;
 use crate::store::file_store::CancelOnDrop;
-use crate::store::keyring::line;
+use crate::store::keyring::key_list;
 use crate::transfer::export::sealed::BACKUP;
 use crate::transfer::import::{ConversationReport, given};
 use receive::Receiver;
@@ -109,7 +109,7 @@ impl Backup {
         }
         let end = line.iter().position(|byte| *byte == b'\n').map_or(line.len(), |end| end + 1);
         line.truncate(end);
-        let entries = line::parse(&line, &self.path)?.entries;
+        let entries = key_list::parse(&line, &self.path)?.entries;
         let [entry] = entries.as_slice() else {
             return Err(wrong("it is not a sealed export"));
         };

@@ -82,7 +82,7 @@ pub(super) async fn keep(
             .collect();
         match store.save_snapshot(snapshot).await {
             Ok(()) => saved += 1,
-            Err(Error::NothingToSave) => {}
+            Err(Error::EmptySnapshot) => {}
             Err(error) => match RefusalReason::for_store_error(&error) {
                 Some(reason) => refused.push(Refusal::new(file, reason)),
                 None => return Err(error),

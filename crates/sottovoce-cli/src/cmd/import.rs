@@ -138,7 +138,7 @@ fn tell(session: &Session, system: &'static str, report: &ImportReport, dry_run:
         list(refused)?;
         output::line(in_words(report, dry_run))?;
     }
-    Ok(if refused.is_empty() { Exit::Done } else { Exit::Found })
+    Ok(if refused.is_empty() { Exit::Done } else { Exit::Problems })
 }
 
 /// Shows people the first refused files.

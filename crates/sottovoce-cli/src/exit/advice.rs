@@ -36,8 +36,8 @@ pub(crate) fn help(error: &Error) -> &'static str {
         Error::Model { failure: ModelFailure::NoSuchModel { .. }, .. } => {
             "fetch it, for Ollama with `ollama pull`, or set LanguageModel.Model to one of `sottovoce models`"
         }
-        Error::Context(failure) => match failure {
-            PersonaFailure::NoSuchContext { .. } => {
+        Error::Persona(failure) => match failure {
+            PersonaFailure::NoSuchConversation { .. } => {
                 "`sottovoce context list --all` shows all there are"
             }
             PersonaFailure::NoSuchPreset { .. } => {

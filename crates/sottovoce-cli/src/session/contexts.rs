@@ -27,8 +27,8 @@ impl Session {
         config: &Config,
         id_or_name: &str,
     ) -> Result<(PersonaRegistry, PersonaConversation), Failure> {
-        let none = PersonaFailure::NoSuchContext { known: Vec::new() };
-        let contexts = self.contexts(config)?.ok_or(Error::Context(none))?;
+        let none = PersonaFailure::NoSuchConversation { known: Vec::new() };
+        let contexts = self.contexts(config)?.ok_or(Error::Persona(none))?;
         let found = contexts.find(id_or_name).await?;
         Ok((contexts, found))
     }

@@ -121,7 +121,7 @@ fn persona(row: &mut Row<'_>) -> Result<Persona, RefusalReason> {
         row.whole(EXPIRY_DAYS, "expiryDays", Persona::EXPIRY_DAYS, persona.expiry_days);
     match persona.check() {
         Ok(()) => Ok(persona),
-        Err(Error::Context(PersonaFailure::Invalid { field: "systemPrompt", .. })) => {
+        Err(Error::Persona(PersonaFailure::Invalid { field: "systemPrompt", .. })) => {
             Err(Corrupt("its system prompt is blank or over 65,536 bytes"))
         }
         Err(_) => Err(Corrupt("its personality is over 16,384 bytes")),

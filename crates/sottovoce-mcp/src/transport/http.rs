@@ -4,8 +4,8 @@
 //! a web page cannot reach it through a domain name that resolves to this machine.
 
 mod admission;
-mod places;
 mod sessions;
+mod slots;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -28,8 +28,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-use places::{Place, Places};
 use sessions::Sessions;
+use slots::{ConnectionSlot, ConnectionSlots};
 
 pub use super::TransportError;
 pub use admission::{Admission, Token};
@@ -139,7 +139,7 @@ pub async fn serve<S: ServerHandler>(
     let config = config(address, &admission, cut.clone());
     let service = StreamableHttpService::new(move || Ok(server()), Arc::clone(&sessions), config);
     let (graceful, admission) = (GracefulShutdown::new(), Arc::new(admission));
-    let places = Places::new(limits);
+    let places = ConnectionSlots::new(limits);
     let mut sweep = std::pin::pin!(sessions.sweep());
     loop {
         let accepted = tokio::select! {
@@ -211,7 +211,7 @@ type Connection<F> = http1::Connection<TokioIo<TcpStream>, F>;
 struct Door {
     admission: Arc<Admission>,
     limits: Limits,
-    place: Arc<Place>,
+    place: Arc<ConnectionSlot>,
 }
 
 impl Door {

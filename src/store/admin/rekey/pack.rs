@@ -4,14 +4,14 @@ use crate::crypto::AssociatedData;
 use crate::error::Result;
 use crate::store::admin::rekey::reseal::{Line as Sealed, ResealOutcome, misread};
 use crate::store::commit::committer::Committer;
-use crate::store::pack::lines::Lines;
+use crate::store::pack::pack_lines::PackLines;
 use crate::store::pack::{Line, OpenedPack, Pack};
 use crate::store::record::finding::Finding;
 use crate::store::record::name::pack_name::PackName;
 
 /// Reseals a pack under the writing key. The new pack has the same name and, since plaintexts keep their length, the
 /// same line offsets. It is durable and was read back line by line before it replaces the old one. Its name is
-/// durable once the folder is synced. Lines that do not open stay unchanged and are added to `left`.
+/// durable once the folder is synced. PackLines that do not open stay unchanged and are added to `left`.
 pub(crate) fn reseal(
     committer: &Committer<'_>,
     name: PackName,
@@ -30,7 +30,7 @@ pub(crate) fn reseal(
     let good = packs.replace_verified(
         &text,
         &mut |sink| {
-            let mut lines = Lines::new(&old);
+            let mut lines = PackLines::new(&old);
             while let Some(line) = lines.next()? {
                 match reseal_line(committer, &line)? {
                     Sealed::Anew(new) => {
@@ -52,7 +52,7 @@ pub(crate) fn reseal(
 
 /// Whether any line is sealed under another key than the writing key. Adds unreadable lines to `left`.
 fn has_old_lines(committer: &Committer<'_>, pack: &Pack, left: &mut Vec<Finding>) -> Result<bool> {
-    let (mut lines, mut unopened) = (Lines::new(pack), Vec::new());
+    let (mut lines, mut unopened) = (PackLines::new(pack), Vec::new());
     while let Some(line) = lines.next()? {
         match reseal_line(committer, &line)? {
             Sealed::Anew(_) => return Ok(true),
@@ -77,7 +77,7 @@ fn reseal_line(committer: &Committer<'_>, line: &Line) -> Result<Sealed> {
 /// Whether each line of the new pack has the same plaintext as the old one, or the same bytes if the old one does not
 /// open.
 fn is_the_same(committer: &Committer<'_>, new: &Pack, old: &Pack) -> Result<bool> {
-    let (mut new_lines, mut old_lines) = (Lines::new(new), Lines::new(old));
+    let (mut new_lines, mut old_lines) = (PackLines::new(new), PackLines::new(old));
     loop {
         let (new_line, old_line) = match (new_lines.next()?, old_lines.next()?) {
             (None, None) => return Ok(true),

@@ -9,13 +9,13 @@ use crate::store::backend::provided::{
 };
 use crate::store::backend::{ArtifactStore, ReadQuery, StoreBackend};
 use crate::store::delete::forget::MessageRefs;
-use crate::store::delete::plan::{ForgetPlan, ForgetReport, ForgetRequest};
+use crate::store::delete::forget_plan::{ForgetPlan, ForgetReport, ForgetRequest};
 use crate::store::record::document::{Document, DocumentId};
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::Snapshot;
 use crate::store::settings::profile::Profile;
-use crate::store::settings::withdrawal::Withdrawal;
-use crate::store::snapshot::restore::Copies;
+use crate::store::settings::snapshot_withdrawal::Withdrawal;
+use crate::store::snapshot::restore_job::Copies;
 
 pub(crate) async fn plan(
     store: &(impl StoreBackend + ?Sized),

@@ -152,10 +152,10 @@ pub(crate) async fn check_room(
     if shown.saturating_add(more) <= most.get() as usize {
         return Ok(());
     }
-    Err(Error::InvalidMessage { reason: NO_ROOM })
+    Err(Error::InvalidMessage { reason: OVER_LIMIT })
 }
 
-pub(crate) const NO_ROOM: &str = "the conversation's limit leaves no room for so many";
+pub(crate) const OVER_LIMIT: &str = "the conversation's limit leaves no room for so many";
 
 /// The numbers that the limits hide now.
 pub(crate) async fn hidden(store: &(impl StoreBackend + ?Sized), view: &View) -> Result<SeqSet> {

@@ -121,7 +121,7 @@ async fn remove_summary_once(
 ) -> Result<bool> {
     let mut view = View::of(store).await?;
     let mut was_there = false;
-    let batch = view.change(|profile| was_there = profile.uncompact(thread))?;
+    let batch = view.change(|profile| was_there = profile.remove_summary(thread))?;
     store.commit(batch).await?;
     Ok(was_there)
 }

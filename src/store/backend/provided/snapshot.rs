@@ -14,7 +14,7 @@ use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::snapshot::{Snapshot, is_id};
 use crate::store::settings::profile::Profile;
-use crate::store::snapshot::restore::RestoreJob;
+use crate::store::snapshot::restore_job::RestoreJob;
 
 /// The snapshots that these settings list, newest first, and what is wrong with those that cannot be read.
 pub(crate) async fn list(

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use crate::directory::Directory;
 use crate::store::tests::failing_storage::{no_space, not_durable};
 use crate::store::tests::power_cut::disk::Disk;
-use crate::store::tests::power_cut::view::View;
+use crate::store::tests::power_cut::view::ProcessView;
 use crate::{Error, Result};
 
 /// What happens to a process at one of its changing calls.
@@ -40,7 +40,14 @@ impl Process {
             happened: Mutex::default(),
             given_up: Mutex::default(),
         });
-        (Arc::new(View::new(vec!["root".to_owned()], vec![disk.clone()], process.clone())), process)
+        (
+            Arc::new(ProcessView::new(
+                vec!["root".to_owned()],
+                vec![disk.clone()],
+                process.clone(),
+            )),
+            process,
+        )
     }
 
     /// A process without a fault.

@@ -11,7 +11,7 @@ use crate::store::tests::power_cut::disk::{Disk, File, State, file_of};
 use crate::store::tests::power_cut::process::Process;
 
 #[derive(Debug)]
-pub(super) struct View {
+pub(super) struct ProcessView {
     path: PathBuf,
     names: Vec<String>,
     /// The levels from the root down to it.
@@ -19,7 +19,7 @@ pub(super) struct View {
     process: Arc<Process>,
 }
 
-impl View {
+impl ProcessView {
     pub(super) fn new(names: Vec<String>, levels: Vec<Arc<Disk>>, process: Arc<Process>) -> Self {
         Self { path: names.iter().collect(), names, levels, process }
     }
@@ -100,7 +100,7 @@ fn filled(fill: &mut Refill<'_>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-impl Directory for View {
+impl Directory for ProcessView {
     fn path(&self) -> &Path {
         &self.path
     }

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::message::ChatMessage;
-use crate::store::read::dump::{Body, Record};
+use crate::store::read::record_dump::{Body, Record};
 use crate::store::record::name::RecordName;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::{Artifact, Profile, Snapshot};

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::artifact::{artifact_files, contents};
 use crate::store::commit::import_tombstones::ImportTombstones;
-use crate::store::read::dump::{Body, Record};
+use crate::store::read::record_dump::{Body, Record};
 use crate::store::record::artifact;
 use crate::store::record::artifact::NewArtifact;
 use crate::store::record::layout::QUARANTINE;
@@ -177,7 +177,7 @@ impl Elements for Receiver {
             match runtime.block_on(current.store.save_snapshot(snapshot)) {
                 Ok(()) => current.snapshots += 1,
                 // All its messages were forgotten here.
-                Err(Error::NothingToSave) => {}
+                Err(Error::EmptySnapshot) => {}
                 Err(error) => return Err(error),
             }
         } else if !known {

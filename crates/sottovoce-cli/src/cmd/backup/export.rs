@@ -137,7 +137,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         return Ok(Exit::Interrupted);
     };
     tell(session, &args, &exported)?;
-    Ok(if exported.skipped.is_empty() { Exit::Done } else { Exit::Found })
+    Ok(if exported.skipped.is_empty() { Exit::Done } else { Exit::Problems })
 }
 
 async fn write(

@@ -126,7 +126,7 @@ async fn tell(session: &Session, conversation: &Conversation, done: &SummaryRepo
 
 async fn show(session: &Session, conversation: &Conversation) -> Result<Exit, Failure> {
     let profile = conversation.store().profile().await?;
-    let summary = profile.compaction(session.thread.as_deref());
+    let summary = profile.summary(session.thread.as_deref());
     if session.json {
         output::json(&Shown {
             summary: summary.map(|summary| summary.text.as_str()),

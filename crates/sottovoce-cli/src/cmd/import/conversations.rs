@@ -40,7 +40,7 @@ pub(super) struct Wishes {
 pub(super) async fn import_all(
     session: &Session,
     wishes: Wishes,
-    source: impl Reader<Found = ImportedConversations>,
+    source: impl Reader<Output = ImportedConversations>,
 ) -> Outcome {
     check(session)?;
     let bar = output::progress(Some(0), "reading");
@@ -165,7 +165,7 @@ async fn keep(session: &Session, mut found: ImportedConversations, wishes: Wishe
 pub(super) fn finish(session: &Session, mut total: Total, refused: &[Refusal]) -> Outcome {
     total.refused = refused.len();
     end(session, &total, refused)?;
-    Ok(if refused.is_empty() { Exit::Done } else { Exit::Found })
+    Ok(if refused.is_empty() { Exit::Done } else { Exit::Problems })
 }
 
 async fn take(

@@ -55,7 +55,8 @@ struct Line {
     state: State,
     what: String,
     /// Commands, one per line.
-    mend: Option<String>,
+    #[serde(rename = "mend")]
+    advice: Option<String>,
     /// What --fix does about it; none if nothing is wrong.
     #[serde(skip)]
     fix: Option<Fix>,
@@ -66,29 +67,29 @@ struct Report(Vec<Line>);
 
 impl Report {
     fn good(&mut self, about: &'static str, what: impl Into<String>) {
-        self.0.push(Line { about, state: State::Good, what: what.into(), mend: None, fix: None });
+        self.0.push(Line { about, state: State::Good, what: what.into(), advice: None, fix: None });
     }
 
     fn warn(
         &mut self,
         about: &'static str,
         what: impl Into<String>,
-        mend: impl Into<String>,
+        advice: impl Into<String>,
         fix: Fix,
     ) {
-        let (mend, fix) = (Some(mend.into()), Some(fix));
-        self.0.push(Line { about, state: State::Warn, what: what.into(), mend, fix });
+        let (advice, fix) = (Some(advice.into()), Some(fix));
+        self.0.push(Line { about, state: State::Warn, what: what.into(), advice, fix });
     }
 
     fn bad(
         &mut self,
         about: &'static str,
         what: impl Into<String>,
-        mend: impl Into<String>,
+        advice: impl Into<String>,
         fix: Fix,
     ) {
-        let (mend, fix) = (Some(mend.into()), Some(fix));
-        self.0.push(Line { about, state: State::Bad, what: what.into(), mend, fix });
+        let (advice, fix) = (Some(advice.into()), Some(fix));
+        self.0.push(Line { about, state: State::Bad, what: what.into(), advice, fix });
     }
 
     fn error(&mut self, about: &'static str, error: &Error) {
@@ -120,7 +121,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         }
     }
     let bad = report.0.iter().any(|line| line.state == State::Bad);
-    Ok(if bad { Exit::Found } else { Exit::Done })
+    Ok(if bad { Exit::Problems } else { Exit::Done })
 }
 
 async fn look(session: &Session) -> Report {
@@ -169,8 +170,8 @@ fn show(session: &Session, report: &Report) -> std::io::Result<()> {
         // Parts of it come from a server.
         let what = output::printable(&line.what);
         output::line(format!("{style}{word}{style:#}  {:<7} {what}", line.about))?;
-        for mend in line.mend.iter().flat_map(|mend| mend.lines()) {
-            output::line(format!("              {DIM}→ {}{DIM:#}", output::printable(mend)))?;
+        for command in line.advice.iter().flat_map(|advice| advice.lines()) {
+            output::line(format!("              {DIM}→ {}{DIM:#}", output::printable(command)))?;
         }
     }
     Ok(())
@@ -263,18 +264,19 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
                 ),
                 None => report.good("store", "the newest end is sound"),
                 Some(first) => {
-                    let (mend, fix) =
-                        match newest.skipped.iter().any(|finding| finding.remedy().is_some()) {
-                            true => ("sottovoce repair", Fix::Repair),
-                            false => (
-                                "sottovoce verify",
-                                Fix::by_hand(
-                                    "it only tells what is wrong; a backup may bring it back",
-                                ),
-                            ),
-                        };
+                    let (advice, fix) = match newest
+                        .skipped
+                        .iter()
+                        .any(|finding| finding.repair_kind().is_some())
+                    {
+                        true => ("sottovoce repair", Fix::Repair),
+                        false => (
+                            "sottovoce verify",
+                            Fix::by_hand("it only tells what is wrong; a backup may bring it back"),
+                        ),
+                    };
                     let number = output::counted(newest.skipped.len() as u64, "finding");
-                    report.bad("store", format!("{number}; the first: {first}"), mend, fix);
+                    report.bad("store", format!("{number}; the first: {first}"), advice, fix);
                 }
             }
         }
@@ -302,18 +304,18 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
 fn clock(report: &mut Report, now: Timestamp, newest: Option<Timestamp>) {
     // An earlier clock is wrong, because the format did not exist then.
     let earliest = Timestamp::from_second(1_735_689_600).unwrap_or_default();
-    let mend = "timedatectl set-ntp true";
+    let advice = "timedatectl set-ntp true";
     let fix = || Fix::by_hand("only the superuser sets the clock");
     let shown = now.strftime("%Y-%m-%d %H:%M UTC");
     if now < earliest {
-        report.bad("clock", format!("the clock says {shown}"), mend, fix());
+        report.bad("clock", format!("the clock says {shown}"), advice, fix());
     } else if newest
         .is_some_and(|newest| newest.duration_since(now) > SignedDuration::from_hours(24))
     {
         report.bad(
             "clock",
             format!("the clock says {shown}, but the newest message is from more than a day later"),
-            mend,
+            advice,
             fix(),
         );
     } else {

@@ -120,7 +120,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             output::note(
                 "`sottovoce verify` says more; --leave-unreadable retires the old key all the same",
             );
-            Exit::Found
+            Exit::Problems
         }
     })
 }

@@ -12,12 +12,12 @@ use crate::output::{self, GOOD, WARN};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
-What it mends: a lost or damaged head, a missing vault, records under other names, packs that do not hold what \
+What it repairs: a lost or damaged head, a missing vault, records under other names, packs that do not hold what \
 they say, copies, what was forgotten and is there again, and leftovers of interrupted writes. What was lost it \
 cannot bring back: restore it from a backup, or record it as gone with `sottovoce forget NUMBER`.
 
 Exit codes:
-  0  sound now                     3  something is left, or would be mended (--dry-run)
+  0  sound now                     3  something is left, or would be repaired (--dry-run)
   1  failed; see the message       4  no key, or the wrong one
   2  there is nobody to ask; say --yes";
 
@@ -57,7 +57,7 @@ impl Args {
 struct Row<'a> {
     done: bool,
     #[serde(flatten)]
-    mending: &'a RepairAction,
+    action: &'a RepairAction,
 }
 
 pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
@@ -69,26 +69,29 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     let options = RepairOptions { dry_run: false, quarantine: args.quarantine };
     if args.dry_run || !args.yes {
         let plan = repair(&store, RepairOptions { dry_run: true, ..options }).await?;
-        if args.dry_run || plan.mended.is_empty() {
+        if args.dry_run || plan.repairs.is_empty() {
             show(session, &plan, false)?;
-            let well = plan.mended.is_empty() && plan.report.is_sound();
-            return Ok(if well { Exit::Done } else { Exit::Found });
+            let well = plan.repairs.is_empty() && plan.report.is_sound();
+            return Ok(if well { Exit::Done } else { Exit::Problems });
         }
         if session.json || !io::stdin().is_terminal() {
             return Err(Failure::input(
-                format!("this would mend {}", output::counted(plan.mended.len() as u64, "finding")),
+                format!(
+                    "this would repair {}",
+                    output::counted(plan.repairs.len() as u64, "finding")
+                ),
                 "--dry-run says how; say --yes if that is what you want",
             ));
         }
         show(session, &plan, false)?;
-        if !output::confirmed("Mend this?")? {
+        if !output::confirmed("Repair this?")? {
             output::note("nothing was changed");
-            return Ok(Exit::Found);
+            return Ok(Exit::Problems);
         }
     }
     let repaired = repair(&store, options).await?;
     show(session, &repaired, true)?;
-    Ok(if repaired.report.is_sound() { Exit::Done } else { Exit::Found })
+    Ok(if repaired.report.is_sound() { Exit::Done } else { Exit::Problems })
 }
 
 /// Continues with the existing conversations.
@@ -98,7 +101,7 @@ async fn catalog(session: &Session, config: &Config, args: &Args) -> Outcome {
     let report = options.clone().verify_catalog(&root).await?;
     verify::show(session, &report, None)?;
     if args.dry_run || report.is_sound() {
-        return Ok(if report.is_sound() { Exit::Done } else { Exit::Found });
+        return Ok(if report.is_sound() { Exit::Done } else { Exit::Problems });
     }
     if !args.yes && (session.json || !io::stdin().is_terminal()) {
         return Err(Failure::input(
@@ -108,12 +111,12 @@ async fn catalog(session: &Session, config: &Config, args: &Args) -> Outcome {
     }
     if !args.yes && !output::confirmed("Go on with the conversations that are there?")? {
         output::note("nothing was changed");
-        return Ok(Exit::Found);
+        return Ok(Exit::Problems);
     }
     options.clone().repair_catalog(&root).await?;
     let report = options.verify_catalog(&root).await?;
     verify::show(session, &report, None)?;
-    Ok(if report.is_sound() { Exit::Done } else { Exit::Found })
+    Ok(if report.is_sound() { Exit::Done } else { Exit::Problems })
 }
 
 async fn repair(
@@ -127,20 +130,20 @@ async fn repair(
 }
 
 fn show(session: &Session, repaired: &RepairReport, done: bool) -> io::Result<()> {
-    for mending in &repaired.mended {
+    for action in &repaired.repairs {
         if session.json {
-            output::json(&Row { done, mending })?;
+            output::json(&Row { done, action })?;
             continue;
         }
-        let (style, word) = if done { (GOOD, "mended") } else { (WARN, "would") };
-        let RepairAction { finding, remedy } = mending;
-        output::line(format!("{style}{word}{style:#}  {finding}\n        → {remedy}"))?;
+        let (style, word) = if done { (GOOD, "repaired") } else { (WARN, "would") };
+        let RepairAction { finding, kind } = action;
+        output::line(format!("{style}{word}{style:#}  {finding}\n        → {kind}"))?;
     }
-    if repaired.mended.is_empty() && !session.json {
-        output::note("there is nothing that a repair can mend");
+    if repaired.repairs.is_empty() && !session.json {
+        output::note("there is nothing that can be repaired");
     }
     // A plan is not carried out, so a check would only repeat the findings.
-    if done || repaired.mended.is_empty() {
+    if done || repaired.repairs.is_empty() {
         verify::show(session, &repaired.report, None)?;
     }
     Ok(())

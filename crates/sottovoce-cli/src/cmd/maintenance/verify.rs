@@ -89,7 +89,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             shelf.put(&take(&store).await?.to_json()?)?;
         }
     }
-    Ok(if report.is_sound() { Exit::Done } else { Exit::Found })
+    Ok(if report.is_sound() { Exit::Done } else { Exit::Problems })
 }
 
 #[derive(Serialize)]
@@ -119,7 +119,7 @@ async fn everything(session: &Session, config: &Config, args: Args) -> Outcome {
         show(session, &report, expected)?;
     }
     if !report.is_sound() {
-        exit = Exit::Found;
+        exit = Exit::Problems;
     }
     for scope in scopes::all(config)? {
         match session.json {
@@ -133,7 +133,7 @@ async fn everything(session: &Session, config: &Config, args: Args) -> Outcome {
         let report = report?;
         show(session, &report, None)?;
         if !report.is_sound() {
-            exit = Exit::Found;
+            exit = Exit::Problems;
         }
     }
     if let Some(shelf) = shelf {

@@ -174,7 +174,7 @@ impl Open<'_> {
                 Some("cleared")
             } else if profile.is_pruned(stored.seq) {
                 Some("pruned")
-            } else if profile.compaction(of).is_some_and(|summary| summary.replaces(stored)) {
+            } else if profile.summary(of).is_some_and(|summary| summary.replaces(stored)) {
                 Some("summarized")
             } else {
                 None

@@ -102,7 +102,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             let row = Row::of(&session.stores_or_empty(&config)?, session.scope.clone()).await?;
             row.show(session)?;
             output::skipped(&row.findings);
-            Ok(if row.findings.is_empty() { Exit::Done } else { Exit::Found })
+            Ok(if row.findings.is_empty() { Exit::Done } else { Exit::Problems })
         }
     }
 }
@@ -162,7 +162,7 @@ async fn list(session: &Session, query: &str, tags: &[String]) -> Outcome {
             output::warning(&format!("{}: {finding}", row.scope));
         }
     }
-    Ok(if is_sound { Exit::Done } else { Exit::Found })
+    Ok(if is_sound { Exit::Done } else { Exit::Problems })
 }
 
 impl Row {

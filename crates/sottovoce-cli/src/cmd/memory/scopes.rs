@@ -61,7 +61,7 @@ pub(crate) async fn run(session: &Session) -> Outcome {
                 names.push(name);
             }
             Err(Failure::Library(error)) => {
-                exit = Exit::Found;
+                exit = Exit::Problems;
                 let error = with_causes(&error);
                 if session.json {
                     output::json(&Unreadable { scope: scope.to_string(), error })?;

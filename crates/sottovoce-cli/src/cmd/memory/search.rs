@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use sottovoce::Scope;
-use sottovoce::conversation::{Found, SearchHit, SearchOptions, search};
+use sottovoce::conversation::{SearchHit, SearchOptions, SearchResults, search};
 use zeroize::Zeroizing;
 
 use crate::cmd::memory::scopes;
@@ -98,7 +98,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     for scope in scopes {
         let look = async {
             let store = stores.open(scope.clone()).await?;
-            Ok::<Found, Failure>(search(&store, &words, &options).await?)
+            Ok::<SearchResults, Failure>(search(&store, &words, &options).await?)
         };
         let found = tokio::select! {
             biased;
@@ -117,7 +117,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                 best(&mut hits, limit);
             }
             Err(Failure::Library(error)) if args.all => {
-                exit = Exit::Found;
+                exit = Exit::Problems;
                 bar.suspend(|| output::warning(&format!("{scope}: {}", with_causes(&error))));
             }
             Err(failure) => {
@@ -135,7 +135,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
             true => "no message has all these words; --any finds those that have some of them",
             false => "nothing was found",
         });
-        return Ok(Exit::Found);
+        return Ok(Exit::Problems);
     }
     if shown < total && !session.json {
         let all = output::counted(total, "message");

@@ -95,7 +95,7 @@ struct Chat {
     /// How the last turn ended: the exit code for a pipe. On a terminal the user has seen it.
     exit: Exit,
     over: bool,
-    preparing: Option<JoinHandle<()>>,
+    warming_up: Option<JoinHandle<()>>,
     /// Whether the user was told that the history is nearly full.
     is_full: bool,
 }
@@ -122,7 +122,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         last: None,
         exit: Exit::Done,
         over: false,
-        preparing: None,
+        warming_up: None,
         is_full: false,
     };
     if chat.lines.is_terminal() {
@@ -135,10 +135,10 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         ));
     }
     chat.introduce().await?;
-    chat.prepare();
+    chat.warm_up();
     let outcome = chat.hold().await;
-    if let Some(preparing) = chat.preparing {
-        preparing.abort();
+    if let Some(warming_up) = chat.warming_up {
+        warming_up.abort();
     }
     // What was shown is stored, whatever ended the chat.
     chat.conversation.close().await?;
@@ -178,10 +178,10 @@ impl Chat {
 
     /// Loads the model and lets it read the beginning of the next prompt while the user types. If that fails, the
     /// answer reports it.
-    fn prepare(&mut self) {
+    fn warm_up(&mut self) {
         if self.lines.is_terminal() {
             let conversation = self.conversation.clone();
-            self.preparing = Some(tokio::spawn(async move { drop(conversation.prepare().await) }));
+            self.warming_up = Some(tokio::spawn(async move { drop(conversation.warm_up().await) }));
         }
     }
 
@@ -291,7 +291,7 @@ impl Chat {
         if self.over {
             self.exit = exit;
         } else {
-            self.prepare();
+            self.warm_up();
         }
         self.ended(exit);
         Ok(())

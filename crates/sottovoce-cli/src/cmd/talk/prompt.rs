@@ -113,19 +113,21 @@ pub(crate) fn explain(receipt: &Receipt) {
     for entry in &receipt.entries {
         let seq = entry.seq.map_or_else(String::new, |seq| seq.to_string());
         let (style, verdict) = match entry.outcome {
-            sottovoce::prompt::Outcome::Included => (GOOD, "in"),
-            sottovoce::prompt::Outcome::Duplicate => (DIM, "out, given already"),
-            sottovoce::prompt::Outcome::TheUtterance => (DIM, "out, it is the utterance"),
-            sottovoce::prompt::Outcome::OtherScope => (WARN, "out, of another conversation"),
-            sottovoce::prompt::Outcome::BeforeStart => (DIM, "out, said before it started clean"),
-            sottovoce::prompt::Outcome::Cleared => {
+            sottovoce::prompt::EntryOutcome::Included => (GOOD, "in"),
+            sottovoce::prompt::EntryOutcome::Duplicate => (DIM, "out, given already"),
+            sottovoce::prompt::EntryOutcome::TheUtterance => (DIM, "out, it is the utterance"),
+            sottovoce::prompt::EntryOutcome::OtherScope => (WARN, "out, of another conversation"),
+            sottovoce::prompt::EntryOutcome::BeforeStart => {
+                (DIM, "out, said before it started clean")
+            }
+            sottovoce::prompt::EntryOutcome::Cleared => {
                 (DIM, "out, said before the context was cleared")
             }
-            sottovoce::prompt::Outcome::Pruned => (DIM, "out, taken out of the context"),
-            sottovoce::prompt::Outcome::LowConfidence => {
+            sottovoce::prompt::EntryOutcome::Pruned => (DIM, "out, taken out of the context"),
+            sottovoce::prompt::EntryOutcome::LowConfidence => {
                 (DIM, "out, heard with too little confidence")
             }
-            sottovoce::prompt::Outcome::OverBudget => (WARN, "out, over the budget"),
+            sottovoce::prompt::EntryOutcome::OverBudget => (WARN, "out, over the budget"),
             _ => (DIM, "out"),
         };
         row(format!(

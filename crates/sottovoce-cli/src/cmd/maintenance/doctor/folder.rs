@@ -30,10 +30,10 @@ pub(super) fn usable(report: &mut Report, root: &Path) {
                 Fix::by_hand("where is yours to say"),
             ),
             Some((folder, found)) => match refusal(&folder, &found, 0o3) {
-                Some((why, mend, fix)) => report.bad(
+                Some((why, advice, fix)) => report.bad(
                     "folder",
                     format!("{path} cannot be made: {} {why}", folder.display()),
-                    mend,
+                    advice,
                     fix,
                 ),
                 None => report.good("folder", format!("{path} will be made at the first message")),
@@ -59,8 +59,8 @@ pub(super) fn usable(report: &mut Report, root: &Path) {
                 );
             }
             let mode = found.permissions().mode() & 0o777;
-            if let Some((why, mend, fix)) = refusal(root, &found, 0o7) {
-                report.bad("folder", format!("{path} {why}"), mend, fix);
+            if let Some((why, advice, fix)) = refusal(root, &found, 0o7) {
+                report.bad("folder", format!("{path} {why}"), advice, fix);
             } else if mode & 0o077 != 0 {
                 report.bad(
                     "folder",
@@ -103,13 +103,13 @@ fn refusal(folder: &Path, found: &Metadata, rights: u8) -> Option<(String, Strin
         return Some((why, format!("chmod {change} {command}"), fix));
     }
     let error = Error::from(access(folder, Access::from_bits_truncate(rights.into())).err()?);
-    let mend = if error.kind() == ErrorKind::PermissionDenied && !mine {
+    let advice = if error.kind() == ErrorKind::PermissionDenied && !mine {
         "point Context.StorageRoot at a folder of your own".to_owned()
     } else {
         format!("ls -ld {command}")
     };
     let fix = Fix::by_hand("where else is yours to say");
-    Some((format!("cannot be written by this user ({error})"), mend, fix))
+    Some((format!("cannot be written by this user ({error})"), advice, fix))
 }
 
 fn is_mine(found: &Metadata) -> Option<bool> {
@@ -124,18 +124,19 @@ pub(super) fn lasting(report: &mut Report, config: &Config, root: &Path) {
     if config.context.storage_root.is_some() && !in_cache {
         return;
     }
-    let mut mend = Vec::new();
+    let mut advice = Vec::new();
     let stored = store_exists(root).unwrap_or(false);
     let there = lasting_place().exists();
     if stored && !there {
-        mend.push(format!(
+        advice.push(format!(
             "mkdir -p ~/.local/share/sottovoce && mv -T {} ~/.local/share/sottovoce/Conversation",
             quoted(root)
         ));
     } else if stored {
-        mend.push("# another store is in ~/.local/share/sottovoce/Conversation already".to_owned());
+        advice
+            .push("# another store is in ~/.local/share/sottovoce/Conversation already".to_owned());
     }
-    mend.push(setting(config));
+    advice.push(setting(config));
     let what = if stored {
         "the store lies in a cache folder, which clean-up programs may empty"
     } else {
@@ -149,7 +150,7 @@ pub(super) fn lasting(report: &mut Report, config: &Config, root: &Path) {
         Fix::Set(..) if stored => Fix::MoveStore(place),
         fix => fix,
     };
-    report.warn("cache", what, mend.join("\n"), fix);
+    report.warn("cache", what, advice.join("\n"), fix);
 }
 
 /// Checks the cache folder for the rest of a store that was moved out of it.

@@ -33,7 +33,7 @@ pub(crate) async fn list(session: &Session, store: &FileConversationStore) -> Ou
         let names = ["id", "type", "size", "lines", "added", "name"];
         table::show(names, artifacts.iter().map(cells).collect())?;
     }
-    Ok(if findings.is_empty() { Exit::Done } else { Exit::Found })
+    Ok(if findings.is_empty() { Exit::Done } else { Exit::Problems })
 }
 
 fn cells(artifact: &Artifact) -> [Cell; 6] {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io::Cursor;
 
 use serde::Serialize;
-use sottovoce::conversation::{Found, SEARCH_NOTE, SearchHit, SearchOptions, search};
+use sottovoce::conversation::{SEARCH_NOTE, SearchHit, SearchOptions, SearchResults, search};
 use sottovoce::store::{Artifact, ArtifactKind, ArtifactStore, NewArtifact};
 use zeroize::Zeroizing;
 
@@ -86,7 +86,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         } else {
             output::note("no message has all these words; nothing was added");
         }
-        return Ok(Exit::Found);
+        return Ok(Exit::Problems);
     }
     let name = format!("Search results: \"{}\"", query.as_str());
     let new = NewArtifact::new(ArtifactKind::SearchResult, name.as_str());
@@ -124,7 +124,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 }
 
 /// The results, best first: number, time, role and text.
-fn text(found: &Found) -> Wiped {
+fn text(found: &SearchResults) -> Wiped {
     let length = |hit: &SearchHit| hit.stored.message.content.len() * 2 + 128;
     let room = found.hits.iter().map(length).sum();
     let mut text = Zeroizing::new(String::with_capacity(room));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use sottovoce::conversation::Overview;
+use sottovoce::conversation::ConversationOverview;
 use sottovoce::persona::PersonaConversation;
 use sottovoce::store::{Artifact, ArtifactStore};
 use sottovoce::{ConversationStore, StoredMessage};
@@ -28,7 +28,7 @@ const FULL: f64 = 0.75;
 struct Row<'a> {
     scope: String,
     #[serde(flatten)]
-    overview: &'a Overview,
+    overview: &'a ConversationOverview,
     cost: f64,
     /// The context, if the conversation is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,7 +151,7 @@ fn plural(kind: &str, number: u64) -> String {
 }
 
 /// The tokens of the next prompt and its budget, with a bar.
-fn tokens(overview: &Overview) -> String {
+fn tokens(overview: &ConversationOverview) -> String {
     let used = grouped(overview.prompt_tokens as u64);
     let Some(budget) = overview.budget_tokens.filter(|budget| *budget > 0) else {
         return format!("{used}, no limit");
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn the_bar_is_as_long_as_the_share_and_never_longer() {
         let bar = |used: usize, budget| {
-            let mut overview = Overview::default();
+            let mut overview = ConversationOverview::default();
             overview.prompt_tokens = used;
             overview.budget_tokens = budget;
             tokens(&overview)

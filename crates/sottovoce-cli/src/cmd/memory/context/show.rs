@@ -51,7 +51,11 @@ pub(super) async fn run(open: &Open<'_>, args: Args) -> Outcome {
                 return Ok(Exit::Done);
             }
             // If no id begins like this, a context's name was meant.
-            Err(error @ Failure::Library(Error::Context(PersonaFailure::NoSuchContext { .. }))) => {
+            Err(
+                error @ Failure::Library(Error::Persona(PersonaFailure::NoSuchConversation {
+                    ..
+                })),
+            ) => {
                 if !is_id(&id) {
                     return Err(error);
                 }

@@ -42,7 +42,7 @@ pub(super) async fn run(session: &Session, args: &Args) -> Outcome {
     let preset = Preset::find(session.presets(&config).await?, &args.preset)?;
     let is_built_in = preset.is_built_in();
     if is_built_in && preset.updated_at.is_none() {
-        return Err(Error::Context(PersonaFailure::BuiltIn).into());
+        return Err(Error::Persona(PersonaFailure::BuiltIn).into());
     }
     let name = output::one_line(&preset.name);
     if !args.yes {

@@ -111,7 +111,7 @@ impl Chat {
         }
         if !is_looking {
             self.last = None;
-            self.prepare();
+            self.warm_up();
         }
         self.done(done)
     }
@@ -144,7 +144,8 @@ impl Chat {
     /// The error for an unknown context, with the names of existing ones. Only a chat shows them, because the output
     /// of other commands may be logged.
     async fn with_names(&self, meant: &str, failure: Failure) -> Failure {
-        let Failure::Library(Error::Context(PersonaFailure::NoSuchContext { known })) = &failure
+        let Failure::Library(Error::Persona(PersonaFailure::NoSuchConversation { known })) =
+            &failure
         else {
             return failure;
         };
@@ -173,7 +174,7 @@ impl Chat {
             Some(preset) => {
                 let presets = self.session.presets(&self.config).await?;
                 let preset = Preset::find(presets, &preset).map_err(|error| match error {
-                    Error::Context(PersonaFailure::NoSuchPreset { known }) => Failure::NotFound {
+                    Error::Persona(PersonaFailure::NoSuchPreset { known }) => Failure::NotFound {
                         what: format!(
                             "there is no such preset as “{}”; there are {}",
                             output::one_line(&preset),
@@ -235,18 +236,18 @@ impl Chat {
     async fn go(&mut self, scope: Scope) -> Result<(), Failure> {
         // The spoken text belongs to the conversation so far.
         self.conversation.close().await?;
-        if let Some(preparing) = self.preparing.take() {
-            preparing.abort();
+        if let Some(warming_up) = self.warming_up.take() {
+            warming_up.abort();
         }
         let store = Arc::new(self.session.open_scope(&self.config, scope.clone()).await?);
         let opened = self.session.conversation_from(&self.config, Arc::clone(&store), false).await;
         self.conversation = match opened {
             Ok(conversation) => conversation,
             // An expired context, for example, does not end the chat.
-            Err(failure @ Failure::Library(Error::Context(_))) => {
+            Err(failure @ Failure::Library(Error::Persona(_))) => {
                 failure.report();
                 self.ended(failure.code());
-                self.prepare();
+                self.warm_up();
                 return Ok(());
             }
             Err(failure) => return Err(failure),
@@ -257,7 +258,7 @@ impl Chat {
         self.introduce().await?;
         self.last = None;
         self.lines.forget();
-        self.prepare();
+        self.warm_up();
         Ok(())
     }
 

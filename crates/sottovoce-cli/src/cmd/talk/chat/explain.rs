@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use sottovoce::conversation::TurnReport;
-use sottovoce::prompt::{Outcome, Receipt};
+use sottovoce::prompt::{EntryOutcome, Receipt};
 
 use crate::cmd::talk::prompt;
 use crate::output::reply::seconds;
@@ -60,11 +60,11 @@ pub(super) fn show(report: &TurnReport) {
 /// The numbers of omitted messages by reason.
 fn dropped(receipt: &Receipt) -> Vec<String> {
     let reasons = [
-        (Outcome::OverBudget, "over the budget"),
-        (Outcome::Pruned, "taken out of the context"),
-        (Outcome::LowConfidence, "heard with too little confidence"),
-        (Outcome::Duplicate, "given already"),
-        (Outcome::OtherScope, "of another conversation"),
+        (EntryOutcome::OverBudget, "over the budget"),
+        (EntryOutcome::Pruned, "taken out of the context"),
+        (EntryOutcome::LowConfidence, "heard with too little confidence"),
+        (EntryOutcome::Duplicate, "given already"),
+        (EntryOutcome::OtherScope, "of another conversation"),
     ];
     reasons
         .into_iter()

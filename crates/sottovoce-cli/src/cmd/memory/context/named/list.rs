@@ -78,7 +78,7 @@ pub(crate) async fn run(session: &Session, args: &Args, how: &str) -> Outcome {
             false => output::warning(&format!("{scope}: {error}; `sottovoce verify` tells more")),
         }
     }
-    Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Found })
+    Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Problems })
 }
 
 /// The requested page, or all contexts without a page.

@@ -16,12 +16,12 @@ const LARGEST: u64 = 1 << 30;
 pub(super) type Contents = (Bytes, Timestamp);
 
 /// The folder, and the files in it to read.
-pub(super) struct Place {
+pub(super) struct Location {
     folder: Folder,
     pub(super) files: Vec<String>,
 }
 
-impl Place {
+impl Location {
     /// Finds the files from a file or the folder of an export.
     pub(super) fn of(given: &Path) -> Result<Self> {
         if !given.is_dir() {

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
 use crate::store::commit::batch::Batch;
 use crate::store::commit::committer::Committer;
-use crate::store::read::dump::{Body, Record};
+use crate::store::read::record_dump::{Body, Record};
 use crate::store::read::tail::Tail;
 use crate::store::record::artifact::Artifact;
 use crate::store::record::name::{RecordKind, RecordName};

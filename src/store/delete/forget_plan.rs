@@ -218,7 +218,7 @@ mod tests {
         assert_eq!((plan.summaries, &plan.hidden[..]), (1, &[1, 2][..]));
         let forgotten = store.forget_planned(&plan).await.unwrap();
         assert_eq!(forgotten.removed, [1, 2, 3], "nothing hidden takes the place of what goes");
-        assert!(store.profile().await.unwrap().compaction(None).is_none());
+        assert!(store.profile().await.unwrap().summary(None).is_none());
         let all = store.plan_forget_all().await.unwrap();
         assert_eq!(all.messages, [4, 5, 6]);
         say(ChatRole::User).await;

@@ -1,4 +1,4 @@
-//! Places for connections: a few for strangers, which have not shown the token yet, and others for admitted clients.
+//! ConnectionSlots for connections: a few for strangers, which have not shown the token yet, and others for admitted clients.
 //!
 //! If there are too many strangers, the server closes the oldest one and accepts the newest. Silent strangers
 //! therefore never keep a client out, because a client shows the token with its first request.
@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use super::Limits;
+use crate::transport::http::Limits;
 
 /// The open connections.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct ConnectionSlots {
     limits: Limits,
     taken: Mutex<Taken>,
 }
@@ -34,19 +34,19 @@ struct Stranger {
 
 /// The place of one connection. Dropping it frees the place.
 #[derive(Debug)]
-pub(super) struct Place {
-    places: Arc<Places>,
+pub(super) struct ConnectionSlot {
+    places: Arc<ConnectionSlots>,
     number: u64,
     closed: CancellationToken,
 }
 
-impl Places {
+impl ConnectionSlots {
     pub(super) fn new(limits: Limits) -> Arc<Self> {
         Arc::new(Self { limits, taken: Mutex::default() })
     }
 
     /// Takes a stranger's place. Another stranger may be closed for it.
-    pub(super) fn enter(self: &Arc<Self>, peer: IpAddr) -> Place {
+    pub(super) fn enter(self: &Arc<Self>, peer: IpAddr) -> ConnectionSlot {
         let (peer, closed) = (network(peer), CancellationToken::new());
         let mut taken = self.taken();
         let number = taken.next;
@@ -58,7 +58,7 @@ impl Places {
             stranger.closed.cancel();
         }
         drop(taken);
-        Place { places: Arc::clone(self), number, closed }
+        ConnectionSlot { places: Arc::clone(self), number, closed }
     }
 
     fn taken(&self) -> std::sync::MutexGuard<'_, Taken> {
@@ -85,7 +85,7 @@ impl Taken {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Turns the place into a client's. Returns false if there is none left, or the connection is being closed.
     pub(super) fn admit(&self) -> bool {
         let mut taken = self.places.taken();
@@ -106,7 +106,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut taken = self.places.taken();
         taken.strangers.remove(&self.number);
@@ -126,17 +126,17 @@ fn network(peer: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    fn places(strangers: usize, from_one: usize, clients: usize) -> Arc<Places> {
+    fn places(strangers: usize, from_one: usize, clients: usize) -> Arc<ConnectionSlots> {
         let limits = Limits {
             strangers,
             strangers_from_one_address: from_one,
             clients,
             ..Limits::default()
         };
-        Places::new(limits)
+        ConnectionSlots::new(limits)
     }
 
-    fn enter(places: &Arc<Places>, peer: &str) -> Place {
+    fn enter(places: &Arc<ConnectionSlots>, peer: &str) -> ConnectionSlot {
         places.enter(peer.parse().unwrap())
     }
 
@@ -144,7 +144,7 @@ mod tests {
     fn the_stranger_that_waited_longest_makes_room() {
         let places = places(3, 2, 1);
         let one: Vec<_> = (0..3).map(|_| enter(&places, "10.0.0.1")).collect();
-        let closed = |place: &Place| place.closed().is_cancelled();
+        let closed = |place: &ConnectionSlot| place.closed().is_cancelled();
         assert_eq!(one.iter().map(closed).collect::<Vec<_>>(), [true, false, false]);
         // The address with the most strangers loses one.
         let other = [enter(&places, "10.0.0.2"), enter(&places, "10.0.0.3")];

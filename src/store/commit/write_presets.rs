@@ -7,7 +7,7 @@ use crate::store::read::tail::Tail;
 use crate::store::record::document::Document;
 use crate::store::record::encoding::LONGEST_RECORD;
 use crate::store::record::layout::QUARANTINE;
-use crate::store::settings::presets::Presets;
+use crate::store::settings::presets_document::Presets;
 use crate::store::settings::profile::Profile;
 
 /// Writes the document durably if the presets changed. It is written before the settings: a document with a higher

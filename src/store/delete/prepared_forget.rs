@@ -6,7 +6,7 @@ use crate::store::commit::committer::Committer;
 use crate::store::delete::cleanup;
 use crate::store::delete::forget;
 use crate::store::delete::forget::{MessageRefs, UnreadablePolicy, survey};
-use crate::store::delete::plan::ForgetReport;
+use crate::store::delete::forget_plan::ForgetReport;
 use crate::store::folder::document;
 use crate::store::read::reader::Reader;
 use crate::store::read::tail::Tail;
@@ -15,10 +15,10 @@ use crate::store::record::finding::Finding;
 use crate::store::record::seq_set::SeqSet;
 use crate::store::record::snapshot::Snapshot;
 use crate::store::settings::profile::Profile;
-use crate::store::snapshot::restore::with_copies;
+use crate::store::snapshot::restore_job::with_copies;
 use crate::store::snapshot::snapshot_files;
 
-use crate::store::delete::plan::{ForgetPlan, ForgetRequest};
+use crate::store::delete::forget_plan::{ForgetPlan, ForgetRequest};
 
 /// A plan with the data to carry it out. Requires the lock.
 pub(crate) struct Prepared {

@@ -18,7 +18,7 @@ use crate::store::record::name::RecordName;
 pub fn scopes(root: &Path) -> Result<Vec<Scope>> {
     let root: Arc<dyn Directory> = Arc::new(FsDirectory::new(root, &[])?);
     let mut scopes = Vec::new();
-    for place in places(&root, &mut Vec::new())? {
+    for place in conversation_folders(&root, &mut Vec::new())? {
         if place.scope != Scope::Catalog && is_written(&*place.directory)? {
             scopes.push(place.scope);
         }
@@ -30,7 +30,7 @@ pub fn scopes(root: &Path) -> Result<Vec<Scope>> {
 pub(crate) fn heads(root: &Path) -> Result<Vec<(Scope, Option<Vec<u8>>)>> {
     let root: Arc<dyn Directory> = Arc::new(FsDirectory::new(root, &[])?);
     let mut heads = Vec::new();
-    for place in places(&root, &mut Vec::new())? {
+    for place in conversation_folders(&root, &mut Vec::new())? {
         // Opening the conversation reports what is wrong with it.
         let head = place.directory.read(HEAD).unwrap_or_default();
         if place.scope != Scope::Catalog && (head.is_some() || is_written(&*place.directory)?) {
@@ -57,7 +57,7 @@ fn holds_records_itself(directory: &dyn Directory) -> Result<bool> {
 
 /// A conversation's folder.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ConversationFolder {
     pub(crate) scope: Scope,
     pub(crate) directory: Arc<dyn Directory>,
     /// Its path below the root with a slash at the end, for findings. Empty for the root itself.
@@ -66,9 +66,15 @@ pub(crate) struct Place {
 
 /// The folders whose names are those of conversations, whatever they contain. Adds to the findings what cannot be
 /// listed.
-pub(crate) fn places(root: &Arc<dyn Directory>, findings: &mut Vec<Finding>) -> Result<Vec<Place>> {
-    let mut places =
-        vec![Place { scope: Scope::Default, directory: Arc::clone(root), below: String::new() }];
+pub(crate) fn conversation_folders(
+    root: &Arc<dyn Directory>,
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<ConversationFolder>> {
+    let mut places = vec![ConversationFolder {
+        scope: Scope::Default,
+        directory: Arc::clone(root),
+        below: String::new(),
+    }];
     let mut foreign = Vec::new();
     let tops = folders(&**root, "", &mut foreign)?;
     // A link instead of a folder of conversations is a finding. Links beside those folders are not.
@@ -78,7 +84,7 @@ pub(crate) fn places(root: &Arc<dyn Directory>, findings: &mut Vec<Finding>) -> 
     if tops.iter().any(|name| name == CATALOG) {
         let directory = root.folder(CATALOG);
         let below = format!("{}/", CATALOG);
-        places.push(Place { scope: Scope::Catalog, directory, below });
+        places.push(ConversationFolder { scope: Scope::Catalog, directory, below });
     }
     for kind in ScopeKind::ALL {
         let top = tops.iter().filter(|name| *name == kind.folder());
@@ -96,7 +102,9 @@ pub(crate) fn places(root: &Arc<dyn Directory>, findings: &mut Vec<Finding>) -> 
         for (path, directory) in level {
             let below = path.join("/");
             match kind.scope(path.get(1..).unwrap_or_default()) {
-                Some(scope) => places.push(Place { scope, directory, below: below + "/" }),
+                Some(scope) => {
+                    places.push(ConversationFolder { scope, directory, below: below + "/" })
+                }
                 None => findings.push(FindingKind::Foreign.in_file(below)),
             }
         }

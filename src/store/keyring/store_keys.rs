@@ -9,8 +9,8 @@ use zeroize::Zeroizing;
 use crate::crypto::{EncryptionKey, KeyBytes, hex_line};
 use crate::directory::fs::FsDirectory;
 use crate::error::{Error, Result};
-use crate::store::keyring::line;
-use crate::store::keyring::line::Entry;
+use crate::store::keyring::key_list;
+use crate::store::keyring::key_list::Entry;
 use crate::store::keyring::{KeyLookup, Keyring, salt_copy};
 
 /// A key that a store's vault names.
@@ -31,7 +31,7 @@ pub fn store_keys(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreK
         Err(Error::WrongKey { .. }) => None,
         vault => vault?,
     };
-    let entries = line::read(&root)?.map(|list| list.entries).unwrap_or_default();
+    let entries = key_list::read(&root)?.map(|list| list.entries).unwrap_or_default();
     let with = |entry: Entry| {
         let is_stranger = match &vault {
             Some(vault) => !matches!(vault.find(&entry.kid)?, KeyLookup::Key(_)),
@@ -49,7 +49,7 @@ pub fn store_keys(root: &Path, keys: &[Arc<EncryptionKey>]) -> Result<Vec<StoreK
 /// # Errors
 /// What prevents reading the vault or writing the copies.
 pub fn copy_salt(root: &Path, folder: &Path) -> Result<()> {
-    let list = line::read(&FsDirectory::new(root, &[])?)?;
+    let list = key_list::read(&FsDirectory::new(root, &[])?)?;
     salt_copy::keep(&list.map(|list| list.entries).unwrap_or_default(), folder)
 }
 

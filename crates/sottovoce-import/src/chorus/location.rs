@@ -12,14 +12,14 @@ const FILE: &str = "chorus.db";
 const FOLDER: &str = "db";
 
 /// The files of an installation of chorus.
-pub(super) struct Place {
+pub(super) struct Location {
     pub(super) database: Folder,
     pub(super) file: String,
     /// The folder of all agents' folders.
     pub(super) agents: Folder,
 }
 
-impl Place {
+impl Location {
     /// Finds the files from the database, its folder, or the folder above that.
     pub(super) fn of(given: &Path) -> Result<Self> {
         let failed = |error| Error::io("open the database", given, error);

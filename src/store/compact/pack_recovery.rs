@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::store::commit::committer::Committer;
 use crate::store::compact::{Compactor, FANOUT, packable};
 use crate::store::delete::forget::remove_packed;
-use crate::store::delete::plan::ForgetReport;
+use crate::store::delete::forget_plan::ForgetReport;
 use crate::store::folder::Folder;
 use crate::store::pack::check::PackAudit;
 use crate::store::pack::merge::{find, holds_all_of};
