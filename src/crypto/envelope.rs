@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_and_the_ancestor_format_are_told_apart_from_rubbish() {
+    fn a_newer_version_and_the_legacy_format_are_distinguished_from_garbage() {
         let (_, line) = sealed();
         let newer = String::from_utf8(line).unwrap().replace(r#""v":1"#, r#""v":2"#);
         assert_eq!(Envelope::parse(newer.as_bytes()).unwrap_err(), Malformed::Newer(2));

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_are_told_apart_by_their_lengths() {
+    fn items_are_distinguished_by_their_lengths() {
         assert_ne!(fingerprint(&[b"ab", b"c"]), fingerprint(&[b"a", b"bc"]));
         assert_ne!(fingerprint(&[b"ab"]), fingerprint(&[b"ab", b""]));
         assert_eq!(fingerprint(&[b"ab"]), fingerprint(&[b"ab"]));

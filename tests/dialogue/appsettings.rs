@@ -218,7 +218,7 @@ fn two_keys_at_once_are_refused_by_their_names_and_places() {
 }
 
 #[test]
-fn a_key_that_cannot_be_had_from_where_it_should_be_is_told_with_its_place() {
+fn an_unavailable_key_is_reported_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     for (variables, part) in [
@@ -401,7 +401,7 @@ async fn the_configured_secret_is_used_again_after_a_failed_start() {
 }
 
 #[test]
-fn what_was_never_configured_is_told_apart_from_the_placeholder() {
+fn an_unset_key_is_distinguished_from_the_placeholder() {
     let folder = tempfile::tempdir().unwrap();
     let error =
         |key| load(&settings(folder.path(), key), &[]).unwrap().encryption_keys().unwrap_err();

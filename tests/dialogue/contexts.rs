@@ -145,7 +145,7 @@ async fn of_two_contexts_of_one_name_made_at_once_one_is_refused() {
 }
 
 #[tokio::test]
-async fn where_an_import_brought_a_second_one_of_a_name_both_ids_are_told() {
+async fn if_an_import_brought_a_second_one_of_a_name_both_ids_are_named() {
     let root = tempfile::tempdir().unwrap();
     let registry = registry(root.path(), &clock());
     let one = registry.create(mira()).await.unwrap().id;
@@ -380,7 +380,7 @@ async fn one_backup_is_made_a_day_and_the_oldest_go() {
 }
 
 #[tokio::test]
-async fn limits_are_told_before_anything_is_made() {
+async fn limits_are_checked_before_anything_is_created() {
     let root = tempfile::tempdir().unwrap();
     let clock = clock();
     let mut limits = PersonaLimits::default();
@@ -465,7 +465,7 @@ async fn what_somebody_was_killed_over_removing_is_no_context_and_goes_with_the_
 }
 
 #[tokio::test]
-async fn no_debug_output_shows_what_a_persona_is_told() {
+async fn no_debug_output_shows_the_texts_of_a_persona() {
     let root = tempfile::tempdir().unwrap();
     let clock = clock();
     let registry = registry(root.path(), &clock);

@@ -149,7 +149,7 @@ async fn both_forms_of_request_are_answered_in_pieces_and_whole() {
 }
 
 #[tokio::test]
-async fn thoughts_are_told_once_a_run_and_never_in_words() {
+async fn thoughts_are_reported_once_a_run_and_never_in_words() {
     let stub = OllamaStub::start();
     let answer = Answer::saying(&[]).thinking("They want").thinking(" rain.").text("Yes");
     stub.next(answer.thinking("Or no?").text("."));
@@ -336,7 +336,7 @@ async fn a_missing_model_is_named() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_does_not_fit_is_told_apart() {
+async fn a_prompt_that_does_not_fit_is_distinguished() {
     for reason in [
         "the input length exceeds the context length",
         "prompt too long; exceeded max context length by 12 tokens",
@@ -729,7 +729,7 @@ async fn an_address_may_have_a_path() {
 }
 
 #[tokio::test]
-async fn what_the_server_has_and_runs_is_told() {
+async fn the_models_that_the_server_has_and_runs_are_listed() {
     let stub = OllamaStub::start();
     let server = server(&stub);
     let models = server.models().await.unwrap();

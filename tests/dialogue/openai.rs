@@ -195,7 +195,7 @@ async fn an_endless_answer_in_events_is_cut_off_too() {
 }
 
 #[tokio::test]
-async fn refusals_of_every_server_are_told_apart() {
+async fn refusals_of_every_server_are_distinguished() {
     let refused = |status, message: &str| {
         let body = json!({ "error": { "message": message, "type": "x", "code": status } });
         Answer::body(status, &body.to_string())
@@ -260,7 +260,7 @@ async fn the_window_is_what_the_server_tells_and_never_more_than_is_asked_for() 
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_nearby_is_told_nothing_unless_allowed() {
+async fn a_server_that_is_not_nearby_gets_nothing_unless_allowed() {
     // The address is from a documentation range, so nobody listens there. No request is sent.
     let far = OpenAi::new("http://192.0.2.1:9/v1", Duration::from_millis(300)).unwrap();
     assert!(!far.is_near());
@@ -318,7 +318,7 @@ async fn a_warm_up_asks_for_one_token_in_one_piece() {
 }
 
 #[tokio::test]
-async fn a_server_with_a_template_is_told_not_to_think_unless_it_is_asked_to() {
+async fn a_server_with_a_template_is_asked_not_to_think_by_default() {
     for (owner, think, told) in [
         ("llamacpp", None, json!({ "enable_thinking": false })),
         ("vllm", None, json!({ "enable_thinking": false })),
@@ -347,7 +347,7 @@ async fn a_base_address_may_end_in_v1_and_have_a_path() {
 }
 
 #[tokio::test]
-async fn what_the_server_lists_is_told() {
+async fn the_models_that_the_server_lists_are_returned() {
     let stub = OllamaStub::start();
     let models = server(&stub).models().await.unwrap();
     let (entry, info) = &models[0];

@@ -111,7 +111,7 @@ fn more_than_one_request_holds_is_summarized_step_by_step_and_taken_back_at_once
 }
 
 #[test]
-fn a_model_that_repeats_itself_is_told_once() {
+fn repeated_sentences_of_a_model_are_used_once() {
     block_on(async {
         let house = House::new().await;
         talk(&house, 1..=4).await;

@@ -514,7 +514,7 @@ async fn forget_elsewhere(house: &House, seqs: std::ops::RangeInclusive<u64>) {
 }
 
 #[tokio::test]
-async fn an_answer_to_what_another_process_has_forgotten_is_not_kept_and_that_is_told() {
+async fn an_answer_to_what_another_process_has_forgotten_is_not_kept_and_that_is_reported() {
     let house = House::new().await;
     let hand = house.model.hand();
     let mut answer = house.conversation.ask("My pin is 1234").await.unwrap();

@@ -267,7 +267,7 @@ fn a_thread_that_is_rarely_spoken_in_is_recalled_from_far_back() {
 }
 
 #[test]
-fn an_agent_is_told_its_documents_first_and_what_else_goes_on_last() {
+fn an_agent_gets_its_documents_first_and_other_activities_last() {
     block_on(async {
         let room = Room::new().await;
         let documents = DocumentsContextProvider::new()

@@ -48,7 +48,7 @@ fn copied(from: &Path) -> TempDir {
 }
 
 #[tokio::test]
-async fn every_earlier_state_put_back_is_told_and_no_later_one_is() {
+async fn every_restored_earlier_state_is_reported_and_no_later_one_is() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let mut states = Vec::new();
@@ -83,7 +83,7 @@ async fn every_earlier_state_put_back_is_told_and_no_later_one_is() {
 }
 
 #[tokio::test]
-async fn an_older_copy_that_was_written_to_until_it_was_as_long_is_told() {
+async fn an_older_copy_that_was_written_to_until_it_was_as_long_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     for (what, before, after) in
         [("in files", options(), options()), ("in packs", packing(), packing())]
@@ -105,7 +105,7 @@ async fn an_older_copy_that_was_written_to_until_it_was_as_long_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_taken_away_brought_back_or_forgotten_is_told_apart() {
+async fn removed_restored_and_forgotten_records_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     let store = filled(&root, 9).await;

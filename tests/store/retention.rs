@@ -227,7 +227,7 @@ async fn limit(store: &FileConversationStore, to: Option<Retention>, hidden: Hid
 }
 
 #[test]
-fn loosened_limits_neither_delete_nor_show_what_they_hid_until_told_to() {
+fn loosened_limits_neither_delete_nor_show_what_they_hid_until_asked_to() {
     block_on(async {
         let house = House::keeping(0, 0);
         let store = house.open().await;

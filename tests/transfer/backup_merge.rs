@@ -398,7 +398,7 @@ fn a_sealed_backup_that_is_cut_changed_or_shuffled_is_refused_and_harms_nothing(
 }
 
 #[test]
-fn limits_of_the_store_that_takes_a_backup_are_told_before_they_remove_anything() {
+fn limits_of_the_store_that_imports_a_backup_are_reported_before_they_remove_anything() {
     block_on(async {
         let (root, other, out) = (tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap());
         let store = open(root.path()).await;

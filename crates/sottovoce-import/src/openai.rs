@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_holds_is_told_by_what_is_in_it() {
+    fn the_format_of_a_file_is_detected_from_its_contents() {
         for (text, conversations, refused) in [
             (EXPORT, 1, 0),
             (EXPORT.get(1..EXPORT.len() - 1).unwrap(), 1, 0),

@@ -170,7 +170,7 @@ async fn three_hundred_silent_strangers_keep_no_client_waiting() {
 }
 
 #[tokio::test]
-async fn who_shows_no_token_is_told_so_and_cut_off() {
+async fn a_client_without_the_token_gets_an_error_and_is_cut_off() {
     let served = serve(|_| {}).await;
     for shown in ["", "Authorization: Bearer \r\n", "Authorization: Bearer wrong\r\n"] {
         let request =
@@ -219,7 +219,7 @@ async fn a_body_that_is_never_whole_ends() {
 }
 
 #[tokio::test]
-async fn clients_beyond_their_limit_are_told_so() {
+async fn clients_beyond_their_limit_get_an_error() {
     let served = serve(|limits| limits.clients = 2).await;
     let mut clients = Vec::new();
     for expected in [200, 200, 503] {

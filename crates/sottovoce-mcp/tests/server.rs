@@ -215,7 +215,7 @@ async fn an_id_is_never_a_path_and_nothing_is_touched_that_was_not_named() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_call_is_told_to_the_model_that_made_it() {
+async fn errors_of_a_call_go_to_the_model_that_made_it() {
     let root = tempfile::tempdir().unwrap();
     let talk = connect(hub(root.path(), &[]), Client::default()).await;
     for (arguments, told) in [
@@ -256,7 +256,7 @@ async fn without_a_model_a_chat_fails_aloud_and_keeps_what_was_said() {
 }
 
 #[tokio::test]
-async fn a_clients_own_model_is_asked_where_that_is_preferred_and_is_told_who_it_is() {
+async fn a_clients_own_model_is_asked_if_preferred_and_gets_the_persona() {
     let root = tempfile::tempdir().unwrap();
     let prefers = [("SOTTOVOCE__MCP__PREFERSAMPLING", "true")];
     let talk = connect(hub(root.path(), &prefers), Client { offers_sampling: true }).await;

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_words_are_told_from_parts_of_longer_ones() {
+    fn whole_words_are_distinguished_from_parts_of_longer_ones() {
         for (word, text, whole, parts) in [
             ("tea", "Tea for the team, no steamed tea.", 2, 2),
             ("tea", "tea's tea-time", 2, 0),

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_told_from_other_bytes_however_it_is_cut() {
+    fn text_is_distinguished_from_other_bytes_however_it_is_cut() {
         let text = "Grüße 👩‍👩‍👧‍👦\nありがとう".as_bytes();
         for size in 1..=text.len() {
             let mut utf8 = Utf8::default();

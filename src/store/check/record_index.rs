@@ -74,7 +74,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_register_is_a_set_of_names(batches in prop::collection::vec(
+        fn a_record_index_is_a_set_of_names(batches in prop::collection::vec(
             prop::collection::vec((1u64..30, 0..3u64), 0..8), 0..8)
         ) {
             let (mut register, mut model) = (RecordIndex::default(), BTreeSet::new());

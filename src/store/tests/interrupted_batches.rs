@@ -190,7 +190,7 @@ async fn a_pack_that_a_killed_writer_left_beyond_the_head_is_durable_before_the_
 }
 
 #[tokio::test]
-async fn what_a_killed_writer_left_beyond_the_head_is_told_to_those_who_remember_as_soon_as_it_counts()
+async fn records_of_a_killed_writer_beyond_the_head_reach_readers_with_a_cache_as_soon_as_they_count()
  {
     for count in [1, 9] {
         let directory = Arc::new(MemoryDirectory::default());

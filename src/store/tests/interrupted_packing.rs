@@ -494,7 +494,7 @@ async fn a_pack_with_holes_that_a_backup_brings_back_is_rid_of_what_was_forgotte
 }
 
 #[tokio::test]
-async fn a_file_in_the_way_of_one_weeded_pack_keeps_no_other_from_being_weeded() {
+async fn a_file_in_the_way_of_one_purged_pack_does_not_prevent_purging_others() {
     let directory = Arc::new(MemoryDirectory::default());
     let store = open(&directory, 1).await;
     appended(&store, 1..=20).await;

@@ -249,7 +249,7 @@ async fn a_program_with_the_old_key_alone_writes_nothing_once_the_change_has_beg
 }
 
 #[tokio::test]
-async fn what_opens_under_no_key_stays_as_it_is_and_keeps_the_old_key_unless_told() {
+async fn files_that_no_key_opens_stay_unchanged_and_keep_the_old_key_unless_asked_otherwise() {
     for (root, _folder) in backends() {
         fill(&root).await;
         let dm = root.folder("dms").folder("%42ob%20%c3%a9");

@@ -146,7 +146,7 @@ async fn survives(others: impl AsyncFn(&mut MessageRefs, &Arc<dyn Directory>, &S
 }
 
 #[tokio::test]
-async fn a_writer_that_is_killed_or_has_no_room_was_told_nothing_that_a_cut_takes() {
+async fn a_writer_that_is_killed_or_has_no_room_got_no_acknowledgement_that_a_cut_breaks() {
     survives(async |_, _, _| {}).await;
 }
 

@@ -42,7 +42,7 @@ fn found(reading: &ReadResult) -> Vec<(&'static str, Option<(u64, u64)>)> {
 }
 
 #[tokio::test]
-async fn a_forget_record_taken_away_with_its_message_put_back_is_told_by_every_reading() {
+async fn a_forget_record_removed_with_its_message_restored_is_reported_by_every_read() {
     for later in [false, true] {
         let directory = Arc::new(MemoryDirectory::default());
         let store = open(&directory).await;

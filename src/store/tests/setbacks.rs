@@ -118,7 +118,7 @@ async fn a_message_that_was_away_for_a_while_is_seen_by_who_remembers_the_rest()
 }
 
 #[tokio::test]
-async fn a_look_is_remembered_though_another_reader_glanced_in_vain_meanwhile() {
+async fn a_scan_is_cached_although_another_reader_failed_to_read_from_the_head_meanwhile() {
     let directory = Arc::new(MemoryDirectory::default());
     let writer = open(&directory, 64).await;
     appended(&writer, 1..=30).await;

@@ -117,7 +117,7 @@ fn input_that_is_no_text_is_named_by_its_line() {
 }
 
 #[test]
-fn machines_are_told_too_how_many_were_kept() {
+fn json_output_says_how_many_were_stored() {
     let home = Home::new();
     let fed = home.feed(&["append", "--json"], user("one") + &user("two"));
     assert!(err(&fed).contains("kept 2 messages"), "{}", err(&fed));

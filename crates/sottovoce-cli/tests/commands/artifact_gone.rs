@@ -89,7 +89,7 @@ fn all_that_are_named_are_deleted_or_none_of_them() {
 }
 
 #[test]
-fn cleanup_names_what_no_message_refers_to_and_deletes_it_only_when_told() {
+fn cleanup_names_what_no_message_refers_to_and_deletes_it_only_on_request() {
     let home = Home::new();
     let add = |name: &str, rest: &[&str]| {
         write(&home, name, name);

@@ -51,7 +51,7 @@ fn machines_get_events_and_last_one_that_names_both_messages() {
 }
 
 #[test]
-fn a_part_of_an_answer_is_told_from_a_whole_one_by_machines_too() {
+fn json_output_distinguishes_a_part_of_an_answer_from_a_whole_one() {
     let talk = Talk::new();
     talk.stub.next(Answer::saying(&["half"]).error("out of memory"));
     talk.stub.next(Answer::saying(&["too long"]).cut_at_length());
@@ -101,7 +101,7 @@ fn without_a_model_the_words_are_kept_and_what_to_do_is_said_instead_of_a_reques
 }
 
 #[test]
-fn machines_are_told_without_a_model_what_was_kept_and_no_answer() {
+fn without_a_model_json_output_says_what_was_stored_and_no_answer() {
     let nobody = Home::new();
     let asked = nobody.run(&["--json", "ask", "Hello"]);
     assert_eq!(code(&asked), 6);

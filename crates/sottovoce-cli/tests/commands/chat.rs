@@ -216,7 +216,7 @@ fn a_prompt_whose_answer_failed_is_explained_too() {
 }
 
 #[test]
-fn an_answer_to_what_another_process_forgets_is_not_kept_and_that_is_told() {
+fn an_answer_to_what_another_process_forgets_is_not_kept_and_that_is_reported() {
     let talk = Talk::new();
     talk.stub.next(Answer::saying(&["1234, "]).hold().text("I see."));
     let mut chat = talk.spawn(&["chat"]);

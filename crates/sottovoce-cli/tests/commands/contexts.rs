@@ -96,7 +96,7 @@ fn a_context_takes_what_is_given_over_what_its_preset_says() {
 }
 
 #[test]
-fn what_is_asked_of_a_context_is_told_its_persona_first_and_answered_within_its_figures() {
+fn a_context_s_prompt_begins_with_its_persona_and_is_answered_within_its_limits() {
     let talk = Talk::new();
     let id = kitchen(
         &talk.home,
@@ -274,7 +274,7 @@ fn a_long_list_comes_page_by_page() {
 }
 
 #[test]
-fn one_whose_settings_are_damaged_is_told_of_beside_the_others() {
+fn one_whose_settings_are_damaged_is_reported_beside_the_others() {
     let home = Home::new();
     let bad = kitchen(&home, &[]);
     let good = home.run(&["context", "create", "--name", "Good", "--system-prompt", PROMPT]);

@@ -61,7 +61,7 @@ fn a_folder_or_key_that_others_may_look_into_is_bad() {
 }
 
 #[test]
-fn a_folder_that_belongs_to_another_user_is_told() {
+fn a_folder_that_belongs_to_another_user_is_reported() {
     let home = Home::new();
     home.keep(&["one"]);
     if std::os::unix::fs::chown(home.store(), Some(65_534), None).is_err() {

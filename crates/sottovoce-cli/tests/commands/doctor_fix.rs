@@ -120,7 +120,7 @@ fn what_is_in_the_way_or_set_elsewhere_is_left_to_people_with_the_reason() {
 }
 
 #[test]
-fn a_store_that_was_left_behind_is_told_of() {
+fn a_store_that_was_left_behind_is_reported() {
     let home = Home::new();
     home.keep(&["one"]);
     let copied =

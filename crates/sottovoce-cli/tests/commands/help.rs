@@ -45,7 +45,7 @@ fn candidates(command: &mut Command, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_shell_is_told_of_scopes_contexts_threads_and_models() {
+fn a_shell_completes_scopes_contexts_threads_and_models() {
     let talk = Talk::new();
     talk.home.keep(&["one"]);
     talk.run(&["--scope", "kitchen", "--thread", "7", "append", "x"]);

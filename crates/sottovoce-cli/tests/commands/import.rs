@@ -62,7 +62,7 @@ fn a_dry_run_before_the_first_use_makes_no_key() {
 }
 
 #[test]
-fn machines_are_told_of_every_refused_file_and_the_exit_code_says_so() {
+fn json_output_lists_every_refused_file_and_the_exit_code_says_so() {
     let home = Home::new();
     let imported = home
         .command(&["--json", "import", "elara", &fixtures("mixed"), "--key-env", "ELARA_KEY"])

@@ -66,7 +66,7 @@ fn the_discord_bots_conversations_go_into_scopes_of_their_own_once() {
 }
 
 #[test]
-fn the_bots_limits_are_told_and_set_only_for_whoever_says_so() {
+fn the_bots_limits_are_reported_and_set_only_on_request() {
     let home = Home::new();
     let folder = fixtures("discord");
     let refused = import(&home, &["import", "discord", &folder, "--with-limits"]);
@@ -127,7 +127,7 @@ fn no_plain_copy_of_a_database_ever_has_a_name() {
 }
 
 #[test]
-fn what_an_import_left_behind_that_was_killed_is_told_and_swept() {
+fn the_rest_of_a_killed_import_is_reported_and_removed() {
     let home = Home::new();
     home.keep(&["x"]);
     let temporary = home.path().join("tmp");

@@ -35,7 +35,7 @@ fn a_signal_before_the_first_word_leaves_the_utterance_alone() {
 }
 
 #[test]
-fn machines_are_told_what_was_kept_of_an_interrupted_answer() {
+fn json_output_says_what_was_stored_of_an_interrupted_answer() {
     let talk = Talk::new();
     talk.stub.next(Answer::saying(&["It will "]).silence());
     let asked = talk.spawn(&["--json", "--verbose", "ask", "Tomorrow?"]);

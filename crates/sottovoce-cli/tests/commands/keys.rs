@@ -246,7 +246,7 @@ fn no_change_begins_beside_another_nor_without_a_vault_and_none_leaves_a_key_beh
 }
 
 #[test]
-fn a_named_key_file_is_told_in_full_and_to_be_backed_up() {
+fn a_named_key_file_is_shown_in_full_with_the_advice_to_back_it_up() {
     let home = Home::new();
     home.keep(&["one"]);
     let changed = home.run(&["rekey", "--to-key-file", "other"]);

@@ -45,7 +45,7 @@ fn what_is_worth_nothing_is_worth_zero() {
 }
 
 #[test]
-fn a_summary_is_shown_told_to_the_model_and_taken_back() {
+fn a_summary_is_shown_sent_to_the_model_and_undone() {
     let talk = Talk::new();
     talk.home.keep(&["My sister is called Siobhán", "and my brother Øyvind", "That is all"]);
     talk.stub.next(Answer::saying(&["The siblings are Siobhán and Øyvind."]));
@@ -77,7 +77,7 @@ fn a_proposed_title_is_shown() {
 }
 
 #[test]
-fn the_context_is_told_in_one_screen_and_for_machines() {
+fn the_context_is_shown_on_one_screen_and_as_json() {
     let talk = Talk::new();
     talk.home.keep(&["My sister is called Siobhán"]);
     talk.stub.next(Answer::saying(&["A lovely name."]));
@@ -114,7 +114,7 @@ fn a_chat_prunes_shows_and_compacts_by_the_same_words_as_the_shell() {
 }
 
 #[test]
-fn one_who_asks_is_told_when_the_prompt_is_nearly_full() {
+fn ask_reports_when_the_prompt_is_nearly_full() {
     let talk = Talk::new();
     talk.home.keep(&["My sister is called Siobhán"]);
     for (share, is_told) in [("0.01", true), ("0.9", false)] {

@@ -36,7 +36,7 @@ fn a_finding_in_a_file_names_the_number_that_the_file_claims() {
 }
 
 #[test]
-fn an_older_copy_put_back_is_told_by_an_inventory_and_by_nothing_else() {
+fn a_restored_older_copy_is_noticed_by_an_inventory_and_by_nothing_else() {
     let home = Home::new();
     let inventory = home.path().join("elsewhere");
     let named = inventory.to_str().unwrap();

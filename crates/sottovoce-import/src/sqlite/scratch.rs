@@ -166,7 +166,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     #[test]
-    fn what_a_killed_process_left_is_told_from_what_is_in_use() {
+    fn the_rest_of_a_killed_process_is_distinguished_from_what_is_in_use() {
         let scratch = Scratch::new().unwrap();
         assert!(!leftovers().contains(&scratch.path));
         let path = scratch.path.clone();

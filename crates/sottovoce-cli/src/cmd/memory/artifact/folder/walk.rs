@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_told_from_other_bytes_wherever_a_piece_ends() {
+    fn text_is_distinguished_from_other_bytes_wherever_a_piece_ends() {
         let watch = Watch::default();
         let long = "é".repeat(PIECE);
         for text in ["", "a", "Grüße 👩\n", &long, &format!("a{long}")] {

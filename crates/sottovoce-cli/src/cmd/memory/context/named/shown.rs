@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_told_by_how_far_away_it_is() {
+    fn a_time_is_shown_by_how_far_away_it_is() {
         let now: Timestamp = "2025-08-24T05:31:01Z".parse().unwrap();
         for (seconds, shown) in [
             (7 * 86_400, "in 7 days"),
