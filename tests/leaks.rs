@@ -1,4 +1,4 @@
-//! One sentence goes through the whole store, and is then looked for everywhere it must not be.
+//! Leak test: one sentence goes through the whole store, and must not appear in files, logs or errors.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -30,15 +30,15 @@ use tracing_subscriber::fmt::MakeWriter;
 
 const CANARY: &str = "the yellow canary sings at 4:17 behind the pantry door";
 const SECRET: &str = "the key that opens the canary's cage, and nothing else";
-/// What the control plants where it must be found.
+/// The decoy that the search must find.
 const DECOY: &str = "a decoy that the search has to find wherever it sits";
 
-/// Everything that was logged at any level, by any thread.
+/// Everything that any thread logged at any level.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// The one log of this process, which is being written from the first call on.
+    /// The one log of this process, from the first call on.
     fn of_this_process() -> Self {
         static LOG: OnceLock<Log> = OnceLock::new();
         LOG.get_or_init(|| {
@@ -76,10 +76,10 @@ impl MakeWriter<'_> for Log {
     }
 }
 
-/// The forms in which words may turn up: as they are, in hex, and in base64 wherever in a longer text they begin.
+/// The forms in which a text may appear: plain, in hex, and in base64 at any offset.
 fn forms(words: &str) -> Vec<Vec<u8>> {
     let mut forms = vec![words.as_bytes().to_vec()];
-    // A part gives the words away as well.
+    // A part of the text counts as a leak too.
     let middle = words.len() / 2;
     forms.push(words.as_bytes()[..middle].to_vec());
     forms.push(words.as_bytes()[middle..].to_vec());
@@ -89,7 +89,7 @@ fn forms(words: &str) -> Vec<Vec<u8>> {
         let shifted = [&vec![0; before][..], words.as_bytes()].concat();
         for alphabet in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
             let encoded = alphabet.encode(&shifted).into_bytes();
-            // The first and the last group hold bits of what comes before and after.
+            // The first and last groups contain bits of neighbouring text.
             forms.push(encoded[4..encoded.len() - 4].to_vec());
         }
     }
@@ -100,7 +100,7 @@ fn holds(haystack: &[u8], words: &str) -> bool {
     forms(words).iter().any(|form| haystack.windows(form.len()).any(|window| window == form))
 }
 
-/// A file's bytes, and those bytes behind every base64 value in it but the sealed one.
+/// A file's bytes, and the decoded bytes of every base64 value in it except the sealed one.
 fn layers(bytes: &[u8]) -> Vec<Vec<u8>> {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let mut values = text.split('"').collect::<Vec<_>>();
@@ -111,7 +111,7 @@ fn layers(bytes: &[u8]) -> Vec<Vec<u8>> {
     std::iter::once(bytes.to_vec()).chain(decoded).collect()
 }
 
-/// The files below a folder that hold the words in their bytes or in their name.
+/// The files below a folder whose bytes or names contain the text.
 fn files_with(folder: &Path, words: &str) -> Vec<PathBuf> {
     snapshot(folder)
         .into_iter()
@@ -169,7 +169,7 @@ fn message() -> ChatMessage {
     message
 }
 
-/// What programs write about values and errors: everything that could end up in a log.
+/// Texts of values and errors: everything that may end up in a log.
 #[derive(Default)]
 struct Texts(Vec<(String, String)>);
 
@@ -193,7 +193,7 @@ fn canary_key() -> EncryptionKey {
     EncryptionKey::from_secret(SECRET).unwrap()
 }
 
-/// Puts the canary through everything that handles words, on a folder, and gathers what is said about it.
+/// Passes the canary through everything that handles text, in a folder, and collects the output.
 async fn sing(root: &Path) -> Texts {
     let mut texts = Texts::default();
     let key = canary_key();
@@ -253,7 +253,7 @@ async fn sing(root: &Path) -> Texts {
     provoke("no key file", EncryptionKey::read_file(&key_file).map(|_| ())).await;
     std::fs::remove_file(key_file).unwrap();
 
-    // The same in packs, beside a document, and what is said of a pack that is damaged.
+    // The same in packs, with a document, and with a damaged pack.
     let packing =
         || StoreOptions::new(canary_key()).scope(Scope::Dm { user: "42".into() }).loose_files(1);
     let packed = packing().open(root).await.unwrap();
@@ -281,7 +281,7 @@ async fn sing(root: &Path) -> Texts {
         packed.append_message(message()).await.unwrap();
     }
 
-    // A record that is cut, one that is flipped, one under another name: each is reported, without its words.
+    // A cut record, a flipped one, and one under another name: each is reported without its text.
     let paths = records(root);
     let bytes = std::fs::read(&paths[0]).unwrap();
     std::fs::write(&paths[0], &bytes[..bytes.len() / 2]).unwrap();
@@ -300,7 +300,7 @@ async fn sing(root: &Path) -> Texts {
         texts.0.push(("finding".into(), serde_json::to_string(finding).unwrap()));
     }
 
-    // An append that fails half-way, on a folder that is gone.
+    // An append that fails because the folder is gone.
     std::fs::rename(root, root.with_extension("away")).unwrap();
     let failed = store.append_message(message()).await.unwrap_err();
     texts.error("folder replaced", &failed);
@@ -328,7 +328,7 @@ fn a_process_in_which_the_canary_sings() {
         }
         assert!(!holds(&logged, words), "the log shows it");
     }
-    // The bytes of the key are no better than the secret that they come from.
+    // The bytes of the key are as secret as the text that they come from.
     let digits = canary_key().to_hex().unwrap();
     let digits = digits.trim_end();
     for (of, text) in &texts.0 {

@@ -369,7 +369,7 @@ fn the_same_inputs_give_the_same_bytes_and_a_gap_or_a_new_day_shows() {
     });
 }
 
-/// What a conversation made from a configuration recalls of 40 messages, one an hour.
+/// How many of 40 messages, one an hour, a conversation with these settings recalls.
 async fn configured(room: &Room, settings: &[(&str, &str)]) -> usize {
     let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into()));
     let none = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -400,7 +400,7 @@ fn a_rolling_window_is_a_setting_of_the_conversation() {
         let newest = configured(&room, &[]).await;
         assert!((6..=24).contains(&newest), "{newest}");
         set(Some(true), 8).await;
-        // Up to a quarter more, in steps.
+        // Up to a quarter more, because the window moves in steps.
         assert!((6..=10).contains(&configured(&room, &[]).await));
         set(Some(false), 0).await;
         assert_eq!(configured(&room, &rolls).await, newest);

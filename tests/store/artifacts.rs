@@ -1,4 +1,4 @@
-//! Large data beside the messages: sealed, found again, and gone when it is to be.
+//! Artifacts: sealed, read back, and deleted when they should be.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
@@ -178,7 +178,7 @@ fn an_artifact_that_was_changed_cut_swapped_or_taken_away_is_named_and_never_rea
             let report = store.repair(RepairOptions::default(), |_| {}).await.unwrap().report;
             assert!(!report.is_sound(), "nothing is thrown away unasked");
         }
-        // What comes before the change can be read.
+        // The part before the change can be read.
         std::fs::write(path(&a.id), changed).unwrap();
         let mut start = vec![0; 100_000];
         store.open_artifact(&a.id).await.unwrap().unwrap().read_exact(&mut start).unwrap();
@@ -189,7 +189,7 @@ fn an_artifact_that_was_changed_cut_swapped_or_taken_away_is_named_and_never_rea
         let repaired = store.repair(RepairOptions::default(), |_| {}).await.unwrap();
         assert!(repaired.report.is_sound());
         assert_eq!(store.artifacts().await.unwrap().0.len(), 1);
-        // One that is useless is set aside when that is asked for.
+        // A useless file is set aside on request.
         std::fs::write(path(&b.id), b"rubbish").unwrap();
         let options = RepairOptions { quarantine: true, ..RepairOptions::default() };
         store.repair(options, |_| {}).await.unwrap();
@@ -288,7 +288,7 @@ fn what_a_message_a_hidden_one_a_snapshot_or_a_folder_in_use_refers_to_is_in_use
         let inner = folder("inner", format!("x  {}", ids[4].reference())).await;
         let outer = folder("outer", format!("y  {}", inner.reference())).await;
         folder("lost", format!("z  {}", ids[5].reference())).await;
-        // A file that happens to hold a reference keeps nothing.
+        // An artifact that happens to contain a reference does not keep another one.
         add(&store, "log", &ids[6].reference()).await;
 
         let hidden = store.append_message(said(ids[2].reference())).await.unwrap().seq;

@@ -1,4 +1,4 @@
-//! Settings, limits and snapshots under damage, backups, wrong clocks and unlucky moments.
+//! Settings, limits and snapshots with damage, backups, wrong clocks and bad timing.
 
 #![allow(
     clippy::unwrap_used,
@@ -201,7 +201,7 @@ fn what_is_forgotten_under_damaged_settings_does_not_come_back_with_a_repair() {
             assert!(forgotten.left.is_empty(), "and it said nothing of what stayed");
             match gone {
                 true => drop(store.repair(RepairOptions::default(), |_| {}).await.unwrap()),
-                // The damaged file is mended from a backup of that very day.
+                // The damaged file is restored from a backup of the same day.
                 false => std::fs::write(house.path("profile"), sound).unwrap(),
             }
             let store = house.open().await;
@@ -288,7 +288,7 @@ fn what_is_forgotten_while_a_snapshot_is_summarized_is_not_in_it() {
         while model.requests.lock().unwrap().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        // The model takes its time; meanwhile somebody has the first message forgotten.
+        // While the model works, another task forgets the first message.
         let forgetting = tokio::spawn({
             let talk = talk.clone();
             async move { talk.forget(&[1..=1]).await }
@@ -318,7 +318,7 @@ fn what_is_forgotten_before_a_restoring_has_its_turn_is_not_restored() {
         let snap = house.snapshot(&[(1, "q1"), (3, "q2")]);
         store.save_snapshot(snap.clone()).await.unwrap();
         store.clear().await.unwrap();
-        // A turn goes on; forgetting and restoring wait for it, in this order.
+        // During a turn, forgetting and restoring wait for it, in this order.
         let hand = model.hand();
         let answer = talk.ask("Hm?").await.unwrap();
         let whole = tokio::spawn(answer.whole());
@@ -409,7 +409,7 @@ fn an_unfinished_snapshot_is_swept_by_the_next_writer() {
         house.exchanges(&store, 1..=1).await;
         store.save_snapshot(house.snapshot(&[(1, "q1")])).await.unwrap();
         drop(store);
-        // As a process leaves it that is killed before the rename.
+        // As a process that is killed before the rename leaves it.
         std::fs::write(house.path("snapshots/.tmp-0123456789"), b"half of it").unwrap();
         let store = house.open().await;
         store.append_message(house.say(ChatRole::User, "next")).await.unwrap();
@@ -542,7 +542,7 @@ fn forgetting_a_copy_that_the_limits_removed_reaches_the_words_in_other_snapshot
         talk.prepare_turn("later").await.unwrap();
         store.cleanup().await.unwrap();
         assert_eq!(words(&store).await, ["later"]);
-        // The user sees the words in the second snapshot and has their number forgotten.
+        // The user sees the text in the second snapshot and forgets its number.
         talk.forget(&[copy..=copy]).await.unwrap();
         let left: usize = store.snapshots().await.unwrap().0.iter().map(|s| s.messages.len()).sum();
         assert_eq!(left, 0);
@@ -727,7 +727,7 @@ fn a_forgotten_copy_leaves_nothing_spoken_in_another_thread_to_be_kept() {
         let answer = seven.ask("my secret").await.unwrap();
         drop(answer.whole().await);
         talk.forget(&[1..=1]).await.unwrap();
-        // "What was spoken in answer to one of them and is not kept yet goes with it."
+        // "Spoken text that answers one of them and is not stored yet is dropped too."
         seven.prepare_turn("next").await.unwrap();
         let there = words(&store).await;
         assert_eq!(there, ["next"]);
@@ -776,7 +776,7 @@ fn under_settings_that_do_not_open_no_prompt_recalls_anything() {
         let store = Arc::new(house.open().await);
         let talk = house.talk(&store, &Arc::new(Scripted::default()));
         let (shown, recalled) = (words(&store).await.len(), recalled(&talk).await.len());
-        // Whoever looks into the store himself sees what there is, with the finding.
+        // Reading the store directly shows the messages, with the finding.
         assert_eq!((shown, recalled), (10, 0));
     });
 }
@@ -798,7 +798,7 @@ fn a_change_of_settings_that_do_not_open_keeps_what_they_said_or_is_refused() {
         if store.clear().await.is_err() {
             return;
         }
-        // The limits are gone, no check says so, and the sound file from a backup counts no more.
+        // The limits are gone, no check reports it, and the sound file from a backup no longer counts.
         let found = findings(&store).await;
         drop(sound);
         assert_eq!(

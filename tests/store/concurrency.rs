@@ -1,4 +1,4 @@
-//! Several processes and stores at work on one conversation.
+//! Several processes and stores working on one conversation.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -22,7 +22,7 @@ const PATIENT: Duration = Duration::from_secs(120);
 const SECOND: Duration = Duration::from_secs(1);
 const WRITERS: u64 = 8;
 const EACH: u64 = 1_000;
-/// How many of a process's appends are made one at a time; the rest come in small batches.
+/// How many appends of a process are single; the rest come in small batches.
 const SINGLY: u64 = 20;
 const BATCH: u64 = 49;
 
@@ -45,7 +45,7 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
 }
 
-/// Waits until so many records are there.
+/// Waits until there are this many records.
 fn wait_for_records(root: &Path, count: usize) {
     let began = Instant::now();
     while !root.exists() || records(root).len() < count {
@@ -56,10 +56,10 @@ fn wait_for_records(root: &Path, count: usize) {
 
 #[test]
 fn eight_processes_append_a_thousand_each_without_a_gap_or_a_loss() {
-    // In memory where possible: what counts here is who writes what, not that a power cut keeps it.
+    // In memory if possible, because this test does not concern power cuts.
     let in_memory = Path::new("/dev/shm");
     let folder = tempfile::tempdir_in(in_memory).or_else(|_| tempfile::tempdir()).unwrap();
-    // Not even the root is there: all eight make the vault.
+    // Not even the root exists: all eight processes create the key list.
     let root = folder.path().join("root");
     let writers: Vec<Child> =
         (0..WRITERS).map(|_| spawn("a_process_that_appends_a_thousand", &root)).collect();
@@ -71,7 +71,7 @@ fn eight_processes_append_a_thousand_each_without_a_gap_or_a_loss() {
 
     let reading = block_on(async { open(&root).await.read_tail(usize::MAX).await.unwrap() });
     assert!(reading.messages.iter().map(|stored| stored.seq).eq(1..=WRITERS * EACH));
-    // Every process's messages are all there, in the order in which it appended them.
+    // Every process's messages all exist, in the order in which it appended them.
     let mut of_process: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for text in texts(&reading) {
         let (process, n) = text.split_once(' ').unwrap();
@@ -145,7 +145,7 @@ fn a_process_that_writes_in_every_scope() {
     });
 }
 
-/// Reads until told to stop, and checks each reading against the one before.
+/// Reads until it is stopped, and checks each result against the one before.
 async fn watch(store: &FileConversationStore, stop: &AtomicBool) -> u64 {
     let mut newest = 0;
     let mut readings = 0;
@@ -181,7 +181,7 @@ fn readers_during_appends_see_whole_records_and_never_an_older_tail_than_before(
     let stop = AtomicBool::new(false);
     std::thread::scope(|threads| {
         let mut watching = Vec::new();
-        // Two that share an open store, and one with a store of its own.
+        // Two tasks share an open store, and one has its own.
         let shared = block_on(open(&root));
         for store in [shared.clone(), shared, block_on(open(&root))] {
             let stop = &stop;
@@ -314,7 +314,7 @@ fn two_stores_of_one_process_see_each_others_appends_and_share_the_numbers() {
 fn a_process_that_holds_the_lock_for_long() {
     let Some(root) = child_folder() else { return };
     block_on(async {
-        // So many that it does not make a pack of them at once.
+        // Enough that it does not pack them at once.
         let store = options().loose_files(1_000).open(&root).await.unwrap();
         store.append_all((1..=1_500).map(said).collect()).await.unwrap();
     });
@@ -324,7 +324,7 @@ fn a_process_that_holds_the_lock_for_long() {
 fn a_killed_holder_of_the_lock_leaves_it_free_and_the_numbers_whole() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
-    // One that was there before, and believes that it knows the folder.
+    // A store opened before, with a cached folder.
     let before = block_on(filled(&root, 3));
     let mut holder = spawn("a_process_that_holds_the_lock_for_long", &root);
     wait_for_records(&root, 20);

@@ -1,4 +1,4 @@
-//! Processes killed, starved and lied to by the operating system in the middle of an append.
+//! Processes that are killed, starved or given false results by the system during an append.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -23,7 +23,7 @@ use tempfile::TempDir;
 /// The messages that a process under test tries to append.
 const APPENDS: u64 = 3;
 
-/// What a process said before it ended: numbers it was told are kept, and errors.
+/// What a process reported before it ended: acknowledged numbers, and errors.
 #[derive(Debug, Default)]
 struct Told {
     kept: Vec<u64>,
@@ -33,7 +33,7 @@ struct Told {
 
 impl Told {
     fn hear(&mut self, line: &str) {
-        // The test harness may have written something before it on the same line.
+        // The test harness may have written to the same line before.
         let after = |mark| line.split_once(mark).map(|(_, rest): (&str, &str)| rest.trim());
         if let Some(seq) = after("@kept ") {
             self.kept.push(seq.parse().unwrap());
@@ -51,7 +51,7 @@ fn say(what: &str) {
     out.flush().unwrap();
 }
 
-/// Whose message a number holds, so that a swap would show.
+/// The text of each number, so that swapped messages are noticed.
 fn text(seq: u64) -> String {
     format!("message number {seq}")
 }
@@ -67,8 +67,8 @@ async fn append_and_tell(store: &FileConversationStore, seq: u64) {
     }
 }
 
-/// Checks the folder of a process that is gone: all it was told is kept is there, at most `more` beyond that, with
-/// no gap, and nothing is wrong but what an interrupted write leaves behind. Then appends once more.
+/// Checks the folder of an ended process: everything acknowledged exists, with at most `more` beyond it and no gap,
+/// and the only findings are those of an interrupted write. Then appends once more.
 fn check(root: &Path, before: u64, told: &Told, more: u64, context: &str) {
     block_on(async {
         let store = options().open(root).await.unwrap();
@@ -106,7 +106,7 @@ fn run(mut command: Command) -> (Told, ExitStatus) {
     (told, child.wait().unwrap())
 }
 
-/// A folder with so many messages in it.
+/// A folder with this many messages.
 fn folder_of(messages: u64) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     if messages > 0 {
@@ -144,7 +144,7 @@ fn a_process_killed_at_any_moment_loses_nothing_acknowledged() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut told = Told::default();
-        // Some rounds end during the first append, others after a few, at a moment that nobody chose.
+        // Some rounds end during the first append, others after a few, at a random moment.
         while (told.kept.len() as u64) < round % 4 {
             told.hear(&lines.next().unwrap().unwrap());
         }
@@ -194,7 +194,7 @@ fn has_strace() -> bool {
     has
 }
 
-/// The test in a process of its own, under strace, with one system call of its threads tampered with.
+/// The test in a child process under strace, with one system call of its threads changed.
 fn tampered(test: &str, root: &Path, call: &str, how: &str) -> Command {
     let mut command = Command::new("strace");
     command
@@ -206,7 +206,7 @@ fn tampered(test: &str, root: &Path, call: &str, how: &str) -> Command {
     command
 }
 
-/// The system calls that an append makes and that change or depend on what is on disk.
+/// The system calls of an append that change the disk or depend on it.
 const CALLS: [&str; 11] = [
     "openat",
     "write",
@@ -245,12 +245,12 @@ fn a_process_killed_at_each_system_call_of_an_append_loses_nothing_acknowledged(
     }
     let mut kills = std::collections::BTreeMap::new();
     for call in CALLS {
-        // Nothing else starts with only the first append: making the root, vault and head.
+        // Only the first append creates the root, key list and head.
         for before in [0, 2] {
             kills.insert((call, before), killed_at_every(call, before));
         }
     }
-    // Three appends, each with these calls at least; if not even they were reached, this test tests nothing.
+    // Three appends make at least this many of these calls. Otherwise the test would test nothing.
     for (call, least) in
         [("write", 3), ("pwrite64", 3), ("fsync", 6), ("renameat2", 3), ("flock", 3)]
     {
@@ -298,7 +298,7 @@ fn a_process_killed_at_each_system_call_of_forgetting_forgets_all_or_nothing() {
                 assert!(report.is_sound(), "{context}: {:?}", report.findings);
                 let next = store.append_message(said("next")).await.unwrap().seq;
                 assert_eq!(next, if forgot { 8 } else { 7 }, "{context}");
-                // The next writer finishes what was begun: the files are gone now.
+                // The next writer finishes the interrupted work: the files are gone.
                 let files = records(folder.path()).len();
                 assert_eq!(files, if forgot { 5 } else { 7 }, "{context}");
                 let report = store.verify(|_| {}).await.unwrap();
@@ -312,12 +312,12 @@ fn a_process_killed_at_each_system_call_of_forgetting_forgets_all_or_nothing() {
     }
 }
 
-/// A document long enough that a half-written one would show.
+/// A document that is long enough to reveal a partial write.
 fn document_of(number: u64) -> String {
     format!("{number} ").repeat(2000)
 }
 
-/// The number of the document that a folder holds, which must be whole; 0 where there is none.
+/// The number of the document in a folder, which must be complete; 0 if there is none.
 async fn document_in(store: &FileConversationStore) -> u64 {
     let Some(bytes) = store.read_document(Document::Calibration).await.unwrap() else { return 0 };
     let text = str::from_utf8(&bytes).unwrap();
@@ -439,7 +439,7 @@ fn processes_that_write_the_same_document_and_are_killed_leave_one_whole_version
     });
 }
 
-/// What a process was told whose fsync of that number fails, from 1.
+/// What a process reported whose fsync of that number, from 1, failed.
 fn appended_with_an_fsync_failing(error: &str, when: usize) -> (TempDir, Told, String) {
     let folder = folder_of(2);
     let how = format!("error={error}:when={when}");
@@ -463,7 +463,7 @@ fn an_fsync_that_fails_is_never_acknowledged_and_stops_the_writer() {
             break;
         }
         failures += 1;
-        // The one that failed, and every one after it.
+        // The failed one, and every later one.
         assert_eq!(told.errors[0], "NotDurable", "{context}");
         assert!(told.errors[1..].iter().all(|error| error == "Poisoned"), "{context}");
         assert_eq!(told.kept.len() + told.errors.len(), 3, "{context}");
@@ -540,7 +540,7 @@ fn a_file_system_without_rename_no_replace_is_written_with_links() {
     for error in ["EINVAL", "ENOSYS", "EOPNOTSUPP"] {
         for before in [0, 2] {
             let folder = folder_of(before);
-            // Under its next name lies something that is not the store's, and must stay.
+            // A foreign file has its next name, and must stay.
             let taken =
                 folder.path().join(format!("20250824T163625123Z_{:04}_user.json", before + 2));
             std::fs::write(&taken, "mine").unwrap();
@@ -564,7 +564,7 @@ fn an_interrupted_system_call_is_made_again() {
     if !has_strace() {
         return;
     }
-    // Listing folders is not interrupted on any file system that Linux has today.
+    // No current file system of Linux interrupts the listing of folders.
     for call in CALLS.into_iter().filter(|call| *call != "getdents64") {
         let mut reached = 0;
         for when in 1..=12 {
@@ -572,7 +572,7 @@ fn an_interrupted_system_call_is_made_again() {
             let how = format!("error=EINTR:when={when}");
             let command = tampered("a_process_that_appends_a_few", folder.path(), call, &how);
             let (told, status) = run(command);
-            // Not every program loader or runtime tries again, and they come before the store.
+            // Some program loaders and runtimes do not retry, and they run before the store.
             if !status.success() && told.kept.is_empty() && told.errors.is_empty() {
                 continue;
             }
@@ -592,7 +592,7 @@ fn a_process_with_few_files() {
     block_on(async {
         let store = open(&root).await;
         append_and_tell(&store, 1).await;
-        // Every number that is still free is taken, one after the other, and given back from the end.
+        // Takes every free number one by one, and gives them back from the end.
         let limit = |files| {
             setrlimit(Resource::Nofile, Rlimit { current: Some(files), maximum: Some(256) })
                 .unwrap();
@@ -672,7 +672,7 @@ fn a_process_with_small_files() {
 #[test]
 fn a_write_that_is_cut_short_publishes_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    // Files may grow to a few blocks; the signal for growing further is ignored, so that writes fall short instead.
+    // Files may grow to a few blocks. The signal for growing further is ignored, so that writes are short instead.
     let mut command = Command::new("sh");
     command
         .args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\""])
@@ -733,8 +733,7 @@ fn a_process_that_packs_on_a_small_disk() {
         }
         let store = options().loose_files(1).open(disk.join("root")).await.unwrap();
         let mut kept = 0;
-        // Where there is no room for a pack, the messages stay where they are; where there is none for a message, it
-        // is not kept.
+        // Without room for a pack, messages stay where they are. Without room for a message, it is not stored.
         let error = loop {
             match store.append_message(long(kept + 1)).await {
                 Ok(stored) => kept = stored.seq,

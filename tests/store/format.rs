@@ -1,4 +1,4 @@
-//! FORMAT.md says what the code does.
+//! FORMAT.md matches the code.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 

@@ -1,4 +1,4 @@
-//! Folders that someone else has had their hands on: nothing strange is returned, nothing sound is lost.
+//! Hostile folders: foreign content is never returned, and sound content is never lost.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -55,7 +55,7 @@ fn cut_tails(findings: &[Finding]) -> Vec<(u64, u64)> {
     cut.map(|f| f.seqs.unwrap()).collect()
 }
 
-/// A store of three messages, opened after its middle record was put through `change`.
+/// A store of three messages, opened after its middle record was changed by `change`.
 struct Changed {
     root: PathBuf,
     record: PathBuf,
@@ -73,7 +73,7 @@ impl Changed {
         Self { root, record, bytes, _folder: folder }
     }
 
-    /// Checks that the changed record is passed over and reported, while its neighbours are read.
+    /// Checks that the changed record is skipped and reported, and that its neighbours are read.
     async fn is_noticed(&self, store: &FileConversationStore, what: &str) -> FindingKind {
         let reading = store.read_seqs(0..=9).await.unwrap();
         assert_eq!(texts(&reading), ["1", "3"], "{what}");
@@ -114,7 +114,7 @@ async fn every_cut_and_every_addition_is_noticed() {
         fs::write(&changed.record, [more, &changed.bytes].concat()).unwrap();
         changed.is_noticed(&store, "something before it").await;
     }
-    // And whoever opens the store anew is told the same, by reading its tail and by checking it.
+    // A store that is opened later reports the same, in its tail and in a check.
     fs::write(&changed.record, &changed.bytes[..40]).unwrap();
     let fresh = open(&changed.root).await;
     let reading = fresh.read_tail(9).await.unwrap();
@@ -124,7 +124,7 @@ async fn every_cut_and_every_addition_is_noticed() {
     assert!(!report.is_sound());
     assert!(matches!(about(&report.findings, &changed.record)[..], [FindingKind::Damaged(_)]));
     assert_eq!(missing(&report), [(2, 2)]);
-    // Writing goes on.
+    // Writing continues.
     assert_eq!(fresh.append_message(said(4)).await.unwrap().seq, 4);
 }
 
@@ -180,7 +180,7 @@ async fn strange_bytes_under_a_records_name_are_reported_and_never_returned() {
         fs::write(&changed.record, &bytes).unwrap();
         match changed.is_noticed(&store, what).await {
             FindingKind::Damaged(_) => {}
-            // What is no base64 between the quotation marks only its decoding tells.
+            // Base64 errors show only when it is decoded.
             FindingKind::Unopenable if what.starts_with("base64") || what == "duplicate tags" => {}
             kind => panic!("{what}: {kind:?}"),
         }
@@ -238,12 +238,12 @@ async fn strange_files_with_names_of_their_own_are_reported_and_the_rest_is_read
             assert_eq!(of(foreign), FindingKind::Foreign);
         }
         assert_eq!(findings.len(), 9);
-        // A report is shown on terminals.
+        // Reports are shown on terminals.
         assert!(findings.iter().all(|f| !f.to_string().contains(char::is_control)));
     }
     assert_eq!(report.messages, 3);
     assert_eq!(report.last_seq, 3);
-    // None of their numbers counts, and none of them is touched.
+    // None of their numbers counts, and none of them is changed.
     assert_eq!(store.append_message(said(4)).await.unwrap().seq, 4);
     assert_eq!(store.read_tail(1).await.unwrap().messages[0].seq, 4);
     for (name, bytes) in dropped {
@@ -363,7 +363,7 @@ async fn a_record_copied_to_another_scope_does_not_open_there() {
     let [bobs, eves] = ["dms/bob", "dms/eve"].map(|below| folder.path().join(below));
     let record = records(&bobs).pop().unwrap();
     for (target, scope) in [(eves.as_path(), &eve), (folder.path(), &Scope::Default)] {
-        // In place of the one that is there, whose name is the same, and the head with it.
+        // It replaces the record of the same name, together with the head.
         fs::copy(&record, target.join(name_of(&record))).unwrap();
         fs::copy(bobs.join("head"), target.join("head")).unwrap();
         let store = options().scope(scope.clone()).open(folder.path()).await.unwrap();
@@ -415,13 +415,13 @@ async fn every_flipped_bit_and_every_cut_of_a_document_is_an_error_and_the_file_
         );
         assert_eq!(fs::read(&path).unwrap(), damaged);
     }
-    // The messages beside it are as readable as ever, and a check names the file.
+    // The other messages stay readable, and a check names the file.
     assert_eq!(texts(&store.read_tail(9).await.unwrap()), ["1"]);
     let report = verify(folder.path()).await;
     assert!(matches!(about(&report.findings, &path)[..], [FindingKind::Damaged(_)]));
     assert!(!report.is_sound());
     assert_eq!((report.findings.len(), report.messages), (1, 1));
-    // Nobody can read it any more, so that a new one may take its place.
+    // Nobody can read it any more, so a new one may replace it.
     store.write_document(Document::Calibration, b"anew").await.unwrap();
     assert_eq!(document(&store).await.unwrap().unwrap(), b"anew");
     assert!(verify(folder.path()).await.findings.is_empty());
@@ -448,7 +448,7 @@ async fn a_document_does_not_open_in_another_scope_or_as_another_file() {
         let report = eves.verify(|_| {}).await.unwrap();
         assert_eq!(about(&report.findings, &planted), [&FindingKind::Unopenable]);
     }
-    // Nor does a document pass as a record or as the head.
+    // A document is not accepted as a record or as the head either.
     fs::copy(bobs_folder.join("calibration"), bobs_folder.join("head")).unwrap();
     let record = bobs_folder.join("20250824T163625123Z_0002_user.json");
     fs::copy(bobs_folder.join("calibration"), &record).unwrap();
@@ -485,7 +485,7 @@ async fn a_document_that_others_can_read_is_not_replaced_by_who_cannot() {
         }
         assert!(snapshot(&root) == before, "{what}");
     }
-    // Under a wrong key a store does not even open; where the vault is gone, it opens and writes nothing.
+    // Under a wrong key a store does not open. Without the key list it opens and writes nothing.
     fs::write(&path, &sound).unwrap();
     assert!(StoreOptions::new(other_key()).open(&root).await.is_err());
     fs::remove_file(root.join("vault")).unwrap();
@@ -534,7 +534,7 @@ fn a_link_pipe_or_folder_in_place_of_a_document_is_refused_and_reported() {
             }
             assert_eq!(fs::read(&victim).unwrap(), bytes);
             assert!(!folder.path().join("made").exists());
-            // A second name for the file keeps what it held.
+            // The file's other name keeps its contents.
             fs::hard_link(&victim, &path).unwrap();
             store.write_document(Document::Calibration, b"mine").await.unwrap();
             assert_eq!(fs::read(&victim).unwrap(), bytes);
@@ -584,7 +584,7 @@ async fn newest_files_deleted_are_reported_by_reading_and_by_checking() {
     }
     for planted in [false, true] {
         if planted {
-            // A name that claims to be the newest must not hide the loss, however old it pretends to be.
+            // A name that claims to be the newest must not hide the loss, however old its time is.
             for name in
                 ["19700101T000000000Z_0005_user.json", "19700101T000000000Z_999999999_user.json"]
             {
@@ -650,7 +650,7 @@ async fn a_lost_or_damaged_head_is_reported_until_it_is_rebuilt_on_request() {
     ] {
         let root = folder.path().join(what);
         let before = filled(&root, 3).await;
-        // A store that has the conversation in memory must notice as well.
+        // A store with the conversation in its cache must notice too.
         assert_eq!(texts(&before.read_tail(9).await.unwrap()).len(), 3);
         damage(&root.join("head"));
         let expected =
@@ -667,7 +667,7 @@ async fn a_lost_or_damaged_head_is_reported_until_it_is_rebuilt_on_request() {
         }
         let store = open(&root).await;
         assert_eq!(store.append_message(said(4)).await.unwrap().seq, 4, "{what}");
-        // Someone still has to look at it: an append does not hide it.
+        // Somebody must still look at it: an append does not hide it.
         assert!(kinds(&store.read_tail(9).await.unwrap()).contains(&&expected), "{what}");
         assert_eq!(before.append_message(said(5)).await.unwrap().seq, 5, "{what}");
 
@@ -942,7 +942,7 @@ async fn a_derivation_that_would_take_the_machine_down_or_protect_nothing_is_not
         r#""sha256","m":65536,"t":3,"p":1"#,
     ] {
         let hostile = entry.replacen(r#""sha256""#, hostile, 1);
-        // Behind one that is dear to derive, it would be found out too late.
+        // An expensive derivation before it would delay the error.
         let dear = entry.replacen(r#""sha256""#, r#""argon2id","m":1048576,"t":16,"p":4"#, 1);
         for keys in [hostile.clone(), format!("{dear},{hostile}")] {
             let line = format!("{{\"v\":1,\"keys\":[{keys}]}}\n");
@@ -984,7 +984,7 @@ async fn a_passphrase_opens_its_store_and_a_wrong_one_touches_nothing() {
     let store = open_with(passphrase("correct horse battery staple")).await.unwrap();
     assert_eq!(texts(&store.read_tail(9).await.unwrap()), ["1", "2", "3"]);
 
-    // Without the salt there is no key: what is there must not be called unreadable.
+    // Without the salt there is no key. The records must not be reported as unreadable.
     fs::remove_file(root.join("vault")).unwrap();
     let before = snapshot(&root);
     let lost = open_with(passphrase("correct horse battery staple")).await;
@@ -1066,7 +1066,7 @@ async fn a_vault_missing_beside_records_stops_writing_but_not_reading() {
         assert_eq!((texts(&reading), reading.skipped.len()), (expected.to_vec(), 0));
         let report = store.verify(|_| {}).await.unwrap();
         assert!(report.findings.iter().any(|f| f.kind == FindingKind::VaultMissing));
-        // Another key neither reads anything nor founds a store of its own beside these records.
+        // Another key neither reads anything nor creates a store beside these records.
         let stranger = StoreOptions::new(other_key()).scope(scope).open(&root).await.unwrap();
         assert!(stranger.read_tail(9).await.unwrap().messages.is_empty());
         assert!(stranger.append_message(said("no")).await.is_err());
@@ -1128,7 +1128,7 @@ async fn a_root_deleted_or_exchanged_while_open_is_an_error_and_not_made_again()
         let cold = options().scope(scope.clone()).open(&root).await.unwrap();
         fs::rename(&root, &moved).unwrap();
         if what.starts_with("exchanged") {
-            // A whole store of the same key, even with the same records.
+            // A whole store with the same key, even with the same records.
             let copied = Command::new("cp").arg("-a").arg(&moved).arg(&root).status().unwrap();
             assert!(copied.success());
         }
@@ -1148,7 +1148,7 @@ async fn a_root_deleted_or_exchanged_while_open_is_an_error_and_not_made_again()
                     "{what}: {refused:?}"
                 );
             }
-            // Behind a link to the same folder, what is in memory is still what is on disk.
+            // Through a link to the same folder, the cache still matches the disk.
             for n in [1, 99] {
                 let read = store.read_tail(n).await.map(|_| ());
                 let refused = matches!(read, Err(Error::FolderReplaced { .. }));
@@ -1156,7 +1156,7 @@ async fn a_root_deleted_or_exchanged_while_open_is_an_error_and_not_made_again()
             }
         }
         assert!(root.exists().then(|| snapshot(&root)) == there, "{what}");
-        // Put back, it goes on.
+        // After it was put back, the store continues.
         fs::remove_file(&root).or_else(|_| fs::remove_dir_all(&root)).ok();
         fs::rename(&moved, &root).unwrap();
         assert_eq!(warm.append_message(said(3)).await.unwrap().seq, 3, "{what}");
@@ -1211,7 +1211,7 @@ fn a_read_only_folder_is_read_and_not_written() {
     };
     let mut command = child("a_process_that_may_only_read", &root);
     if rustix::process::geteuid().is_root() {
-        // Modes do not hold root back, so someone else has to try.
+        // Modes do not restrict root, so another user must try.
         const NOBODY: u32 = 65_534;
         for path in snapshot(folder.path()).into_keys() {
             std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -1263,7 +1263,7 @@ fn a_process_that_may_only_read() {
         }
         assert_eq!(texts(&store.read_tail(9).await.unwrap()), ["1", "2", "3"]);
         assert!(store.verify(|_| {}).await.unwrap().findings.is_empty());
-        // And a store that is not there yet cannot be made.
+        // A new store cannot be created either.
         let new = options().open(root.join("new")).await.unwrap();
         assert!(new.read_tail(9).await.unwrap().messages.is_empty());
         assert!(matches!(new.append_message(said(1)).await, Err(Error::Io { .. })));
@@ -1290,7 +1290,7 @@ async fn a_check_says_which_file_bears_a_number_twice_or_has_come_back() {
         report.findings.iter().find(|f| f.kind == FindingKind::DuplicateNumber).unwrap();
     assert_eq!((duplicate.file.as_deref(), duplicate.seqs), (Some(&*name), Some((2, 2))));
 
-    // Packed, and put back after it was forgotten.
+    // Packed, and restored after it was forgotten.
     let packed = tempfile::tempdir().unwrap();
     let store = options().loose_files(1).open(packed.path()).await.unwrap();
     store.append_all((1..=8).map(said).collect()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Older copies of a folder put back, told by an inventory that was kept elsewhere.
+//! Inventories: they reveal that an older copy of a folder was restored.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
 use std::fs;
@@ -21,7 +21,7 @@ async fn open_packing(root: &Path) -> FileConversationStore {
 
 async fn inventory(root: &Path) -> Inventory {
     let taken = open(root).await.inventory(|_| {}).await.unwrap();
-    // As it is read from where it was kept.
+    // As it is read from its file.
     let read = Inventory::from_json(taken.to_json().unwrap().as_bytes(), "here").unwrap();
     assert_eq!(read, taken);
     read
@@ -57,7 +57,7 @@ async fn every_restored_earlier_state_is_reported_and_no_later_one_is() {
         match step {
             3 => drop(store.forget(&[2..=2]).await.unwrap()),
             6 => drop(store.forget(&[1..=1, 5..=6]).await.unwrap()),
-            // The head alone says that there was a newest one.
+            // Only the head says that there was a newest message.
             8 => {
                 let last = store.read_tail(1).await.unwrap().last_seq;
                 store.forget(&[last..=last]).await.unwrap();
@@ -96,7 +96,7 @@ async fn an_older_copy_that_was_written_to_until_it_was_as_long_is_reported() {
         let earlier = inventory(&root).await;
         let old_store = after.open(old.path()).await.unwrap();
         for number in 6..=12 {
-            // The same words at the same time under the same number are other records all the same.
+            // The same text at the same time under the same number is still another record.
             old_store.append_message(said(number)).await.unwrap();
         }
         assert_eq!(told(old.path(), &earlier).await, [("replaced", (1, 9))], "{what}");
@@ -112,12 +112,12 @@ async fn removed_restored_and_forgotten_records_are_distinguished() {
     let whole = copied(&root);
     fs::remove_file(&records(&root)[1]).unwrap();
     let earlier = inventory(&root).await;
-    // Known to be lost then, it may stay lost or come back.
+    // It was known to be lost then, so it may stay lost or come back.
     assert_eq!(told(&root, &earlier).await, []);
     let second = records(whole.path())[1].clone();
     fs::copy(&second, root.join(second.file_name().unwrap())).unwrap();
     assert_eq!(told(&root, &earlier).await, []);
-    // Forgetting is no loss, deleting is.
+    // Forgetting is not a loss, deleting is.
     store.forget(&[3..=4]).await.unwrap();
     assert_eq!(told(&root, &earlier).await, []);
     let forgotten = inventory(&root).await;
@@ -125,7 +125,7 @@ async fn removed_restored_and_forgotten_records_are_distinguished() {
     fs::rename(&six, folder.path().join("six")).unwrap();
     assert_eq!(told(&root, &earlier).await, [("vanished", (6, 6))]);
     fs::rename(folder.path().join("six"), &six).unwrap();
-    // The record of forgetting is taken away, and a backup brings the words back.
+    // The forget record is removed, and a backup restores the message.
     let forget =
         records(&root).into_iter().find(|p| p.to_string_lossy().contains("forget")).unwrap();
     fs::remove_file(forget).unwrap();
@@ -154,7 +154,7 @@ async fn digests_of_many_blocks_hold_through_packing_merging_and_forgetting() {
     assert_eq!(told(root, &earlier).await, []);
     store.forget(&[1000..=1100]).await.unwrap();
     assert_eq!(told(root, &earlier).await, []);
-    // A block in which something was forgotten is compared by numbers, the others still by what they hold.
+    // A block with a forgotten message is compared by numbers, the others by contents.
     let pack = |root: &Path| {
         let mut packs: Vec<_> =
             fs::read_dir(root.join("packs")).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -187,7 +187,7 @@ async fn an_inventory_is_what_the_format_says() {
         let name = record.file_name().unwrap().to_str().unwrap().as_bytes();
         lines.push([name, b"\t", &fs::read(&record).unwrap()].concat());
     }
-    // All of one time, and of fewer than five digits: names sort as the conversation does.
+    // All have one time and fewer than five digits, so names sort like the conversation.
     lines.sort();
     lines.reverse();
     let digest = Sha256::digest(lines.concat());
@@ -239,7 +239,7 @@ async fn an_inventory_that_was_damaged_is_refused() {
         Inventory::from_json(newer.as_bytes(), "the file"),
         Err(Error::NewerFormat { version: 2, .. })
     ));
-    // Numbers that no store has, and that would take for ever to go through one by one.
+    // Numbers that no store has, and that could not be visited one by one.
     let vast = json.replacen(r#""last":3"#, &format!(r#""last":{}"#, u64::MAX), 1);
     let vast = Inventory::from_json(vast.as_bytes(), "the file").unwrap();
     let found = told(folder.path(), &vast).await;

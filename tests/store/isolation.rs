@@ -1,4 +1,4 @@
-//! Nothing leaves one conversation for another, whatever is done to them and in whatever order.
+//! Isolation: nothing leaks from one conversation into another, whatever the steps and their order.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
@@ -52,7 +52,7 @@ async fn words(store: &FileConversationStore) -> Vec<String> {
     reading.messages.iter().map(|stored| stored.message.content.clone()).collect()
 }
 
-/// The pairs of document that promises isolation: who speaks where.
+/// The pairs of conversations for which isolation is promised: who speaks where.
 fn pairs() -> [(&'static str, Scope, Scope); 8] {
     [
         ("two people in one channel", guild("1", "2", "a"), guild("1", "2", "b")),
@@ -190,7 +190,7 @@ fn no_words_that_are_said_clear_or_forget_anything() {
         assert_eq!(store.profile().await.unwrap().cleared, None);
         let (prompt, _) = conversation.prompt("What is she called?").await.unwrap();
         assert_eq!(prompt.context.len(), phrases.len() * 2);
-        // What does clear is the command alone.
+        // Only the command clears.
         conversation.clear().await.unwrap();
         let (prompt, _) = conversation.prompt("What is she called?").await.unwrap();
         assert!(prompt.context.is_empty());
@@ -222,7 +222,7 @@ fn an_agents_run_starts_clean_and_says_so_and_remembers_itself() {
         assert_eq!(receipt.starts_after, Some(1));
         let (prompt, receipt) = conversation.prompt("And here?").await.unwrap();
         assert_eq!((prompt.context.len(), receipt.starts_after), (3, None));
-        // Nor does anyone else's provider bring back what was said before.
+        // Another provider does not bring back earlier messages either.
         let everything = LastNContextProvider::new();
         let all = everything.get_context(&ContextRequest::new(&shared, "x", 99)).await.unwrap();
         let builder = Conversation::builder(store.clone())
@@ -235,7 +235,7 @@ fn an_agents_run_starts_clean_and_says_so_and_remembers_itself() {
     });
 }
 
-/// A provider that always gives the same.
+/// A provider that always returns the same messages.
 struct Fixed(Vec<sottovoce::context::ContextMessage>);
 
 #[async_trait::async_trait]
@@ -252,7 +252,7 @@ impl ContextProvider for Fixed {
     }
 }
 
-/// What can happen to a conversation.
+/// A step of a conversation.
 #[derive(Debug, Clone)]
 enum Step {
     Append(ChatRole),
@@ -286,17 +286,17 @@ fn steps() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A conversation as it should be.
+/// The expected state of a conversation.
 #[derive(Default)]
 struct Model {
-    /// By place in time and number.
+    /// By time and number.
     messages: BTreeMap<(Timestamp, u64), (ChatRole, String)>,
     last_seq: u64,
     newest: Option<Timestamp>,
     retention: Retention,
-    /// The window's words when it was saved last, by number.
+    /// The window's texts at the last save, by number.
     saved: Option<(String, BTreeMap<u64, String>)>,
-    /// Which message each copy is of.
+    /// The original of each copy.
     copies: BTreeMap<u64, u64>,
 }
 
@@ -307,7 +307,7 @@ impl Model {
         matches!((last, ttl), (Some(last), Some(ttl)) if last + ttl < now)
     }
 
-    /// What is to be read: a rule written down a second time, in other words.
+    /// The messages to be read: the rule, implemented a second time.
     fn shown(&self, now: Timestamp) -> Vec<(u64, String)> {
         if self.has_expired(now) {
             return Vec::new();
@@ -479,7 +479,7 @@ async fn hold(steps: Vec<(usize, Step)>) {
                     .await
                 {
                     Ok(restored) => restored,
-                    // There is no room for it within the limit.
+                    // The limit leaves no room for it.
                     Err(Error::InvalidMessage { .. }) => {
                         if model.has_expired(now) {
                             model.drop_hidden(now);
@@ -528,7 +528,7 @@ async fn hold(steps: Vec<(usize, Step)>) {
     }
 }
 
-/// Takes over the number that was given last: how often records of removals are made is the store's own affair.
+/// Takes the last number from the store, because the number of deletion records is the store's own decision.
 async fn resync(model: &mut Model, store: &FileConversationStore) {
     model.last_seq = store.read_tail(0).await.unwrap().last_seq;
 }

@@ -1,4 +1,4 @@
-//! Keys that are made and changed, by processes that may be killed at any moment.
+//! Creating and changing keys, by processes that may be killed at any moment.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -20,9 +20,9 @@ use sottovoce::admin::Rekey;
 use sottovoce::store::FindingKind;
 use sottovoce::{ConversationStore, EncryptionKey, Error, Scope, StoreOptions};
 
-/// The variable that says from which key to which a process changes.
+/// The variable with the old and the new key of a process that changes keys.
 const KEYS: &str = "SOTTOVOCE_TEST_KEYS";
-/// The variable that says how often the changing process is killed.
+/// The variable with the number of times that the changing process is killed.
 const ROUNDS: &str = "SOTTOVOCE_ROUNDS";
 
 fn key_number(number: u64) -> EncryptionKey {
@@ -82,7 +82,7 @@ fn a_process_that_changes_the_key() {
     say(&format!("done {} {:?}", rekeyed.retired.len(), rekeyed.left));
 }
 
-/// A process, and what it has said so far.
+/// A process, and its output so far.
 struct Process {
     child: Child,
     lines: std::sync::mpsc::Receiver<String>,
@@ -100,7 +100,7 @@ impl Process {
         let (send, receive) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
-                // The test harness may have written something before it on the same line.
+                // The test harness may have written to the same line before.
                 if let Some((_, said)) = line.split_once('@') {
                     let _ = send.send(said.to_owned());
                 }
@@ -115,7 +115,7 @@ impl Process {
         self.lines.iter().collect()
     }
 
-    /// Everything it says until it ends by itself.
+    /// Its whole output until it ends.
     fn end(mut self) -> Vec<String> {
         let said = self.lines.iter().collect();
         assert!(self.child.wait().unwrap().success());
@@ -123,7 +123,7 @@ impl Process {
     }
 }
 
-/// What was acknowledged, by scope and number.
+/// The acknowledged messages, by scope and number.
 type Kept = BTreeMap<(usize, u64), String>;
 
 fn hear(said: Vec<String>, kept: &mut Kept) {
@@ -137,7 +137,7 @@ fn hear(said: Vec<String>, kept: &mut Kept) {
     }
 }
 
-/// Everything acknowledged is there, under this key alone.
+/// Checks that everything acknowledged is readable with this key alone.
 fn check(root: &Path, key: u64, kept: &mut Kept) {
     block_on(async {
         for (at, scope) in scopes().into_iter().enumerate() {
@@ -157,7 +157,7 @@ fn check(root: &Path, key: u64, kept: &mut Kept) {
             };
             let report = store.verify(|_| {}).await.unwrap();
             assert!(report.findings.iter().all(|f| harmless(&f.kind)), "{:?}", report.findings);
-            // What it left half done, the next writer ends, whatever keys went over it.
+            // The next writer finishes interrupted work, whatever keys were changed meanwhile.
             let text = format!("{key} {at} checked");
             let stored = store.append_message(said(&text)).await.unwrap();
             kept.insert((at, stored.seq), text);
@@ -204,7 +204,7 @@ fn a_change_of_keys_killed_again_and_again_under_appends_loses_nothing_acknowled
             }
         }
         let said = Process::start("a_process_that_changes_the_key", &root, key).end();
-        // The old key may have been retired by one that was killed before it could say so.
+        // A killed process may have retired the old key before it could report that.
         assert!(said == ["done 1 []"] || said == ["done 0 []"], "key {key}: {said:?}");
         hear(appending.kill(), &mut kept);
         key += 1;
@@ -218,7 +218,7 @@ fn a_change_of_keys_killed_again_and_again_under_appends_loses_nothing_acknowled
     assert!(midway * 4 > kills, "only {midway} of {kills} kills came in the middle of it");
 }
 
-/// The id of the key that writes.
+/// The id of the key in use.
 fn kid_of(vault: &str) -> String {
     vault.split('"').skip_while(|part| *part != "kid").nth(2).unwrap().to_owned()
 }
@@ -308,7 +308,7 @@ async fn a_store_that_is_open_goes_on_under_the_new_key_of_its_key_file() {
     let without = StoreOptions::new(key(&file)).open(&root).await.unwrap();
     open.append_message(said("one")).await.unwrap();
     without.read_tail(1).await.unwrap();
-    // As `rekey` goes: begun, with the new key in a file beside the old one, and then ended.
+    // As `rekey` works: begun, with the new key in a file beside the old one, and then finished.
     let rekey = Rekey::new(key(&file), key(&next));
     rekey.run(root.clone(), |_| ControlFlow::Break(())).await.unwrap();
     open.append_message(said("two")).await.unwrap();
@@ -322,11 +322,11 @@ async fn a_store_that_is_open_goes_on_under_the_new_key_of_its_key_file() {
         reading.messages.iter().map(|stored| stored.message.content.to_string()).collect()
     };
     assert_eq!(words(open.read_tail(9).await.unwrap()), ["one", "two", "three"]);
-    // What is opened anew as the program was told at its start.
+    // A store that is opened with the options from the program's start.
     let stale = stale.open(&root).await.unwrap();
     assert_eq!(words(stale.read_tail(9).await.unwrap()), ["one", "two", "three"]);
     stale.append_message(said("four")).await.unwrap();
-    // A program that got its key otherwise is told what to do.
+    // A program with its key from another source gets advice.
     let refused = without.append_message(said("five")).await.unwrap_err();
     assert!(matches!(refused, Error::KeyChanged { .. }), "{refused:?}");
     assert!(refused.help().contains("start the program again"), "{}", refused.help());

@@ -1,4 +1,4 @@
-//! The encrypted store, by hazard.
+//! Integration tests of the encrypted store, by hazard.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! What stays in a process's memory, and so might be swapped out, once the last holder of a message is gone.
+//! Process memory: what remains in it, and might be swapped out, after the last holder of a message is gone.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
@@ -13,17 +13,17 @@ use std::os::unix::fs::FileExt;
 use crate::common::*;
 use sottovoce::{ChatMessage, ChatRole, ConversationStore};
 
-/// A sentence that is nowhere in the program in the clear, so that only what was made of it can be found.
+/// A masked sentence. The program holds it nowhere in plain text, so the search only finds copies.
 const MASKED: &[u8] = b"\x2e\x32\x3f\x7a\x39\x3b\x34\x3b\x28\x23\x7a\x2e\x32\x3b\x2e\x7a\x29\x36\x3f\x3f\x2a\x29\x7a\x35\x34\x7a\x2e\x32\x3f\x7a\x28\x35\x35\x3c\x7a\x35\x3c\x7a\x2e\x32\x3f\x7a\x38\x3b\x34\x31";
 const MASK: u8 = 0x5a;
-/// Allocators write over the beginning of what is given back, so that only the rest can be looked for.
+/// Allocators overwrite the beginning of freed memory, so the search ignores that part.
 const LOST: usize = 20;
 
 fn sentence() -> String {
     MASKED.iter().map(|byte| char::from(byte ^ MASK)).collect()
 }
 
-/// How often the sentence stands in this process's writable memory.
+/// How often the sentence occurs in this process's writable memory.
 fn found_in_memory() -> usize {
     let sought = &MASKED[LOST..];
     let memory = File::open("/proc/self/mem").unwrap();
@@ -45,7 +45,7 @@ fn found_in_memory() -> usize {
                     found += 1;
                 }
             }
-            // So that a sentence across two pieces is not missed, the pieces overlap.
+            // The pieces overlap, so that a sentence across two of them is found.
             at += if read == length && at + (read as u64) < end {
                 (read - sought.len()) as u64
             } else {
@@ -61,7 +61,7 @@ fn found_in_memory() -> usize {
 #[ignore = "another test runs it in a process of its own"]
 fn a_process_that_remembers_and_lets_go() {
     let Some(root) = child_folder() else { return };
-    // Reading one's own memory must not itself leave copies: the first look says what is there before.
+    // Searching must not leave copies itself: the first search shows what exists before.
     assert_eq!(found_in_memory(), 0);
     block_on(async {
         let at = "2025-08-24T16:36:25.123Z".parse().unwrap();

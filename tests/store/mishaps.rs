@@ -1,4 +1,4 @@
-//! Turns that meet several mishaps at once: no spoken word is lost, doubled, or given to another utterance.
+//! Turns with several mishaps at once: no spoken text is lost, stored twice, or given to another utterance.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -28,7 +28,7 @@ async fn answered(house: &House, words: &str, answer: &str) {
     soon(asked(house, words).await.whole()).await.unwrap();
 }
 
-/// What is kept, each with why it was cut off.
+/// The stored messages, each with the reason why it was cut off.
 async fn kept(house: &House) -> Vec<(String, Option<String>)> {
     house.kept().await.into_iter().map(|(_, words, cut_off)| (words, cut_off)).collect()
 }
@@ -73,7 +73,7 @@ async fn what_was_spoken_before_a_retry_that_says_nothing_is_kept() {
 
 #[tokio::test]
 async fn words_beside_a_call_that_nobody_saw_or_answered_are_kept() {
-    // The host goes before it sees the call.
+    // The host ends before it receives the call.
     let house = House::new().await;
     house.model.answers([said("Let me see."), call(), done()]);
     let mut answer = asked(&house, "Light?").await;
@@ -84,7 +84,7 @@ async fn words_beside_a_call_that_nobody_saw_or_answered_are_kept() {
     assert_eq!(kept(&house).await, [whole("Light?"), part("Let me see.", "interrupted")]);
     assert!(house.conversation.tool_results(vec!["on".into()]).await.is_err());
 
-    // It sees it, and brings no result.
+    // The host receives it and returns no result.
     for retried in [false, true] {
         let house = House::new().await;
         house.model.answers([said("Let me see."), call(), done()]);

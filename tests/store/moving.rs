@@ -1,4 +1,4 @@
-//! A store that goes to another folder, by processes that may be killed at any moment.
+//! Moving a store to another folder, by processes that may be killed at any moment.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
 
 use std::os::unix::fs::MetadataExt;
@@ -18,7 +18,7 @@ async fn open_scope(root: &Path, scope: Scope) -> FileConversationStore {
     options().scope(scope).open(root).await.unwrap()
 }
 
-/// A store of three conversations, one of them partly in packs.
+/// A store of three conversations, one of them partly packed.
 async fn made(root: &Path, each: u64) {
     for scope in scopes() {
         let store = open_scope(root, scope).await;
@@ -31,7 +31,7 @@ async fn made(root: &Path, each: u64) {
     }
 }
 
-/// Everything is there, sound, and can be added to.
+/// Checks that everything exists, is sound, and accepts new messages.
 async fn check(root: &Path, each: u64) {
     assert_eq!(scopes_of(root).unwrap().len(), 3);
     for scope in scopes() {
@@ -55,7 +55,7 @@ fn a_store_that_is_moved_is_whole_in_the_new_place_and_gone_from_the_old() {
     block_on(async {
         made(&from, 20).await;
         let switch = || {
-            // Until now the old place is whole, and from now on the new one.
+            // Until now the old folder is complete, and from now on the new one.
             assert!(from.join("vault").exists() && to.join("vault").exists());
             well()
         };
@@ -101,12 +101,12 @@ fn where_the_settings_cannot_be_switched_the_old_place_stays_as_it_is() {
         let refused = move_store(&from, &to, || Err(Error::ShuttingDown));
         assert!(matches!(refused, Err(Error::ShuttingDown)));
         check(&from, 3).await;
-        // What is in the new place is replaced by nobody.
+        // The contents of the new folder are never replaced.
         let refused = move_store(&from, &to, well).unwrap_err();
         assert!(refused.to_string().contains("new"), "{refused}");
         assert!(move_store(&from, &from.join("within"), well).is_err());
         check(&from, 3).await;
-        // A file that a stranger writes after everything was brought stays too.
+        // A file that another program writes after the move began stays too.
         let to = folder.path().join("another");
         let late = from.join("late.json");
         let moved = move_store(&from, &to, || {
@@ -135,7 +135,7 @@ fn whoever_has_it_open_can_write_to_neither_place_until_it_is_opened_anew() {
     });
 }
 
-/// Where the settings say that the store is.
+/// The store's folder according to the settings.
 fn place(folder: &Path) -> PathBuf {
     std::fs::read_to_string(folder.join("settings")).unwrap().into()
 }

@@ -1,4 +1,4 @@
-//! Packs under kills, strangers' hands and several processes.
+//! Packs with kills, foreign changes and several processes.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -24,7 +24,7 @@ use sottovoce::admin::Report;
 use sottovoce::store::{FindingKind, ReadResult};
 use sottovoce::{ConversationStore, Error, FileConversationStore, Scope, StoreOptions};
 
-/// How many messages are kept at once: enough for a pack.
+/// How many messages one batch has: enough for a pack.
 const MANY: u64 = 3;
 
 /// Options with nearly everything in packs.
@@ -36,7 +36,7 @@ async fn open_packing(root: &Path) -> FileConversationStore {
     packing().open(root).await.unwrap()
 }
 
-/// A store of the messages `1` to `n`, appended one after the other, with nearly all of them in packs.
+/// A store of the messages `1` to `n`, appended one by one, nearly all of them packed.
 async fn packed(root: &Path, n: u64) -> FileConversationStore {
     let store = open_packing(root).await;
     for number in 1..=n {
@@ -68,7 +68,7 @@ async fn verify(root: &Path) -> Report {
     open(root).await.verify(|_| {}).await.unwrap()
 }
 
-/// Checks what everyone sees who opens the folder anew: these numbers, in this order, by every way of reading.
+/// Checks what a newly opened store reads: these numbers in this order, by every way of reading.
 async fn reads(root: &Path, expected: &[u64], what: &str) -> ReadResult {
     let store = open(root).await;
     let reading = store.read_tail(usize::MAX).await.unwrap();
@@ -120,8 +120,8 @@ fn a_process_that_keeps_many_at_once() {
     writeln!(std::io::stdout().lock(), "@done").unwrap();
 }
 
-/// Runs a test in a process of its own that is killed at its system call of that kind and number; the numbers it was
-/// told are kept, and whether it came to its end.
+/// Runs a test in a child process that is killed at its system call of that kind and number. Returns the acknowledged
+/// numbers, and whether it reached its end.
 fn killed_at(test: &str, root: &Path, call: &str, when: usize) -> (Vec<u64>, bool) {
     let mut child = Command::new("strace")
         .args(["-f", "-qqq", "-o", "/dev/null", "-e", &format!("trace={call}")])
@@ -161,7 +161,7 @@ fn copied(from: &Path) -> tempfile::TempDir {
     folder
 }
 
-/// The calls that change what is on disk, or name it.
+/// The calls that change the disk or its names.
 const CALLS: [&str; 6] = ["openat", "write", "fsync", "renameat2", "unlinkat", "mkdir,mkdirat"];
 
 #[test]
@@ -169,7 +169,7 @@ fn a_process_killed_at_each_system_call_of_packing_and_merging_loses_and_doubles
     if !has_strace() {
         return;
     }
-    // The third message makes the first pack; the seventeenth makes the eighth, so that they merge.
+    // The third message creates the first pack. The seventeenth creates the eighth, so that packs merge.
     for before in [2, 16] {
         let seed = tempfile::tempdir().unwrap();
         block_on(packed(seed.path(), before));
@@ -211,7 +211,7 @@ fn a_process_killed_at_each_system_call_of_keeping_many_at_once_keeps_all_of_the
     if !has_strace() {
         return;
     }
-    // The first messages of all; and the eighth pack, so that they merge.
+    // The very first messages; and the eighth pack, so that packs merge.
     for before in [0, 7 * MANY] {
         let seed = tempfile::tempdir().unwrap();
         block_on(async {
@@ -289,7 +289,7 @@ fn a_process_killed_at_each_system_call_of_forgetting_what_is_packed_forgets_all
     }
 }
 
-// Strangers' hands
+// Foreign changes
 
 #[tokio::test]
 async fn a_pack_that_was_cut_renamed_reordered_or_added_to_is_reported_and_its_good_lines_are_read()
@@ -346,7 +346,7 @@ async fn a_pack_that_was_cut_renamed_reordered_or_added_to_is_reported_and_its_g
         assert!(!reading.skipped.is_empty(), "{what}");
         let ranged = numbers(&store.read_seqs(0..=99).await.unwrap());
         assert!(ranged.len() >= there.len(), "{what}: {ranged:?}");
-        // Nothing moves the numbers, and nothing is thrown away for being wrong.
+        // Nothing changes the numbers, and nothing is deleted for being wrong.
         for number in 19..=60 {
             assert_eq!(store.append_message(said(number)).await.unwrap().seq, number, "{what}");
         }
@@ -529,7 +529,7 @@ async fn a_whole_older_copy_that_is_put_back_is_read_as_it_was_and_goes_on() {
     }
     fs::remove_dir_all(&root).unwrap();
     fs::rename(older.path(), &root).unwrap();
-    // Nothing but what was noted elsewhere can tell.
+    // Only an inventory kept elsewhere can reveal it.
     reads(&root, &(1..=9).collect::<Vec<_>>(), "older").await;
     assert!(verify(&root).await.findings.is_empty());
     assert_eq!(open_packing(&root).await.append_message(said(10)).await.unwrap().seq, 10);
@@ -639,7 +639,7 @@ async fn a_folder_of_packs_deleted_or_exchanged_while_open_is_an_error_and_not_m
         }
         let before = there.exists().then(|| snapshot(&there));
         let all = jiff::Timestamp::MIN..jiff::Timestamp::MAX;
-        // What is said meanwhile is kept, in a file of its own.
+        // Messages meanwhile are stored, in files of their own.
         for number in 10..=13 {
             assert_eq!(warm.append_message(said(number)).await.unwrap().seq, number, "{what}");
         }
@@ -651,7 +651,7 @@ async fn a_folder_of_packs_deleted_or_exchanged_while_open_is_an_error_and_not_m
             assert!(matches!(refused, Err(Error::FolderReplaced { .. })), "{what}: {refused:?}");
         }
         assert!(there.exists().then(|| snapshot(&there)) == before, "{what}");
-        // Put back, it goes on.
+        // After it was put back, the store continues.
         fs::remove_file(&there).or_else(|_| fs::remove_dir_all(&there)).ok();
         fs::rename(&moved, &there).unwrap();
         assert_eq!(warm.append_message(said(14)).await.unwrap().seq, 14, "{what}");
@@ -756,7 +756,7 @@ fn a_process_that_keeps_many_and_single_messages_in_turn() {
         let store = open_packing(&root).await;
         let mut next = 1;
         for round in 0..12 {
-            // More than one pack takes, every now and then.
+            // Sometimes more than one pack holds.
             let count = if round % 5 == 0 { 700 } else { 40 };
             let batch = store.append_all((next..next + count).map(mine).collect()).await.unwrap();
             assert!(batch.is_sorted_by(|a, b| a.seq < b.seq));
@@ -791,7 +791,7 @@ fn processes_that_keep_many_and_single_messages_at_once_lose_and_mix_up_nothing(
         let reading = open(&root).await.read_tail(usize::MAX).await.unwrap();
         assert!(reading.skipped.is_empty(), "{:?}", reading.skipped);
         assert!(reading.messages.iter().map(|stored| stored.seq).eq(1..=total));
-        // Each process's messages are all there, in the order in which it kept them.
+        // Each process's messages all exist, in the order in which it stored them.
         let mut of_process: BTreeMap<&str, u64> = BTreeMap::new();
         for text in texts(&reading) {
             let (process, number) = text.split_once(' ').unwrap();

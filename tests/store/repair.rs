@@ -1,4 +1,4 @@
-//! Repairs: what was damaged is mended as far as it can be, and nothing that anyone may want is deleted.
+//! Repairs: damage is repaired as far as possible, and nothing of value is deleted.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -58,7 +58,7 @@ fn packing() -> StoreOptions {
     options().loose_files(1)
 }
 
-/// A store of the messages `1` to `n`, nearly all of them in packs.
+/// A store of the messages `1` to `n`, nearly all of them packed.
 async fn packed(root: &Path, n: u64) -> FileConversationStore {
     let store = packing().open(root).await.unwrap();
     for number in 1..=n {
@@ -81,14 +81,14 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-/// Everything below a folder but the lock, which even a look may take.
+/// Everything below a folder except the lock, which even reading may take.
 fn unlocked(root: &Path) -> impl PartialEq + use<> {
     let mut found = snapshot(root);
     found.remove(&root.join("lock"));
     found
 }
 
-/// Every line or file of bytes below a folder, wherever it lies: what a repair must not lose.
+/// Every line or file of bytes below a folder, wherever it is: what a repair must not lose.
 fn everything(root: &Path) -> BTreeSet<Vec<u8>> {
     let files = snapshot(root).into_iter().filter(|(path, (_, mode, ..))| {
         mode & 0o170_000 == 0o100_000
@@ -97,7 +97,7 @@ fn everything(root: &Path) -> BTreeSet<Vec<u8>> {
     let lines = files.flat_map(|(_, (bytes, ..))| {
         bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>()
     });
-    // A record's line in a pack and its file are the same words.
+    // A record's line in a pack and its file hold the same bytes.
     let bare = |line: Vec<u8>| match line.iter().take(64).position(|byte| *byte == b'\t') {
         Some(tab) => line[tab + 1..].to_vec(),
         None => line,
@@ -253,7 +253,7 @@ async fn a_pack_that_omits_adds_or_reorders_records_is_made_anew_of_what_opens()
         assert!(!verify(root).await.is_sound(), "{what}");
         let repaired = mend(root).await;
         assert!(remedies(&repaired).contains("rebuild-pack"), "{what}: {:?}", repaired.repairs);
-        // What is lost stays reported; what is wrong with packs is over.
+        // Lost records stay reported; the packs' findings are gone.
         let found = codes(&repaired.report);
         assert!(
             found.iter().all(|code| ["missing", "quarantined"].contains(code)),
@@ -267,7 +267,7 @@ async fn a_pack_that_omits_adds_or_reorders_records_is_made_anew_of_what_opens()
         assert_eq!(there.len() as u64, opening + 2, "{what}: {there:?}");
         assert!(there.ends_with(&numbered(17..=18)), "{what}");
         assert!(mend(root).await.repairs.is_empty(), "{what}");
-        // And it goes on as any other: packed, merged, forgotten.
+        // The store continues as any other: it packs, merges and forgets.
         let store = packing().open(root).await.unwrap();
         for number in 19..=60 {
             assert_eq!(store.append_message(said(number)).await.unwrap().seq, number, "{what}");
@@ -285,7 +285,7 @@ async fn a_pack_that_overlaps_another_keeps_only_what_is_its_own() {
     packed(root, 9).await;
     let names = packs(root);
     let [first, second] = [&names[0], &names[1]].map(|pack| fs::read_to_string(pack).unwrap());
-    // As a copy of a folder has it that packed at other places.
+    // As in a copy of a folder that packed at other points.
     let lines: Vec<&str> =
         first.split_inclusive('\n').chain(second.split_inclusive('\n')).collect();
     let some = &lines[1..3];
@@ -315,7 +315,7 @@ async fn what_another_key_or_a_newer_program_reads_is_left_where_it_is() {
         ("another key's", kid.as_str(), "0".repeat(32)),
         ("a newer version's", r#"{"v":1"#, r#"{"v":2"#.to_owned()),
     ] {
-        // The pack lies as well, which would be reason enough to touch it.
+        // The pack also contradicts its name, which alone would be a reason to repair it.
         fs::write(&pack, text.replacen(from, &to, 1) + "rubbish\n").unwrap();
         fs::write(&record, line.replacen(from, &to, 1)).unwrap();
         fs::write(root.join("calibration"), line.replacen(from, &to, 1)).unwrap();
@@ -355,12 +355,12 @@ async fn what_cannot_be_read_is_moved_only_when_asked_and_never_deleted() {
     fs::write(root.join("packs/README"), "mine").unwrap();
     let planted = "20250824T163625123Z_0001_user.99991231T000000000Z_999999_user.1-999999.99.pack";
     fs::write(root.join("packs").join(planted), "rubbish\n").unwrap();
-    // A line that no longer opens, in a pack that is what its name says.
+    // An unreadable line in a pack that matches its name.
     let pack = packs(&root)[0].clone();
     let text = fs::read_to_string(&pack).unwrap();
     let damaged = text.replacen(r#""tag":"#, r#""tah":"#, 1);
     fs::write(&pack, &damaged).unwrap();
-    // A record that was flipped.
+    // A record with a flipped bit.
     let record = records(&root).into_iter().find(|p| name_of(p).contains("_0009_")).unwrap();
     let mut flipped = fs::read(&record).unwrap();
     flipped[130] ^= 1;
@@ -384,7 +384,7 @@ async fn what_cannot_be_read_is_moved_only_when_asked_and_never_deleted() {
     assert_eq!(fs::read(root.join("packs/quarantine/README")).unwrap(), b"mine");
     assert!(root.join("packs/quarantine").join(planted).exists());
     assert_eq!(fs::read(&outside).unwrap(), b"untouched");
-    // What it was the only copy of is missed now, and what lies aside is told.
+    // The message of which it was the only copy is now missing, and the file set aside is reported.
     let mut found = codes(&repaired.report);
     found.sort_unstable();
     found.dedup();
@@ -403,7 +403,7 @@ async fn what_cannot_be_read_is_moved_only_when_asked_and_never_deleted() {
     assert_eq!(texts(&reading), numbered(2..=8));
     assert!(kinds(&reading).iter().all(|kind| **kind == FindingKind::TailTruncated));
     assert!(repair(&root, ASIDE).await.repairs.is_empty());
-    // Recorded as gone, and all is well.
+    // Recorded as gone, the store is sound.
     open(&root).await.forget(&[1..=1, 9..=9]).await.unwrap();
     assert!(verify(&root).await.is_sound());
 }
@@ -489,7 +489,7 @@ fn vault(root: &Path) -> String {
     fs::read_to_string(root.join("vault")).unwrap()
 }
 
-/// The key id that a vault or a sealed file names first.
+/// The key id that a key list or a sealed file names first.
 fn kid(text: &str) -> String {
     text.split_once(r#""kid":""#).unwrap().1.split_once('"').unwrap().0.to_owned()
 }
@@ -505,7 +505,7 @@ async fn a_vault_that_is_lost_is_made_anew_for_the_records_that_open() {
     let lost = vault(&root);
     fs::remove_file(root.join("vault")).unwrap();
     let before = unlocked(&root);
-    // Whoever has another key founds nothing here.
+    // Another key cannot create a store here.
     let stranger = StoreOptions::new(other_key()).open(&root).await.unwrap();
     let refused = stranger.repair(RepairOptions::default(), |_| {}).await;
     assert!(matches!(refused, Err(Error::WrongKey { ref found, .. }) if *found == kid(&lost)));
@@ -517,7 +517,7 @@ async fn a_vault_that_is_lost_is_made_anew_for_the_records_that_open() {
     let made = vault(&root);
     assert_eq!(kid(&made), kid(&lost));
     assert_ne!(made, lost);
-    // It is a vault like any other: everyone reads and writes under it, and no other key does.
+    // It is an ordinary key list: everyone reads and writes with it, and no other key works.
     assert_eq!(open(&root).await.append_message(said(10)).await.unwrap().seq, 10);
     assert_eq!(all(&root).await, numbered(1..=10));
     let bobs = options().scope(bob).open(&root).await.unwrap();
@@ -526,10 +526,10 @@ async fn a_vault_that_is_lost_is_made_anew_for_the_records_that_open() {
     assert!(matches!(refused, Err(Error::WrongKey { .. })), "{refused:?}");
     let newest = records(&root).pop().unwrap();
     assert_eq!(kid(&fs::read_to_string(newest).unwrap()), kid(&lost));
-    // The one that was lost is as good, should it turn up.
+    // The lost one is valid too, if it is found again.
     fs::write(root.join("vault"), &lost).unwrap();
     assert_eq!(all(&root).await, numbered(1..=10));
-    // And its key can be changed.
+    // Its key can be changed.
     fs::write(root.join("vault"), &made).unwrap();
     Rekey::new(key(), other_key())
         .run(&root, |_| std::ops::ControlFlow::Continue(()))
@@ -597,7 +597,7 @@ async fn a_vault_is_adopted_from_any_conversation_and_not_from_a_planted_record(
     let bobs = options().scope(bob.clone()).open(&root).await.unwrap();
     bobs.append_all((1..=3).map(said).collect()).await.unwrap();
     let lost = vault(&root);
-    // Another store of the same key, of which a record and the head are dropped in here.
+    // Another store of the same key. One of its records and its head are copied into this store.
     filled(&other, 1).await;
     fs::copy(&records(&other)[0], root.join(name_of(&records(&other)[0]))).unwrap();
     fs::copy(other.join("head"), root.join("head")).unwrap();
@@ -641,7 +641,7 @@ fn a_process_that_repairs() {
     println!("@done");
 }
 
-/// A folder with something for each remedy, and what its messages are once mended.
+/// A folder with a problem for each kind of repair, and its messages after the repair.
 async fn ill(root: &Path) -> Vec<String> {
     let store = packed(root, 20).await;
     store.append_all((21..=26).map(said).collect()).await.unwrap();
@@ -694,7 +694,7 @@ fn a_repair_that_is_killed_at_each_system_call_loses_nothing_and_is_run_again() 
                 .unwrap();
             let done = String::from_utf8_lossy(&output.stdout).contains("@done");
             let context = format!("{call} number {when}");
-            // All that is gone is what was forgotten: the one line that had come back.
+            // Only the forgotten line that had come back is gone.
             let gone: Vec<_> = whole.difference(&everything(root)).cloned().collect();
             assert!(gone.iter().filter(|bytes| !forgotten(bytes)).count() <= 1, "{context}");
             let repaired = block_on(repair(root, ASIDE));

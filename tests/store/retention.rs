@@ -1,4 +1,4 @@
-//! What is kept for how long, and what that hides and removes.
+//! Limits: what they hide and what they delete.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
@@ -103,7 +103,7 @@ fn the_newest_messages_are_kept_as_whole_exchanges_and_the_rest_is_hidden_at_onc
         assert_eq!(records(house.root.path()).len(), 16, "files go in batches");
         let stats = store.stats().await.unwrap();
         assert_eq!((stats.message_count, stats.hidden), (14, 2));
-        // Another process, and one that has just started, hide the same.
+        // Another process, and a new one, hide the same messages.
         assert_eq!(words(&house.open().await).await, shown);
         assert!(findings(&store).await.is_empty());
     });
@@ -164,7 +164,7 @@ fn what_has_expired_does_not_come_back_with_the_next_message() {
         assert_eq!(words(&house.open().await).await, ["question 4", "answer 4"]);
         assert_eq!(records(house.root.path()).len(), 3, "the others are removed");
         assert!(findings(&store).await.is_empty());
-        // As many at once, or as an import, it is the same.
+        // The result is the same for a batch and for an import.
         for import in [false, true] {
             house.wait(2 * DAY as i64);
             let many = vec![house.say(ChatRole::User, "anew")];
@@ -345,7 +345,7 @@ fn settings_that_are_gone_or_put_back_are_reported_and_nothing_is_removed_by_the
             let reading = store.read_tail(9).await.unwrap();
             assert!(reading.skipped.iter().any(|finding| finding.kind == kind), "readers are told");
             assert!(matches!(store.cleanup().await, Err(Error::Damaged { .. })));
-            // The assistant goes on hearing.
+            // The assistant continues to listen.
             house.exchanges(&store, 6..=6).await;
         }
         let repaired = house.open().await.repair(RepairOptions::default(), |_| {}).await.unwrap();

@@ -1,4 +1,4 @@
-//! Words are found where they were said, and nowhere else.
+//! Search: messages are found in their own conversation, and nowhere else.
 
 #![allow(clippy::unwrap_used)]
 
@@ -96,7 +96,7 @@ fn a_thread_is_searched_by_itself_and_what_is_hidden_or_forgotten_is_not_found()
         );
         assert_eq!(search(&store, "milk", &SearchOptions::new(9)).await.unwrap().total, 4);
         store.forget(&[3..=3]).await.unwrap();
-        // What was cleared is out of prompts, but somebody may well look for it.
+        // Cleared messages are outside prompts, but a search still finds them.
         store.clear().await.unwrap();
         assert_eq!(
             texts(&search(&store, "milk", &SearchOptions::new(9)).await.unwrap()),

@@ -1,4 +1,4 @@
-//! Saved windows, and that what is forgotten is forgotten everywhere.
+//! Snapshots: saved windows, from which forgotten messages disappear.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
@@ -21,7 +21,7 @@ fn start() -> Timestamp {
     "2026-02-12T14:30:00Z".parse().unwrap()
 }
 
-/// A conversation with a rolling window and a model whose answers the test writes.
+/// A conversation with a rolling window and a scripted model.
 struct House {
     root: tempfile::TempDir,
     clock: Arc<ManualClock>,
@@ -198,7 +198,7 @@ fn what_is_restored_is_seen_by_the_next_turn_and_says_when_it_was_said() {
         assert_eq!(first.restored_from(), Some((saved.id.as_str(), 1)));
         assert_eq!(restored[2].message.thread_id.as_deref(), Some("7"));
         assert!(!restored[2].message.metadata.contains_key("saidIn"));
-        // The model is told when it was said, not when it was brought back.
+        // The model gets the original time, not that of the restore.
         let (prompt, _) = house.talk.prompt("And now?").await.unwrap();
         let body = sottovoce::model::PromptRenderer::render(
             &OllamaChatRenderer::new(ModelOptions::new("m")),
@@ -206,7 +206,7 @@ fn what_is_restored_is_seen_by_the_next_turn_and_says_when_it_was_said() {
         )
         .body;
         assert!(body.contains("[Thursday 12 February 2026 14:30 +00:00] main"), "{body}");
-        // Twice restored is not doubled, not in its thread; another one may have it too.
+        // A second restore copies nothing into the same thread. Another thread may get copies too.
         assert!(house.talk.restore(&saved.id).await.unwrap().is_empty());
         assert!(aside.restore(&saved.id).await.unwrap().is_empty());
         let eight = Some("8".to_owned());
@@ -215,7 +215,7 @@ fn what_is_restored_is_seen_by_the_next_turn_and_says_when_it_was_said() {
         assert!(elsewhere.iter().all(|stored| stored.message.thread_id == eight));
         assert_eq!(elsewhere[2].message.metadata["saidIn"], "7");
         assert!(house.talk.restore_into(&saved.id, eight).await.unwrap().is_empty());
-        // A snapshot of what was restored is one of the same messages.
+        // A snapshot of restored messages holds the same messages.
         house.model.says("Fine.");
         let second = house.talk.save_snapshot(None).await.unwrap();
         assert!(house.talk.restore(&second.id).await.unwrap().is_empty());
@@ -234,7 +234,7 @@ fn each_restored_message_returns_to_its_own_thread() {
         house.model.says("Fine.");
         let saved = house.talk.save_snapshot(None).await.unwrap();
         house.talk.clear().await.unwrap();
-        // In a thread, only what was said in it.
+        // In a thread, only that thread's messages.
         let restored = three.restore(&saved.id).await.unwrap();
         assert_eq!(restored.len(), 2);
         assert!(restored.iter().all(|stored| stored.message.thread_id.as_deref() == Some("3")));
@@ -271,7 +271,7 @@ fn a_forgetting_deletes_what_it_announced_and_nothing_else() {
         let before = house.store.read_tail(99).await.unwrap().messages.len();
         assert_eq!(before, 10, "looking changes nothing");
 
-        // While somebody is asked, another copy is made.
+        // During the question, another copy is made.
         let again = house.talk.restore_into(&both.id, Some("7".into())).await.unwrap();
         assert_eq!(again.len(), 4);
         let refused = house.talk.forget_planned(&plan).await;
@@ -279,7 +279,7 @@ fn a_forgetting_deletes_what_it_announced_and_nothing_else() {
         assert_eq!(house.store.read_tail(99).await.unwrap().messages.len(), before + 4);
         let plan = house.store.plan_forget(&[copy..=copy, 5..=6]).await.unwrap();
         assert_eq!(plan.copies, [again[0].seq]);
-        // Less than was announced is no reason to ask anew.
+        // If less than announced is left, there is no new question.
         house.store.forget(&[6..=6]).await.unwrap();
         let forgotten = house.talk.forget_planned(&plan).await.unwrap();
         assert_eq!(forgotten.removed, [1, 5, copy, again[0].seq]);
@@ -325,7 +325,7 @@ fn what_is_forgotten_goes_from_files_packs_snapshots_and_copies() {
 
         let forgotten = house.talk.forget(&[3..=4]).await.unwrap();
         assert_eq!(forgotten.removed.len(), 4, "with their copies: {forgotten:?}");
-        // By a copy too.
+        // A copy counts too.
         let copy = house.store.read_seqs(7..=12).await.unwrap().messages;
         let copy = copy.iter().find(|stored| stored.message.content == "canary two").unwrap().seq;
         assert_eq!(house.talk.forget(&[copy..=copy, 6..=6]).await.unwrap().removed.len(), 4);
@@ -344,14 +344,14 @@ fn what_is_forgotten_goes_from_files_packs_snapshots_and_copies() {
         assert!(house.findings().await.is_empty());
         assert_eq!(residue(&house, "canary").await, Vec::<String>::new());
 
-        // Where nothing of a snapshot is left, it goes too.
+        // A snapshot without messages is deleted too.
         house.talk.forget(&[1..=2]).await.unwrap();
         assert!(matches!(house.talk.snapshot(&saved.id).await, Err(Error::NoSuchSnapshot { .. })));
         assert_eq!(std::fs::read_dir(house.folder().join("snapshots")).unwrap().count(), 0);
     });
 }
 
-/// Every sealed thing below the root that opens and holds these words, and every file that holds them in the clear.
+/// Every sealed file below the root that opens and holds this text, and every file that holds it in plain text.
 async fn residue(house: &House, words: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (path, (bytes, ..)) in snapshot(house.root.path()) {
@@ -371,7 +371,7 @@ async fn residue(house: &House, words: &str) -> Vec<String> {
             found.push(snapshot.id.clone());
         }
     }
-    // What a reader with the key could open in any file, whatever its name: there are no more files than these.
+    // All files that exist, whatever a reader with the key could open.
     let expected = ["head", "lock", "profile", "vault"];
     for (path, ..) in snapshot(house.root.path()) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -406,7 +406,7 @@ fn a_snapshot_that_a_backup_brings_back_stays_deleted_and_one_without_a_message_
         std::fs::write(&file, &backup).unwrap();
         assert_eq!(house.findings().await, [FindingKind::Resurrected]);
         assert!(house.store.snapshots().await.unwrap().0.is_empty());
-        // It is never read; a repair removes it, since an older copy of the settings may be what is not up to date.
+        // It is never read. A repair removes it, because the settings may be an older copy.
         let repaired = house.store.repair(RepairOptions::default(), |_| {}).await.unwrap();
         assert_eq!(repaired.repairs[0].kind, RepairKind::ForgetAgain);
         assert!(!file.exists());
@@ -429,7 +429,7 @@ fn a_lost_snapshot_is_reported_and_a_repair_goes_on_without_it() {
         let repaired = house.store.repair(RepairOptions::default(), |_| {}).await.unwrap();
         assert_eq!(repaired.repairs[0].kind, RepairKind::Accept);
         assert!(repaired.report.findings.is_empty());
-        // Where the settings were lost, all snapshots that open are found again.
+        // After the settings were lost, all readable snapshots are found again.
         std::fs::remove_file(house.folder().join("profile")).unwrap();
         let store = open(house.root.path(), &house.clock, key()).await;
         store.append_message(house.talk.message(ChatRole::User, "two")).await.unwrap();

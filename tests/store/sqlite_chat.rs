@@ -1,4 +1,4 @@
-//! A chat over the store on `SQLite`: with limits, snapshots, summaries and forgetting.
+//! A chat on the `SQLite` store: with limits, snapshots, summaries and forgetting.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ async fn a_chat_holds_over_sqlite() {
     ask("What is she called?", "Mia.").await;
     assert!(model.read(2).iter().any(|said| said.contains("My cat is Mia.")), "it is recalled");
 
-    // A snapshot, a cleared context, and the snapshot's messages again.
+    // A snapshot, a cleared context, and the restored messages.
     model.says("About a cat.");
     let snapshot = talk.save_snapshot(Some("The cat".into())).await.unwrap();
     assert_eq!(snapshot.messages.len(), 6);
@@ -53,7 +53,7 @@ async fn a_chat_holds_over_sqlite() {
         store.restore(&snapshot.id, since, RestoreThreads::default(), now).await.unwrap();
     assert_eq!(restored.len(), 6);
 
-    // A summary takes the place of messages, and goes when one of them is forgotten.
+    // A summary replaces messages, and is deleted when one of them is forgotten.
     model.says("The user has a grey cat, Mia.");
     talk.summarize(2).await.unwrap();
     assert!(open().profile().await.unwrap().summary(None).is_some());
@@ -66,7 +66,7 @@ async fn a_chat_holds_over_sqlite() {
     assert!(open().profile().await.unwrap().summary(None).is_none());
     assert_eq!(store.read_snapshot(&snapshot.id).await.unwrap().unwrap().messages.len(), 5);
 
-    // Limits hide at once, and a clean-up deletes.
+    // Limits hide at once, and a cleanup deletes.
     let four = Some(Retention::FOREVER.max_messages(4));
     let effect = store.limits_effect(four).await.unwrap();
     assert!(effect.hides.messages > 0);

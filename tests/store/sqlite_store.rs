@@ -1,4 +1,4 @@
-//! A store on one `SQLite` file, written with the public interface only: the proof that others can write one.
+//! A store in one `SQLite` file, written with the public interface only. It proves that others can write one.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -100,7 +100,7 @@ impl SqliteStore {
         Ok(StoreState::new(back(last), back(revision), newest).with_forgotten(ranges))
     }
 
-    /// The message in a row, or what is wrong with it.
+    /// The message of a row, or what is wrong with it.
     fn message(
         &self,
         row: &Row<'_>,
@@ -118,7 +118,7 @@ impl SqliteStore {
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
         let state = self.state_in(&transaction)?;
-        // The first millisecond that is not before a moment.
+        // The first millisecond at or after a time.
         let from = |at: Timestamp| {
             let at = at.as_nanosecond();
             i64::try_from(-(-at).div_euclid(1_000_000)).unwrap_or(i64::MAX)
@@ -151,7 +151,7 @@ impl SqliteStore {
         Ok(ReadResult::new(messages, state.last_seq).with_skipped(findings))
     }
 
-    /// One transaction: all of it or nothing is there after a crash. `None` for another revision.
+    /// One transaction: after a crash, all of it or nothing exists. `None` for another revision.
     fn commit_now(&self, batch: &Batch) -> rusqlite::Result<Option<StoreState>> {
         let mut connection = self.connection();
         let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

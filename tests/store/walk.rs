@@ -1,4 +1,4 @@
-//! A conversation as a host leads it: what the model is sent, turn after turn.
+//! Random conversations through the host's interface: what the model receives, turn by turn.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -24,7 +24,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use sottovoce::*;
 
-/// A conversation in memory whose clock the test moves.
+/// A conversation in memory with a manual clock.
 struct Room {
     clock: Arc<ManualClock>,
     store: FileConversationStore,
@@ -60,7 +60,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-/// One turn of a random conversation: what is said, by whom, whether a tool is called, how long until the next.
+/// One turn of a random conversation: text, speaker, whether a tool is called, and the pause before the next.
 type Step = (String, Option<&'static str>, bool, i64);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -91,10 +91,10 @@ proptest! {
                 let heard = room.conversation.prepare_turn_for(said).await.unwrap();
                 let messages = chat(&heard.prompt);
                 let first = heard.prompt.context.first().and_then(|(_, message)| message.seq());
-                // Where nothing is recalled, the prompt begins with the utterance.
+                // Without history, the prompt begins with the utterance.
                 let first = first.unwrap_or(heard.message.seq);
                 if last_first.is_some_and(|last_first| last_first != first) {
-                    // A block was dropped: the system message is still the same, and nothing comes back.
+                    // A block was dropped: the system message is unchanged, and no message comes back.
                     assert_eq!(messages[0], last[0]);
                     assert!(Some(first) > last_first, "{last_first:?} to {first}");
                     drops += 1;
@@ -120,7 +120,7 @@ proptest! {
                 room.conversation.store_reply("As you wish.").await.unwrap();
                 room.clock.advance(SignedDuration::from_secs(*pause));
             }
-            // A head that changes at every turn would be no better than sliding.
+            // A head that changes every turn would be no better than sliding.
             if budget.is_none() && last_n > 2 {
                 assert!(drops * 2 <= steps.len(), "{drops} drops in {} turns", steps.len());
             }
@@ -214,7 +214,7 @@ fn the_utterance_is_never_also_in_the_history() {
     });
 }
 
-/// A retriever that returns whatever it was given, of whatever scope.
+/// A retriever that returns what it was given, from any scope.
 struct Shelf(Vec<ContextMessage>);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Exports that nobody honest has written: they are refused, and damage nothing.
+//! Hostile exports are refused and damage nothing.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -55,7 +55,7 @@ fn folder(root: &Path) -> std::path::PathBuf {
     found.parent().unwrap().to_owned()
 }
 
-/// The conversation takes a message, gives it back, and is sound.
+/// Checks that the conversation accepts a message, returns it, and is sound.
 async fn works(root: &Path) {
     let store = store(root).await;
     store.append_message(said("still here")).await.unwrap();
@@ -107,7 +107,7 @@ fn names_that_lead_out_of_the_store_write_nothing_there() {
         ] {
             let outer = tempfile::tempdir().unwrap();
             let root = outer.path().join("root");
-            // Another conversation, that nothing may touch.
+            // Another conversation, which must not change.
             options().open(&root).await.unwrap().append_message(said("mine")).await.unwrap();
             std::fs::write(outer.path().join("x"), "a file of somebody's").unwrap();
             let before = snapshot(&root);
@@ -172,7 +172,7 @@ fn settings_with_impossible_numbers_are_refused_or_do_no_harm() {
                 let _ = store.profile().await.unwrap().pruned();
                 store.append_message(said("more")).await.unwrap();
                 store.forget(&[1..=1]).await.unwrap();
-                // Each change is told from the one before.
+                // Each change is compared with the state before.
                 let before = store.profile().await.unwrap();
                 let other = options().scope(scope()).open(root.path()).await.unwrap();
                 other.clear().await.unwrap();
@@ -210,7 +210,7 @@ fn records_that_are_none_are_refused_and_what_is_there_stays() {
             let outcome = import(&text, root.path()).await;
             assert!(outcome.is_err(), "{}", records[0].get(..90).unwrap_or(&records[0]));
             works(root.path()).await;
-            // And where there is something.
+            // The same in a conversation with messages.
             let before = texts(&store(root.path()).await.read_tail(99).await.unwrap()).len();
             let _ = import(&text, root.path()).await;
             let after = texts(&store(root.path()).await.read_tail(99).await.unwrap()).len();
@@ -236,7 +236,7 @@ fn an_artifact_that_cannot_be_opened_is_not_removed_for_one_that_is_not_it() {
         let text = std::fs::read_to_string(&out).unwrap();
         let artifacts = folder(root.path()).join("artifacts");
         let path = artifacts.join(&added.artifact.id);
-        // As if it were sealed under a key that is not at hand just now.
+        // As if it were sealed under a key that is not available now.
         let mut bytes = std::fs::read(&path).unwrap();
         let last = bytes.len() - 1;
         bytes[last] ^= 1;
@@ -245,7 +245,7 @@ fn an_artifact_that_cannot_be_opened_is_not_removed_for_one_that_is_not_it() {
         assert_ne!(wrong, text);
         import(&wrong, root.path()).await.unwrap_err();
         assert!(find(&artifacts, &bytes), "what could not be opened is gone");
-        // The right one takes its place, and it still is not gone.
+        // The right artifact takes its place, and the file still exists.
         import(&text, root.path()).await.unwrap();
         assert!(find(&artifacts, &bytes), "what could not be opened is gone");
         assert!(store.open_artifact(&added.artifact.id).await.unwrap().is_some());
@@ -265,7 +265,7 @@ fn an_artifact_whose_adding_was_interrupted_is_taken_from_the_export() {
         let root = tempfile::tempdir().unwrap();
         let store = store(root.path()).await;
         store.append_message(said("mine")).await.unwrap();
-        // What was sealed and not listed, when the program was killed.
+        // A sealed but unlisted artifact of a killed program.
         let sha = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881";
         let artifacts = format!(
             r#","artifacts":[{{"meta":{{"id":"{ID}","type":"file","name":"n","mimeType":"text/plain","size":1,"sha256":"{sha}","createdAt":"2025-08-24T16:36:25Z"}},"content":["eA=="]}}]"#

@@ -1,4 +1,4 @@
-//! Backups that come back into conversations that went on without them.
+//! Backups restored into conversations that continued without them.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -88,7 +88,7 @@ async fn retitle(store: &FileConversationStore, times: usize) {
     }
 }
 
-/// A conversation, and the same restored elsewhere from a backup of it.
+/// A conversation, and a copy restored elsewhere from its backup.
 async fn twins<'a>(
     said: impl IntoIterator<Item = &'a str>,
 ) -> ([TempDir; 3], FileConversationStore, FileConversationStore) {
@@ -185,7 +185,7 @@ fn a_backup_of_a_later_state_brings_its_snapshots_and_artifacts_whole() {
         one.save_snapshot(saved.clone()).await.unwrap();
         let file = export(&one, &dirs[2], "2.json").await;
         import(&file, dirs[1].path()).await.unwrap();
-        // Another revision of it, with less in it.
+        // Another revision of it with fewer messages.
         one.forget(&[2..=2]).await.unwrap();
         let new = NewArtifact::new(ArtifactKind::File, "x");
         let added = one.add_artifact(new, Box::new(&b"x"[..])).await.unwrap().artifact;
@@ -306,7 +306,7 @@ fn what_was_cleared_is_no_context_in_another_conversation_either() {
     block_on(async {
         let (root, other, out) = (tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap());
         let store = options().clock(clock()).open(root.path()).await.unwrap();
-        // Said by a clock that was an hour ahead.
+        // The time of a clock that was an hour ahead.
         let at = "2025-08-25T17:00:00Z".parse().unwrap();
         store.append_message(ChatMessage::at(ChatRole::User, "secret", at)).await.unwrap();
         store.clear().await.unwrap();

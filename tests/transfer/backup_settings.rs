@@ -1,4 +1,4 @@
-//! Exports whose settings would take something away from the conversation that they come into.
+//! Exports whose settings would harm the conversation that imports them.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -20,7 +20,7 @@ async fn export(store: &FileConversationStore) -> Value {
     serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap()
 }
 
-/// The records stay in front of the lists: the order of fields counts.
+/// The records stay before the lists, because the order of fields matters.
 fn text(export: &Value) -> String {
     let one = &export["conversations"][0];
     let mut fields: Vec<String> = Vec::new();
@@ -55,7 +55,7 @@ async fn words(root: &Path) -> Vec<String> {
     texts(&open(root).await.read_tail(99).await.unwrap()).into_iter().map(str::to_owned).collect()
 }
 
-/// How many messages prompts may still recall.
+/// How many messages prompts may still hold.
 async fn in_context(root: &Path) -> usize {
     let store = open(root).await;
     let profile = store.profile().await.unwrap();
@@ -68,7 +68,7 @@ async fn in_context(root: &Path) -> usize {
     reading.messages.iter().filter(is_shown).count()
 }
 
-/// Settings of a later revision that would hide all that is there.
+/// Settings of a later revision that would hide everything.
 fn hostile() -> Vec<(&'static str, Value)> {
     let persona = json!({"systemPrompt": "Obey me.", "personality": "", "temperature": 0.7,
         "maxTokens": 1000, "maxHistoryTokens": 15000, "expiryDays": 1});
@@ -217,7 +217,7 @@ fn what_another_system_left_here_stays_context_when_a_cleared_conversation_comes
         talk(&there, &["secret"]).await;
         there.clear().await.unwrap();
         let export = text(&export(&there).await);
-        // Imported, and said long before.
+        // Imported, with old times.
         let store = open(root.path()).await;
         let mut old = said("mine of old");
         old.metadata.insert("importedFrom".into(), format!("elara:{}", "0".repeat(32)));
@@ -259,7 +259,7 @@ fn a_persona_comes_into_an_empty_conversation_or_the_same_line_and_into_no_other
         let report = import(&text, root.path(), false).await;
         assert!(mine.profile().await.unwrap().assigned_persona.is_none());
         assert_eq!(report.left_out, [LeftOut::Persona]);
-        // Again, and its words are here already: they make it no state of the same conversation.
+        // A second import. Its messages exist here, but that does not make it a state of the same conversation.
         let report = import(&text, root.path(), false).await;
         assert!(mine.profile().await.unwrap().assigned_persona.is_none());
         assert_eq!(report.left_out, [LeftOut::Persona]);
@@ -269,7 +269,7 @@ fn a_persona_comes_into_an_empty_conversation_or_the_same_line_and_into_no_other
         assert!(report.left_out.is_empty());
         let there = opened(empty.path()).await.unwrap();
         assert!(there.profile().await.unwrap().assigned_persona.is_some());
-        // The conversation that it belongs to, which has gone nowhere since.
+        // The original conversation, unchanged since.
         let report = import(&text, other.path(), false).await;
         assert!(theirs.profile().await.unwrap().assigned_persona.is_some(), "{report:?}");
     });

@@ -1,4 +1,4 @@
-//! What leaves the vault comes back as it was: exactly into an empty store, without doubling into any other.
+//! Exports and imports: exact into an empty store, without duplicates into any other.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice)]
 
@@ -39,7 +39,7 @@ async fn import(path: &Path, root: &Path) -> sottovoce::Result<Vec<ConversationR
     Backup::new(path).key(key()).import(open, |_| {}, |_| {}).await
 }
 
-/// The prompt for words that nobody has said yet.
+/// The prompt for an utterance that is not stored.
 async fn prompt(store: &FileConversationStore) -> String {
     let store: Arc<dyn ConversationStore> = Arc::new(store.clone());
     let builder = Conversation::builder(store.clone())
@@ -62,7 +62,7 @@ async fn is_sound(store: &FileConversationStore) {
     assert!(report.findings.is_empty(), "{:?}", report.findings);
 }
 
-/// A conversation with something of everything.
+/// A conversation with one of everything.
 async fn rich(root: &Path) -> FileConversationStore {
     let scope = Scope::Dm { user: "ann/42".into() };
     let store = options().scope(scope).open(root).await.unwrap();
@@ -196,7 +196,7 @@ fn an_import_into_another_conversation_adds_what_is_new_once_and_loses_nothing_t
         assert_eq!((again[0].messages.taken, again[0].messages.already_there), (0, 40));
         assert_eq!((again[0].artifacts, again[0].snapshots), (0, 0));
         is_sound(&there).await;
-        // What is forgotten here does not come back either.
+        // Messages forgotten here do not come back either.
         let some =
             all(&there).await.iter().find(|(_, _, m)| m.content.starts_with("words 5")).unwrap().0;
         there.forget(&[some..=some]).await.unwrap();
@@ -262,7 +262,7 @@ fn a_sealed_backup_outlives_its_store_and_opens_with_its_key_alone() {
         is_sound(&back).await;
         let default = open(other.path()).await;
         assert_eq!(texts(&default.read_tail(9).await.unwrap()), ["of the default conversation"]);
-        // No other key opens it, and no changed byte goes unnoticed.
+        // No other key opens it, and every changed byte is noticed.
         let none: sottovoce::import::OpenStore = Box::new(|_| panic!("nothing is opened"));
         let wrong = EncryptionKey::from_secret("another secret, long enough").unwrap();
         let refused = Backup::new(&file).key(wrong).import(none, |_| {}, |_| {}).await;
@@ -329,7 +329,7 @@ fn markdown_is_as_people_read_it_and_no_words_pass_for_a_heading() {
             text.contains("\n\\### user (spoofed)\nmore\n")
                 && !text.contains("\n### user (spoofed)")
         );
-        // What has the name is not replaced.
+        // An existing file is never replaced.
         assert!(matches!(Exporter::to_file(ExportForm::Markdown, &file), Err(Error::Io { .. })));
     });
 }
@@ -453,7 +453,7 @@ proptest! {
             assert_eq!(all(&back).await, all(&store).await);
             assert_eq!(prompt(&back).await, prompt(&store).await);
             is_sound(&back).await;
-            // And the other way round it takes nothing.
+            // In the other direction it imports nothing.
             let reports = import(&second, root.path()).await.unwrap();
             assert_eq!(reports[0].messages.taken, 0);
             let mut text = String::new();

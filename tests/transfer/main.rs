@@ -1,4 +1,4 @@
-//! What goes out of a store, and comes back in.
+//! Integration tests of imports, exports and backups.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -88,8 +88,7 @@ async fn run(cli: Cli) -> Outcome {
         (Some(scope), None, None) | (None, None, Some(scope)) => scope,
         (None, Some(name), None) => session.scope_of_context(name).await?,
         _ => {
-            let what =
-                "--scope, --context and --user with --room each say whose conversation is meant";
+            let what = "--scope, --context and --user with --room each select a conversation";
             return Err(Failure::input(what, "give one of them"));
         }
     };

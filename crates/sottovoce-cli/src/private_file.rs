@@ -129,7 +129,7 @@ fn is_there(place: &Path, replaces: bool) -> Failure {
         true => "name a file; nothing else is replaced",
         false => "name a file that does not exist; nothing is overwritten",
     };
-    Failure::input(format!("{} is there already", place.display()), help)
+    Failure::input(format!("{} already exists", place.display()), help)
 }
 
 fn unwritable(place: &Path, error: &io::Error) -> Failure {

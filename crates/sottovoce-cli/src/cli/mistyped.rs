@@ -26,32 +26,32 @@ contexts, artifacts, snapshots and personas have a 'delete' of their own",
     ),
     (
         &["history", "log", "show", "cat", "print", "messages", "read", "last", "view"],
-        "'tail' shows what was said last, 'search WORDS' what has certain words, 'export' everything",
+        "'tail' shows the newest messages, 'search WORDS' those with certain words, 'export' all of them",
     ),
-    (&["ls", "list", "rooms", "users"], "'conversations' and 'scopes' list what there is"),
+    (&["ls", "list", "rooms", "users"], "'conversations' and 'scopes' list all conversations"),
     (
         &["add", "say", "write", "remember", "note", "insert"],
-        "'append' keeps a message, 'artifact add' a file",
+        "'append' stores a message, 'artifact add' a file",
     ),
-    (&["talk", "start", "run"], "'chat' starts a conversation, 'ask' asks one thing"),
+    (&["talk", "start", "run"], "'chat' starts a conversation, 'ask' asks one question"),
     (
         &["backup", "save", "dump"],
         "'export' writes a backup, 'snapshot save' keeps a window under a name",
     ),
     (
         &["load", "undo", "recover"],
-        "'import' takes over a backup, 'snapshot' lists saved windows, 'clear --undo' takes back a clear",
+        "'import' restores a backup, 'snapshot' lists saved windows, 'clear --undo' undoes a clear",
     ),
     (
         &["check", "status", "test", "diagnose"],
         "'doctor' checks the set-up, 'verify' every record, 'stats' counts",
     ),
-    (&["password", "passphrase", "passwd", "encrypt"], "'key' tells of the key"),
+    (&["password", "passphrase", "passwd", "encrypt"], "'key' shows the key's state"),
     (
         &["server", "serve", "daemon"],
         "'mcp' serves the contexts to clients of the Model Context Protocol",
     ),
-    (&["version"], "'--version' says which one this is"),
+    (&["version"], "'--version' shows the version"),
 ];
 
 /// Adds suggestions to an error.

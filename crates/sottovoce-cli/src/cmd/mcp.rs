@@ -97,10 +97,10 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
 fn failure(error: &http::TransportError) -> Failure {
     let help = match error {
         http::TransportError::NoToken { .. } | http::TransportError::EmptyToken => {
-            "set Mcp.Token, or SOTTOVOCE__MCP__TOKEN, to a long secret that clients are given too"
+            "set Mcp.Token, or SOTTOVOCE__MCP__TOKEN, to a long secret, and give it to the clients"
         }
         http::TransportError::Listen { .. } => "choose another address or port",
-        _ => "start it from a client; `sottovoce mcp --print-config` tells how",
+        _ => "start it from a client; `sottovoce mcp --print-config` shows how",
     };
     Failure::input(with_causes(error), help)
 }

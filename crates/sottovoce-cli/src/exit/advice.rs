@@ -11,44 +11,44 @@ pub(crate) fn help(error: &Error) -> &'static str {
             "nothing is stored yet; `sottovoce init` makes a key file, as the first message does"
         }
         Error::KeyFile { .. } => {
-            "`sottovoce doctor` tells what is wrong with it; if it is lost, restore it from your backup"
+            "`sottovoce doctor` shows what is wrong with it; if it is lost, restore it from your backup"
         }
         Error::VaultMissing { .. } => {
-            "restore `vault` from a backup, for a passphrase its copy beside the key file; for other keys `sottovoce repair` makes one that fits the records"
+            "restore `vault` from a backup; for a passphrase, a copy lies beside the key file; for other keys, `sottovoce repair` rebuilds it from the records"
         }
         Error::VaultDamaged { .. } => {
-            "put its copy `vault.…` from the configuration folder in its place; if there is none, move it out of the store's folder and run `sottovoce repair`, which makes it anew for key files and secret strings"
+            "replace it by its copy `vault.…` from the configuration folder; without a copy, move it out of the store's folder and run `sottovoce repair`, which rebuilds it for key files and secret strings"
         }
         Error::TooManyKeys { .. } => {
-            "end a change that was begun, with `sottovoce rekey` to the key that writes now; if some files do not open, add `--leave-unreadable`"
+            "finish a change of keys with `sottovoce rekey` to the key in use now; if some files do not open, add `--leave-unreadable`"
         }
         Error::Damaged { .. } => {
-            "run `sottovoce verify` for the whole picture; restore the file from a backup, or have `sottovoce repair` mend what it can"
+            "run `sottovoce verify` to find other damage; restore the file from a backup, or let `sottovoce repair` repair what it can"
         }
-        Error::NoSuchSnapshot { .. } => "`sottovoce snapshot list` shows all there are",
-        Error::NoSuchArtifact { .. } => "`sottovoce artifact list` shows all there are",
+        Error::NoSuchSnapshot { .. } => "`sottovoce snapshot list` shows all of them",
+        Error::NoSuchArtifact { .. } => "`sottovoce artifact list` shows all of them",
         Error::NotDurable { .. } | Error::Poisoned { .. } => {
             "check the disk and run `sottovoce verify`, then run the command again"
         }
         Error::Io { .. } => {
-            "check that the path exists and that this user may use it; `sottovoce doctor` looks"
+            "check that the path exists and that this user may use it; `sottovoce doctor` checks both"
         }
         Error::Model { failure: ModelFailure::NoSuchModel { .. }, .. } => {
-            "fetch it, for Ollama with `ollama pull`, or set LanguageModel.Model to one of `sottovoce models`"
+            "download it, for Ollama with `ollama pull`, or set LanguageModel.Model to one of `sottovoce models`"
         }
         Error::Persona(failure) => match failure {
             PersonaFailure::NoSuchConversation { .. } => {
-                "`sottovoce context list --all` shows all there are"
+                "`sottovoce context list --all` shows all of them"
             }
             PersonaFailure::NoSuchPreset { .. } => {
-                "`sottovoce persona list --all` shows all there are"
+                "`sottovoce persona list --all` shows all of them"
             }
-            PersonaFailure::Expired { .. } => "extend it, with `sottovoce context extend`",
+            PersonaFailure::Expired { .. } => "extend it with `sottovoce context extend`",
             PersonaFailure::Deleted { .. } => {
-                "take it back, with `sottovoce context update --active true`"
+                "restore it with `sottovoce context update --active true`"
             }
             PersonaFailure::NotBackedUp { .. } => {
-                "`sottovoce verify --all` tells what is wrong with them"
+                "`sottovoce verify --all` shows what is wrong with them"
             }
             _ => error.help(),
         },

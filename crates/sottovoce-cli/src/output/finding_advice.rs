@@ -41,49 +41,51 @@ pub(crate) fn advice(finding: &Finding) -> &'static str {
     match &finding.kind {
         Kind::WrongKey { .. } => "give the key that it was sealed under",
         Kind::UnboundKey { .. } => {
-            "end a change of keys that was begun: `sottovoce rekey`; if there is none, `sottovoce repair --quarantine` takes the key out of the vault"
+            "finish a change of keys with `sottovoce rekey`; if none was begun, `sottovoce repair --quarantine` removes the key from the key list"
         }
-        Kind::Misplaced { .. } => "`sottovoce repair` puts it back to its place",
-        Kind::Damaged(_) if is_packed => "`sottovoce repair` makes a sound pack of what opens",
+        Kind::Misplaced { .. } => "`sottovoce repair` moves it to its place",
+        Kind::Damaged(_) if is_packed => {
+            "`sottovoce repair` rebuilds the pack from the readable records"
+        }
         Kind::Unopenable | Kind::Damaged(_) | Kind::BadRecord => {
             "restore it from a backup; `sottovoce repair --quarantine` moves it out of the way"
         }
         Kind::LegacyFormat | Kind::Foreign | Kind::NotPlain(_) => {
-            "move it away if it is yours; `sottovoce repair --quarantine` does"
+            "move it away if it is yours, or let `sottovoce repair --quarantine` do it"
         }
-        Kind::DuplicateNumber => "read both; `sottovoce forget` takes both away",
+        Kind::DuplicateNumber => "read both; `sottovoce forget` deletes both",
         Kind::NewerFormat(_) => "use the newer program that wrote it",
-        Kind::Unreadable(_) => "check the disk and the file's mode, then look again",
+        Kind::Unreadable(_) => "check the disk and the file's mode, then try again",
         Kind::Missing | Kind::TailTruncated | Kind::Vanished => {
             "restore them from a backup, or record each as gone: `sottovoce forget NUMBER`"
         }
         Kind::ForgetMissing => {
-            "restore it from a backup, or forget once more what should be gone: `sottovoce forget NUMBER`"
+            "restore it from a backup, or forget the messages again: `sottovoce forget NUMBER`"
         }
         Kind::HeadMissing | Kind::HeadDamaged => {
-            "`sottovoce repair` writes a new one from the records that are there"
+            "`sottovoce repair` writes a new one from the existing records"
         }
         Kind::VaultMissing => {
-            "restore `vault` from a backup, or have `sottovoce repair` make one that fits the records"
+            "restore `vault` from a backup, or let `sottovoce repair` rebuild it from the records"
         }
         Kind::Resurrected | Kind::Leftover | Kind::RedundantCopy => {
-            "`sottovoce repair` tidies up at once"
+            "`sottovoce repair` cleans this up at once"
         }
         Kind::Unlisted => {
-            "if it is yours, `sottovoce repair --catalog` enters it again; if it was removed, remove it once more"
+            "if you want to keep it, `sottovoce repair --catalog` lists it again; if it was removed, remove it again"
         }
         Kind::Absent | Kind::Outdated => {
-            "restore the newest from a backup, or go on without it: `sottovoce repair`, for a whole conversation `sottovoce repair --catalog`"
+            "restore the newest version from a backup, or continue without it: `sottovoce repair`, for a whole conversation `sottovoce repair --catalog`"
         }
         Kind::HardLinked => "find the other name and remove it: `find / -samefile FILE`",
         Kind::RolledBack | Kind::TombstoneLost | Kind::Replaced => {
-            "look for the newer folder before anything more is written: `sottovoce forget` and appends go on from here"
+            "look for the newer folder before you write anything: `sottovoce forget` and appends continue from this state"
         }
         Kind::NotCompared => "take a new one: `sottovoce verify --save FILE`",
         Kind::Dangling { .. } => {
-            "`sottovoce artifact list` shows what there is; nothing need be done"
+            "`sottovoce artifact list` shows the artifacts; you need not do anything"
         }
-        Kind::Quarantined { .. } => "look through it and delete it when nothing in it is wanted",
-        _ => "`sottovoce repair --dry-run` says what can be done",
+        Kind::Quarantined { .. } => "look through it, and delete it if you need nothing in it",
+        _ => "`sottovoce repair --dry-run` shows what can be repaired",
     }
 }

@@ -135,11 +135,11 @@ pub(crate) fn status(report: &TurnReport) -> String {
         parts.push(output::counted(report.lookups.into(), "lookup"));
     }
     if report.retries > 0 {
-        parts.push("history dropped, since it was too long".to_owned());
+        parts.push("history dropped because it was too long".to_owned());
     }
     match &report.usage.cut_at {
         Some(limit) => parts.push(format!("cut off at {limit}")),
-        None if report.usage.cut => parts.push("cut at its greatest length".to_owned()),
+        None if report.usage.cut => parts.push("cut at its length limit".to_owned()),
         None => {}
     }
     parts.join(", ")

@@ -107,7 +107,7 @@ fn what_a_chat_says_of_itself_fits_80_columns() {
     assert_eq!(wide(&out(&chat)), None);
     let Some(mut chat) = terminal::Terminal::chat_from_the_start(&talk, &["chat"]) else { return };
     let shown = chat.prompt();
-    assert!(shown.contains("/help tells") && wide(&shown).is_none(), "{shown:?}");
+    assert!(shown.contains("/help lists") && wide(&shown).is_none(), "{shown:?}");
 }
 
 #[test]

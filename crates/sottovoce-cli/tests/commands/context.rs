@@ -92,7 +92,7 @@ fn a_chat_can_go_over_to_another_conversation() {
     let chat = talk.feed(&["--scope", "guild/1/2/7", "chat"], lines);
     assert_eq!(code(&chat), 2);
     assert!(out(&chat).starts_with("guild/1/2/7\n"), "{}", out(&chat));
-    assert!(err(&chat).contains("this is dm/7 now"), "{}", err(&chat));
+    assert!(err(&chat).contains("switched to dm/7"), "{}", err(&chat));
     assert!(!talk.stub.seen(Ask::Reply)[1].body.contains("canary"));
     let kept = rows(&talk.run(&["--scope", "dm/7", "tail", "--json"]));
     assert_eq!(kept[0]["content"], "what was said?");

@@ -359,9 +359,9 @@ fn a_context_that_is_not_found_is_refused_with_the_names_of_those_that_there_are
 fn the_first_context_is_advised_where_it_can_be_made_and_talked_to_by_its_name() {
     let talk = Talk::new();
     let said = err(&talk.feed(&["chat"], "/context list\n"));
-    assert!(said.contains("no context was made yet; `/context new NAME` makes one"), "{said}");
+    assert!(said.contains("no context exists yet; `/context new NAME` makes one"), "{said}");
     let said = err(&talk.run(&["context", "list"]));
-    assert!(said.contains("no context was made yet; `sottovoce context create"), "{said}");
+    assert!(said.contains("no context exists yet; `sottovoce context create"), "{said}");
     let create = |name| {
         err(&talk.home.run(&["context", "create", "--system-prompt", PROMPT, "--name", name]))
     };

@@ -103,7 +103,7 @@ fn what_is_in_the_way_or_set_elsewhere_is_left_to_people_with_the_reason() {
     home.keep(&["one"]);
     std::fs::create_dir_all(place(&home)).unwrap();
     let told = home.run(&["doctor", "--fix", "--yes"]);
-    assert!(err(&told).contains("which of the two is meant is yours to say"), "{}", err(&told));
+    assert!(err(&told).contains("only you can choose one of the two"), "{}", err(&told));
     assert!(err(&told).contains("a server needs a terminal"), "{}", err(&told));
     std::fs::remove_dir(place(&home)).unwrap();
     let mut set = home.command(&["doctor", "--fix", "--yes"]);

@@ -49,7 +49,7 @@ fn a_lost_number_can_be_settled_by_naming_it() {
     assert_eq!(code(&home.run(&["verify"])), 3);
     let unasked = home.run(&["forget", "3"]);
     assert_eq!(code(&unasked), 2);
-    let said = "number 3 holds no message that is shown; it will be recorded as gone";
+    let said = "number 3 holds no readable message; it will be recorded as gone";
     assert!(err(&unasked).contains(said), "{}", err(&unasked));
     let settled = home.run(&["forget", "3", "--yes"]);
     assert_eq!(code(&settled), 0, "{}", err(&settled));

@@ -236,7 +236,7 @@ fn a_chat_without_a_model_says_so_before_it_greets_and_keeps_what_is_said() {
     let Some(mut chat) = Terminal::running(&command) else { return };
     let shown = chat.prompt();
     let parts =
-        ["no model is running at http://127.0.0.1:1", "ollama serve", "is kept", "/help tells"];
+        ["no model is running at http://127.0.0.1:1", "ollama serve", "is kept", "/help lists"];
     let at = parts.map(|part| shown.find(part).unwrap_or_else(|| panic!("{part}: {shown}")));
     assert!(at.is_sorted(), "{shown}");
     chat.press("Hello\r");

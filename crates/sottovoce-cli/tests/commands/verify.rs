@@ -162,7 +162,7 @@ fn an_inventory_from_under_another_key_is_compared_by_number_and_taken_anew() {
     assert_eq!(code(&home.run(&["verify", "--save", file])), 0);
     let changed = home.run(&["rekey"]);
     assert_eq!(code(&changed), 0);
-    assert!(err(&changed).contains("take inventories anew"), "{}", err(&changed));
+    assert!(err(&changed).contains("save new inventories"), "{}", err(&changed));
     let rows = rows(&home.run(&["verify", "--expect", file, "--save", file, "--json"]));
     assert_eq!((&rows[0]["finding"], &rows[0]["problem"]), (&"not-compared".into(), &false.into()));
     assert_eq!((&rows[1]["sound"], &rows[1]["expected"]), (&true.into(), &true.into()));

@@ -1,4 +1,4 @@
-//! Importing databases of chorus, down to hostile ones.
+//! Imports of chorus databases, including hostile ones.
 
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
@@ -76,7 +76,7 @@ async fn words(root: &Path, agent: &str) -> Vec<String> {
     all(root, agent).await.iter().map(|stored| stored.message.content.clone()).collect()
 }
 
-/// A copy of the fixtures that may be changed.
+/// A copy of the fixtures for changes.
 fn copy() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     copy_into(&fixtures(), folder.path());
@@ -104,7 +104,7 @@ fn change(folder: &Path, sql: &str) {
     Connection::open(database(folder)).unwrap().execute_batch(sql).unwrap();
 }
 
-/// A copy of the fixtures with that done to its database.
+/// A copy of the fixtures with this change to its database.
 fn changed(sql: &str) -> tempfile::TempDir {
     let folder = copy();
     change(folder.path(), sql);
@@ -145,7 +145,7 @@ fn wanted(message: &Value) -> Value {
     ])
 }
 
-/// An agent's messages as the expectations have them, by their ids.
+/// An agent's expected messages by id.
 fn by_id(expected: &Value, agent: &str) -> BTreeMap<i64, Value> {
     let mut found = BTreeMap::new();
     for conversation in expected["conversations"].as_array().unwrap() {
@@ -230,11 +230,11 @@ async fn an_agents_prompt_is_the_persona_and_its_documents_are_artifacts() {
         .collect();
     let expected = ["README.md", "house/garden.txt", "household.md"].map(String::from);
     assert_eq!(names, BTreeSet::from(expected));
-    // Nobody has spoken with it yet.
+    // Nobody has talked to it yet.
     assert_eq!(reports["new"].messages.taken, 0);
     let new = store(root.path(), "new").await.profile().await.unwrap();
     assert_eq!(new.assigned_persona.as_ref().unwrap().persona.system_prompt, "You are new.");
-    // What was deleted here stays so, and nothing is doubled.
+    // Deleted messages stay deleted, and none is stored twice.
     let ids: Vec<_> =
         mira.artifacts().await.unwrap().0.into_iter().map(|artifact| artifact.id.clone()).collect();
     mira.delete_artifacts(&ids[..1]).await.unwrap();
@@ -375,7 +375,7 @@ async fn what_was_forgotten_does_not_come_back_not_even_with_a_snapshot() {
     assert_eq!(snapshots[0].messages.len(), 14);
     assert!(!snapshots[0].messages.iter().any(|saved| gone.contains(&saved.seq)));
 
-    // Nothing left: nothing saved.
+    // Nothing is left, so nothing is saved.
     store.delete_snapshot(SESSION).await.unwrap();
     store.forget(&[1..=u64::MAX]).await.unwrap();
     let empty = import(folder.path(), root.path()).await;
@@ -415,7 +415,7 @@ async fn older_databases_and_destroyed_agents_are_taken_too() {
         let reports = import(folder.path(), root.path()).await;
         assert_eq!(taken(&reports), 43, "{sql}");
         assert!(reports.values().all(|report| report.messages.refused.is_empty()));
-        // Whatever the table had: it is the same message.
+        // Whatever the table contains, it is the same message.
         assert_eq!(taken(&import(&fixtures(), root.path()).await), 0, "{sql}");
     }
 }
@@ -440,7 +440,7 @@ async fn order_is_time_to_the_microsecond_and_then_the_id() {
 
 #[tokio::test]
 async fn what_is_still_beside_the_database_counts_and_stays_there() {
-    // Written ahead, by a program that still runs.
+    // In the write-ahead log of a running program.
     let folder = copy();
     let running = Connection::open(database(folder.path())).unwrap();
     running.pragma_update(None, "journal_mode", "WAL").unwrap();
@@ -558,7 +558,7 @@ async fn what_is_wrong_with_one_row_is_refused_alone() {
         }
         statement.raw_execute().unwrap();
     }
-    // Agents that can be no scope's, and huge numbers that are numbers all the same.
+    // Agents whose names are not valid scopes, and huge but valid numbers.
     connection
         .execute_batch(
             "INSERT INTO messages (id, agent_name, role, content, timestamp) VALUES
@@ -574,7 +574,7 @@ async fn what_is_wrong_with_one_row_is_refused_alone() {
     let root = tempfile::tempdir().unwrap();
     let reports = import(folder.path(), root.path()).await;
     assert_eq!(taken(&reports), 44);
-    // Those of which nothing could be read are nobody's.
+    // Messages of which nothing could be read belong to no agent.
     let found = read(folder.path()).await;
     let refused: BTreeMap<_, _> = reports["mira"]
         .messages

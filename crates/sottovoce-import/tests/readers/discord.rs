@@ -1,4 +1,4 @@
-//! Importing folders of the Discord bot, down to hostile ones.
+//! Imports of the Discord bot's folders, including hostile ones.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -30,7 +30,7 @@ fn expected() -> Value {
     serde_json::from_slice(&std::fs::read(fixtures().join("expected.json")).unwrap()).unwrap()
 }
 
-/// When the fixtures' expectations were written.
+/// The time of the fixtures' expectations.
 fn then() -> Timestamp {
     expected()["reference_now"].as_str().unwrap().parse().unwrap()
 }
@@ -100,7 +100,7 @@ fn wanted(message: &Value) -> Value {
     json!([message["role"], message["content"], message["unix_ms"].as_i64().unwrap() * 1000])
 }
 
-/// A file as the bot writes it, with messages a second apart.
+/// A file in the bot's format, with messages a second apart.
 fn file(words: &[&str], expires_at: i64) -> String {
     let rows: Vec<Value> = (0i64..)
         .zip(words)
@@ -112,7 +112,7 @@ fn file(words: &[&str], expires_at: i64) -> String {
     serde_json::to_string_pretty(&file).unwrap()
 }
 
-/// A folder of the bot in which these files are.
+/// A folder of the bot with these files.
 fn folder_of(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("dms")).unwrap();
@@ -197,7 +197,7 @@ async fn what_the_bot_adds_later_is_all_that_another_import_takes() {
     let folder = folder_of(&[("dms/1.json", &file(&["a", "b", "c"], 9000))]);
     let root = tempfile::tempdir().unwrap();
     import(folder.path(), root.path()).await;
-    // It has let go of the oldest, and puts off the end of all.
+    // The bot has dropped the oldest message and postponed the expiry of all.
     let rows = [("b", 1000), ("c", 2000), ("d", 3000)]
         .map(|(words, at)| json!({"role": "user", "content": words, "timestamp": at}));
     let later = json!({"version": 1, "expiresAt": 12_000, "messages": rows}).to_string();
@@ -242,7 +242,7 @@ async fn what_has_expired_can_be_left_out() {
     assert_eq!(found.conversations.len(), 6);
     let expired = dm("1300000000000000009");
     assert!(found.conversations.iter().all(|conversation| conversation.scope != expired));
-    // It expires once its time is over, not at that moment.
+    // It expires after its time, not at that moment.
     let folder =
         folder_of(&[("dms/1.json", &file(&["a"], 5000)), ("dms/2.json", r#"{"messages":[]}"#)]);
     for (now, expected) in [(5000, 0), (5001, 1)] {
@@ -435,7 +435,7 @@ async fn answers_stay_behind_their_questions_where_the_clock_was_set_back() {
     let stored = all(root.path(), &dm("1")).await;
     let order: Vec<_> = stored.iter().map(|stored| stored.message.content.as_str()).collect();
     assert_eq!(order, ["a?", "a!", "b?", "b!"]);
-    // Each keeps the time that the bot has for it.
+    // Each keeps the bot's time for it.
     let times: Vec<_> =
         stored.iter().map(|stored| stored.message.timestamp.as_millisecond()).collect();
     assert_eq!(times, [9000, 2000, 2000, 1000]);
@@ -484,7 +484,7 @@ async fn every_word_is_kept_unless_the_bots_limits_are_asked_for() {
     let limits = Retention::FOREVER.max_messages(15).ttl_seconds(86_400);
     assert_eq!(report.left_out, [LeftOut::Limits(limits.into())]);
 
-    // With its limits, a conversation forgets as the bot does. Read back while it is in force.
+    // With the bot's limits, a conversation forgets as the bot does. Read before that happens.
     let at: Timestamp = "1970-01-01T00:01:00Z".parse().unwrap();
     let mut found = DiscordFolder::new(folder.path(), at).read(|_| {}).await.unwrap();
     assert_eq!(found.over_limits(), 5);

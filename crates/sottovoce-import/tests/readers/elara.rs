@@ -1,4 +1,4 @@
-//! Importing folders of Elara, down to hostile ones.
+//! Imports of Elara's folders, including hostile ones.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
 
@@ -50,7 +50,7 @@ async fn words(store: &FileConversationStore) -> Vec<String> {
     all(store).await.iter().map(|stored| stored.message.content.clone()).collect()
 }
 
-/// A message as the expectations write it.
+/// A message in the format of the expectations.
 fn shown(message: &ChatMessage) -> Value {
     let mut metadata = message.metadata.clone();
     metadata.remove("importedFrom");
@@ -173,7 +173,7 @@ async fn a_second_import_doubles_nothing_and_takes_only_what_is_new() {
     assert_eq!(words(&store).await, before);
 
     add(folder.path(), 300..310);
-    // Another process, another place, another key: the same messages.
+    // Another process, place and key: the same messages.
     let moved = tempfile::tempdir().unwrap();
     let moved = moved.path().join("backup");
     std::fs::rename(folder.path(), &moved).unwrap();
@@ -276,7 +276,7 @@ async fn older_messages_take_their_place_and_the_newest_stay_the_newest() {
     assert_eq!(words(&store).await, expected);
     assert_eq!(tail(30).await, expected[140..]);
 
-    // Prompts: whatever the numbers are, what was said last is there, in order, each once.
+    // Prompts hold the newest messages in order, each once, whatever the numbers are.
     let shared: Arc<dyn ConversationStore> = Arc::new(store.clone());
     let provider = LastNContextProvider::in_blocks();
     for n in 20..60 {
@@ -298,7 +298,7 @@ async fn order_is_time_to_a_tick_then_the_counter_as_a_number_then_the_name() {
     let folder = tempfile::tempdir().unwrap();
     let at = |fraction: &str| format!("2025-08-24T05:43:19{fraction}+00:00");
     for (name, words, time) in [
-        // The name's date is another calendar's, and says nothing.
+        // The name's date is in another calendar and is ignored.
         ("25680824T054319000Z_0007_user.json", "1", at("")),
         ("20250824T054319000Z_9999_user.json", "3", at(".0000001")),
         ("20250824T054319000Z_10000_user.json", "4", at(".0000001")),
@@ -439,7 +439,7 @@ async fn neither_words_nor_keys_show_in_debug_output() {
     assert!(!shown.contains("weather") && !shown.contains("umbrella"));
 }
 
-/// How many messages the folder of the killed imports has.
+/// The number of messages in the folder of the killed imports.
 const MANY: usize = 4_000;
 
 #[test]
@@ -447,7 +447,7 @@ const MANY: usize = 4_000;
 fn imports_until_killed() {
     let Some(folder) = child_folder() else { return };
     block_on(async {
-        // Packs of 512, so that there is much to be killed in.
+        // Packs of 512, so that there are many moments to be killed at.
         let store = options().loose_files(1).open(&folder.join("store")).await.unwrap();
         import(&folder.join("elara"), &store).await;
     });
@@ -466,7 +466,7 @@ fn an_import_that_is_killed_anywhere_is_gone_on_with_and_loses_and_doubles_nothi
             .stderr(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        // Killed once something is there, and a little later each time.
+        // Killed once something is stored, and a little later each time.
         for _ in 0..6000 {
             let packs = std::fs::read_dir(root.join("packs")).map_or(0, Iterator::count);
             if packs > usize::try_from(round % 4).unwrap() || import.try_wait().unwrap().is_some() {

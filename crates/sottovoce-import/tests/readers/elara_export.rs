@@ -1,4 +1,4 @@
-//! What is written for Elara is what Elara reads.
+//! Exports for Elara, read as Elara reads them.
 
 #![allow(clippy::unwrap_used)]
 

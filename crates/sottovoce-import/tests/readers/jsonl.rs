@@ -1,4 +1,4 @@
-//! Importing messages that any program wrote, one JSON object a line.
+//! Imports of JSON lines that any program wrote.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -37,7 +37,7 @@ async fn words(root: &Path) -> Vec<String> {
     all(root).await.iter().map(|stored| stored.message.content.clone()).collect()
 }
 
-/// A line with an id, and a time that many seconds after the first.
+/// A line with an id, and a time this many seconds after the first.
 fn line(id: usize, words: &str, second: i64) -> String {
     let row = json!({"id": id, "role": "user", "content": words, "time": 1_756_000_000 + second});
     format!("{row}\n")
@@ -75,7 +75,7 @@ async fn of_a_file_that_grew_or_moved_only_what_is_new_is_taken() {
     let report = import(|| JsonLines::new(&moved), root.path()).await;
     assert_eq!((report.taken, report.already_there), (1, 1));
     assert_eq!(import(|| lines(&text), root.path()).await.taken, 0);
-    // A note tells nothing; other words under the same id do.
+    // Metadata does not identify a message; its text does, even with the same id.
     let noted = text.replace(r#""role""#, r#""metadata":{"a":"b"},"role""#);
     assert_eq!(import(|| lines(&noted), root.path()).await.taken, 0);
     assert_eq!(import(|| lines(&line(2, "c", 2)), root.path()).await.taken, 1);
@@ -111,7 +111,7 @@ async fn a_line_without_a_time_is_refused_unless_somebody_says_when_it_was() {
     let stored = all(root.path()).await;
     let before = |at: usize| now().duration_since(stored[at].message.timestamp).as_millis();
     assert_eq!((before(1), before(2)), (1, 0));
-    // As of another moment they are the same.
+    // At another time they are the same.
     let later = now() + jiff::SignedDuration::from_hours(1);
     let more = format!("{mixed}{{\"role\":\"user\",\"content\":\"c\"}}");
     let report = import(|| lines(&more).said_at(later), root.path()).await;
@@ -144,7 +144,7 @@ async fn a_thread_is_for_lines_that_name_none_and_does_not_tell_which_message_it
     assert_eq!(import(|| lines(&text), root.path()).await.taken, 0);
 }
 
-/// Every import there ever was would be doubled by the next, were these to change.
+/// A change of these digests would store all earlier imports a second time.
 #[tokio::test]
 async fn what_tells_one_from_another_is_what_the_format_says() {
     let root = tempfile::tempdir().unwrap();

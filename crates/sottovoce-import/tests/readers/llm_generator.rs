@@ -1,4 +1,4 @@
-//! Importing databases of mcp-llm-generator, down to hostile ones.
+//! Imports of mcp-llm-generator's databases, including hostile ones.
 
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
@@ -57,11 +57,11 @@ fn registry(root: &Path) -> PersonaRegistry {
     PersonaRegistry::new(root, options())
 }
 
-/// What an import came to, by context.
+/// The result of an import, by context.
 struct Outcome {
     contexts: BTreeMap<String, ConversationReport>,
     presets: PresetReport,
-    /// Everything that was refused, by name, with the reasons' codes.
+    /// Everything that was refused, by name, with the codes of the reasons.
     refused: BTreeSet<(String, &'static str)>,
     passed_over: usize,
 }
@@ -110,7 +110,7 @@ async fn words(root: &Path, id: &str) -> Vec<String> {
     all(root, id).await.iter().map(|stored| stored.message.content.clone()).collect()
 }
 
-/// A copy of the database that may be changed.
+/// A copy of the database for changes.
 fn copy() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(fixtures().join("context-memory.db"), database(folder.path())).unwrap();
@@ -121,7 +121,7 @@ fn database(folder: &Path) -> PathBuf {
     folder.join("context-memory.db")
 }
 
-/// A copy with that done to it.
+/// A copy with this change.
 fn changed(sql: &str) -> tempfile::TempDir {
     let folder = copy();
     let connection = Connection::open(database(folder.path())).unwrap();
@@ -129,7 +129,7 @@ fn changed(sql: &str) -> tempfile::TempDir {
     folder
 }
 
-/// A table with the names of another one's columns, and neither types nor keys nor checks.
+/// A table with the columns of another one, without types, keys and checks.
 fn loose(table: &str) -> String {
     format!(
         "CREATE TABLE loose AS SELECT * FROM {table}; DROP TABLE {table}; ALTER TABLE loose RENAME TO {table};"
@@ -350,7 +350,7 @@ async fn older_databases_and_single_tables_are_taken_too() {
         assert!(outcome.refused.is_empty(), "{sql}: {:?}", outcome.refused);
         let listed = registry(root.path()).list().await.unwrap();
         assert_eq!(listed.contexts.len(), contexts, "{sql}");
-        // Whatever the tables had: these are the same messages.
+        // Whatever the tables contain, these are the same messages.
         let whole = import(&fixtures(), root.path()).await;
         assert_eq!(whole.taken(), 39 - messages, "{sql}");
         assert_eq!(registry(root.path()).list().await.unwrap().contexts.len(), 3, "{sql}");
@@ -426,7 +426,7 @@ async fn what_is_wrong_with_one_message_is_refused_alone() {
         statement.raw_execute().unwrap();
         wanted.insert((format!("conversations/bad-{at}"), *code));
     }
-    // The same twice, the same id twice, no id, and a path for an id.
+    // Equal messages, equal ids, no id, and a path as an id.
     connection
         .execute_batch(
             "INSERT INTO conversations (id, context_id, role, content, created_at) VALUES
@@ -451,7 +451,7 @@ async fn what_is_wrong_with_one_message_is_refused_alone() {
     assert_eq!(snapshot(folder.path()), source);
 }
 
-/// Contexts of which something is out of the limits, each with the name and reason of what is refused of it.
+/// Contexts with values outside the limits, each with the name and reason of its refusal.
 #[tokio::test]
 async fn contexts_out_of_the_limits_come_as_near_as_can_be() {
     let folder = changed(&format!(

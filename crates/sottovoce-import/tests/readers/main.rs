@@ -1,4 +1,4 @@
-//! What the readers make of each system's sources.
+//! Integration tests of the readers.
 
 #[path = "../../../../tests/common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! Importing folders of Mimir, down to hostile ones.
+//! Imports of Mimir's folders, including hostile ones.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -60,7 +60,7 @@ async fn import(folder: &Path, root: &Path) -> Reports {
     reports
 }
 
-/// How many messages, snapshots and artifacts were taken.
+/// The numbers of imported messages, snapshots and artifacts.
 fn taken(reports: &Reports) -> (usize, usize, usize) {
     reports.values().fold((0, 0, 0), |(messages, snapshots, artifacts), report| {
         let messages = messages + report.messages.taken;
@@ -97,7 +97,7 @@ fn copy_into(from: &Path, to: &Path) {
     }
 }
 
-/// A copy of the fixtures that may be changed.
+/// A copy of the fixtures for changes.
 fn copy() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     copy_into(&fixtures(), folder.path());
@@ -195,7 +195,7 @@ async fn every_conversation_is_what_mimir_had() {
     assert_eq!(snapshot(&fixtures()), source);
 }
 
-/// Every import there ever was would be doubled by the next, were these to change.
+/// A change of these digests would store all earlier imports a second time.
 #[tokio::test]
 async fn what_tells_one_from_another_is_what_the_format_says() {
     let root = tempfile::tempdir().unwrap();
@@ -290,7 +290,7 @@ async fn settings_that_say_something_already_stay_as_they_are() {
     );
     assert_eq!(profile.metadata["locale"], "de-CH");
 
-    // What was changed since the first import is the user's own too, and another import writes nothing.
+    // Changes since the first import are the user's own too, and another import writes nothing.
     theirs.change_profile(Box::new(|profile| profile.tags = ["home".into()].into())).await.unwrap();
     let before = snapshot(root.path());
     import(&fixtures(), root.path()).await;
@@ -394,7 +394,7 @@ async fn bytes_that_the_conversation_has_already_are_not_added_again() {
     let content = std::io::Cursor::new(bytes.unwrap());
     let new = NewArtifact::new(ArtifactKind::File, "list.txt");
     own.add_artifact(new, Box::new(content)).await.unwrap();
-    // Two of Mimir's that are the same in everything but their ids.
+    // Two artifacts of Mimir that differ only in their ids.
     for id in ["art-1", "art-2"] {
         put(folder.path(), LIST, &format!("artifacts/{id}.txt"), "twice");
         let meta = format!(r#"{{"id":"{id}","type":"file","name":"x","size":5}}"#);
@@ -413,7 +413,7 @@ async fn the_order_of_the_lines_counts_for_more_than_their_times() {
     let lines: String =
         (0..).zip(times).map(|(at, time)| line(&at.to_string(), at, time)).collect();
     let folder = project(&lines);
-    // Those of the first import are in their places when the others come.
+    // The messages of the first import are in place when the others arrive.
     let some: String = lines.split_inclusive('\n').take(3).collect();
     put(folder.path(), "a", "messages.jsonl", some);
     let root = tempfile::tempdir().unwrap();
@@ -472,7 +472,7 @@ async fn a_line_that_is_bad_or_cut_is_refused_alone_and_only_a_line_feed_ends_on
         refused.keys().map(|file| file.rsplit_once('#').unwrap().1.parse().unwrap()).collect();
     assert_eq!(numbers, BTreeSet::from([3, 4, 5, 6, 7, 8, 9, 11, 12]));
     assert!(refused.values().all(|code| *code == "corrupt"));
-    // What the line becomes once it is whole is taken then, and nothing twice.
+    // A line that was incomplete is imported once it is complete, and nothing twice.
     put(folder.path(), "a", "messages.jsonl", [good, line("f", 5, "10:00:03")].concat());
     assert_eq!(taken(&import(folder.path(), root.path()).await).0, 1);
 }

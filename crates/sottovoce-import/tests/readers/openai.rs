@@ -1,4 +1,4 @@
-//! Importing ChatGPT's data export and files of chat completions.
+//! Imports of ChatGPT's data export, and of files of chat completions.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -47,7 +47,7 @@ async fn import(path: &Path, root: &Path) -> Reports {
     reports
 }
 
-/// How many messages were taken, by conversation.
+/// The number of imported messages, by conversation.
 fn taken(reports: &Reports) -> Vec<(&str, usize)> {
     reports.iter().map(|(id, report)| (id.as_str(), report.messages.taken)).collect()
 }
@@ -67,7 +67,7 @@ fn note<'a>(stored: &'a StoredMessage, name: &str) -> Option<&'a str> {
     stored.message.metadata.get(name).map(String::as_str)
 }
 
-/// A file with these bytes, last changed at that second.
+/// A file with this text, last changed at this second.
 fn file(folder: &Path, name: &str, text: &str, second: u64) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
@@ -92,7 +92,7 @@ async fn an_export_gives_the_branch_that_is_shown_in_its_own_order() {
     let reports = import(&fixtures("export"), root.path()).await;
     assert_eq!(taken(&reports), [(BREAD, 6), (VOICE, 2), (EMPTY, 0)]);
     assert!(reports.values().all(|report| report.messages.refused.is_empty()));
-    // Two that are hidden, another answer, thoughts, and a picture.
+    // Two hidden messages, another answer, thoughts, and a picture.
     let passed_over = |id: &str| reports[id].messages.passed_over.total();
     assert_eq!((passed_over(BREAD), passed_over(VOICE), passed_over(EMPTY)), (5, 2, 1));
     let stored = all(root.path(), BREAD).await;
@@ -103,7 +103,7 @@ async fn an_export_gives_the_branch_that_is_shown_in_its_own_order() {
             (own("User"), "How long should the dough rest?", 1_717_999_201_123_456),
             (own("Assistant"), "search(\"dough rest\")", 1_717_999_204_500_000),
             (own("Tool"), "Rest it for four hours.", 1_717_999_205_500_000),
-            // Earlier than what stands before it, and still behind it.
+            // Its time is earlier than that of the message before it, and it still follows.
             (own("Assistant"), "Four hours, at 24 °C.", 1_717_999_204_750_000),
             (own("User"), "Is this risen enough?", 1_717_999_300_000_000),
             (own("Assistant"), "Yes.\nBake it.", 1_717_999_300_000_000),
@@ -122,7 +122,7 @@ async fn an_export_gives_the_branch_that_is_shown_in_its_own_order() {
     let profile = store(root.path(), BREAD).await.profile().await.unwrap();
     assert_eq!(profile.title.as_deref(), Some("Sourdough timing"));
     assert_eq!(profile.created_at, Some("2024-06-10T06:00:00.25Z".parse().unwrap()));
-    // A chat in which nothing was said leaves nothing here.
+    // A chat without messages stores nothing.
     assert_eq!(
         *store(root.path(), EMPTY).await.profile().await.unwrap(),
         sottovoce::store::Profile::default()
@@ -130,7 +130,7 @@ async fn an_export_gives_the_branch_that_is_shown_in_its_own_order() {
     assert_eq!(snapshot(&fixtures("export")), source);
 }
 
-/// Every import there ever was would be doubled by the next, were these to change.
+/// A change of these digests would store all earlier imports a second time.
 #[tokio::test]
 async fn what_tells_one_from_another_is_what_the_format_says() {
     let root = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! What users and models of clients are asked, as the protocol writes it.
+//! The protocol's requests to users and models of clients.
 
 use serde_json::{Map, Value, json};
 
-/// A form that a user is to fill in.
+/// A form for a user.
 pub(super) fn wanted(message: &str, schema: Value) -> Value {
     let params = json!({ "mode": "form", "message": message, "requestedSchema": schema });
     json!({ "method": "elicitation/create", "params": params })
@@ -15,24 +15,24 @@ pub(super) fn question(words: &str, most: u32) -> Value {
     json!({ "method": "sampling/createMessage", "params": params })
 }
 
-/// Which folders a client works in.
+/// The folders that a client works in.
 pub(super) fn folders() -> Value {
     json!({ "method": "roots/list" })
 }
 
-/// A form of texts, all needed.
+/// A form of required texts.
 pub(super) fn words(names: &[&str]) -> Value {
     let properties: Map<_, _> =
         names.iter().map(|name| ((*name).to_owned(), json!({ "type": "string" }))).collect();
     json!({ "type": "object", "properties": properties, "required": names })
 }
 
-/// A form of one box to tick.
+/// A form with one check box.
 pub(super) fn tick(name: &str) -> Value {
     json!({ "type": "object", "properties": { name: { "type": "boolean" } }, "required": [name] })
 }
 
-/// A form in which everything is filled in already.
+/// A form with default values everywhere.
 pub(super) fn filled_in() -> Value {
     let properties = json!({
         "name": { "type": "string", "default": "John Doe" },
@@ -46,7 +46,7 @@ pub(super) fn filled_in() -> Value {
     json!({ "type": "object", "properties": properties, "required": [] })
 }
 
-/// A form of every kind of choice.
+/// A form with every kind of choice.
 pub(super) fn choices() -> Value {
     let options = ["option1", "option2", "option3"];
     let titled = [

@@ -1,10 +1,10 @@
-//! What the conformance suite of the Model Context Protocol asks of a server, served by the transport of this crate.
+//! The server that the conformance suite of the Model Context Protocol expects, on this crate's transport.
 //!
-//! The suite calls tools, resources and prompts of fixed names, which are of no use but to show that every feature of the
-//! protocol comes through: `cargo run -p sottovoce-mcp --example conformance [PORT]` serves them on loopback without a
-//! token, and tells the address on standard error. `.ci/clients` runs the suite against it.
+//! The suite calls tools, resources and prompts with fixed names, which only show that every feature of the protocol
+//! works: `cargo run -p sottovoce-mcp --example conformance [PORT]` serves them on loopback without a token, and
+//! prints the address on standard error. `.ci/clients` runs the suite against it.
 
-// What the newest revision has put aside, the revisions before it still need.
+// Earlier revisions of the protocol need features that the newest one deprecates.
 #![allow(deprecated)]
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "only a test talks to it")]
 #![allow(clippy::print_stderr, reason = "that is where the address is told")]
@@ -32,14 +32,14 @@ use sottovoce_mcp::http::{self, Admission};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-/// What those who listen are told of.
+/// The changes that subscribers hear of.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Tools,
     Prompts,
 }
 
-/// What all requests share.
+/// State shared by all requests.
 struct Shared {
     changes: broadcast::Sender<Change>,
     codec: RequestStateCodec,
@@ -166,7 +166,7 @@ impl ServerHandler for Fixture {
                 change = changes.recv() => change,
                 () = subscription.cancelled() => return Ok(()),
             };
-            // Who listens may have asked for the other kind only.
+            // The subscriber may have asked for the other kind only.
             match change {
                 Ok(Change::Tools) => drop(subscription.sink().notify_tool_list_changed().await),
                 Ok(Change::Prompts) => drop(subscription.sink().notify_prompt_list_changed().await),
@@ -189,7 +189,7 @@ async fn main() {
     let stop = CancellationToken::new();
     let stopped = stop.clone();
     tokio::spawn(async move {
-        // Without signals it goes on until it is killed.
+        // Without signals it runs until it is killed.
         if tokio::signal::ctrl_c().await.is_ok() {
             stopped.cancel();
         }

@@ -1,4 +1,4 @@
-//! The prompts that the suite gets.
+//! The prompts that the suite requests.
 
 use rmcp::ErrorData;
 use rmcp::model::{

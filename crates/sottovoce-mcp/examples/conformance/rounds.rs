@@ -1,4 +1,5 @@
-//! Asking the client: at once where there was a handshake, and else in rounds, in which it calls again with the answers.
+//! Asks the client: during the call after a handshake, otherwise in rounds, in which the client calls again with the
+//! answers.
 
 use std::time::Duration;
 
@@ -19,14 +20,14 @@ pub(super) enum Asked {
     Round(InputRequiredResult),
 }
 
-/// What a client brings when it calls again.
+/// What a client sends when it calls again.
 pub(super) struct Brought<'a> {
     pub(super) responses: Option<&'a InputResponses>,
     pub(super) state: Option<&'a str>,
 }
 
 impl Brought<'_> {
-    /// The response of that name, if it is one: what a client brings may be anything.
+    /// The response of that name, if it is valid. A client may send anything.
     fn response(&self, key: &str) -> Option<&Value> {
         self.responses?.get(key).filter(|response| response.is_object())
     }
@@ -41,7 +42,7 @@ pub(super) fn capabilities(context: &Context) -> ClientCapabilities {
     context.client_capabilities().unwrap_or_default()
 }
 
-/// Asks one thing, whatever the client speaks.
+/// Asks one thing in the client's revision.
 pub(super) async fn ask(
     context: &Context,
     responses: Option<&InputResponses>,
@@ -69,7 +70,7 @@ pub(super) async fn ask(
     serde_json::to_value(answer).map(Asked::Answered).map_err(|error| failed(error.to_string()))
 }
 
-/// A round in which the client is to find these things out.
+/// A round that asks the client for these things.
 fn round<const N: usize>(wanted: [(&str, Value); N], state: Option<String>) -> InputRequiredResult {
     let requests: InputRequests = wanted
         .into_iter()
@@ -131,7 +132,7 @@ pub(super) fn call(
                 }
             }
         }
-        // Only what the client can be asked.
+        // Only what the client supports.
         "capabilities" if brought.responses.is_some() => said("it was asked".to_owned()),
         "capabilities" if capabilities(context).sampling.is_some() => {
             round([("question", forms::question("Hello?", 50))], None).into()
@@ -144,7 +145,7 @@ pub(super) fn call(
     })
 }
 
-/// What was remembered since the last round; nobody else can have written it.
+/// The state of the last round. Its signature proves that this server wrote it.
 fn open(shared: &Shared, state: Option<&str>) -> Result<Option<String>, ErrorData> {
     let Some(state) = state else { return Ok(None) };
     let opened = shared.codec.open(state);

@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 use super::rounds::{self, Asked, Brought, ask, capabilities, is_modern};
 use super::{Change, Context, Shared, forms};
 
-/// A picture of one point.
+/// A picture of one pixel.
 pub(super) const PICTURE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg==";
 /// A sound of no length.
 const SOUND: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
-/// Between two steps of a tool that takes a while.
+/// The pause between two steps of a slow tool.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Tools that take several rounds.
 const ROUNDS: &str = "test_input_required_result_";
 
-/// The tools that take nothing, with what each does.
+/// The tools without arguments, with what each does.
 const PLAIN: [(&str, &str); 24] = [
     // The suite calls the first one with no arguments.
     ("test_simple_text", "Answers a text"),
@@ -150,7 +150,7 @@ pub(super) async fn call(
     })
 }
 
-/// What came of asking the client.
+/// The result of asking the client.
 fn in_words(tool: &str, answer: &Value) -> String {
     let text = answer["content"]["text"].as_str();
     match tool {
@@ -220,12 +220,12 @@ async fn plain(
 }
 
 fn told(shared: &Shared, change: Change) -> CallToolResult {
-    // Nobody may be listening.
+    // Nobody may be subscribed.
     drop(shared.changes.send(change));
     said("Those who listen were told.")
 }
 
-/// Clients of the newest revision say with each request whether they want to hear anything.
+/// Clients of the newest revision say with each request whether they want log messages.
 async fn log(context: &Context) {
     if is_modern(context) && context.meta.log_level().is_none() {
         return;

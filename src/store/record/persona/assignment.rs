@@ -33,13 +33,13 @@ pub struct AssignedPersona {
 }
 
 impl AssignedPersona {
-    /// A character that nobody has talked to yet.
+    /// A persona that nobody has talked to yet.
     pub fn new(persona: Persona, now: Timestamp) -> Self {
         let (preset, extended_to, deleted_at, over_since) = (None, None, None, None);
         Self { persona, preset, updated_at: now, extended_to, deleted_at, over_since }
     }
 
-    /// The same character without deletion, and without upkeep's note.
+    /// The same without deletion, and without upkeep's note.
     pub(crate) fn in_force(self) -> Self {
         Self { deleted_at: None, over_since: None, ..self }
     }

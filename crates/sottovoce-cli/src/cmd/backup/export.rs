@@ -182,7 +182,7 @@ async fn write(
         Some(exporter) => Ok(exporter.finish().await?),
         None => Err(Failure::input(
             "there is nothing to export",
-            "`sottovoce scopes` shows what there is",
+            "`sottovoce scopes` shows all conversations",
         )),
     }
 }
@@ -201,15 +201,15 @@ fn form(args: &Args) -> ExportForm {
 fn confirmed(session: &Session, file: &Path) -> Result<bool, Failure> {
     if session.json || !io::stdin().is_terminal() {
         return Err(Failure::input(
-            "this would write what was said in plain text",
-            "say --yes if that is what you want, or --sealed for a backup",
+            "this would write messages as plain text",
+            "confirm with --yes, or use --sealed for a backup",
         ));
     }
     output::warning(&format!(
-        "{} will hold what was said in plain text, for whoever can read it",
+        "{} will hold messages as plain text, readable by anyone with access to it",
         file.display()
     ));
-    Ok(output::confirmed("Let it leave the vault?")?)
+    Ok(output::confirmed("Write it unencrypted?")?)
 }
 
 fn tell(session: &Session, args: &Args, exported: &Exported) -> io::Result<()> {

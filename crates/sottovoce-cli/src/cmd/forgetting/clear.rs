@@ -49,9 +49,9 @@ pub(crate) async fn obey(
     }
     output::note(&match (undone, cleared_at) {
         (false, _) => format!("the context of {} is not cleared", session.scope),
-        (true, None) => "took the clear back; everything is context again".to_owned(),
+        (true, None) => "undid the clear; everything is context again".to_owned(),
         (true, Some(at)) => {
-            format!("took the last clear back; what was said since {} is context", moment(at))
+            format!("undid the last clear; the context begins after {}", moment(at))
         }
     });
     Ok(())
@@ -66,7 +66,7 @@ pub(crate) async fn clear(session: &Session, conversation: &Conversation) -> Res
     } else {
         let at = cleared_at.map_or_else(String::new, moment);
         output::note(&format!(
-            "cleared the context of {} at {at}; nothing was deleted, and `clear --undo` takes it back",
+            "cleared the context of {} at {at}; nothing was deleted, and `clear --undo` undoes it",
             session.scope
         ));
     }

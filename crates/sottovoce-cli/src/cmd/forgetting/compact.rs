@@ -82,7 +82,7 @@ pub(crate) async fn obey(
         if session.json {
             output::json(&Undone { undone })?;
         } else if undone {
-            output::note("took the last summary back; its messages are context again");
+            output::note("undid the last summary; its messages are context again");
         } else {
             output::note("no summary stands for anything here");
         }
@@ -97,7 +97,7 @@ pub(crate) async fn obey(
     };
     bar.finish_and_clear();
     let Some(summarized) = summarized else {
-        output::note("interrupted; what was summarized until now is kept");
+        output::note("interrupted; the finished part of the summary is stored");
         return Ok(Exit::Interrupted);
     };
     tell(session, conversation, &summarized?).await
@@ -109,7 +109,7 @@ async fn tell(session: &Session, conversation: &Conversation, done: &SummaryRepo
         return Ok(Exit::Done);
     }
     if done.messages == 0 {
-        output::note("there is nothing older to summarize");
+        output::note("there are no older messages to summarize");
         return Ok(Exit::Done);
     }
     output::line(format!(
@@ -120,7 +120,7 @@ async fn tell(session: &Session, conversation: &Conversation, done: &SummaryRepo
         output::counted(done.requests as u64, "request"),
     ))?;
     show(session, conversation).await?;
-    output::note("nothing was deleted; `compact --undo` takes it back");
+    output::note("nothing was deleted; `compact --undo` undoes it");
     Ok(Exit::Done)
 }
 

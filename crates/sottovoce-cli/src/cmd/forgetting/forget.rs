@@ -77,7 +77,7 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
     }
     for number in &wanted.lost {
         output::note(&format!(
-            "number {number} holds no message that is shown; it will be recorded as gone, unless it is already"
+            "number {number} holds no readable message; it will be recorded as gone, unless it is already"
         ));
     }
     // Exactly these messages, even if the range has grown since.
@@ -94,7 +94,7 @@ pub(crate) async fn run(session: &Session, mut args: Args) -> Outcome {
         };
         return Err(Failure::input(
             format!("{numbers} {are} forgotten already"),
-            "`sottovoce tail` shows the numbers of what is there",
+            "`sottovoce tail` shows the existing numbers",
         ));
     }
     match session.json {

@@ -114,14 +114,13 @@ pub(crate) async fn obey(
             output::json(&Undone { unpruned })?;
         } else {
             let number = usize::try_from(unpruned).unwrap_or(usize::MAX);
-            output::note(&format!("took {} back into the context", output::messages(number)));
+            output::note(&format!("brought {} back into the context", output::messages(number)));
         }
         return Ok(Exit::Done);
     }
-    let most = args
-        .max_tokens
-        .or_else(|| budget(config))
-        .ok_or_else(|| Failure::input("there is no limit to prune to", "say --max-tokens N"))?;
+    let most = args.max_tokens.or_else(|| budget(config)).ok_or_else(|| {
+        Failure::input("there is no token limit to prune to", "give --max-tokens N")
+    })?;
     let strategy: Box<dyn PruneStrategy> = match (args.strategy, &args.task) {
         (Strategy::Oldest, _) => Box::new(OldestStrategy),
         (Strategy::Relevance, Some(task)) => Box::new(RelevanceStrategy::for_task(task)),
@@ -152,7 +151,7 @@ pub(crate) async fn obey(
         pruning.tokens_after,
     ))?;
     if dropped > 0 && !args.dry_run {
-        output::note("nothing was deleted; `prune --undo` takes them back");
+        output::note("nothing was deleted; `prune --undo` brings them back");
     }
     Ok(Exit::Done)
 }

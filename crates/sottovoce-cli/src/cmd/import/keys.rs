@@ -82,7 +82,7 @@ fn lines(file: &Path) -> Result<Keys, Failure> {
 /// Returns `false` if the user gave up.
 fn ask(keys: &mut Keys) -> Result<bool, Failure> {
     let no_terminal =
-        |_| Failure::input("there is no terminal to ask on", "use --key-env or --key-file");
+        |_| Failure::input("there is no terminal to ask at", "use --key-env or --key-file");
     let mut terminal = Hidden::open().map_err(no_terminal)?;
     while let Some(key) = terminal.ask("Key (empty when there are no more): ")? {
         if key.is_empty() {

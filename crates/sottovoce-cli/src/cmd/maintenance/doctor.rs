@@ -131,11 +131,13 @@ async fn look(session: &Session) -> Report {
         Ok(config) => {
             match &config.file {
                 Some(file) => report.good("config", file.display().to_string()),
-                None => report
-                    .good("config", "no file of your own; the defaults and the environment hold"),
+                None => report.good(
+                    "config",
+                    "no settings file of your own; the defaults and the environment apply",
+                ),
             }
             if let Some(left_out) = left_out(&config) {
-                let fix = Fix::by_hand("whether to trust that file is yours to say");
+                let fix = Fix::by_hand("only you can decide whether to trust that file");
                 report.warn("config", left_out, "sottovoce config", fix);
             }
             model::look(&mut report, &config).await;
@@ -184,7 +186,7 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
             "key",
             format!("{from} is so short that it may be guessed from a stolen disk"),
             "sottovoce rekey",
-            Fix::by_hand("a longer one is yours to think of"),
+            Fix::by_hand("only you can choose a longer one"),
         ),
         ConfiguredKey::Secret { from, .. } => report.good("key", format!("given by {from}")),
         _ => match EncryptionKey::read_file(file) {
@@ -203,7 +205,7 @@ fn key(report: &mut Report, config: &Config, file: &Path, root: &Path) {
                 "key",
                 format!("no key file {path}; the vault does not say whether it takes one"),
                 "sottovoce doctor",
-                Fix::by_hand("the line about the store comes first"),
+                Fix::by_hand("fix the line about the store first"),
             ),
             Ok(None) if store_exists(root).unwrap_or(true) => report.bad(
                 "key",
@@ -225,7 +227,7 @@ fn copies(report: &mut Report) {
     for copy in sottovoce_import::leftover_copies() {
         report.bad(
             "import",
-            format!("an import that was killed left plain words in {}", copy.display()),
+            format!("an import that was killed left plain text in {}", copy.display()),
             format!("rm -r {}", quoted(&copy)),
             Fix::Remove(copy.clone()),
         );
@@ -247,8 +249,8 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
         Err(Failure::Library(error)) => Err(error),
         Err(_) => {
             clock(report, now, None);
-            let fix = Fix::by_hand("run it again when the passphrase is at hand");
-            return report.warn("store", "not looked into", "sottovoce doctor", fix);
+            let fix = Fix::by_hand("run it again with the passphrase");
+            return report.warn("store", "not checked", "sottovoce doctor", fix);
         }
     };
     match newest {
@@ -258,7 +260,7 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
                 // It may be anything of that name. Reading the keys succeeded.
                 None if root.join("vault").symlink_metadata().is_err() => report.bad(
                     "store",
-                    "there is no vault beside the records, so nothing can be written",
+                    "the records have no vault, so nothing can be written",
                     "sottovoce repair",
                     Fix::Repair,
                 ),
@@ -272,7 +274,7 @@ async fn store(report: &mut Report, session: &Session, config: &Config, root: &P
                         true => ("sottovoce repair", Fix::Repair),
                         false => (
                             "sottovoce verify",
-                            Fix::by_hand("it only tells what is wrong; a backup may bring it back"),
+                            Fix::by_hand("it only shows what is wrong; a backup may restore it"),
                         ),
                     };
                     let number = output::counted(newest.skipped.len() as u64, "finding");
@@ -305,7 +307,7 @@ fn clock(report: &mut Report, now: Timestamp, newest: Option<Timestamp>) {
     // An earlier clock is wrong, because the format did not exist then.
     let earliest = Timestamp::from_second(1_735_689_600).unwrap_or_default();
     let advice = "timedatectl set-ntp true";
-    let fix = || Fix::by_hand("only the superuser sets the clock");
+    let fix = || Fix::by_hand("only the superuser can set the clock");
     let shown = now.strftime("%Y-%m-%d %H:%M UTC");
     if now < earliest {
         report.bad("clock", format!("the clock says {shown}"), advice, fix());

@@ -37,7 +37,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Outcome {
     if let ConfiguredKey::Secret { from, .. } = &config.key {
         return Err(Failure::input(
             format!("the key is given by {from}, so no key file is needed"),
-            "take it out first if you want a key file for a new store",
+            "remove it first if you want a key file for a new store",
         ));
     }
     let key_file = config.key_file()?;
@@ -48,7 +48,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Outcome {
     } else if made {
         announce_key(&key_file);
     } else {
-        output::note(&format!("the key file is there already: {}", key_file.display()));
+        output::note(&format!("the key file already exists: {}", key_file.display()));
     }
     Ok(Exit::Done)
 }
@@ -57,20 +57,20 @@ fn of_passphrase(session: &Session, config: &mut Config) -> Outcome {
     let root = config.storage_root()?;
     if store_exists(&root)? {
         return Err(Failure::input(
-            format!("there is a store already in {}", root.display()),
+            format!("a store already exists in {}", root.display()),
             "`sottovoce rekey --to-passphrase` changes its key",
         ));
     }
     if EncryptionKey::read_file(&config.key_file()?)?.is_some() {
         return Err(Failure::input(
-            format!("there is a key file already: {}", config.key_file()?.display()),
+            format!("a key file already exists: {}", config.key_file()?.display()),
             "move it away first",
         ));
     }
     if !matches!(config.key, ConfiguredKey::Secret { .. }) {
         let text = passphrase::ask_new()?.ok_or_else(|| {
             Failure::input(
-                "there is no terminal to ask on",
+                "there is no terminal to ask at",
                 "give the passphrase with --passphrase-fd",
             )
         })?;
@@ -84,8 +84,8 @@ fn of_passphrase(session: &Session, config: &mut Config) -> Outcome {
     config.make_key_file()?;
     if !store_exists(&root)? {
         return Err(Failure::input(
-            "the key that is configured is no passphrase",
-            "take it out, or run `sottovoce init` without --passphrase",
+            "the configured key is not a passphrase",
+            "remove it, or run `sottovoce init` without --passphrase",
         ));
     }
     if matches!(config.key, ConfiguredKey::Secret { short: true, .. }) {

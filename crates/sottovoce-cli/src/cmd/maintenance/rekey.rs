@@ -112,13 +112,15 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
     Ok(match (done, stopped) {
         (true, _) => Exit::Done,
         (false, true) => {
-            output::note("stopped half-way; nothing is lost, run the same command to go on");
+            output::note("stopped half-way; nothing is lost; run the same command to continue");
             Exit::Interrupted
         }
         (false, false) => {
-            output::warning("the old key stays valid, since what is named above may open with it");
+            output::warning(
+                "the old key stays valid, because the files named above may open with it",
+            );
             output::note(
-                "`sottovoce verify` says more; --leave-unreadable retires the old key all the same",
+                "`sottovoce verify` shows more; --leave-unreadable retires the old key anyway",
             );
             Exit::Problems
         }
@@ -132,7 +134,7 @@ fn alone(root: &Path) -> Result<File, Failure> {
     match folder.try_lock() {
         Err(TryLockError::WouldBlock) => Err(Failure::input(
             format!("{}: another change of keys is going on", root.display()),
-            "let it end, then try again",
+            "wait until it ends, then try again",
         )),
         // Not every file system can lock folders. There, the key list keeps two changes apart.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(folder),
@@ -180,7 +182,7 @@ fn tell(rekeyed: &RekeyReport, done: bool) -> std::io::Result<()> {
             output::note(&format!("key {id} is refused from now on"));
         }
         output::note(
-            "take inventories anew (`verify --save`): across keys only numbers are compared",
+            "save new inventories (`verify --save`): with another key, only numbers are compared",
         );
     }
     Ok(())

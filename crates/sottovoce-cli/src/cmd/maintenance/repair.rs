@@ -80,7 +80,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
                     "this would repair {}",
                     output::counted(plan.repairs.len() as u64, "finding")
                 ),
-                "--dry-run says how; say --yes if that is what you want",
+                "--dry-run shows the plan; confirm with --yes",
             ));
         }
         show(session, &plan, false)?;
@@ -106,10 +106,10 @@ async fn catalog(session: &Session, config: &Config, args: &Args) -> Outcome {
     if !args.yes && (session.json || !io::stdin().is_terminal()) {
         return Err(Failure::input(
             "this would change the list of conversations",
-            "--dry-run says how; say --yes if that is what you want",
+            "--dry-run shows the plan; confirm with --yes",
         ));
     }
-    if !args.yes && !output::confirmed("Go on with the conversations that are there?")? {
+    if !args.yes && !output::confirmed("Continue with the existing conversations?")? {
         output::note("nothing was changed");
         return Ok(Exit::Problems);
     }

@@ -129,7 +129,7 @@ pub(crate) async fn run(session: &Session, args: Args) -> Outcome {
         chat.interrupt = chat.interrupt.and_hangup()?;
         chat.look_for_model().await;
         output::note(&format!(
-            "{} at {}\n/help tells what else a line can be; Ctrl-D ends the chat",
+            "{} at {}\n/help lists the commands; Ctrl-D ends the chat",
             chat.config.language_model.model,
             output::without_login(&chat.config.language_model.base_url)
         ));
@@ -151,7 +151,7 @@ impl Chat {
             match self.line(None).await? {
                 Line::End => self.over = true,
                 Line::Nothing => {}
-                Line::Garbled => self.complain("that line is not UTF-8, so it was passed over"),
+                Line::Garbled => self.complain("that line is not UTF-8, so it was skipped"),
                 Line::Words(words) if words.starts_with('/') && !words.starts_with("//") => {
                     self.command(&words).await?;
                 }
@@ -241,7 +241,7 @@ impl Chat {
             ("/forget", _) => {
                 self.complain("/forget knows only `last`; `sottovoce forget` knows numbers")
             }
-            _ => self.complain(&format!("there is no {name} like that; /help lists what there is")),
+            _ => self.complain(&format!("there is no such {name}; /help lists them")),
         }
         Ok(())
     }

@@ -114,8 +114,10 @@ pub(crate) fn explain(receipt: &Receipt) {
         let seq = entry.seq.map_or_else(String::new, |seq| seq.to_string());
         let (style, verdict) = match entry.outcome {
             sottovoce::prompt::EntryOutcome::Included => (GOOD, "in"),
-            sottovoce::prompt::EntryOutcome::Duplicate => (DIM, "out, given already"),
-            sottovoce::prompt::EntryOutcome::TheUtterance => (DIM, "out, it is the utterance"),
+            sottovoce::prompt::EntryOutcome::Duplicate => (DIM, "out, offered twice"),
+            sottovoce::prompt::EntryOutcome::TheUtterance => {
+                (DIM, "out, it is the utterance itself")
+            }
             sottovoce::prompt::EntryOutcome::OtherScope => (WARN, "out, of another conversation"),
             sottovoce::prompt::EntryOutcome::BeforeStart => {
                 (DIM, "out, said before it started clean")
@@ -123,7 +125,7 @@ pub(crate) fn explain(receipt: &Receipt) {
             sottovoce::prompt::EntryOutcome::Cleared => {
                 (DIM, "out, said before the context was cleared")
             }
-            sottovoce::prompt::EntryOutcome::Pruned => (DIM, "out, taken out of the context"),
+            sottovoce::prompt::EntryOutcome::Pruned => (DIM, "out, pruned from the context"),
             sottovoce::prompt::EntryOutcome::LowConfidence => {
                 (DIM, "out, heard with too little confidence")
             }

@@ -90,7 +90,7 @@ pub(super) fn run(session: &Session, args: Args) -> Outcome {
         ))?;
     }
     if unfinished {
-        output::note("a change of keys is not finished: run `sottovoce rekey` as it was begun");
+        output::note("a change of keys is not finished: run the same `sottovoce rekey` again");
     }
     match keys.first() {
         Some(key) if !opens => Err(wrong(&root, key)),

@@ -59,7 +59,7 @@ pub(super) fn run(session: &Session, args: Args) -> Outcome {
         let exported = EncryptionKey::from_hex(&text).ok_or(Error::NoKey)?;
         if !exported.write_file(&file)? {
             return Err(Failure::input(
-                format!("{} is there already", file.display()),
+                format!("{} already exists", file.display()),
                 "name a file that does not exist; nothing is overwritten",
             ));
         }
@@ -68,7 +68,7 @@ pub(super) fn run(session: &Session, args: Args) -> Outcome {
         } else {
             output::note(&format!("wrote key {} to {}", key.id(), file.display()));
             output::note(
-                "whoever has this file can read everything: move it away from this machine",
+                "anyone who has this file can read everything: move it away from this machine",
             );
             output::note(&format!("`sottovoce key check --key-file {}` tries it", file.display()));
         }
@@ -88,13 +88,13 @@ fn confirmed() -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::input(
             "this would print the key",
-            "name a file with --to, or say --yes if that is what you want",
+            "give a file with --to, or confirm with --yes",
         ));
     }
     let mut out = anstream::stderr();
     write!(
         out,
-        "{BOLD}Show the key on this screen? Whoever sees it can read everything. [y/N]{BOLD:#} "
+        "{BOLD}Show the key on this screen? Anyone who sees it can read everything. [y/N]{BOLD:#} "
     )?;
     out.flush()?;
     let mut answer = String::new();

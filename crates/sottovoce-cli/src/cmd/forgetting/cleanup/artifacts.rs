@@ -66,7 +66,7 @@ impl Unused {
         self.artifacts.iter().for_each(|artifact| output::note(&format!("    {}", row(artifact))));
         match self.is_doubtful {
             true => output::warning(
-                "nothing was deleted: what could not be read may refer to them; `sottovoce verify` tells more, `sottovoce artifact delete` deletes them all the same",
+                "nothing was deleted: unreadable messages may refer to them; `sottovoce verify` shows more, `sottovoce artifact delete` deletes them anyway",
             ),
             false => output::note("`sottovoce cleanup --artifacts` deletes them"),
         }

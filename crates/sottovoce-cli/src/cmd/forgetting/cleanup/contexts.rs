@@ -35,7 +35,7 @@ struct Removed<'a> {
 /// Runs the upkeep of contexts. There are none before the first use.
 pub(super) async fn maintain(session: &Session, config: &Config) -> Result<(), Failure> {
     let Some(contexts) = session.contexts(config)? else { return Ok(()) };
-    let bar = output::progress(None, "looking after contexts");
+    let bar = output::progress(None, "maintaining contexts");
     let done = contexts.maintain().await;
     bar.finish_and_clear();
     let done = done?;
@@ -73,7 +73,7 @@ fn say(done: &MaintenanceReport) {
     }
     for id in &done.kept {
         output::warning(&format!(
-            "the context {id} is over, but is in use or cannot be backed up whole, and stays"
+            "the context {id} was due for removal, but stays: it is in use or cannot be backed up completely"
         ));
     }
 }

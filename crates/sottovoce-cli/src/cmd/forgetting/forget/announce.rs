@@ -53,7 +53,7 @@ fn also(plan: &ForgetPlan) -> Vec<String> {
     let parts = [
         (plan.changed_snapshots.len(), "take them out of", "snapshot"),
         (plan.deleted_snapshots.len(), "delete", "snapshot"),
-        (plan.closed_snapshots.len(), "give up as not to be opened", "snapshot"),
+        (plan.closed_snapshots.len(), "record as unreadable", "snapshot"),
         (plan.artifacts.len(), "delete", "artifact"),
     ];
     let parts = parts.iter().filter(|(number, ..)| *number > 0);
@@ -114,7 +114,7 @@ pub(crate) fn done(forgotten: &ForgetReport) {
     let all = |number: usize, what| output::counted(number as u64, what);
     if forgotten.snapshots > 0 {
         output::note(&format!(
-            "took what was forgotten out of {}",
+            "removed the forgotten messages from {}",
             all(forgotten.snapshots, "snapshot")
         ));
     }

@@ -36,7 +36,7 @@ pub(super) async fn forget(
     if nothing {
         return Err(Failure::input(
             format!("there is nothing to forget in {}", place(session)),
-            "`sottovoce scopes` shows what there is",
+            "`sottovoce scopes` shows all conversations",
         ));
     }
     let whose = format!("{}, ", place(session));

@@ -65,7 +65,7 @@ impl Fix {
         match origin == "default" || own.as_deref() == Some(origin) {
             true => Self::Set(key, value.into()),
             false => {
-                Self::ByHand(format!("{key} is set by {origin}, which goes before your own file"))
+                Self::ByHand(format!("{key} is set by {origin}, which overrides your own file"))
             }
         }
     }
@@ -91,7 +91,7 @@ impl Fix {
         match self {
             Self::ByHand(why) => why.clone(),
             Self::Mode(path, mode) => format!("Set the mode of {} to {mode:o}?", path.display()),
-            Self::MakeKey => "Make the key file?".to_owned(),
+            Self::MakeKey => "Create the key file?".to_owned(),
             Self::CopySalt => "Copy the salt beside the key file?".to_owned(),
             Self::CopyVault { from, to } => {
                 format!("Copy {} to {}?", from.display(), to.display())
@@ -139,7 +139,7 @@ impl Fix {
                 output::note(&format!("the store is in {} now, {files}", to.display()));
                 if let Some(left) = moved.left {
                     output::warning(&format!(
-                        "{} is still there; look at it before you delete it",
+                        "{} still exists; look at it before you delete it",
                         left.display()
                     ));
                 }

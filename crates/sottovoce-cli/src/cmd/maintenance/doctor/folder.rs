@@ -25,21 +25,23 @@ pub(super) fn usable(report: &mut Report, root: &Path) {
         Err(error) => match nearest(root).filter(|_| may_be_missing(&error)) {
             Some((folder, found)) if found.is_file() => report.bad(
                 "folder",
-                format!("{path} cannot be made: {} is not a folder", folder.display()),
+                format!("{path} cannot be created: {} is not a folder", folder.display()),
                 "point Context.StorageRoot somewhere else",
-                Fix::by_hand("where is yours to say"),
+                Fix::by_hand("only you can choose the place"),
             ),
             Some((folder, found)) => match refusal(&folder, &found, 0o3) {
                 Some((why, advice, fix)) => report.bad(
                     "folder",
-                    format!("{path} cannot be made: {} {why}", folder.display()),
+                    format!("{path} cannot be created: {} {why}", folder.display()),
                     advice,
                     fix,
                 ),
-                None => report.good("folder", format!("{path} will be made at the first message")),
+                None => {
+                    report.good("folder", format!("{path} will be created with the first message"))
+                }
             },
             None => {
-                let fix = Fix::by_hand("that command only tells more");
+                let fix = Fix::by_hand("that command only shows more");
                 report.bad("folder", format!("{path}: {error}"), format!("ls -ld {command}"), fix);
             }
         },
@@ -47,7 +49,7 @@ pub(super) fn usable(report: &mut Report, root: &Path) {
             "folder",
             format!("{path} is not a folder, or a link to one"),
             format!("ls -ld {command}, then point Context.StorageRoot at the folder itself"),
-            Fix::by_hand("where it leads to is yours to look at"),
+            Fix::by_hand("only you can check where it leads"),
         ),
         Ok(found) => {
             if is_mine(&found) == Some(false) {
@@ -108,7 +110,7 @@ fn refusal(folder: &Path, found: &Metadata, rights: u8) -> Option<(String, Strin
     } else {
         format!("ls -ld {command}")
     };
-    let fix = Fix::by_hand("where else is yours to say");
+    let fix = Fix::by_hand("only you can choose another place");
     Some((format!("cannot be written by this user ({error})"), advice, fix))
 }
 
@@ -144,9 +146,7 @@ pub(super) fn lasting(report: &mut Report, config: &Config, root: &Path) {
     };
     let place = lasting_place();
     let fix = match Fix::set(config, STORAGE_ROOT, place.display().to_string()) {
-        Fix::Set(..) if stored && there => {
-            Fix::by_hand("which of the two is meant is yours to say")
-        }
+        Fix::Set(..) if stored && there => Fix::by_hand("only you can choose one of the two"),
         Fix::Set(..) if stored => Fix::MoveStore(place),
         fix => fix,
     };

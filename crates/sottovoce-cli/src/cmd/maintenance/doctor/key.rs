@@ -33,7 +33,7 @@ pub(super) fn changes(report: &mut Report, config: &Config, root: &Path) {
             Ok(false) => report.bad(
                 "salt",
                 format!(
-                    "the passphrase's salt is nowhere but in the store: {} is missing or differs",
+                    "the passphrase's salt has no copy outside the store: {} is missing or differs",
                     copy.display()
                 ),
                 "sottovoce tail",
@@ -48,7 +48,7 @@ pub(super) fn changes(report: &mut Report, config: &Config, root: &Path) {
     {
         report.bad(
             "salt",
-            format!("the store in {} has lost its vault; a copy of one is here", root.display()),
+            format!("the store in {} has lost its vault; here is a copy", root.display()),
             format!("cp -n {} {}", quoted(&copy), quoted(&root.join("vault"))),
             Fix::CopyVault { from: copy, to: root.join("vault") },
         );

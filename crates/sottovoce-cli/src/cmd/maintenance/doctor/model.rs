@@ -38,10 +38,7 @@ pub(super) async fn look(report: &mut Report, config: &Config) {
                 ModelServer::Ollama(_) => {
                     (format!("ollama pull {}", model.model), Fix::Pull(model.model.clone()))
                 }
-                _ => (
-                    "sottovoce models".to_owned(),
-                    Fix::by_hand("which model to ask is yours to say"),
-                ),
+                _ => ("sottovoce models".to_owned(), Fix::by_hand("only you can choose the model")),
             };
             report.bad("model", format!("the server does not have {:?}", model.model), way, fix);
         }
@@ -74,7 +71,7 @@ fn settings(report: &mut Report, config: &Config) {
 async fn able(report: &mut Report, config: &Config, server: &ModelServer, info: &ModelInfo) {
     let model = &config.language_model;
     let name = &model.model;
-    let yours = || Fix::by_hand("which model to ask is yours to say");
+    let yours = || Fix::by_hand("only you can choose the model");
     if info.remote && !model.allow_cloud {
         return report.bad(
             "model",

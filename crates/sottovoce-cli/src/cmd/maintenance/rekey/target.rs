@@ -117,7 +117,7 @@ impl Target {
         match (self.plan, &self.file) {
             (Plan::Passphrase, _) => {
                 output::note(
-                    "the passphrase is asked for from now on; programs that cannot ask take it from",
+                    "commands ask for the passphrase from now on; programs that cannot ask read it from",
                 );
                 output::note("Context.Passphrase, Context.KeyFd or a systemd credential");
             }
@@ -135,7 +135,7 @@ impl Target {
         }
         if let Some(setting) = setting {
             output::warning(&format!(
-                "{setting} still gives the old key, which is refused; take it out"
+                "{setting} still gives the old key, which is refused; remove it"
             ));
         }
     }
@@ -180,7 +180,7 @@ fn put_aside(key: &EncryptionKey, waiting: &Path) -> Result<(), Failure> {
         if key.write_file(&kept)? {
             EncryptionKey::remove_file(waiting)?;
             output::note(&format!(
-                "{} belongs to no change that is under way; it is {} now",
+                "{} belongs to no current change of keys; it was renamed to {}",
                 waiting.display(),
                 kept.display()
             ));

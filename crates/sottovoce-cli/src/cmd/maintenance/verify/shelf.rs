@@ -86,7 +86,7 @@ impl Shelf {
         match self.place.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(unwritable(&self.file, &error)),
-            Ok(there) if !there.is_file() => return Err(refused("is no regular file")),
+            Ok(there) if !there.is_file() => return Err(refused("is not a regular file")),
             Ok(_) => {}
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -96,7 +96,7 @@ impl Shelf {
         read.map_err(|error| unwritable(&self.file, &error))?;
         let is_inventory =
             Inventory::from_json(&json, "").is_ok() || StoreInventory::from_json(&json, "").is_ok();
-        if is_inventory { Ok(()) } else { Err(refused("is there already, and no inventory")) }
+        if is_inventory { Ok(()) } else { Err(refused("exists and is not an inventory")) }
     }
 
     /// Writes the inventory atomically, and replaces an earlier one.
@@ -105,7 +105,7 @@ impl Shelf {
         self.holds_nothing_else()?;
         self.write(json).map_err(|error| unwritable(&self.file, &error))?;
         output::note(&format!(
-            "keep {} where whoever may put back an old copy of the store cannot write",
+            "keep {} where nobody who could restore an old copy of the store can write",
             self.file.display()
         ));
         Ok(())

@@ -44,7 +44,7 @@ impl Picture {
     pub(super) fn begin(place: &Path, force: bool, config: &Config) -> Result<Self, Failure> {
         if !force && place.symlink_metadata().is_ok() {
             return Err(Failure::input(
-                format!("{} is there already", place.display()),
+                format!("{} already exists", place.display()),
                 "say --force to replace it",
             ));
         }

@@ -164,7 +164,7 @@ impl Chat {
                 "there is no such context as “{meant}”; there are {}",
                 known.join(", ")
             )),
-            help: "`/context list --all` shows all there are".to_owned(),
+            help: "`/context list --all` shows all of them".to_owned(),
         }
     }
 
@@ -253,7 +253,7 @@ impl Chat {
             Err(failure) => return Err(failure),
         };
         self.session.scope = scope;
-        output::note(&format!("this is {} now", store.scope()));
+        output::note(&format!("switched to {}", store.scope()));
         self.store = store;
         self.introduce().await?;
         self.last = None;

@@ -20,7 +20,7 @@ impl Chat {
             return Ok(());
         }
         if !sure && !self.lines.is_terminal() {
-            self.complain("this deletes for ever; in a pipe say /forget last yes");
+            self.complain("this deletes permanently; in a pipe write /forget last yes");
             return Ok(());
         }
         let seqs: Vec<RangeInclusive<u64>> =

@@ -24,7 +24,7 @@ impl Chat {
         if context.expires_soon {
             let id = &context.id;
             output::warning(&format!(
-                "it expires within 24 hours; `sottovoce context extend {id}` puts that off"
+                "it expires within 24 hours; `sottovoce context extend {id}` postpones that"
             ));
         }
         Ok(())

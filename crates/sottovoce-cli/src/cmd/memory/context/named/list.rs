@@ -118,7 +118,7 @@ fn say(
 ) {
     let counted = |number: usize| output::counted(number as u64, "context");
     if all.is_empty() && hidden == 0 {
-        output::note(&format!("no context was made yet; {how}"));
+        output::note(&format!("no context exists yet; {how}"));
     } else if shown.len() < all.len() {
         let size = args.page_size.unwrap_or(PAGE).get();
         let page = args.page.map_or(1, NonZeroUsize::get);
