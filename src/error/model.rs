@@ -109,7 +109,7 @@ impl ModelFailure {
             Self::Refused { status: 401 | 403, .. } => {
                 "put the server's key into a file and name it in LanguageModel.ApiKeyFile"
             }
-            Self::Refused { .. } => "read the server's log",
+            Self::Refused { .. } => "check the server's log",
             Self::BrokeOff { .. } | Self::Empty => "ask again",
             Self::TooMuch { limit: AnswerLimit::Calls(_) } => {
                 "ask again, choose another model, or raise LanguageModel.MaxToolCalls"
