@@ -26,7 +26,7 @@ impl Known {
             let reading =
                 store.read_kept(self.seen + 1..=self.seen.saturating_add(STRETCH)).await?;
             // An unreadable record may be a message of this import, so the import ends. A damaged one is imported anew,
-            // which mends it.
+            // which repairs it.
             if let Some(refusal) = reading.skipped.iter().find_map(Finding::refusal) {
                 return Err(refusal);
             }

@@ -90,7 +90,11 @@ pub(crate) fn snapshots(root: &Path, told: &Told) -> Result<()> {
         );
         // A snapshot whose saving or deletion was interrupted is in no list, and stays until a repair.
         let repaired = store.repair(RepairOptions::default(), |_| {}).await?;
-        ensure!(repaired.report.findings.is_empty(), "not mended: {:?}", repaired.report.findings);
+        ensure!(
+            repaired.report.findings.is_empty(),
+            "not repaired: {:?}",
+            repaired.report.findings
+        );
         Ok(())
     })
 }

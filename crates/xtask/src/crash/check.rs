@@ -71,7 +71,7 @@ pub(crate) fn conversation(root: &Path, told: &Told, expected: &Expected) -> Res
         append(&store, last + 1).await?;
         for store in [store, open_as(&expected.whose, root, 1).await?] {
             let report = store.verify(|_| {}).await?;
-            ensure!(report.findings.is_empty(), "not mended: {:?}", report.findings);
+            ensure!(report.findings.is_empty(), "not repaired: {:?}", report.findings);
             let (seqs, now) = read(&store).await?;
             ensure!(now == last + 1 && seqs.len() == all.len() + 1, "after an append: {seqs:?}");
         }

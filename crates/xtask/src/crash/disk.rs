@@ -66,7 +66,7 @@ impl Mounted {
             let checked = Command::new("e2fsck").args(["-f", "-y"]).arg(image).output()?;
             if checked.status.code().is_none_or(|code| code >= 4) {
                 let said = String::from_utf8_lossy(&checked.stdout).into_owned();
-                return Err(format!("e2fsck cannot mend the disk: {said}").into());
+                return Err(format!("e2fsck cannot repair the disk: {said}").into());
             }
         }
         fs::create_dir_all(at)?;

@@ -108,7 +108,7 @@ fn check(root: &Path, told: &mut Told) -> Result<()> {
         ensure!(report.is_sound(), "not sound: {:?}", report.findings);
         append(&store, last + 1).await?;
         let report = store.verify(|_| {}).await?;
-        ensure!(report.findings.is_empty(), "not mended: {:?}", report.findings);
+        ensure!(report.findings.is_empty(), "not repaired: {:?}", report.findings);
         // Messages that were seen must stay.
         let (there, last) = read(&store).await?;
         told.forgot.extend(told.forgetting.take().filter(|seq| !there.contains(seq)));
