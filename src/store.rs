@@ -49,7 +49,9 @@ pub use file_store::artifact_references::ArtifactReferences;
 pub(crate) use file_store::blocking;
 pub use file_store::options::StoreOptions;
 pub(crate) use folder::conversation_folders::scopes;
+#[cfg(feature = "config")]
 pub(crate) use keyring::store_keys::{StoreKey, copy_salt, store_keys};
+#[cfg(feature = "config")]
 pub(crate) use keyring::{create_vault, store_exists};
 pub(crate) use read::stats::Stats;
 pub use record::artifact::{

@@ -114,7 +114,7 @@ enum Target {
 }
 
 impl Exporter {
-    /// Writes to a new file that only its owner can read. The file appears when [`finish`](Self::release_clean) returns, or
+    /// Writes to a new file that only its owner can read. The file appears when [`finish`](Self::finish) returns, or
     /// not at all.
     ///
     /// # Errors

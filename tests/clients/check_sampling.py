@@ -84,7 +84,7 @@ async def an_answer_of_nothing_is_an_error():
         with Store(**PREFERRED) as store:
             async with client(store, era, transport, sampling_callback=_Sampling(says=" ")) as c:
                 context = await make_context(c)
-                assert "answered nothing" in await refused(c, "context-chat", contextId=context, message="Hello")
+                assert "gave no answer" in await refused(c, "context-chat", contextId=context, message="Hello")
 
 
 async def a_round_that_was_changed_is_not_gone_on_with():

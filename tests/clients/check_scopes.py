@@ -52,7 +52,7 @@ async def contexts_are_not_touched_where_the_setting_leaves_them_out():
         with Store(SOTTOVOCE__MCP__SCOPES="default") as store:
             async with client(store, era, transport) as c:
                 for tool in ("context-manage", "personality-preset-manage"):
-                    assert "may not touch contexts" in await refused(c, tool, action="list")
+                    assert "may not use contexts" in await refused(c, tool, action="list")
                 assert (await c.list_resources()).resources == []
                 await done(c, "context-remember", contextId="default", content="a plum")
 

@@ -41,7 +41,7 @@ pub(crate) fn advice(finding: &Finding) -> &'static str {
     match &finding.kind {
         Kind::WrongKey { .. } => "give the key that it was sealed under",
         Kind::UnboundKey { .. } => {
-            "finish a change of keys with `sottovoce rekey`; if none was begun, `sottovoce repair --quarantine` removes the key from the key list"
+            "finish a change of keys with `sottovoce rekey`; if none was begun, `sottovoce repair --quarantine` removes the key from the vault"
         }
         Kind::Misplaced { .. } => "`sottovoce repair` moves it to its place",
         Kind::Damaged(_) if is_packed => {
