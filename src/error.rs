@@ -398,7 +398,7 @@ impl Error {
             Self::OtherScope => "use it with its own conversation",
             Self::FromTheFuture => "set the machine's clock, or correct the message's time",
             Self::LockTimeout { .. } => {
-                "try again; if the error stays, look for a stopped process that uses this folder"
+                "try again; if it happens again, look for a stopped process that uses this folder"
             }
             Self::NotDurable { .. } | Self::Poisoned { .. } => {
                 "check the disk, verify the store, and open it again"

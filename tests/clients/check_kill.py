@@ -57,7 +57,7 @@ async def a_server_that_is_told_to_end_while_the_model_answers_keeps_what_had_co
                 assert model.stalled.wait(10)
                 time.sleep(0.3)  # What the model sent is on its way.
                 wire.process.terminate()
-                assert "is kept" in wire.answer(call)["result"]["content"][0]["text"]
+                assert "are stored" in wire.answer(call)["result"]["content"][0]["text"]
                 assert wire.process.wait(5) in (0, 130)
             assert store.messages(context) == [("user", "Rain?"), ("assistant", "It is ")]
             store.is_sound()

@@ -100,7 +100,7 @@ pub(super) async fn run(hub: &Hub, given: Option<JsonObject>) -> Result<Value, F
     hub.publish(Change::Updated(resources::context_uri(&target.id)));
     json(&Output {
         success: true,
-        message: "it is kept".to_owned(),
+        message: "the message is stored".to_owned(),
         conversation: MessageShape::new(&target.id, &stored),
     })
 }

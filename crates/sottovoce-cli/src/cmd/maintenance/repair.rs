@@ -21,7 +21,7 @@ Exit codes:
   1  failed; see the message       4  no key, or the wrong one
   2  there is nobody to ask; say --yes";
 
-/// Repairs what can be repaired, and deletes only what exists elsewhere with the same bytes
+/// Repairs what it can, and deletes only what exists elsewhere with the same bytes
 ///
 /// Shows the plan and asks first. Removes forgotten messages, and the rest of interrupted writes. Rebuilds a lost
 /// head from the existing records; the newest records may have been removed before, and are then no longer missed. If
