@@ -206,7 +206,8 @@ pub async fn conversation_store_contract(
             forgetting_reaches_snapshots_copies_and_summaries forgetting_everything_leaves_nothing;
         documents: a_document_is_what_was_last_written a_document_has_a_size_limit
             settings_are_kept_and_no_change_is_lost clearing_hides_and_deletes_nothing
-            a_snapshot_comes_back_as_it_was_saved a_summary_needs_the_one_before;
+            a_snapshot_comes_back_as_it_was_saved
+            a_segment_of_the_search_index_goes_with_its_messages a_summary_needs_the_one_before;
         artifacts: an_artifact_comes_back_as_it_was_added the_same_bytes_are_added_once
             contents_that_cannot_be_read_add_nothing an_artifact_goes_with_the_message_that_it_holds;
         limits: a_limit_hides_whole_exchanges_and_cleanup_deletes_them

@@ -16,6 +16,7 @@ pub(crate) enum Kind {
     Artifact,
     ArtifactMeta,
     Backup,
+    Recall,
 }
 
 impl Kind {
@@ -31,6 +32,7 @@ impl Kind {
             Self::Artifact => "artifact",
             Self::ArtifactMeta => "artifact-meta",
             Self::Backup => "backup",
+            Self::Recall => "recall",
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod decoder;
 pub(crate) mod document;
 pub(crate) mod listing;
 pub(crate) mod quarantine;
+pub(crate) mod segments;
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -23,7 +24,7 @@ use crate::store::keyring::{KeyLookup, Keyring, holds_records};
 use crate::store::record::encoding::StoredMessage;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::head::Head;
-use crate::store::record::layout::{ARTIFACTS, HEAD, PACKS, SNAPSHOTS, VAULT};
+use crate::store::record::layout::{ARTIFACTS, HEAD, PACKS, RECALL, SNAPSHOTS, VAULT};
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
 use crate::store::record::retention::Retention;
@@ -41,6 +42,8 @@ pub(crate) struct Folder {
     pub(crate) packs: Arc<dyn Directory>,
     pub(crate) snapshots: Arc<dyn Directory>,
     pub(crate) artifacts: Arc<dyn Directory>,
+    /// Segments of the search index.
+    pub(crate) recall: Arc<dyn Directory>,
     pub(crate) root: Arc<dyn Directory>,
     pub(crate) scope: Arc<Scope>,
     vault: Arc<KeyringCache>,
@@ -121,8 +124,8 @@ impl Folder {
         scope: Scope,
         keys: Vec<Arc<EncryptionKey>>,
     ) -> Self {
-        let [packs, snapshots, artifacts] =
-            [PACKS, SNAPSHOTS, ARTIFACTS].map(|name| directory.folder(name));
+        let [packs, snapshots, artifacts, recall] =
+            [PACKS, SNAPSHOTS, ARTIFACTS, RECALL].map(|name| directory.folder(name));
         let (vault, scope) = (Arc::new(KeyringCache::new(keys)), Arc::new(scope));
         let retention = Retention::FOREVER;
         Self {
@@ -130,6 +133,7 @@ impl Folder {
             packs,
             snapshots,
             artifacts,
+            recall,
             root,
             scope,
             vault,

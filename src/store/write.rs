@@ -269,6 +269,7 @@ impl Writer {
             folder.packs.sync_ancestors()?;
             folder.directory.remove_temp_files()?;
             folder.snapshots.remove_temp_files()?;
+            folder.recall.remove_temp_files()?;
             artifact_files::sweep_leftovers(folder)?;
             reader.install(None);
         }

@@ -1,7 +1,9 @@
 //! The contract of documents, settings, snapshots and summaries.
 
+use zeroize::Zeroizing;
+
 use super::*;
-use crate::store::{Document, SavedMessage, Snapshot, Summary};
+use crate::store::{Batch, Document, DocumentId, SavedMessage, Snapshot, Summary};
 
 pub(super) async fn a_document_is_what_was_last_written<F>(at: Fixture<'_, F>) -> Rule
 where
@@ -136,5 +138,40 @@ where
     // Forgotten messages cannot be summarized.
     store.forget(&[1..=1]).await?;
     holds!(!store.install_summary(first, None, false).await?);
+    Ok(())
+}
+
+pub(super) async fn a_segment_of_the_search_index_goes_with_its_messages<F>(
+    at: Fixture<'_, F>,
+) -> Rule
+where
+    F: AsyncFn(StoreSetup) -> Result<Arc<dyn ConversationStore>>,
+{
+    let (store, other) = (at.open().await?, at.open().await?);
+    let last = 2 * 1024 + 5;
+    store.append_all(numbered(1..=last)).await?;
+    let write = async |block: u64, bytes: &[u8]| -> Result<()> {
+        let bytes = Zeroizing::new(bytes.to_vec());
+        let batch = Batch::new(&store.state().await?).write(DocumentId::Segment(block), bytes);
+        store.commit(batch).await.map(drop)
+    };
+    let found = async |block: u64| -> Result<Option<Vec<u8>>> {
+        Ok(other.document(&DocumentId::Segment(block)).await?.map(|bytes| bytes.to_vec()))
+    };
+    for block in 0..3 {
+        same!(found(block).await?, None);
+        write(block, b"before").await?;
+        write(block, &[u8::try_from(block).unwrap_or(0), 0, 255]).await?;
+        same!(found(block).await?, Some(vec![u8::try_from(block).unwrap_or(0), 0, 255]));
+    }
+    store.forget(&[1024..=1024]).await?;
+    same!(found(0).await?, None);
+    holds!(found(1).await?.is_some() && found(2).await?.is_some());
+    store.append_message(said("after")).await?;
+    store.forget(&[1025..=1025, last..=last]).await?;
+    holds!(found(1).await?.is_none() && found(2).await?.is_none());
+    write(0, b"again").await?;
+    store.forget_all().await?;
+    same!(found(0).await?, None);
     Ok(())
 }

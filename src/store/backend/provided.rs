@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::store::backend::batch::Batch;
 use crate::store::backend::{ReadQuery, StoreBackend};
 use crate::store::delete::forget::MessageRefs;
-use crate::store::record::document::{Document, DocumentId};
+use crate::store::record::document::{Document, DocumentId, block_of};
 use crate::store::record::encoding::{LONGEST_RECORD, StoredMessage, object};
 use crate::store::record::retention::Retention;
 use crate::store::record::seq_set::SeqSet;
@@ -140,6 +140,18 @@ fn pieces(seqs: &SeqSet) -> Vec<RangeInclusive<u64>> {
         pieces.push(first..=*range.end());
     }
     pieces
+}
+
+/// Deletes these numbers in a batch, with the segments of the search index that have their words.
+fn delete(batch: Batch, state: &StoreState, seqs: &SeqSet) -> Batch {
+    let last = block_of(state.last_seq);
+    let mut batch = batch;
+    for range in seqs.ranges() {
+        for block in block_of(*range.start())..=block_of(*range.end()).min(last) {
+            batch = batch.remove(DocumentId::Segment(block));
+        }
+    }
+    batch.delete(seqs.ranges())
 }
 
 /// Deletes the artifacts that hold the words of messages that a commit has deleted. Call it after the commit: a commit

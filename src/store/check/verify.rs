@@ -8,8 +8,8 @@ use crate::store::artifact::artifact_files;
 use crate::store::check::verify_scan::VerifyScan;
 use crate::store::commit::import_tombstones;
 use crate::store::folder::document;
-use crate::store::folder::quarantine;
 use crate::store::folder::{Folder, HeadState};
+use crate::store::folder::{quarantine, segments};
 use crate::store::pack::{OpenedPack, Pack};
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::name::RecordName;
@@ -34,6 +34,7 @@ pub(crate) fn verify(folder: &Folder, progress: &dyn Fn(Progress)) -> Result<Rep
     scan.findings.append(&mut document::verify(folder)?);
     scan.findings.append(&mut beside(folder)?);
     scan.findings.append(&mut quarantine::verify(folder)?);
+    scan.findings.append(&mut segments::verify(folder)?);
     let mut done = 0;
     let mut count = |more: usize| {
         // Report progress for each record of the chunk.

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::store::artifact::artifact_files;
 use crate::store::commit::committer::Committer;
 use crate::store::commit::import_tombstones;
-use crate::store::folder::{Folder, Listing, Opened};
+use crate::store::folder::{Folder, Listing, Opened, segments};
 use crate::store::pack::purge::purge;
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
@@ -99,7 +99,8 @@ pub(crate) fn erase_surveyed(
         });
     }
     import_tombstones::note(committer, tail, &refs.imported)?;
-    // These artifacts have the messages' words.
+    // Segments of the search index and these artifacts have the messages' words.
+    segments::remove(committer.folder, &newly)?;
     artifact_files::delete(committer, tail, refs.moved.iter().map(String::as_str))?;
     let name = committer.write(tail, now.max(tail.newest), RecordKind::Forget, &plaintext)?;
     tail.last_seq = name.seq;

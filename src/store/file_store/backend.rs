@@ -16,7 +16,7 @@ use crate::store::backend::batch::Batch;
 use crate::store::backend::policy::StorePolicy;
 use crate::store::backend::{ArtifactStore, ReadQuery, StoreBackend};
 use crate::store::file_store::{FileConversationStore, blocking};
-use crate::store::folder::document;
+use crate::store::folder::{document, segments};
 use crate::store::read::query::RangeQuery;
 use crate::store::read::reader::Reader;
 use crate::store::read::state;
@@ -54,6 +54,7 @@ impl StoreBackend for FileConversationStore {
         blocking(move || match id {
             DocumentId::Named(Document::Profile) => settings(&reader),
             DocumentId::Named(named) => document::read(&reader.folder, named),
+            DocumentId::Segment(block) => segments::read(&reader.folder, block),
             DocumentId::Snapshot(id) => {
                 let snapshot = snapshot_files::read(&reader.folder, &*reader.settings()?, &id)?;
                 snapshot.map(|snapshot| snapshot.to_plaintext()).transpose()

@@ -58,7 +58,8 @@ pub(crate) fn open(
     folder.unseal(&document.associated(&folder.scope.parts()), &bytes).map(Some)
 }
 
-fn refusal(kind: FindingKind, place: String) -> Error {
+/// The error for a document that does not open.
+pub(crate) fn refusal(kind: FindingKind, place: String) -> Error {
     let reason = match kind {
         FindingKind::WrongKey { found } => return Error::WrongKey { place, found },
         FindingKind::NewerFormat(version) => return Error::NewerFormat { place, version },

@@ -107,7 +107,9 @@ impl Names {
         let count = loose.count() as u64 + listing.packs.iter().map(|pack| pack.count).sum::<u64>();
         let first = messages().copied().chain(listing.packs.iter().map(|pack| pack.first)).min();
         let mut bytes = 0;
-        for directory in [&folder.directory, &folder.packs, &folder.snapshots, &folder.artifacts] {
+        for directory in
+            [&folder.directory, &folder.packs, &folder.snapshots, &folder.artifacts, &folder.recall]
+        {
             let mut files = Vec::new();
             directory.list(&mut |name, kind| {
                 if let (Ok(name), EntryKind::File) = (str::from_utf8(name), kind) {

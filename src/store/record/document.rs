@@ -1,9 +1,10 @@
 //! The kinds of sealed documents beside the messages.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use crate::crypto::{AssociatedData, Kind};
-use crate::store::record::layout::SNAPSHOTS;
+use crate::store::record::layout::{RECALL, SNAPSHOTS};
 
 /// A sealed document of a conversation. Each conversation has at most one of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,8 +49,8 @@ impl Document {
     }
 }
 
-/// Names one document of a conversation: one of the fixed ones, or a snapshot. `Display` gives a name that is unique within
-/// the conversation and never changes, such as `profile` or `snapshots/6f1c…`.
+/// Names one document of a conversation: one of the fixed ones, a snapshot, or a segment of the search index. `Display`
+/// gives a name that is unique within the conversation and never changes, such as `profile` or `snapshots/6f1c…`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DocumentId {
@@ -57,6 +58,23 @@ pub enum DocumentId {
     Named(Document),
     /// The snapshot with that id, a UUID.
     Snapshot(String),
+    /// The segment of the search index over the messages of this block of numbers: block `k` has the numbers from
+    /// `k * 1024 + 1` to `(k + 1) * 1024`. It is derived from them and deleted as soon as one of them is forgotten.
+    Segment(u64),
+}
+
+/// How many numbers a segment of the search index covers.
+pub(crate) const BLOCK: u64 = 1024;
+
+/// The block of numbers with this number.
+pub(crate) fn block_of(seq: u64) -> u64 {
+    seq.saturating_sub(1) / BLOCK
+}
+
+/// The numbers of a block.
+pub(crate) fn block_seqs(block: u64) -> RangeInclusive<u64> {
+    let before = block.saturating_mul(BLOCK);
+    before.saturating_add(1)..=before.saturating_add(BLOCK)
 }
 
 impl From<Document> for DocumentId {
@@ -70,6 +88,7 @@ impl fmt::Display for DocumentId {
         match self {
             Self::Named(document) => f.write_str(document.file_name()),
             Self::Snapshot(id) => write!(f, "{SNAPSHOTS}/{id}"),
+            Self::Segment(block) => write!(f, "{RECALL}/{block}"),
         }
     }
 }

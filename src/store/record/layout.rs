@@ -15,6 +15,9 @@ pub(crate) const SNAPSHOTS: &str = "snapshots";
 /// Artifacts, in a conversation's folder.
 pub(crate) const ARTIFACTS: &str = "artifacts";
 
+/// Segments of the search index, in a conversation's folder.
+pub(crate) const RECALL: &str = "recall";
+
 /// Quarantined files, in a conversation's folder and in its folders of packs, snapshots and artifacts.
 pub(crate) const QUARANTINE: &str = "quarantine";
 

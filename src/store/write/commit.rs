@@ -9,10 +9,10 @@ use crate::store::backend::batch::Batch;
 use crate::store::commit::batch::Batch as PackedBatch;
 use crate::store::commit::committer::Committer;
 use crate::store::delete::forget::{self, UnreadablePolicy};
-use crate::store::folder::document;
+use crate::store::folder::{document, segments};
 use crate::store::read::state;
 use crate::store::read::tail::Tail;
-use crate::store::record::document::{Document, DocumentId};
+use crate::store::record::document::{Document, DocumentId, block_seqs};
 use crate::store::record::encoding::object;
 use crate::store::record::snapshot::Snapshot;
 use crate::store::record::store_state::StoreState;
@@ -86,6 +86,17 @@ fn put(
             snapshot_files::check_id(id)?;
             committer.folder.snapshots.remove(id)?;
             committer.folder.snapshots.sync()
+        }
+        (DocumentId::Segment(block), Some(bytes)) => {
+            segments::check_replaceable(committer.folder, *block)?;
+            let name = block.to_string();
+            let scope = committer.folder.scope.parts();
+            let line = committer.key.seal(&segments::associated(&scope, &name), bytes)?;
+            committer.folder.recall.replace(&name, &line)?;
+            committer.folder.recall.sync()
+        }
+        (DocumentId::Segment(block), None) => {
+            segments::remove(committer.folder, &std::iter::once(block_seqs(*block)).collect())
         }
         (DocumentId::Named(named @ (Document::Calibration | Document::Imports)), Some(bytes)) => {
             document::check_replaceable(committer.folder, *named)?;

@@ -11,13 +11,14 @@ use crate::store::admin::rekey::pack;
 use crate::store::admin::rekey::reseal::ResealOutcome;
 use crate::store::artifact::artifact_files;
 use crate::store::commit::committer::Committer;
-use crate::store::folder::Folder;
+use crate::store::folder::{Folder, segments};
 use crate::store::read::reader::Reader;
 use crate::store::record::document::Document;
 use crate::store::record::finding::{Finding, FindingKind};
 use crate::store::record::layout::HEAD;
 use crate::store::record::name::RecordName;
 use crate::store::record::name::pack_name::PackName;
+use crate::store::record::seq_set::SeqSet;
 use crate::store::snapshot::snapshot_files;
 use crate::store::write::Writer;
 
@@ -98,6 +99,10 @@ impl Conversation {
             let (mut changed, mut looked_at) = (0, 0);
             let (mut packs, mut snapshots, mut artifacts) = (false, false, false);
             let mut more = true;
+            if seen.is_empty() && todo.is_empty() {
+                // They are made again from the messages, under the new key.
+                segments::remove(committer.folder, &SeqSet::everything())?;
+            }
             while more && changed < SLICE && looked_at < LOOKS {
                 let Some(item) = todo.pop_front() else {
                     todo.extend(

@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 use crate::error::{Error, Result};
 use crate::store::backend::batch::Batch;
 use crate::store::backend::provided::{
-    View, delete_artifacts_of, limits, pieces, retried, snapshot, survey,
+    View, delete, delete_artifacts_of, limits, pieces, retried, snapshot, survey,
 };
 use crate::store::backend::{ArtifactStore, ReadQuery, StoreBackend};
 use crate::store::delete::forget::MessageRefs;
@@ -79,7 +79,7 @@ async fn forget_once(
     for id in removed_snapshots {
         batch = batch.remove(DocumentId::Snapshot(id.clone()));
     }
-    store.commit(batch.delete(plan.numbers.ranges())).await?;
+    store.commit(delete(batch, &view.state, &plan.numbers)).await?;
     delete_artifacts_of(store, &refs).await?;
     if let Some(artifacts) = store.artifact_store().filter(|_| is_whole) {
         artifacts.delete_artifacts(&plan.artifacts).await?;

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::store::backend::StoreBackend;
 use crate::store::backend::batch::Batch;
 use crate::store::backend::provided::read::{Newest, now};
-use crate::store::backend::provided::{View, delete_artifacts_of, retried, survey};
+use crate::store::backend::provided::{View, delete, delete_artifacts_of, retried, survey};
 use crate::store::delete::cleanup::{AT_ONCE, CleanupReport, together};
 use crate::store::delete::forget::MessageRefs;
 use crate::store::delete::limits::{HiddenMessages, LimitsEffect, LimitsState};
@@ -73,7 +73,7 @@ async fn change_once(
         profile.retention = retention;
     })?;
     match deletion {
-        Some(deletion) => deletion.commit(store, batch).await?,
+        Some(deletion) => deletion.commit(store, &view, batch).await?,
         None => _ = store.commit(batch).await?,
     }
     Ok(view.profile)
@@ -95,7 +95,7 @@ async fn cleanup_once(store: &(impl StoreBackend + ?Sized)) -> Result<CleanupRep
             profile.drop_derived(&SeqSet::everything());
         }
     })?;
-    deletion.commit(store, batch).await?;
+    deletion.commit(store, &view, batch).await?;
     Ok(CleanupReport { removed, expired })
 }
 
@@ -111,7 +111,7 @@ pub(crate) async fn expire(store: &(impl StoreBackend + ?Sized)) -> Result<View>
     }
     let deletion = Deletion::of(store, &view, false).await?;
     let batch = view.change(|profile| profile.drop_derived(&SeqSet::everything()))?;
-    deletion.commit(store, batch).await?;
+    deletion.commit(store, &view, batch).await?;
     View::of(store).await
 }
 
@@ -134,7 +134,7 @@ async fn trim_once(store: &(impl StoreBackend + ?Sized)) -> Result<()> {
     let mut deletion = Deletion::of(store, &view, false).await?;
     if deletion.seqs.count() >= together(most) {
         deletion.seqs = deletion.seqs.lowest(AT_ONCE);
-        deletion.commit(store, Batch::new(&view.state)).await?;
+        deletion.commit(store, &view, Batch::new(&view.state)).await?;
     }
     Ok(())
 }
@@ -214,8 +214,13 @@ impl Deletion {
         Ok(Self { seqs, removed, is_expired: horizon == Horizon::Expired, refs })
     }
 
-    async fn commit(&self, store: &(impl StoreBackend + ?Sized), batch: Batch) -> Result<()> {
-        store.commit(batch.delete(self.seqs.ranges())).await?;
+    async fn commit(
+        &self,
+        store: &(impl StoreBackend + ?Sized),
+        view: &View,
+        batch: Batch,
+    ) -> Result<()> {
+        store.commit(delete(batch, &view.state, &self.seqs)).await?;
         delete_artifacts_of(store, &self.refs).await?;
         tracing::info!(removed = self.removed, "cleaned up");
         Ok(())

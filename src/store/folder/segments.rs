@@ -1,0 +1,87 @@
+//! Segments of the search index: sealed documents that are derived from the messages of a block of numbers.
+
+use zeroize::Zeroizing;
+
+use crate::crypto::{AssociatedData, Kind};
+use crate::directory::EntryKind;
+use crate::error::{Error, Result};
+use crate::store::folder::document::refusal;
+use crate::store::folder::{Folder, unreadable};
+use crate::store::record::document::block_seqs;
+use crate::store::record::finding::{Finding, FindingKind};
+use crate::store::record::layout::RECALL;
+use crate::store::record::seq_set::SeqSet;
+
+/// The segment's plaintext; `None` if there is none.
+///
+/// # Errors
+/// Those of [`document::read`](super::document::read).
+pub(crate) fn read(folder: &Folder, block: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
+    let name = block.to_string();
+    let Some(bytes) = folder.recall.read(&name)? else { return Ok(None) };
+    match folder.unseal(&associated(&folder.scope.parts(), &name), &bytes)? {
+        Ok(plaintext) => Ok(Some(plaintext)),
+        Err(kind) => Err(refusal(kind, folder.recall.path().join(name).display().to_string())),
+    }
+}
+
+/// What a segment's seal is bound to.
+pub(crate) fn associated<'a>(scope: &'a [&'a str], name: &'a str) -> AssociatedData<'a> {
+    AssociatedData::of(Kind::Recall, scope, name)
+}
+
+/// Removes the segments over any of these numbers, durably. Requires the lock, so that nobody writes one meanwhile.
+pub(crate) fn remove(folder: &Folder, seqs: &SeqSet) -> Result<()> {
+    let (blocks, _) = list(folder)?;
+    let mut removed = false;
+    for block in blocks.into_iter().filter(|block| seqs.intersects(&block_seqs(*block))) {
+        folder.recall.remove(&block.to_string())?;
+        removed = true;
+    }
+    if removed { folder.recall.sync() } else { Ok(()) }
+}
+
+/// The blocks that have a segment, and findings about other files.
+pub(crate) fn list(folder: &Folder) -> Result<(Vec<u64>, Vec<Finding>)> {
+    let (mut blocks, mut foreign) = (Vec::new(), Vec::new());
+    folder.recall.list(&mut |name, kind| {
+        let block = str::from_utf8(name).ok().and_then(|name| name.parse::<u64>().ok());
+        match block.filter(|block| block.to_string().as_bytes() == name) {
+            Some(block) if kind == EntryKind::File => blocks.push(block),
+            _ => {
+                let place = [RECALL.as_bytes(), b"/", name].concat();
+                foreign.push(FindingKind::Foreign.in_file(place));
+            }
+        }
+    })?;
+    blocks.sort_unstable();
+    Ok((blocks, foreign))
+}
+
+/// Findings about the segments.
+pub(crate) fn verify(folder: &Folder) -> Result<Vec<Finding>> {
+    let (blocks, mut findings) = match list(folder) {
+        Ok(listed) => listed,
+        Err(error) => return Ok(vec![unreadable(error)?.in_file(RECALL)]),
+    };
+    for block in blocks {
+        let name = block.to_string();
+        let kind = match folder.recall.read(&name) {
+            Ok(Some(bytes)) => {
+                folder.unseal(&associated(&folder.scope.parts(), &name), &bytes)?.err()
+            }
+            Ok(None) => None,
+            Err(error) => Some(unreadable(error)?),
+        };
+        findings.extend(kind.map(|kind| kind.in_file(format!("{RECALL}/{name}"))));
+    }
+    Ok(findings)
+}
+
+/// Fails if another key or a newer program may still read the segment.
+pub(crate) fn check_replaceable(folder: &Folder, block: u64) -> Result<()> {
+    match read(folder, block) {
+        Ok(_) | Err(Error::Damaged { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
