@@ -1,0 +1,292 @@
+//! The index: segments in the order of the conversation, and statistics over all of them.
+
+mod rank;
+mod speakers;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    ops::RangeInclusive,
+};
+
+use zeroize::Zeroizing;
+
+use crate::{
+    hit::Hit,
+    question::Question,
+    secret::Word,
+    segment::{BuildOptions, Segment},
+    time,
+    turn::{Role, Turn},
+};
+use rank::Scratch;
+use view::View;
+
+/// The index of one conversation: a segment for each pack, and a tail of newer turns.
+///
+/// Adding a turn only notes it; the next question indexes what was noted. What a rank is depends on the turns alone,
+/// not on how they are divided into segments.
+#[derive(Default)]
+pub struct Index {
+    options: BuildOptions,
+    /// Segments by the number under which the caller put them, which orders them.
+    packs: BTreeMap<u64, Entry>,
+    /// Small segments after those, the newest last.
+    tail: Vec<Entry>,
+    /// Turns that are not indexed yet.
+    noted: Vec<NotedTurn>,
+    /// All stems, with the number of passages that hold each.
+    stems: HashMap<Word, u32>,
+    frequencies: Vec<u32>,
+    /// What is derived from all segments; `None` after a change.
+    view: Option<View>,
+    scratch: Scratch,
+}
+
+/// A segment and what the index adds to it.
+pub(crate) struct Entry {
+    segment: Segment,
+    /// The index's number of each stem.
+    stem_numbers: Vec<u32>,
+}
+
+/// A turn that waits for the next question.
+struct NotedTurn {
+    seq: u64,
+    at: i64,
+    day: i32,
+    role: Role,
+    session: Option<u32>,
+    speaker: Option<Word>,
+    thread: Option<Word>,
+    text: Zeroizing<String>,
+    caption: Option<Zeroizing<String>>,
+}
+
+impl Index {
+    /// An empty index. The options are for the turns of the tail.
+    pub fn new(options: BuildOptions) -> Self {
+        Self { options, ..Self::default() }
+    }
+
+    /// Puts a segment under a number; segments are in the order of their numbers, before the tail. Returns the one
+    /// that it replaces.
+    pub fn insert(&mut self, number: u64, segment: Segment) -> Option<Segment> {
+        let entry = self.entry(segment);
+        self.view = None;
+        let before = self.packs.insert(number, entry);
+        before.map(|entry| self.take_out(entry))
+    }
+
+    /// Takes out the segment with this number.
+    pub fn remove(&mut self, number: u64) -> Option<Segment> {
+        let entry = self.packs.remove(&number)?;
+        self.view = None;
+        Some(self.take_out(entry))
+    }
+
+    /// The segment with this number.
+    pub fn segment(&self, number: u64) -> Option<&Segment> {
+        Some(&self.packs.get(&number)?.segment)
+    }
+
+    /// The numbers of the segments, in order.
+    pub fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.packs.keys().copied()
+    }
+
+    /// Notes a turn after all others. The next question indexes it.
+    pub fn push(&mut self, turn: &Turn<'_>) {
+        self.noted.push(NotedTurn {
+            seq: turn.seq,
+            at: turn.at,
+            day: turn.day,
+            role: turn.role,
+            session: turn.session,
+            speaker: turn.speaker.map(Word::from),
+            thread: turn.thread.map(Word::from),
+            text: Zeroizing::new(turn.text.to_owned()),
+            caption: turn.caption.map(|caption| Zeroizing::new(caption.to_owned())),
+        });
+        self.view = None;
+    }
+
+    /// Removes the turns that `keep` refuses, from all segments. Returns the numbers of the segments that changed.
+    pub fn retain(&mut self, keep: impl Fn(u64) -> bool) -> Vec<u64> {
+        self.noted.retain(|turn| keep(turn.seq));
+        self.view = None;
+        let is_touched = |entry: &Entry| entry.segment.seqs().any(|seq| !keep(seq));
+        let changed: Vec<u64> = self
+            .packs
+            .iter()
+            .filter(|(_, entry)| is_touched(entry))
+            .map(|(number, _)| *number)
+            .collect();
+        for number in &changed {
+            if let Some(segment) = self.segment(*number).map(|segment| segment.retain(&keep)) {
+                self.insert(*number, segment);
+            }
+        }
+        for entry in std::mem::take(&mut self.tail) {
+            if is_touched(&entry) {
+                let segment = self.take_out(entry).retain(&keep);
+                if !segment.is_empty() {
+                    let entry = self.entry(segment);
+                    self.tail.push(entry);
+                }
+            } else {
+                self.tail.push(entry);
+            }
+        }
+        changed
+    }
+
+    /// How many turns it covers.
+    pub fn len(&self) -> usize {
+        self.entries().map(|entry| entry.segment.len()).sum::<usize>() + self.noted.len()
+    }
+
+    /// Whether it covers no turn.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The years from the earliest to the latest turn, for [`crate::Asked`].
+    pub fn years(&self) -> Option<RangeInclusive<i16>> {
+        let indexed =
+            self.entries().flat_map(|entry| entry.segment.turns.iter().map(|turn| turn.day));
+        let days = indexed.chain(self.noted.iter().map(|turn| turn.day));
+        let (first, last) =
+            days.fold((i32::MAX, i32::MIN), |(first, last), day| (first.min(day), last.max(day)));
+        Some(time::year_of(first)?..=time::year_of(last)?)
+    }
+
+    /// The best `n` turns for a question, best first, among those that are `visible`. Equal scores keep the order of
+    /// the conversation.
+    pub fn rank(
+        &mut self,
+        question: &Question,
+        visible: impl Fn(u64) -> bool,
+        n: usize,
+    ) -> Vec<Hit> {
+        self.refresh();
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let hits = match &self.view {
+            Some(view) => rank::rank(self, view, question, &visible, n, &mut scratch),
+            None => Vec::new(),
+        };
+        self.scratch = scratch;
+        hits
+    }
+
+    /// Indexes the turns that were noted. A question does it too; a host may do it while nobody waits.
+    pub fn refresh(&mut self) {
+        if self.view.is_some() {
+            return;
+        }
+        self.index_noted();
+        if self.frequencies.contains(&0) {
+            self.number_stems();
+        }
+        self.view = Some(View::new(self));
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.packs.values().chain(&self.tail)
+    }
+
+    /// Makes a segment of the turns that were noted, and joins it with the tail's segments of its size.
+    fn index_noted(&mut self) {
+        if self.noted.is_empty() {
+            return;
+        }
+        let noted = std::mem::take(&mut self.noted);
+        let mut segment = Segment::build(noted.iter().map(NotedTurn::turn), &self.options);
+        while let Some(last) = self.tail.pop_if(|last| last.segment.len() <= 2 * segment.len()) {
+            let last = self.take_out(last);
+            segment = Segment::join([&last, &segment]);
+        }
+        let entry = self.entry(segment);
+        self.tail.push(entry);
+    }
+
+    /// Counts a segment's stems.
+    fn entry(&mut self, segment: Segment) -> Entry {
+        let mut stem_numbers = Vec::with_capacity(segment.stems.len());
+        for (stem, word) in segment.stems.iter().enumerate() {
+            let number = match self.stems.get(word) {
+                Some(number) => *number,
+                None => {
+                    let number = self.frequencies.len() as u32;
+                    self.stems.insert(word.clone(), number);
+                    self.frequencies.push(0);
+                    number
+                }
+            };
+            if let Some(frequency) = self.frequencies.get_mut(number as usize) {
+                *frequency += segment.stem_passages(stem).len() as u32;
+            }
+            stem_numbers.push(number);
+        }
+        Entry { segment, stem_numbers }
+    }
+
+    /// Stops counting a segment's stems.
+    fn take_out(&mut self, entry: Entry) -> Segment {
+        for (stem, number) in entry.stem_numbers.iter().enumerate() {
+            if let Some(frequency) = self.frequencies.get_mut(*number as usize) {
+                *frequency -= (entry.segment.stem_passages(stem).len() as u32).min(*frequency);
+            }
+        }
+        entry.segment
+    }
+
+    /// Numbers all stems again, without those that no passage holds any more.
+    fn number_stems(&mut self) {
+        self.stems = HashMap::new();
+        self.frequencies = Vec::new();
+        for (number, entry) in std::mem::take(&mut self.packs) {
+            let entry = self.entry(entry.segment);
+            self.packs.insert(number, entry);
+        }
+        for entry in std::mem::take(&mut self.tail) {
+            let entry = self.entry(entry.segment);
+            self.tail.push(entry);
+        }
+    }
+
+    /// Passages that hold a stem.
+    fn frequency(&self, stem: &str) -> u32 {
+        let number = self.stems.get(stem).copied();
+        number.and_then(|number| self.frequencies.get(number as usize)).copied().unwrap_or_default()
+    }
+}
+
+impl NotedTurn {
+    fn turn(&self) -> Turn<'_> {
+        Turn {
+            seq: self.seq,
+            at: self.at,
+            day: self.day,
+            role: self.role,
+            speaker: self.speaker.as_ref().map(Word::as_str),
+            thread: self.thread.as_ref().map(Word::as_str),
+            session: self.session,
+            text: &self.text,
+            caption: self.caption.as_ref().map(|caption| caption.as_str()),
+        }
+    }
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Index")
+            .field("segments", &self.packs.len())
+            .field("turns", &self.len())
+            .field("stems", &self.stems.len())
+            .finish_non_exhaustive()
+    }
+}

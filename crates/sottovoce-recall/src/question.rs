@@ -1,0 +1,140 @@
+//! A question: its words, its dates and what kind of answer it asks for.
+
+use std::{fmt, ops::RangeInclusive};
+
+use jiff::Zoned;
+
+use crate::{
+    text::{language::Language, lists::lists, words::Words},
+    time::{self, DaySpan},
+};
+
+/// Words of a question that are looked at.
+const MOST_WORDS: usize = 400;
+/// Words that rank. A longer question is cut.
+const MOST_TERMS: usize = 48;
+/// What a word of an earlier utterance counts, in a question that refers to it.
+const EARLIER: f32 = 0.5;
+
+/// When, by whom and after what a question is asked.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Asked<'a> {
+    /// The local time of the question.
+    pub now: Zoned,
+    /// The years of the conversation: [`crate::Index::years`].
+    pub years: RangeInclusive<i16>,
+    /// The language of a question that does not show its own: the owner's.
+    pub language: Language,
+    /// The name of the person who asks, as their turns have it.
+    pub speaker: Option<&'a str>,
+    /// What the same person said before, newest first. A question such as "and his age?" takes words from it.
+    pub earlier: &'a [&'a str],
+}
+
+impl Asked<'_> {
+    /// A question in English by nobody in particular, about the years of `now` and before.
+    pub fn new(now: Zoned, years: RangeInclusive<i16>) -> Self {
+        Self { now, years, language: Language::English, speaker: None, earlier: &[] }
+    }
+}
+
+/// A word of a question that ranks.
+#[derive(Clone)]
+pub(crate) struct QuestionWord {
+    pub text: String,
+    pub is_asking: bool,
+    pub weight: f32,
+}
+
+/// A question, ready to be ranked by. It names no turn and holds no index.
+#[derive(Clone)]
+pub struct Question {
+    /// All words, in order.
+    pub(crate) all: Vec<String>,
+    /// Words that may rank, in order, without repetition.
+    pub(crate) words: Vec<QuestionWord>,
+    pub(crate) spans: Vec<DaySpan>,
+    pub(crate) language: Language,
+    pub(crate) speaker: Option<String>,
+    pub(crate) asks_when: bool,
+    pub(crate) asks_number: bool,
+    pub(crate) asks_name: bool,
+    /// It speaks of the asker.
+    pub(crate) is_me: bool,
+    /// It asks for what the assistant said.
+    pub(crate) is_you: bool,
+}
+
+impl Question {
+    /// Reads a question.
+    pub fn new(text: &str, asked: &Asked<'_>) -> Self {
+        let mut all = Words::default();
+        all.add(text, MOST_WORDS);
+        let language = Language::of(&all, asked.language);
+        let all: Vec<String> = all.range(0..all.len()).map(|(word, _)| word.to_owned()).collect();
+        let lists = lists().of(language);
+        let words = || all.iter().map(String::as_str);
+        let time = time::spans(text, &asked.now, asked.years.clone());
+        let mut question = Self {
+            words: content(&time.rest, language, 1.),
+            spans: time.spans,
+            language,
+            speaker: asked.speaker.map(str::to_owned),
+            asks_when: lists.asks_when.iter().any(|phrase| phrase.begins(words())),
+            asks_number: lists.asks_number.iter().any(|phrase| phrase.is_in(words())),
+            asks_name: lists.asks_name.iter().any(|phrase| phrase.begins(words())),
+            is_me: words().any(|word| crate::text::lists::lists().traits(word).is_me(language)),
+            is_you: lists.you_said.iter().any(|phrase| phrase.is_in(words()))
+                && !lists.requests.iter().any(|phrase| phrase.is_in(words())),
+            all: Vec::new(),
+        };
+        if is_follow_up(&question.words, &all, language)
+            && let Some(earlier) = asked.earlier.first()
+        {
+            question.words.extend(content(earlier, language, EARLIER));
+        }
+        let mut seen = std::collections::HashSet::new();
+        question.words.retain(|word| seen.insert(word.text.clone()));
+        question.words.truncate(MOST_TERMS);
+        question.all = all;
+        question
+    }
+
+    /// The days that the question asks for.
+    pub fn spans(&self) -> &[DaySpan] {
+        &self.spans
+    }
+}
+
+/// The words of a text that may rank.
+fn content(text: &str, language: Language, weight: f32) -> Vec<QuestionWord> {
+    let mut words = Words::default();
+    words.add(text, MOST_WORDS);
+    let ranking = words.range(0..words.len()).filter_map(|(word, _)| {
+        let traits = lists().traits(word);
+        (!traits.is_stop(language)).then(|| QuestionWord {
+            text: word.to_owned(),
+            is_asking: traits.is_asking(language),
+            weight,
+        })
+    });
+    ranking.collect()
+}
+
+/// Whether a question is short and refers to what was said before it.
+fn is_follow_up(words: &[QuestionWord], all: &[String], language: Language) -> bool {
+    let own = words.iter().filter(|word| !word.is_asking).count();
+    let follow_up = &lists().of(language).follow_up;
+    own <= 2 && all.iter().any(|word| follow_up.contains(&word.as_str()))
+}
+
+impl fmt::Debug for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question")
+            .field("words", &self.words.len())
+            .field("spans", &self.spans)
+            .field("language", &self.language)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,200 @@
+//! A segment: what the index knows about a run of turns.
+
+mod builder;
+mod bytes;
+pub(crate) mod norms;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, ops::Range};
+
+use zeroize::Zeroizing;
+
+pub use builder::BuildOptions;
+pub(crate) use builder::Builder;
+pub(crate) use norms::Norms;
+
+use crate::{
+    secret::Word,
+    text::{cues::Cues, language::Language},
+    turn::{Role, Turn},
+};
+
+/// A pause after which a new session begins, in milliseconds.
+const PAUSE: i64 = 4 * 60 * 60 * 1000;
+/// Marks an entry of a passage whose stem stands before in the same passage.
+pub(crate) const REPEATED: u32 = 1 << 31;
+
+/// Everything the index knows about a run of turns: their words as stems, their cues, when they were said and by whom.
+/// It holds no text. It is secret nonetheless: its words are overwritten on drop, and `Debug` shows counts only.
+#[derive(Clone, Default, PartialEq)]
+pub struct Segment {
+    pub(crate) turns: Vec<TurnRow>,
+    pub(crate) passages: Vec<PassageRow>,
+    /// The words of all passages, one after another: numbers into `words`, with [`REPEATED`].
+    pub(crate) entries: Zeroizing<Vec<u32>>,
+    pub(crate) words: Zeroizing<Vec<u32>>,
+    /// The pieces of word `n` are `pieces[piece_ends[n - 1]..piece_ends[n]]`.
+    pub(crate) piece_ends: Vec<u32>,
+    pub(crate) pieces: Zeroizing<Vec<u16>>,
+    /// Stems, sorted.
+    pub(crate) stems: Vec<Word>,
+    /// The passages of stem `n` are `postings[posting_ends[n - 1]..posting_ends[n]]`, ascending.
+    pub(crate) posting_ends: Vec<u32>,
+    pub(crate) postings: Vec<u32>,
+    pub(crate) norms: Vec<Norms>,
+    pub(crate) speakers: Vec<Word>,
+    pub(crate) threads: Vec<Word>,
+}
+
+/// A turn of a segment.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct TurnRow {
+    pub seq: u64,
+    pub at: i64,
+    pub day: i32,
+    /// Letters of its text and caption.
+    pub length: u32,
+    /// The number of its last passage plus one.
+    pub passages_end: u32,
+    /// The session that the caller named, plus one.
+    pub session: u32,
+    /// The speaker's number plus one.
+    pub speaker: u32,
+    /// The thread's number plus one.
+    pub thread: u32,
+    pub role: Role,
+    pub language: Language,
+}
+
+/// A passage of a segment.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct PassageRow {
+    /// The number of its last entry plus one.
+    pub entries_end: u32,
+    /// Where it stands in its turn's text, in bytes.
+    pub start: u32,
+    pub end: u32,
+    pub cues: Cues,
+}
+
+/// What decides whether two turns belong to one session.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Place<'a> {
+    pub at: i64,
+    pub session: u32,
+    pub thread: Option<&'a str>,
+}
+
+impl Place<'_> {
+    /// Whether a turn here and one at `next` belong to the same session.
+    pub(crate) fn continues(self, next: Self) -> bool {
+        let is_same = match (self.session, next.session) {
+            (0, 0) => next.at.saturating_sub(self.at) <= PAUSE,
+            (session, next) => session == next,
+        };
+        is_same && self.thread == next.thread
+    }
+}
+
+impl Segment {
+    /// Builds a segment from a run of turns in the order of the conversation.
+    pub fn build<'a>(turns: impl IntoIterator<Item = Turn<'a>>, options: &BuildOptions) -> Self {
+        let mut builder = Builder::new(options);
+        for turn in turns {
+            builder.add(&turn);
+        }
+        builder.finish()
+    }
+
+    /// Joins segments that follow each other: the same as one that was built from all their turns.
+    pub fn join<'a>(segments: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut builder = Builder::new(&BuildOptions::default());
+        for segment in segments {
+            builder.add_from(segment, |_| true);
+        }
+        builder.finish()
+    }
+
+    /// The segment without the turns that `keep` refuses: the same as one that was built without them.
+    pub fn retain(&self, keep: impl Fn(u64) -> bool) -> Self {
+        let mut builder = Builder::new(&BuildOptions::default());
+        builder.add_from(self, keep);
+        builder.finish()
+    }
+
+    /// How many turns it covers.
+    pub fn len(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// Whether it covers no turn.
+    pub fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
+    /// The numbers of its turns, in order.
+    pub fn seqs(&self) -> impl Iterator<Item = u64> {
+        self.turns.iter().map(|turn| turn.seq)
+    }
+
+    pub(crate) fn speaker(&self, turn: &TurnRow) -> Option<&str> {
+        Some(self.speakers.get(turn.speaker.checked_sub(1)? as usize)?.as_str())
+    }
+
+    pub(crate) fn place(&self, turn: &TurnRow) -> Place<'_> {
+        let thread =
+            turn.thread.checked_sub(1).and_then(|thread| self.threads.get(thread as usize));
+        Place { at: turn.at, session: turn.session, thread: thread.map(Word::as_str) }
+    }
+
+    /// The passages of each turn.
+    pub(crate) fn turn_passages(&self) -> impl Iterator<Item = (&TurnRow, Range<usize>)> {
+        let mut start = 0;
+        self.turns.iter().map(move |turn| {
+            let range = start..turn.passages_end as usize;
+            start = range.end;
+            (turn, range)
+        })
+    }
+
+    /// The entries of a passage.
+    pub(crate) fn entries(&self, passage: usize) -> &[u32] {
+        let start = passage.checked_sub(1).and_then(|before| self.passages.get(before));
+        let start = start.map_or(0, |before| before.entries_end as usize);
+        let end = self.passages.get(passage).map_or(start, |passage| passage.entries_end as usize);
+        self.entries.get(start..end).unwrap_or_default()
+    }
+
+    /// The pieces of a word.
+    pub(crate) fn word_pieces(&self, word: usize) -> &[u16] {
+        self.pieces.get(between(&self.piece_ends, word)).unwrap_or_default()
+    }
+
+    /// The number of a stem.
+    pub(crate) fn find_stem(&self, stem: &str) -> Option<usize> {
+        self.stems.binary_search_by(|other| other.as_str().cmp(stem)).ok()
+    }
+
+    /// The passages that hold a stem, ascending.
+    pub(crate) fn stem_passages(&self, stem: usize) -> &[u32] {
+        self.postings.get(between(&self.posting_ends, stem)).unwrap_or_default()
+    }
+}
+
+/// The range of item `index` in a list of ends.
+fn between(ends: &[u32], index: usize) -> Range<usize> {
+    let start =
+        index.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |end| *end as usize);
+    start..ends.get(index).map_or(start, |end| *end as usize)
+}
+
+impl fmt::Debug for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segment")
+            .field("turns", &self.turns.len())
+            .field("passages", &self.passages.len())
+            .field("stems", &self.stems.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,352 @@
+//! Building a segment.
+
+use std::collections::HashMap;
+
+use super::{PassageRow, Place, REPEATED, Segment, TurnRow, norms};
+use crate::{
+    secret::Word,
+    text::{cues::Cues, language::Language, lists::lists, passages, words::Words},
+    turn::{Role, Turn},
+    vectors,
+};
+
+/// Words of one passage that are indexed.
+const MOST_WORDS: usize = 100;
+/// Letters of a speaker's or thread's name that count.
+const LONGEST_NAME: usize = 200;
+/// Letters of a caption that are indexed, in bytes.
+const LONGEST_CAPTION: usize = 4096;
+/// A word that says that something was shown, in front of a caption's words.
+const SHARES: &str = "shares";
+
+/// How a segment is built.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct BuildOptions {
+    /// The language of a message that does not show its own: the owner's.
+    pub language: Language,
+}
+
+impl BuildOptions {
+    /// For messages that are in `language` if they do not show another.
+    pub fn new(language: Language) -> Self {
+        Self { language }
+    }
+}
+
+/// Collects turns and makes a segment of them.
+pub(crate) struct Builder {
+    segment: Segment,
+    language: Language,
+    /// Numbers of the words seen, one map for each language.
+    seen: [HashMap<Word, u32>; 4],
+    stems: HashMap<Word, u32>,
+    /// The stem numbers of the passage at hand.
+    passage_stems: Vec<u32>,
+    words: Words,
+}
+
+impl Builder {
+    pub(crate) fn new(options: &BuildOptions) -> Self {
+        Self {
+            segment: Segment::default(),
+            language: options.language,
+            seen: Default::default(),
+            stems: HashMap::new(),
+            passage_stems: Vec::new(),
+            words: Words::default(),
+        }
+    }
+
+    /// Adds a turn. Of a very long message it takes the first 512 passages, some 12,000 words.
+    pub(crate) fn add(&mut self, turn: &Turn<'_>) {
+        let mut words = std::mem::take(&mut self.words);
+        words.clear();
+        let ranges = passages::split(turn.text);
+        let mut ends = Vec::with_capacity(ranges.len());
+        for range in &ranges {
+            words.add(turn.text.get(range.clone()).unwrap_or_default(), MOST_WORDS);
+            ends.push(words.len());
+        }
+        let language = Language::of(&words, self.language);
+        let mut start = 0;
+        for (range, end) in ranges.iter().zip(&ends) {
+            let text = turn.text.get(range.clone()).unwrap_or_default();
+            let mut cues = Cues::of(&words, start..*end, text, language);
+            if turn.role != Role::User {
+                cues = cues.without_standing();
+            }
+            self.add_words(&words, start..*end, language);
+            start = *end;
+            if let Some(caption) = turn.caption
+                && Some(range) == ranges.last()
+            {
+                words.add(SHARES, 1);
+                words.add(caption.get(..LONGEST_CAPTION).unwrap_or(caption), MOST_WORDS);
+                self.add_words(&words, *end..words.len(), language);
+            }
+            self.end_passage(range.clone(), cues);
+        }
+        self.words = words;
+        let length =
+            turn.text.chars().count() + turn.caption.map_or(0, |caption| caption.chars().count());
+        let speaker = turn.speaker.map_or(0, |name| number_in(&mut self.segment.speakers, name));
+        let thread = turn.thread.map_or(0, |name| number_in(&mut self.segment.threads, name));
+        self.end_turn(TurnRow {
+            seq: turn.seq,
+            at: turn.at,
+            day: turn.day,
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+            passages_end: 0,
+            session: turn.session.map_or(0, |session| session.saturating_add(1)),
+            speaker,
+            thread,
+            role: turn.role,
+            language,
+        });
+    }
+
+    /// Adds the turns of a segment that `keep` accepts.
+    pub(crate) fn add_from(&mut self, from: &Segment, keep: impl Fn(u64) -> bool) {
+        // Words are told apart by stem and pieces; those of other segments are numbered as they come.
+        let mut numbers: Vec<Option<u32>> = vec![None; from.words.len()];
+        for (turn, range) in from.turn_passages().filter(|(turn, _)| keep(turn.seq)) {
+            for passage in range {
+                for entry in from.entries(passage) {
+                    let word = (entry & !REPEATED) as usize;
+                    let Some(number) = numbers.get_mut(word) else { continue };
+                    let number = *number.get_or_insert_with(|| {
+                        let stem =
+                            from.words.get(word).and_then(|stem| from.stems.get(*stem as usize));
+                        self.intern_copy(
+                            stem.map(Word::as_str).unwrap_or_default(),
+                            from.word_pieces(word),
+                        )
+                    });
+                    self.push_entry(number);
+                }
+                if let Some(row) = from.passages.get(passage) {
+                    self.end_passage(row.start as usize..row.end as usize, row.cues);
+                }
+            }
+            let place = from.place(turn);
+            let speaker =
+                from.speaker(turn).map_or(0, |name| number_in(&mut self.segment.speakers, name));
+            let thread = place.thread.map_or(0, |name| number_in(&mut self.segment.threads, name));
+            self.end_turn(TurnRow { speaker, thread, ..*turn });
+        }
+    }
+
+    fn add_words(&mut self, words: &Words, range: std::ops::Range<usize>, language: Language) {
+        for (word, _) in words.range(range) {
+            if !lists().traits(word).is_stop(language) {
+                let number = self.intern(word, language);
+                self.push_entry(number);
+            }
+        }
+    }
+
+    /// The number of a word.
+    fn intern(&mut self, word: &str, language: Language) -> u32 {
+        let seen = self.seen.get(language.number()).and_then(|seen| seen.get(word));
+        if let Some(number) = seen {
+            return *number;
+        }
+        let before = self.segment.pieces.len();
+        if language == Language::English {
+            vectors::pieces(word, &mut self.segment.pieces);
+        }
+        let pieces: Vec<u16> = self.segment.pieces.get(before..).unwrap_or_default().to_vec();
+        self.segment.pieces.truncate(before);
+        let number = self.intern_copy(&language.stem(word), &pieces);
+        if let Some(seen) = self.seen.get_mut(language.number()) {
+            seen.insert(word.into(), number);
+        }
+        number
+    }
+
+    /// The number of a word with this stem and these pieces.
+    fn intern_copy(&mut self, stem: &str, pieces: &[u16]) -> u32 {
+        let stem = match self.stems.get(stem) {
+            Some(number) => *number,
+            None => {
+                let number = self.segment.stems.len() as u32;
+                self.segment.stems.push(stem.into());
+                self.stems.insert(stem.into(), number);
+                number
+            }
+        };
+        let number = self.segment.words.len() as u32;
+        self.segment.words.push(stem);
+        self.segment.pieces.extend_from_slice(pieces);
+        self.segment.piece_ends.push(self.segment.pieces.len() as u32);
+        number
+    }
+
+    fn push_entry(&mut self, word: u32) {
+        let Some(stem) = self.segment.words.get(word as usize) else { return };
+        let is_repeated = self.passage_stems.contains(stem);
+        self.passage_stems.push(*stem);
+        self.segment.entries.push(word | if is_repeated { REPEATED } else { 0 });
+    }
+
+    fn end_passage(&mut self, range: std::ops::Range<usize>, cues: Cues) {
+        self.passage_stems.clear();
+        self.segment.passages.push(PassageRow {
+            entries_end: self.segment.entries.len() as u32,
+            start: u32::try_from(range.start).unwrap_or(u32::MAX),
+            end: u32::try_from(range.end).unwrap_or(u32::MAX),
+            cues,
+        });
+    }
+
+    fn end_turn(&mut self, turn: TurnRow) {
+        let passages_end = self.segment.passages.len() as u32;
+        self.segment.turns.push(TurnRow { passages_end, ..turn });
+    }
+
+    /// Sorts the stems, numbers the words in order of first use and measures the passages.
+    pub(crate) fn finish(self) -> Segment {
+        let mut segment = self.segment;
+        sort_stems(&mut segment);
+        number_words(&mut segment);
+        segment.shrink();
+        segment.index_stems();
+        segment.measure();
+        segment
+    }
+}
+
+impl Segment {
+    fn shrink(&mut self) {
+        self.turns.shrink_to_fit();
+        self.passages.shrink_to_fit();
+        self.stems.shrink_to_fit();
+    }
+
+    /// Lists the passages of each stem.
+    pub(super) fn index_stems(&mut self) {
+        let mut counts = vec![0u32; self.stems.len()];
+        let fresh = |entry: &&u32| **entry & REPEATED == 0;
+        let words = &self.words;
+        let stem_of =
+            |entry: &u32| words.get((entry & !REPEATED) as usize).map(|stem| *stem as usize);
+        for stem in self.entries.iter().filter(fresh).filter_map(stem_of) {
+            if let Some(count) = counts.get_mut(stem) {
+                *count += 1;
+            }
+        }
+        let mut total = 0;
+        for count in &mut counts {
+            total += std::mem::replace(count, total);
+        }
+        // Each stem's next free place; afterwards its end.
+        let mut ends = counts;
+        let mut postings = vec![0u32; total as usize];
+        let mut entries = self.entries.iter();
+        let mut start = 0;
+        for (passage, row) in self.passages.iter().enumerate() {
+            let count = (row.entries_end - start) as usize;
+            start = row.entries_end;
+            for stem in entries.by_ref().take(count).filter(fresh).filter_map(stem_of) {
+                if let Some(end) = ends.get_mut(stem)
+                    && let Some(posting) = postings.get_mut(*end as usize)
+                {
+                    *posting = passage as u32;
+                    *end += 1;
+                }
+            }
+        }
+        self.posting_ends = ends;
+        self.postings = postings;
+    }
+
+    /// Measures the vectors of all passages.
+    fn measure(&mut self) {
+        let mut found = Vec::with_capacity(self.passages.len());
+        let mut session = 0..0;
+        let mut last: Option<Place<'_>> = None;
+        let mut measure = |session: std::ops::Range<usize>| {
+            norms::measure(
+                session.clone(),
+                session,
+                |passage, sum| self.add_passage(passage, sum),
+                |_, norms| found.push(norms),
+            );
+        };
+        for (turn, range) in self.turn_passages() {
+            let place = self.place(turn);
+            if last.is_some_and(|last| !last.continues(place)) {
+                measure(session);
+                session = range.clone();
+            }
+            session.end = range.end;
+            last = Some(place);
+        }
+        measure(session);
+        self.norms = found;
+    }
+
+    /// Adds the vectors of a passage's words.
+    pub(crate) fn add_passage(&self, passage: usize, sum: &mut vectors::Vector) {
+        for entry in self.entries(passage) {
+            vectors::add_word(sum, self.word_pieces((entry & !REPEATED) as usize));
+        }
+    }
+}
+
+/// The number of a name plus one; adds the name if it is new.
+fn number_in(names: &mut Vec<Word>, name: &str) -> u32 {
+    let end = name.char_indices().nth(LONGEST_NAME).map_or(name.len(), |(at, _)| at);
+    let name = name.get(..end).unwrap_or(name);
+    let found = names.iter().position(|other| other.as_str() == name);
+    let index = found.unwrap_or_else(|| {
+        names.push(name.into());
+        names.len() - 1
+    });
+    index as u32 + 1
+}
+
+fn sort_stems(segment: &mut Segment) {
+    let mut order: Vec<(Word, u32)> =
+        std::mem::take(&mut segment.stems).into_iter().zip(0..).collect();
+    order.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    let mut numbers = vec![0u32; order.len()];
+    for ((_, old), new) in order.iter().zip(0..) {
+        if let Some(number) = numbers.get_mut(*old as usize) {
+            *number = new;
+        }
+    }
+    for stem in segment.words.iter_mut() {
+        *stem = numbers.get(*stem as usize).copied().unwrap_or_default();
+    }
+    segment.stems = order.into_iter().map(|(stem, _)| stem).collect();
+}
+
+/// Gives words of the same stem and pieces one number, in the order of their first use.
+fn number_words(segment: &mut Segment) {
+    let mut numbers: HashMap<(u32, Vec<u16>), u32> = HashMap::new();
+    let mut order = Vec::new();
+    let renumbered: Vec<u32> = (0..segment.words.len())
+        .map(|word| {
+            let stem = segment.words.get(word).copied().unwrap_or_default();
+            *numbers.entry((stem, segment.word_pieces(word).to_vec())).or_insert_with(|| {
+                order.push(word);
+                order.len() as u32 - 1
+            })
+        })
+        .collect();
+    for entry in segment.entries.iter_mut() {
+        let word = renumbered.get((*entry & !REPEATED) as usize).copied().unwrap_or_default();
+        *entry = word | (*entry & REPEATED);
+    }
+    let (mut words, mut pieces, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+    for word in order {
+        words.extend(segment.words.get(word));
+        pieces.extend_from_slice(segment.word_pieces(word));
+        ends.push(pieces.len() as u32);
+    }
+    segment.words = words.into();
+    segment.pieces = pieces.into();
+    segment.piece_ends = ends;
+}

@@ -1,0 +1,172 @@
+//! Words: runs of letters, digits and marks, in lower case.
+
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+use zeroize::Zeroizing;
+
+/// Characters of a word that count. The rest of a longer word is skipped.
+const LONGEST_WORD: usize = 64;
+/// Words that a French apostrophe joins to the next word.
+const ELIDED: [&str; 10] = ["l", "d", "j", "m", "n", "t", "s", "c", "qu", "jusqu"];
+
+/// One word of a [`Words`] buffer.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Span {
+    start: u32,
+    end: u32,
+    /// The word is the first of its sentence.
+    pub first: bool,
+}
+
+/// The words of one or more texts, in one buffer that is overwritten on drop.
+#[derive(Default)]
+pub(crate) struct Words {
+    letters: Zeroizing<String>,
+    spans: Vec<Span>,
+}
+
+impl Words {
+    pub(crate) fn clear(&mut self) {
+        zeroize::Zeroize::zeroize(&mut *self.letters);
+        self.spans.clear();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<(&str, Span)> {
+        let span = *self.spans.get(index)?;
+        Some((self.letters.get(span.start as usize..span.end as usize)?, span))
+    }
+
+    /// The words of a range of word numbers, with whether each begins a sentence.
+    pub(crate) fn range(
+        &self,
+        range: std::ops::Range<usize>,
+    ) -> impl Iterator<Item = (&str, bool)> + Clone {
+        let spans = self.spans.get(range).unwrap_or_default();
+        spans.iter().map(|span| {
+            (
+                self.letters.get(span.start as usize..span.end as usize).unwrap_or_default(),
+                span.first,
+            )
+        })
+    }
+
+    /// Adds the words of `text`, at most `limit` of them.
+    pub(crate) fn add(&mut self, text: &str, limit: usize) {
+        // Growth would leave copies of the letters in freed memory.
+        let needed = self.letters.len() + text.len().min(limit * 4 * LONGEST_WORD) * 3 / 2 + 16;
+        if self.letters.capacity() < needed {
+            let mut grown = Zeroizing::new(String::with_capacity(needed * 2));
+            grown.push_str(&self.letters);
+            self.letters = grown;
+        }
+        let limit = self.spans.len().saturating_add(limit);
+        let mut first = true;
+        let mut chars = text.chars().peekable();
+        while let Some(&c) = chars.peek() {
+            if self.spans.len() >= limit {
+                return;
+            }
+            if !is_letter(c) {
+                first |= matches!(c, '.' | '!' | '?' | '\n' | '。' | '！' | '？' | '¿' | '¡');
+                chars.next();
+                continue;
+            }
+            let start = self.letters.len();
+            let (mut plain, mut unspaced, mut count) = (true, false, 0);
+            while let Some(&c) = chars.peek()
+                && (is_letter(c) || (count > 0 && is_combining_mark(c)))
+            {
+                chars.next();
+                count += 1;
+                if count > LONGEST_WORD {
+                    continue;
+                }
+                if c.is_ascii() {
+                    self.letters.push(c.to_ascii_lowercase());
+                } else {
+                    plain = false;
+                    unspaced |= is_unspaced(c);
+                    self.letters.extend(c.to_lowercase());
+                }
+            }
+            if !plain {
+                self.normalize(start);
+            }
+            let is_elided = ELIDED.contains(&self.letters.get(start..).unwrap_or_default());
+            if unspaced {
+                self.pairs(start, first)
+            } else {
+                self.push(start, self.letters.len(), first)
+            }
+            first = false;
+            if !is_elided {
+                skip_suffix(&mut chars);
+            }
+        }
+    }
+
+    fn push(&mut self, start: usize, end: usize, first: bool) {
+        if let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end))
+            && start < end
+        {
+            self.spans.push(Span { start, end, first });
+        }
+    }
+
+    /// Writes composed and decomposed, wide and narrow forms of the letters from `start` on in one way.
+    fn normalize(&mut self, start: usize) {
+        let word = self.letters.get(start..).unwrap_or_default();
+        if unicode_normalization::is_nfkc_quick(word.chars())
+            == unicode_normalization::IsNormalized::Yes
+        {
+            return;
+        }
+        // One character may become eighteen.
+        let normal: Zeroizing<String> = Zeroizing::new(word.nfkc().take(LONGEST_WORD).collect());
+        self.letters.truncate(start);
+        self.letters.push_str(&normal);
+    }
+
+    /// Overlapping pairs of characters, for scripts without spaces between words.
+    fn pairs(&mut self, start: usize, mut first: bool) {
+        let word = self.letters.get(start..).unwrap_or_default();
+        let ends: Vec<usize> =
+            word.char_indices().map(|(at, c)| start + at + c.len_utf8()).collect();
+        if let [only] = ends.as_slice() {
+            return self.push(start, *only, first);
+        }
+        let starts = std::iter::once(start).chain(ends.iter().copied());
+        for (from, to) in starts.zip(ends.iter().skip(1)) {
+            self.push(from, *to, first);
+            first = false;
+        }
+    }
+}
+
+/// Skips what an apostrophe joins to a word: the `t` of "don't", the `s` of "Anna's".
+fn skip_suffix(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    while matches!(chars.peek(), Some('\'' | '’')) {
+        let mut ahead = chars.clone();
+        ahead.next();
+        if !ahead.peek().is_some_and(|c| is_letter(*c)) {
+            return;
+        }
+        while ahead.peek().is_some_and(|c| is_letter(*c)) {
+            ahead.next();
+        }
+        *chars = ahead;
+    }
+}
+
+fn is_letter(c: char) -> bool {
+    if c.is_ascii() { c.is_ascii_alphanumeric() } else { c.is_alphanumeric() }
+}
+
+/// Whether `c` is of a script that is written without spaces between words.
+pub(crate) fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
+        | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{20000}'..='\u{3134f}')
+}
