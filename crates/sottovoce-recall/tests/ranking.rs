@@ -1,0 +1,148 @@
+//! The ranker ranks the carried conversations as the reference does, however they are divided into segments.
+
+#![cfg(feature = "vectors")]
+
+mod common;
+
+use common::{Conversation, conversations};
+use jiff::{Timestamp, tz::TimeZone};
+use proptest::prelude::*;
+use serde::Deserialize;
+use sottovoce_recall::{Asked, BuildOptions, Hit, Index, Question, Segment, Turn};
+
+#[derive(Deserialize)]
+struct Ranking {
+    conversation: String,
+    question: String,
+    turns: Vec<u64>,
+    scores: Vec<f32>,
+}
+
+fn question(index: &Index, text: &str) -> Question {
+    Question::new(
+        text,
+        &Asked::new(Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC), index.years().unwrap()),
+    )
+}
+
+fn rank(index: &mut Index, text: &str) -> Vec<Hit> {
+    let question = question(index, text);
+    index.rank(&question, |_| true, usize::MAX)
+}
+
+fn whole(conversation: &Conversation) -> Index {
+    let mut index = Index::default();
+    index.insert(0, Segment::build(conversation.turns(), &BuildOptions::default()));
+    index
+}
+
+#[test]
+fn ranks_as_the_reference_does() {
+    let conversations = conversations();
+    for line in include_str!("corpus/ranking.jsonl").lines() {
+        let golden: Ranking = serde_json::from_str(line).unwrap();
+        let conversation =
+            conversations.iter().find(|other| other.id == golden.conversation).unwrap();
+        let hits = rank(&mut whole(conversation), &golden.question);
+        let order: Vec<u64> = hits.iter().map(|hit| hit.seq).collect();
+        assert_eq!(order, golden.turns, "{}", golden.question);
+        for (hit, score) in hits.iter().zip(golden.scores) {
+            assert!((hit.score - score).abs() < 2e-3, "{}: {} {score}", golden.question, hit.score);
+        }
+    }
+}
+
+#[test]
+fn finds_most_answers_among_the_first_five() {
+    let (mut found, mut wanted) = (0, 0);
+    for conversation in conversations() {
+        let mut index = whole(&conversation);
+        for asking in &conversation.qas {
+            let first: Vec<u64> =
+                rank(&mut index, &asking.q).iter().take(5).map(|hit| hit.seq).collect();
+            found += asking.ev.iter().filter(|seq| first.contains(seq)).count();
+            wanted += asking.ev.len();
+        }
+    }
+    assert!(found * 10 >= wanted * 8, "{found} of {wanted}");
+}
+
+/// An index of the turns, divided before each of `cuts`; turns from `tail` on are pushed, with questions in between.
+fn divided(turns: &[Turn<'_>], cuts: &[usize], tail: usize, ask: &[usize]) -> Index {
+    let mut index = Index::default();
+    let (packed, loose) = turns.split_at(tail);
+    let mut bounds: Vec<usize> = cuts.iter().map(|cut| cut % (tail + 1)).chain([0, tail]).collect();
+    bounds.sort_unstable();
+    for (number, pair) in (0..).zip(bounds.windows(2)) {
+        let segment =
+            Segment::build(packed[pair[0]..pair[1]].iter().copied(), &BuildOptions::default());
+        let read = Segment::from_bytes(&segment.to_bytes()).unwrap();
+        assert_eq!(read, segment);
+        index.insert(number, read);
+    }
+    for (at, turn) in loose.iter().enumerate() {
+        index.push(turn);
+        if ask.contains(&at) {
+            rank(&mut index, "Where is the cat?");
+        }
+    }
+    index
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn segments_do_not_change_the_ranking(
+        cuts in prop::collection::vec(0usize..60, 0..6),
+        tail in 0usize..30,
+        ask in prop::collection::vec(0usize..30, 0..5),
+        of in 0usize..2,
+    ) {
+        let conversation = &conversations()[of];
+        let turns = conversation.turns();
+        let mut index = divided(&turns, &cuts, turns.len() - tail, &ask);
+        let mut whole = whole(conversation);
+        for asking in &conversation.qas {
+            prop_assert_eq!(rank(&mut index, &asking.q), rank(&mut whole, &asking.q));
+        }
+    }
+
+    #[test]
+    fn forgotten_turns_were_never_there(
+        forgotten in prop::collection::btree_set(0u64..42, 0..20),
+        cut in 0usize..42,
+        tail in 0usize..10,
+    ) {
+        let conversation = &conversations()[0];
+        let turns = conversation.turns();
+        let mut index = divided(&turns, &[cut], turns.len() - tail, &[3]);
+        index.retain(|seq| !forgotten.contains(&seq));
+        let kept: Vec<_> = turns.into_iter().filter(|turn| !forgotten.contains(&turn.seq)).collect();
+        let mut rebuilt = Index::default();
+        rebuilt.insert(7, Segment::build(kept, &BuildOptions::default()));
+        for asking in &conversation.qas {
+            prop_assert_eq!(rank(&mut index, &asking.q), rank(&mut rebuilt, &asking.q));
+        }
+    }
+}
+
+#[test]
+fn only_visible_turns_are_found() {
+    let conversation = &conversations()[0];
+    let mut index = whole(conversation);
+    let question = question(&index, "What is my dog called?");
+    let hits = index.rank(&question, |seq| seq % 7 == 3, 50);
+    assert!(hits.iter().all(|hit| hit.seq % 7 == 3));
+    assert_eq!(hits.len(), conversation.turns.len().div_ceil(7));
+}
+
+#[test]
+fn says_why() {
+    let mut index = whole(&conversations()[0]);
+    let hit = rank(&mut index, "What is my dog called?").into_iter().next().unwrap();
+    assert_eq!(hit.why.words[0], ("dog".to_owned(), 1.));
+    let sum: f32 = hit.why.features().iter().map(|(_, share)| share).sum();
+    assert!((sum - hit.score).abs() < 1e-4);
+    assert!(!format!("{hit:?}").contains("dog"));
+}
