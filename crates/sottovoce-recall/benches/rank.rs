@@ -1,1 +1,165 @@
-fn main() {}
+//! What the index costs: building, loading, memory, appending and asking, for 10,000 and 100,000 turns.
+//!
+//! `cargo bench -p sottovoce-recall [-- TURNS...]`. The turns are invented: words of a Zipf distribution over 30,000,
+//! 8 to 40 in a turn, sessions of 24 turns. Segments hold 10,000 turns. Times are the processor's, on one thread.
+
+use std::{hint::black_box, time::Duration};
+
+use jiff::{Timestamp, tz::TimeZone};
+use rustix::time::{ClockId, clock_gettime};
+use sottovoce_recall::{Asked, BuildOptions, Index, Question, Role, Segment, Turn};
+
+const VOCABULARY: usize = 30_000;
+const PER_SEGMENT: usize = 10_000;
+const ASKED: usize = 400;
+
+/// A point in the time that this thread has computed.
+struct Instant(Duration);
+
+impl Instant {
+    fn now() -> Self {
+        let now = clock_gettime(ClockId::ThreadCPUTime);
+        Self(Duration::new(now.tv_sec as u64, now.tv_nsec as u32))
+    }
+
+    fn elapsed(&self) -> Duration {
+        Self::now().0 - self.0
+    }
+}
+
+/// A small generator of numbers that are random enough.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    /// A rank of a Zipf distribution.
+    fn rank(&mut self) -> usize {
+        let share = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
+        ((VOCABULARY as f64).powf(share) as usize).min(VOCABULARY - 1)
+    }
+}
+
+/// Words: the carried conversations' most frequent ones first, then invented ones.
+fn vocabulary(numbers: &mut Numbers) -> Vec<String> {
+    let text = include_str!("../tests/corpus/conversations.jsonl").to_lowercase();
+    let mut counts = std::collections::BTreeMap::new();
+    for word in text.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1) {
+        *counts.entry(word).or_insert(0) += 1;
+    }
+    let mut words: Vec<(i32, &str)> = counts.into_iter().map(|(word, count)| (-count, word)).collect();
+    words.sort_unstable();
+    let mut words: Vec<String> = words.into_iter().map(|(_, word)| word.to_owned()).collect();
+    let syllables = ["ka", "ber", "lin", "to", "mar", "ven", "ish", "sol", "pre", "tic", "an", "dor", "ing", "mel"];
+    while words.len() < VOCABULARY {
+        words.push((0..2 + numbers.below(3)).map(|_| syllables[numbers.below(syllables.len())]).collect());
+    }
+    words
+}
+
+fn text(numbers: &mut Numbers, vocabulary: &[String]) -> String {
+    let mut text = String::new();
+    for at in 0..8 + numbers.below(33) {
+        let end = if at % 11 == 10 { ". " } else { " " };
+        text.push_str(&vocabulary[numbers.rank()]);
+        text.push_str(end);
+    }
+    text
+}
+
+fn turn(number: usize, text: &str) -> Turn<'_> {
+    let day = (number / 48) as i32 + 19_000;
+    let at = i64::from(day) * 86_400_000 + (number % 48 / 24) as i64 * 36_000_000 + (number % 24) as i64 * 20_000;
+    let role = if number.is_multiple_of(2) { Role::User } else { Role::Assistant };
+    Turn::new(number as u64, at, day, role, text)
+}
+
+fn resident() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: f64 = status.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or_default();
+    pages * 4096. / 1e6
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn median_and_worst(mut times: Vec<Duration>) -> String {
+    times.sort_unstable();
+    let at = |share: f64| millis(times[((times.len() - 1) as f64 * share) as usize]);
+    format!("p50 {:.3} ms, p99 {:.3} ms", at(0.5), at(0.99))
+}
+
+fn measure(count: usize) {
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    let vocabulary = vocabulary(&mut numbers);
+    let texts: Vec<String> = (0..count).map(|_| text(&mut numbers, &vocabulary)).collect();
+    let segment_of = |part: usize| {
+        let from = part * PER_SEGMENT;
+        let turns = (from..).zip(&texts[from..texts.len().min(from + PER_SEGMENT)]);
+        Segment::build(turns.map(|(number, text)| turn(number, text)), &BuildOptions::default())
+    };
+    let parts = count.div_ceil(PER_SEGMENT);
+    println!("{count} turns");
+
+    let start = Instant::now();
+    let stored: Vec<_> = (0..parts).map(|part| segment_of(part).to_bytes()).collect();
+    let bytes: usize = stored.iter().map(|bytes| bytes.len()).sum();
+    println!("  built in {:.0} ms on one core; {:.2} MB as bytes", millis(start.elapsed()), bytes as f64 / 1e6);
+
+    let before = resident();
+    let start = Instant::now();
+    let mut index = Index::default();
+    for (number, bytes) in (0..).zip(&stored) {
+        index.insert(number, Segment::from_bytes(bytes).unwrap());
+    }
+    let read = start.elapsed();
+    index.refresh();
+    println!("  loaded in {:.1} ms, of which reading {:.1} ms", millis(start.elapsed()), millis(read));
+
+    let years = index.years().unwrap();
+    let asked = Asked::new(Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC), years);
+    let questions: Vec<String> = (0..ASKED)
+        .map(|_| {
+            let words: Vec<&str> = (0..6).map(|_| &*vocabulary[numbers.rank()]).collect();
+            format!("What did I say about {}?", words.join(" "))
+        })
+        .collect();
+    let start = Instant::now();
+    black_box(index.rank(&Question::new(&questions[0], &asked), |_| true, 20));
+    println!("  first question {:.1} ms; {:.1} MB resident", millis(start.elapsed()), resident() - before);
+    let ask = |index: &mut Index, text: &String| {
+        let start = Instant::now();
+        black_box(index.rank(&Question::new(text, &asked), |_| true, 20));
+        start.elapsed()
+    };
+    let times = questions.iter().map(|text| ask(&mut index, text)).collect();
+    println!("  a question {}", median_and_worst(times));
+
+    let mut pushes = Vec::new();
+    let mut times = Vec::new();
+    for (number, text) in questions.iter().enumerate().take(200) {
+        let start = Instant::now();
+        index.push(&turn(count + number, text));
+        pushes.push(start.elapsed());
+        times.push(ask(&mut index, text));
+    }
+    println!("  a turn noted {}", median_and_worst(pushes));
+    println!("  a question after it {}", median_and_worst(times));
+}
+
+fn main() {
+    let counts: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    for count in if counts.is_empty() { vec![10_000, 100_000] } else { counts } {
+        measure(count);
+    }
+}

@@ -50,17 +50,17 @@ const WEIGHTS: Weights = Weights {
 
 #[cfg(not(feature = "vectors"))]
 const WEIGHTS: Weights = Weights {
-    near: 7.5,
+    near: 7.8,
     sense: 0.,
     sense_around: 0.,
-    topic: 3.5,
-    speaker: 1.5,
-    date: 5.,
-    me: 0.8,
-    answer: 1.2,
-    time_words: 0.25,
-    rarity: 0.3,
-    standing: 1.,
+    topic: 3.58,
+    speaker: 1.55,
+    date: 5.23,
+    me: 0.81,
+    answer: 1.22,
+    time_words: 0.22,
+    rarity: 0.35,
+    standing: 1.46,
 };
 
 /// What is left of a word's evidence with each passage after it, and before it.
