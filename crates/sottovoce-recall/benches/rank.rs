@@ -56,12 +56,18 @@ fn vocabulary(numbers: &mut Numbers) -> Vec<String> {
     for word in text.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1) {
         *counts.entry(word).or_insert(0) += 1;
     }
-    let mut words: Vec<(i32, &str)> = counts.into_iter().map(|(word, count)| (-count, word)).collect();
+    let mut words: Vec<(i32, &str)> =
+        counts.into_iter().map(|(word, count)| (-count, word)).collect();
     words.sort_unstable();
     let mut words: Vec<String> = words.into_iter().map(|(_, word)| word.to_owned()).collect();
-    let syllables = ["ka", "ber", "lin", "to", "mar", "ven", "ish", "sol", "pre", "tic", "an", "dor", "ing", "mel"];
+    let syllables = [
+        "ka", "ber", "lin", "to", "mar", "ven", "ish", "sol", "pre", "tic", "an", "dor", "ing",
+        "mel",
+    ];
     while words.len() < VOCABULARY {
-        words.push((0..2 + numbers.below(3)).map(|_| syllables[numbers.below(syllables.len())]).collect());
+        words.push(
+            (0..2 + numbers.below(3)).map(|_| syllables[numbers.below(syllables.len())]).collect(),
+        );
     }
     words
 }
@@ -78,14 +84,17 @@ fn text(numbers: &mut Numbers, vocabulary: &[String]) -> String {
 
 fn turn(number: usize, text: &str) -> Turn<'_> {
     let day = (number / 48) as i32 + 19_000;
-    let at = i64::from(day) * 86_400_000 + (number % 48 / 24) as i64 * 36_000_000 + (number % 24) as i64 * 20_000;
+    let at = i64::from(day) * 86_400_000
+        + (number % 48 / 24) as i64 * 36_000_000
+        + (number % 24) as i64 * 20_000;
     let role = if number.is_multiple_of(2) { Role::User } else { Role::Assistant };
     Turn::new(number as u64, at, day, role, text)
 }
 
 fn resident() -> f64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages: f64 = status.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or_default();
+    let pages: f64 =
+        status.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or_default();
     pages * 4096. / 1e6
 }
 
@@ -114,7 +123,11 @@ fn measure(count: usize) {
     let start = Instant::now();
     let stored: Vec<_> = (0..parts).map(|part| segment_of(part).to_bytes()).collect();
     let bytes: usize = stored.iter().map(|bytes| bytes.len()).sum();
-    println!("  built in {:.0} ms on one core; {:.2} MB as bytes", millis(start.elapsed()), bytes as f64 / 1e6);
+    println!(
+        "  built in {:.0} ms on one core; {:.2} MB as bytes",
+        millis(start.elapsed()),
+        bytes as f64 / 1e6
+    );
 
     let before = resident();
     let start = Instant::now();
@@ -124,7 +137,11 @@ fn measure(count: usize) {
     }
     let read = start.elapsed();
     index.refresh();
-    println!("  loaded in {:.1} ms, of which reading {:.1} ms", millis(start.elapsed()), millis(read));
+    println!(
+        "  loaded in {:.1} ms, of which reading {:.1} ms",
+        millis(start.elapsed()),
+        millis(read)
+    );
 
     let years = index.years().unwrap();
     let asked = Asked::new(Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC), years);
@@ -136,7 +153,11 @@ fn measure(count: usize) {
         .collect();
     let start = Instant::now();
     black_box(index.rank(&Question::new(&questions[0], &asked), |_| true, 20));
-    println!("  first question {:.1} ms; {:.1} MB resident", millis(start.elapsed()), resident() - before);
+    println!(
+        "  first question {:.1} ms; {:.1} MB resident",
+        millis(start.elapsed()),
+        resident() - before
+    );
     let ask = |index: &mut Index, text: &String| {
         let start = Instant::now();
         black_box(index.rank(&Question::new(text, &asked), |_| true, 20));
@@ -158,7 +179,8 @@ fn measure(count: usize) {
 }
 
 fn main() {
-    let counts: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let counts: Vec<usize> =
+        std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     for count in if counts.is_empty() { vec![10_000, 100_000] } else { counts } {
         measure(count);
     }

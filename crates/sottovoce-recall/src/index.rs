@@ -41,8 +41,10 @@ pub struct Index {
     /// All stems, with the number of passages that hold each.
     stems: HashMap<Word, u32>,
     frequencies: Vec<u32>,
-    /// What is derived from all segments; `None` after a change.
+    /// What is derived from all segments; `None` after a change of a pack.
     view: Option<View>,
+    /// Whether `view` has all turns of the tail.
+    is_current: bool,
     scratch: Scratch,
 }
 
@@ -111,7 +113,7 @@ impl Index {
             text: Zeroizing::new(turn.text.to_owned()),
             caption: turn.caption.map(|caption| Zeroizing::new(caption.to_owned())),
         });
-        self.view = None;
+        self.is_current = false;
     }
 
     /// Removes the turns that `keep` refuses, from all segments. Returns the numbers of the segments that changed.
@@ -184,14 +186,19 @@ impl Index {
 
     /// Indexes the turns that were noted. A question does it too; a host may do it while nobody waits.
     pub fn refresh(&mut self) {
-        if self.view.is_some() {
+        if self.is_current && self.view.is_some() {
             return;
         }
         self.index_noted();
         if self.frequencies.contains(&0) {
+            self.view = None;
             self.number_stems();
         }
-        self.view = Some(View::new(self));
+        self.view = Some(match self.view.take() {
+            Some(view) => view.renewed(self),
+            None => View::new(self),
+        });
+        self.is_current = true;
     }
 
     fn entries(&self) -> impl Iterator<Item = &Entry> {

@@ -1,18 +1,16 @@
 //! Ranking: eleven features of each passage, and the best passage of each turn.
 
-use std::cmp::Ordering;
-
 use zeroize::Zeroize;
 
 use super::{
     Entry, Index,
     speakers::{Whose, name_words},
-    view::{View, rarity},
+    view::{TurnView, View, rarity},
 };
 use crate::{
     hit::{Hit, Why},
     question::{Question, QuestionWord},
-    segment::{REPEATED, norms},
+    segment::{REPEATED, norms::REACH},
     text::{cues::Cues, language::Language},
     time,
     vectors::{self, DIMENSIONS, Vector, length},
@@ -64,40 +62,45 @@ const WEIGHTS: Weights = Weights {
 };
 
 /// What is left of a word's evidence with each passage after it, and before it.
-const FADE_AFTER: [f32; norms::REACH + 1] = [1., 0.7, 0.49, 0.343, 0.2401, 0.16807];
-const FADE_BEFORE: [f32; norms::REACH + 1] = [1., 0.5, 0.25, 0.125, 0.0625, 0.03125];
-/// Passages of a session in which a word counts half for the topic... of 1.5 in all.
+const FADE_AFTER: [f32; REACH + 1] = [1., 0.7, 0.49, 0.343, 0.2401, 0.16807];
+const FADE_BEFORE: [f32; REACH + 1] = [1., 0.5, 0.25, 0.125, 0.0625, 0.03125];
+/// What is left of a neighbour's meaning with each passage of distance.
+const FADE_SENSE: [f32; REACH] = [0.7, 0.49, 0.343, 0.2401, 0.16807];
+/// The number of passages of a session in which a word stands, at which it counts half for the topic.
 const TOPIC_HALF: f32 = 1.5;
 /// The rarity of all words of a question below which it is weak evidence.
 const STRONG: f32 = 10.;
+/// Products are summed as whole numbers: fast, and in any order.
+const UNIT: f32 = 65536.;
 
-/// Memory that one question leaves for the next.
+/// Memory that one question leaves for the next. Lists are by slot, `topic` by session, `of_word` by word.
 #[derive(Default)]
 pub(super) struct Scratch {
     near: Vec<f32>,
     topic: Vec<f32>,
-    dots: Vec<f32>,
+    sense: Vec<f32>,
     around: Vec<f32>,
+    scores: Vec<f32>,
     products: Vec<f32>,
-    of_word: Vec<f32>,
-    turns: Vec<(f32, u32, u32)>,
+    of_word: Vec<i32>,
+    turns: Vec<(f32, u32)>,
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
         for list in
-            [&mut self.near, &mut self.topic, &mut self.dots, &mut self.around, &mut self.of_word]
+            [&mut self.near, &mut self.topic, &mut self.sense, &mut self.around, &mut self.scores]
         {
             list.zeroize();
         }
     }
 }
 
-/// A word of the question, with the passages that hold it.
+/// A word of the question, with the slots of the passages that hold it, ascending.
 struct Term<'a> {
     word: &'a QuestionWord,
     rarity: f32,
-    passages: Vec<u32>,
+    slots: Vec<u32>,
 }
 
 /// Ranks all turns of an index.
@@ -112,29 +115,26 @@ pub(super) fn rank(
     let words = ranking_words(question, view);
     let terms = terms(index, view, question, &words);
     let mass: f32 = terms.iter().map(|term| term.rarity * term.word.weight).sum();
-    let passages = view.cues.len();
-    renew(&mut scratch.near, passages);
+    renew(&mut scratch.near, view.cues.len());
     renew(&mut scratch.topic, view.sessions.len());
     for term in &terms {
         spread(view, term, &mut scratch.near, &mut scratch.topic);
     }
     sense(index, view, question, &words, scratch);
+    let strength = (mass / STRONG).min(1.);
     let ranker = Ranker {
         view,
         question,
-        scratch,
-        strength: (mass / STRONG).min(1.),
-        inverse_mass: 1. / mass.max(1e-9),
+        strength,
+        words: strength / mass.max(1e-9),
         whose: Whose::asked(question, view),
     };
-    let mut turns = ranker.best_passages();
-    let hits = choose(&mut turns, view, visible, n);
-    let hits = hits.iter().filter_map(|(score, turn, passage)| {
-        ranker.hit(index, &terms, *score, *turn as usize, *passage as usize)
-    });
-    let hits = hits.collect();
-    scratch.turns = turns;
-    hits
+    ranker.score_passages(scratch);
+    ranker.score_turns(scratch);
+    let hits = choose(&mut scratch.turns, view, visible, n);
+    hits.iter()
+        .filter_map(|(score, turn)| ranker.hit(index, scratch, &terms, *score, *turn as usize))
+        .collect()
 }
 
 /// The question's words without names and, if others are left, without asking words.
@@ -169,67 +169,65 @@ fn terms<'a>(
             }
         }
         seen.push(own);
-        let passages = passages_with(index, view, &stems);
-        let rarity = rarity(view.cues.len(), passages.len() as u32);
-        terms.push(Term { word, rarity, passages });
+        let slots = slots_with(index, view, &stems);
+        let rarity = rarity(view.slot_of.len(), slots.len());
+        terms.push(Term { word, rarity, slots });
     }
     terms
 }
 
-/// The passages that hold any of these stems, ascending.
-fn passages_with(index: &Index, view: &View, stems: &[String]) -> Vec<u32> {
-    let mut passages = Vec::new();
-    for (entry, (start, _)) in index.entries().zip(&view.starts) {
-        let from = passages.len();
+/// The slots of the passages that hold any of these stems, ascending.
+fn slots_with(index: &Index, view: &View, stems: &[String]) -> Vec<u32> {
+    let mut slots = Vec::new();
+    for (entry, part) in index.entries().zip(&view.parts) {
+        let from = slots.len();
         for stem in stems {
             let number = entry.segment.find_stem(stem);
             let found = number.map(|stem| entry.segment.stem_passages(stem)).unwrap_or_default();
-            passages.extend(found.iter().map(|passage| passage + *start as u32));
+            slots.extend(
+                found
+                    .iter()
+                    .filter_map(|passage| view.slot_of.get(part.first_passage + *passage as usize)),
+            );
         }
         if stems.len() > 1 {
-            passages.get_mut(from..).unwrap_or_default().sort_unstable();
+            slots.get_mut(from..).unwrap_or_default().sort_unstable();
         }
     }
-    passages.dedup();
-    passages
+    slots.dedup();
+    slots
 }
 
 /// Adds a word's evidence to the passages that hold it, to their neighbours and to their sessions.
 fn spread(view: &View, term: &Term<'_>, near: &mut [f32], topic: &mut [f32]) {
     let value = term.rarity * term.word.weight;
-    let session = |passage: usize| {
-        let number = view.session_of.get(passage).map_or(0, |session| *session as usize);
-        (number, view.sessions.get(number).cloned().unwrap_or_default())
-    };
-    let mut add = |passage: usize, share: f32| {
-        if let Some(near) = near.get_mut(passage) {
-            *near += value * share;
-        }
-    };
-    let fade = |fades: &[f32], distance: usize| fades.get(distance).copied().unwrap_or_default();
-    let mut passages = term.passages.iter().map(|passage| *passage as usize).peekable();
-    // How far the passages after the last one that holds the word are done.
+    let before = FADE_BEFORE.map(|fade| fade * value);
+    let after = FADE_AFTER.map(|fade| fade * value);
+    let mut slots = term.slots.iter().map(|slot| *slot as usize).peekable();
+    // How far the slots after the last passage that holds the word are done.
     let mut done = 0;
-    let mut count = 0f32;
-    while let Some(passage) = passages.next() {
-        let (number, bounds) = session(passage);
-        for before in done.max(bounds.start).max(passage.saturating_sub(norms::REACH))..passage {
-            add(before, fade(&FADE_BEFORE, passage - before));
+    while let Some(slot) = slots.next() {
+        let from = done.max(slot.saturating_sub(REACH));
+        let ahead = near.get_mut(from..slot).unwrap_or_default();
+        for (near, share) in ahead.iter_mut().rev().zip(before.iter().skip(1)) {
+            *near += share;
         }
-        add(passage, 1.);
-        count += 1.;
-        let next = passages.peek().copied().filter(|next| bounds.contains(next));
-        done = bounds.end.min(passage + norms::REACH + 1).min(next.unwrap_or(usize::MAX));
-        for after in passage + 1..done {
-            let ahead = next.map_or(0., |next| fade(&FADE_BEFORE, next - after));
-            add(after, fade(&FADE_AFTER, after - passage).max(ahead));
+        let next = slots.peek().copied().unwrap_or(usize::MAX);
+        done = next.min(slot + REACH + 1);
+        let behind = near.get_mut(slot..done).unwrap_or_default();
+        for (at, (near, share)) in (slot..).zip(behind.iter_mut().zip(after)) {
+            *near += before.get(next - at).map_or(share, |ahead| share.max(*ahead));
         }
-        if next.is_none() {
-            if let Some(topic) = topic.get_mut(number) {
-                *topic += value * count / (count + TOPIC_HALF);
-            }
-            count = 0.;
+    }
+    let mut slots = term.slots.as_slice();
+    while let Some(first) = slots.first() {
+        let session = view.sessions.partition_point(|session| session.end <= *first as usize);
+        let end = view.sessions.get(session).map_or(0, |session| session.end);
+        let count = slots.iter().take_while(|slot| (**slot as usize) < end).count().max(1);
+        if let Some(topic) = topic.get_mut(session) {
+            *topic += value * count as f32 / (count as f32 + TOPIC_HALF);
         }
+        slots = slots.get(count..).unwrap_or_default();
     }
 }
 
@@ -241,9 +239,9 @@ fn sense(
     words: &[&QuestionWord],
     scratch: &mut Scratch,
 ) {
-    let passages = view.cues.len();
-    renew(&mut scratch.dots, passages);
-    renew(&mut scratch.around, passages);
+    let slots = view.cues.len();
+    renew(&mut scratch.sense, slots);
+    renew(&mut scratch.around, slots);
     let mut asked: Vector = [0.; DIMENSIONS];
     if question.language == Language::English {
         let mut pieces = Vec::new();
@@ -259,115 +257,143 @@ fn sense(
     }
     asked.iter_mut().for_each(|value| *value /= norm);
     vectors::products(&asked, view.pieces.iter().copied(), &mut scratch.products);
-    for (entry, (start, _)) in index.entries().zip(&view.starts) {
-        let dots = scratch.dots.get_mut(*start..).unwrap_or_default();
-        sense_of(entry, &scratch.products, &mut scratch.of_word, dots);
+    for (entry, part) in index.entries().zip(&view.parts) {
+        let slots = view.slot_of.get(part.first_passage..).unwrap_or_default();
+        sense_of(entry, slots, scratch);
     }
-    for session in &view.sessions {
-        let dots = scratch.dots.get(session.clone()).unwrap_or_default();
-        let around = scratch.around.get_mut(session.clone()).unwrap_or_default();
-        around.copy_from_slice(dots);
-        for distance in 1..=norms::REACH.min(dots.len().saturating_sub(1)) {
-            let fade = norms::FADE.powi(distance as i32);
-            for (around, dot) in around.iter_mut().skip(distance).zip(dots) {
-                *around += fade * dot;
-            }
-            for (around, dot) in around.iter_mut().zip(dots.iter().skip(distance)) {
-                *around += fade * dot;
-            }
-        }
+    add_neighbours(&scratch.sense, &mut scratch.around);
+    for (sense, inverse) in scratch.sense.iter_mut().zip(&view.inverse_own) {
+        *sense *= inverse;
     }
-    for ((dot, around), (own, both)) in scratch
-        .dots
-        .iter_mut()
-        .zip(&mut scratch.around)
-        .zip(view.inverse_own.iter().zip(&view.inverse_around))
-    {
-        *dot *= own;
-        *around *= both;
+    for (around, inverse) in scratch.around.iter_mut().zip(&view.inverse_around) {
+        *around *= inverse;
     }
 }
 
 /// The dot product of the question's meaning with each passage of a segment: the sum of its words'.
-fn sense_of(entry: &Entry, products: &[f32], of_word: &mut Vec<f32>, dots: &mut [f32]) {
+fn sense_of(entry: &Entry, slots: &[u32], scratch: &mut Scratch) {
     let segment = &entry.segment;
+    let of_word = &mut scratch.of_word;
     of_word.clear();
     let mut start = 0;
     of_word.extend(segment.piece_ends.iter().map(|end| {
         let pieces = segment.pieces.get(start as usize..*end as usize).unwrap_or_default();
         start = *end;
-        let sum: f32 = pieces.iter().filter_map(|piece| products.get(usize::from(*piece))).sum();
-        sum / pieces.len().max(1) as f32
+        let product =
+            |piece: &u16| scratch.products.get(usize::from(*piece)).copied().unwrap_or_default();
+        match pieces {
+            [only] => (product(only) * UNIT) as i32,
+            _ => {
+                (pieces.iter().map(product).sum::<f32>() / pieces.len().max(1) as f32 * UNIT) as i32
+            }
+        }
     }));
     let mut start = 0;
-    for (passage, dot) in segment.passages.iter().zip(dots) {
+    for (passage, slot) in segment.passages.iter().zip(slots) {
         let entries =
             segment.entries.get(start as usize..passage.entries_end as usize).unwrap_or_default();
         start = passage.entries_end;
-        *dot = entries.iter().filter_map(|entry| of_word.get((entry & !REPEATED) as usize)).sum();
+        let mut sum = 0i32;
+        for entry in entries {
+            sum += of_word.get((entry & !REPEATED) as usize).copied().unwrap_or_default();
+        }
+        if let Some(sense) = scratch.sense.get_mut(*slot as usize) {
+            *sense = sum as f32 * (1. / UNIT);
+        }
+    }
+}
+
+/// Adds to each passage what its neighbours have, faded. Empty slots between sessions hold nothing.
+fn add_neighbours(own: &[f32], around: &mut [f32]) {
+    /// Slots that fit a processor's nearest memory.
+    const BLOCK: usize = 2048;
+    for (block, around) in around.chunks_mut(BLOCK).enumerate() {
+        let start = block * BLOCK;
+        let shifted = |distance: usize| own.get(distance..).unwrap_or_default();
+        around.copy_from_slice(shifted(start).get(..around.len()).unwrap_or_default());
+        for (distance, fade) in (1..).zip(FADE_SENSE) {
+            for (around, after) in around.iter_mut().zip(shifted(start + distance)) {
+                *around += fade * after;
+            }
+            // The first slots of all are empty.
+            let skipped = distance.saturating_sub(start);
+            for (around, before) in
+                around.iter_mut().skip(skipped).zip(shifted(start.saturating_sub(distance)))
+            {
+                *around += fade * before;
+            }
+        }
     }
 }
 
 struct Ranker<'a> {
     view: &'a View,
     question: &'a Question,
-    scratch: &'a Scratch,
-    /// How far the words and the meaning of the question count.
+    /// How far the meaning of the question counts.
     strength: f32,
-    inverse_mass: f32,
+    /// How far each bit of rarity of its words counts.
+    words: f32,
     whose: Whose,
 }
 
 impl Ranker<'_> {
-    /// Every turn's best passage: score, turn, passage.
-    fn best_passages(&self) -> Vec<(f32, u32, u32)> {
-        let mut turns = Vec::with_capacity(self.view.turns.len());
-        let mut start = 0;
-        for (number, turn) in (0..).zip(&self.view.turns) {
-            let mut best = (f32::NEG_INFINITY, number, start as u32);
-            for passage in start..turn.passages_end {
-                let score = self.features(passage).total();
-                if score > best.0 {
-                    best = (score, number, passage as u32);
-                }
-            }
-            start = turn.passages_end;
-            let date = if self.question.spans.is_empty() {
-                0.
-            } else {
-                time::nearness(turn.day, &self.question.spans)
-            };
-            best.0 += WEIGHTS.speaker * self.whose.of(turn) + WEIGHTS.date * date;
-            turns.push(best);
+    /// Scores every passage, without what its turn adds.
+    fn score_passages(&self, scratch: &mut Scratch) {
+        let view = self.view;
+        let near = WEIGHTS.near * self.words;
+        let (sense, around) = (WEIGHTS.sense * self.strength, WEIGHTS.sense_around * self.strength);
+        scratch.scores.clear();
+        let meanings = scratch.sense.iter().zip(&scratch.around);
+        let words = scratch.near.iter().zip(&view.rarity);
+        scratch.scores.extend(words.zip(meanings).map(|((words, rarity), (own, both))| {
+            near * words + WEIGHTS.rarity * rarity + sense * own + around * both
+        }));
+        let mut of_cues = [0f32; 256];
+        for (cues, value) in (0..=u8::MAX).map(Cues).zip(&mut of_cues) {
+            *value = WEIGHTS.me * number(cues.is_me())
+                + WEIGHTS.time_words * f32::from(cues.times())
+                + WEIGHTS.answer * self.answers(cues);
         }
-        turns
+        for (score, cues) in scratch.scores.iter_mut().zip(&view.cues) {
+            *score += of_cues.get(usize::from(cues.0)).copied().unwrap_or_default();
+        }
+        for slot in view.standing.iter().map(|slot| *slot as usize) {
+            let standing = self.standing(scratch, slot);
+            if let Some(score) = scratch.scores.get_mut(slot) {
+                *score += standing;
+            }
+        }
     }
 
-    /// The features of a passage, without those of its turn.
-    #[inline]
-    fn features(&self, passage: usize) -> Features {
-        let at = |list: &[f32]| list.get(passage).copied().unwrap_or_default();
-        let cues = self.view.cues.get(passage).copied().unwrap_or_default();
-        let session = self.view.session_of.get(passage).map_or(0, |session| *session as usize);
-        let topic = self.scratch.topic.get(session).copied().unwrap_or_default();
-        let near = at(&self.scratch.near) * self.inverse_mass * self.strength;
-        let sense = at(&self.scratch.dots) * self.strength;
-        let standing = if cfg!(feature = "vectors") { sense } else { near };
-        Features {
-            near: WEIGHTS.near * near,
-            sense: WEIGHTS.sense * sense,
-            sense_around: WEIGHTS.sense_around * at(&self.scratch.around) * self.strength,
-            topic: WEIGHTS.topic * topic * self.inverse_mass * self.strength,
-            me: WEIGHTS.me * number(cues.is_me()),
-            answer: WEIGHTS.answer * self.answers(cues),
-            time_words: WEIGHTS.time_words * f32::from(cues.times()),
-            rarity: WEIGHTS.rarity * at(&self.view.rarity),
-            standing: WEIGHTS.standing * standing * number(cues.is_standing()),
+    /// Scores every turn: its best passage, its session's topic, its speaker and its day.
+    fn score_turns(&self, scratch: &mut Scratch) {
+        let spans = &self.question.spans;
+        let topic_weight = WEIGHTS.topic * self.words;
+        scratch.turns.clear();
+        for (number, turn) in (0..).zip(&self.view.turns) {
+            let passages = scratch.scores.get(turn.slots.start as usize..turn.slots.end as usize);
+            let best =
+                passages.unwrap_or_default().iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let date =
+                if spans.is_empty() { 0. } else { WEIGHTS.date * time::nearness(turn.day, spans) };
+            let topic = scratch.topic.get(turn.session as usize).copied().unwrap_or_default();
+            let speaker = WEIGHTS.speaker * self.whose.of(turn);
+            scratch.turns.push((best + topic_weight * topic + speaker + date, number));
         }
+    }
+
+    /// What a standing wish adds: more, the better the passage fits the question.
+    fn standing(&self, scratch: &Scratch, slot: usize) -> f32 {
+        let at = |list: &[f32]| list.get(slot).copied().unwrap_or_default();
+        let fits = if cfg!(feature = "vectors") {
+            at(&scratch.sense) * self.strength
+        } else {
+            at(&scratch.near) * self.words
+        };
+        WEIGHTS.standing * fits
     }
 
     /// How many kinds of answer the passage holds that are asked for.
-    #[inline]
     fn answers(&self, cues: Cues) -> f32 {
         let question = self.question;
         number(question.asks_when && cues.times() > 0)
@@ -378,55 +404,58 @@ impl Ranker<'_> {
     fn hit(
         &self,
         index: &Index,
+        scratch: &Scratch,
         terms: &[Term<'_>],
         score: f32,
         turn: usize,
-        passage: usize,
     ) -> Option<Hit> {
         let view = self.view;
-        let segment = view.starts.partition_point(|(_, first)| *first <= turn).checked_sub(1)?;
-        let (first_passage, first_turn) = view.starts.get(segment)?;
-        let segment = &index.entries().nth(segment)?.segment;
-        let row = segment.turns.get(turn - first_turn)?;
-        let found = segment.passages.get(passage - first_passage)?;
-        let features = self.features(passage);
-        let date = time::nearness(row.day, &self.question.spans);
+        let part = view.parts.partition_point(|part| part.first_turn <= turn).checked_sub(1)?;
+        let segment = &index.entries().nth(part)?.segment;
+        let part = view.parts.get(part)?;
+        let row = segment.turns.get(turn - part.first_turn)?;
+        let seen = view.turns.get(turn)?;
+        let slot = best_slot(seen, &scratch.scores)?;
+        let passage = view.slot_of.binary_search(&(slot as u32)).ok()?;
+        let found = segment.passages.get(passage.checked_sub(part.first_passage)?)?;
+        let at = |list: &[f32]| list.get(slot).copied().unwrap_or_default();
+        let topic = scratch.topic.get(seen.session as usize).copied().unwrap_or_default();
+        let standing = if found.cues.is_standing() { self.standing(scratch, slot) } else { 0. };
         Some(Hit {
             seq: row.seq,
             score,
             passage: found.start as usize..found.end as usize,
             at: row.at,
             day: row.day,
-            session: view.session_of.get(passage).copied()?,
+            session: seen.session,
             length: row.length,
             why: Why {
-                words: terms.iter().filter_map(|term| self.found(term, passage)).collect(),
-                near: features.near,
-                sense: features.sense,
-                sense_around: features.sense_around,
-                topic: features.topic,
-                speaker: WEIGHTS.speaker * self.whose.of(view.turns.get(turn)?),
-                date: WEIGHTS.date * date,
-                me: features.me,
-                answer: features.answer,
-                time_words: features.time_words,
-                rarity: features.rarity,
-                standing: features.standing,
+                words: terms.iter().filter_map(|term| self.found(term, slot)).collect(),
+                near: WEIGHTS.near * self.words * at(&scratch.near),
+                sense: WEIGHTS.sense * self.strength * at(&scratch.sense),
+                sense_around: WEIGHTS.sense_around * self.strength * at(&scratch.around),
+                topic: WEIGHTS.topic * self.words * topic,
+                speaker: WEIGHTS.speaker * self.whose.of(seen),
+                date: WEIGHTS.date * time::nearness(row.day, &self.question.spans),
+                me: WEIGHTS.me * number(found.cues.is_me()),
+                answer: WEIGHTS.answer * self.answers(found.cues),
+                time_words: WEIGHTS.time_words * f32::from(found.cues.times()),
+                rarity: WEIGHTS.rarity * at(&view.rarity),
+                standing,
             },
         })
     }
 
     /// How strongly a passage or its neighbours hold a word.
-    fn found(&self, term: &Term<'_>, passage: usize) -> Option<(String, f32)> {
-        let session = self.view.sessions.get(*self.view.session_of.get(passage)? as usize)?;
-        let first = passage.saturating_sub(norms::REACH).max(session.start);
-        let from = term.passages.partition_point(|other| (*other as usize) < first);
-        let around = term.passages.iter().skip(from).map(|other| *other as usize);
+    fn found(&self, term: &Term<'_>, slot: usize) -> Option<(String, f32)> {
+        let first = slot.saturating_sub(REACH);
+        let from = term.slots.partition_point(|other| (*other as usize) < first);
+        let around = term.slots.iter().skip(from).map(|other| *other as usize);
         let share = around
-            .take_while(|other| *other < session.end.min(passage + norms::REACH + 1))
-            .filter_map(|other| match other.cmp(&passage) {
-                Ordering::Less => FADE_AFTER.get(passage - other),
-                _ => FADE_BEFORE.get(other - passage),
+            .take_while(|other| *other <= slot + REACH)
+            .filter_map(|other| match other.checked_sub(slot) {
+                Some(ahead) => FADE_BEFORE.get(ahead),
+                None => FADE_AFTER.get(slot - other),
             })
             .copied()
             .fold(0., f32::max);
@@ -434,25 +463,16 @@ impl Ranker<'_> {
     }
 }
 
-/// What each feature of a passage adds to its score.
-struct Features {
-    near: f32,
-    sense: f32,
-    sense_around: f32,
-    topic: f32,
-    me: f32,
-    answer: f32,
-    time_words: f32,
-    rarity: f32,
-    standing: f32,
-}
-
-impl Features {
-    #[inline]
-    fn total(&self) -> f32 {
-        let words = self.near + self.sense + self.sense_around + self.topic + self.standing;
-        words + self.me + self.answer + self.time_words + self.rarity
-    }
+/// The slot of a turn's best passage, the first of equals.
+fn best_slot(turn: &TurnView, scores: &[f32]) -> Option<usize> {
+    let range = turn.slots.start as usize..turn.slots.end as usize;
+    let scores = range.clone().zip(scores.get(range)?);
+    scores
+        .fold(None, |best: Option<(usize, f32)>, (slot, score)| match best {
+            Some((_, best_score)) if best_score >= *score => best,
+            _ => Some((slot, *score)),
+        })
+        .map(|(slot, _)| slot)
 }
 
 #[inline]
@@ -462,15 +482,14 @@ fn number(is: bool) -> f32 {
 
 /// The best `n` visible turns, best first. Equal scores keep the order of the conversation.
 fn choose(
-    turns: &mut [(f32, u32, u32)],
+    turns: &mut [(f32, u32)],
     view: &View,
     visible: &impl Fn(u64) -> bool,
     n: usize,
-) -> Vec<(f32, u32, u32)> {
-    let better = |a: &(f32, u32, u32), b: &(f32, u32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-    let is_visible = |turn: &(f32, u32, u32)| {
-        view.turns.get(turn.1 as usize).is_some_and(|turn| visible(turn.seq))
-    };
+) -> Vec<(f32, u32)> {
+    let better = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+    let is_visible =
+        |turn: &(f32, u32)| view.turns.get(turn.1 as usize).is_some_and(|turn| visible(turn.seq));
     let mut chosen = Vec::new();
     let mut rest = turns;
     let mut wanted = n.saturating_mul(2).max(32);

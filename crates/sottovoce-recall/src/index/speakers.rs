@@ -13,7 +13,7 @@ use crate::{
 pub(super) enum Whose {
     Anyones,
     /// A speaker's, by number plus one, and how surely.
-    Speaker(usize, f32),
+    Speaker(u32, f32),
     /// A role's.
     Role(Role),
 }
@@ -41,7 +41,7 @@ impl Whose {
     }
 
     pub(super) fn asked(question: &Question, view: &View) -> Self {
-        let mut named: Vec<(usize, usize)> = Vec::new();
+        let mut named: Vec<(usize, u32)> = Vec::new();
         for (number, name) in (1..).zip(&view.speakers) {
             let first = words_of(name).into_iter().next().unwrap_or_default();
             let forms = short_forms(&first);
@@ -72,7 +72,7 @@ impl Whose {
         }
         let asker = question.speaker.as_deref();
         let known = view.speakers.iter().position(|name| Some(name.as_str()) == asker);
-        known.map_or(Self::Role(Role::User), |known| Self::Speaker(known + 1, 1.))
+        known.map_or(Self::Role(Role::User), |known| Self::Speaker(known as u32 + 1, 1.))
     }
 }
 

@@ -1,190 +1,342 @@
 //! What is derived from all segments of an index: flat lists over all turns and passages.
+//!
+//! A passage has a slot in these lists. Five empty slots lie between two sessions, so that looking at a passage's
+//! neighbours needs no look at where its session ends.
 
 use std::ops::Range;
 
 use super::{Entry, Index};
 use crate::{
     secret::Word,
-    segment::{Norms, Place, REPEATED, norms},
+    segment::{
+        Norms, Place, REPEATED, Segment,
+        norms::{self, REACH},
+    },
     text::cues::Cues,
     turn::Role,
 };
+
+/// Fixed-point logarithms: their sums do not depend on the order.
+const UNIT: f32 = 65536.;
 
 /// Flat lists over all turns and passages of an index, in order.
 #[derive(Default)]
 pub(super) struct View {
     pub turns: Vec<TurnView>,
-    /// The session of each passage.
-    pub session_of: Vec<u32>,
-    /// The passages of each session.
+    /// The slot of each passage.
+    pub slot_of: Vec<u32>,
+    /// The slots of each session.
     pub sessions: Vec<Range<usize>>,
-    /// One over the length of each passage's vector, and of the vector with its neighbours'.
+    /// By slot: one over the length of the passage's vector, and of the vector with its neighbours'.
     pub inverse_own: Vec<f32>,
     pub inverse_around: Vec<f32>,
-    /// The mean rarity of each passage's words.
-    pub rarity: Vec<f32>,
+    /// By slot: cues, and the passages that state a standing wish.
     pub cues: Vec<Cues>,
-    /// The number of each segment's first passage and first turn.
-    pub starts: Vec<(usize, usize)>,
+    pub standing: Vec<u32>,
+    /// By slot: the mean rarity of the passage's stems.
+    pub rarity: Vec<f32>,
+    /// By slot: the sum of the logarithms of the stems' frequencies, and one over the number of stems.
+    logarithms: Vec<i32>,
+    inverse_stems: Vec<f32>,
+    /// What is known of each segment.
+    pub parts: Vec<Part>,
     pub speakers: Vec<Word>,
-    /// Pieces that occur, ascending.
+    /// Pieces that occur.
     pub pieces: Vec<u16>,
+    has_piece: Vec<bool>,
     pub has_assistant: bool,
     /// A bit for each language that occurs.
     pub languages: u8,
+    /// The frequencies of which `logarithms` are.
+    frequencies: Vec<u32>,
+    /// How long the lists are without the tail.
+    packed: Lengths,
 }
 
 /// A turn among all turns.
 pub(super) struct TurnView {
     pub seq: u64,
     pub day: i32,
-    /// The number of its last passage plus one.
-    pub passages_end: usize,
+    pub slots: Range<u32>,
+    pub session: u32,
     /// The number of its speaker plus one.
-    pub speaker: usize,
+    pub speaker: u32,
     pub role: Role,
 }
 
+/// Where a segment stands in the lists.
+pub(super) struct Part {
+    pub first_turn: usize,
+    pub first_passage: usize,
+    pub passages: usize,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Lengths {
+    turns: usize,
+    passages: usize,
+    sessions: usize,
+    last_session_end: usize,
+    slots: usize,
+    standing: usize,
+    parts: usize,
+}
+
 impl View {
+    /// The lists of an index from nothing.
     pub(super) fn new(index: &Index) -> Self {
-        let mut view = Self::default();
-        let rarities = index.rarities();
-        let mut has_piece = vec![false; 1 << 16];
-        let mut last: Option<Place<'_>> = None;
+        let mut view = Self { has_piece: vec![false; 1 << 16], ..Self::default() };
+        view.frequencies.clone_from(&index.frequencies);
+        view.pad();
+        let logarithms = view.logarithm_table();
         let mut joints = Vec::new();
-        for entry in index.entries() {
-            let segment = &entry.segment;
-            let start = view.cues.len();
-            view.starts.push((start, view.turns.len()));
-            for (turn, passages) in segment.turn_passages() {
-                let place = segment.place(turn);
-                if view.sessions.is_empty() || last.is_some_and(|last| !last.continues(place)) {
-                    view.sessions.push(start + passages.start..start + passages.start);
-                } else if passages.start == 0 {
-                    joints.push(start);
+        let mut last = None;
+        for entry in index.packs.values() {
+            view.add(entry, &logarithms, &mut last, &mut joints);
+        }
+        view.packed = Lengths {
+            turns: view.turns.len(),
+            passages: view.slot_of.len(),
+            sessions: view.sessions.len(),
+            last_session_end: view.sessions.last().map_or(0, |session| session.end),
+            slots: view.cues.len(),
+            standing: view.standing.len(),
+            parts: view.parts.len(),
+        };
+        view.measure_joints(index, &joints);
+        view.renewed(index)
+    }
+
+    /// The lists after a change of the tail alone.
+    pub(super) fn renewed(mut self, index: &Index) -> Self {
+        let packed = self.packed;
+        self.turns.truncate(packed.turns);
+        self.slot_of.truncate(packed.passages);
+        self.sessions.truncate(packed.sessions);
+        if let Some(session) = self.sessions.last_mut() {
+            session.end = packed.last_session_end;
+        }
+        self.cues.truncate(packed.slots);
+        self.inverse_own.truncate(packed.slots);
+        self.inverse_around.truncate(packed.slots);
+        self.logarithms.truncate(packed.slots);
+        self.inverse_stems.truncate(packed.slots);
+        self.standing.truncate(packed.standing);
+        self.parts.truncate(packed.parts);
+        self.count_again(index);
+        let logarithms = self.logarithm_table();
+        let mut joints = Vec::new();
+        let last_pack = index
+            .packs
+            .values()
+            .rev()
+            .map(|entry| &entry.segment)
+            .find(|segment| !segment.is_empty());
+        let mut last = last_pack.and_then(|segment| Some(segment.place(segment.turns.last()?)));
+        for entry in &index.tail {
+            self.add(entry, &logarithms, &mut last, &mut joints);
+        }
+        self.pad();
+        self.measure_joints(index, &joints);
+        let all = (self.slot_of.len() as f32 + 1.).ln();
+        self.rarity.clear();
+        let sums = self.logarithms.iter().zip(&self.inverse_stems);
+        self.rarity.extend(sums.map(|(sum, inverse)| {
+            if *inverse > 0. { all - *sum as f32 * inverse * (1. / UNIT) } else { 0. }
+        }));
+        self
+    }
+
+    /// Ends a session with empty slots.
+    fn pad(&mut self) {
+        let slots = self.cues.len() + REACH;
+        self.cues.resize(slots, Cues::default());
+        self.inverse_own.resize(slots, 0.);
+        self.inverse_around.resize(slots, 0.);
+        self.logarithms.resize(slots, 0);
+        self.inverse_stems.resize(slots, 0.);
+    }
+
+    /// Adds a segment after the others.
+    fn add<'a>(
+        &mut self,
+        entry: &'a Entry,
+        logarithms: &[i32],
+        last: &mut Option<Place<'a>>,
+        joints: &mut Vec<usize>,
+    ) {
+        let segment = &entry.segment;
+        let first_passage = self.slot_of.len();
+        let passages = segment.passages.len();
+        self.parts.push(Part { first_turn: self.turns.len(), first_passage, passages });
+        let of_word = words_logarithms(entry, logarithms);
+        let speakers: Vec<u32> = segment.speakers.iter().map(|name| self.number_of(name)).collect();
+        for (turn, range) in segment.turn_passages() {
+            let place = segment.place(turn);
+            let continues =
+                !self.sessions.is_empty() && last.is_some_and(|last| last.continues(place));
+            *last = Some(place);
+            if !continues {
+                if !self.sessions.is_empty() {
+                    self.pad();
                 }
-                last = Some(place);
-                if let Some(session) = view.sessions.last_mut() {
-                    session.end = start + passages.end;
-                }
-                view.session_of.resize(start + passages.end, view.sessions.len() as u32 - 1);
-                let speaker = segment.speaker(turn).map_or(0, |name| view.number_of(name));
-                view.languages |= 1 << turn.language.number();
-                view.has_assistant |= turn.role == Role::Assistant;
-                view.turns.push(TurnView {
-                    seq: turn.seq,
-                    day: turn.day,
-                    passages_end: start + passages.end,
-                    speaker,
-                    role: turn.role,
-                });
+                self.sessions.push(self.cues.len()..self.cues.len());
+            } else if range.start == 0 {
+                joints.push(first_passage);
             }
-            view.cues.extend(segment.passages.iter().map(|passage| passage.cues));
-            view.inverse_own.extend(segment.norms.iter().map(|norms| inverse(norms.own)));
-            view.inverse_around.extend(segment.norms.iter().map(|norms| inverse(norms.around)));
-            view.add_rarity(entry, &rarities);
-            for piece in segment.pieces.iter() {
-                if let Some(has) = has_piece.get_mut(usize::from(*piece)) {
-                    *has = true;
-                }
+            let start = self.cues.len();
+            for passage in range {
+                self.add_passage(segment, passage, &of_word);
+            }
+            if let Some(session) = self.sessions.last_mut() {
+                session.end = self.cues.len();
+            }
+            self.languages |= 1 << turn.language.number();
+            self.has_assistant |= turn.role == Role::Assistant;
+            let speaker =
+                turn.speaker.checked_sub(1).and_then(|speaker| speakers.get(speaker as usize));
+            self.turns.push(TurnView {
+                seq: turn.seq,
+                day: turn.day,
+                slots: start as u32..self.cues.len() as u32,
+                session: self.sessions.len() as u32 - 1,
+                speaker: speaker.copied().unwrap_or_default(),
+                role: turn.role,
+            });
+        }
+        for piece in segment.pieces.iter() {
+            if let Some(has) = self.has_piece.get_mut(usize::from(*piece))
+                && !std::mem::replace(has, true)
+            {
+                self.pieces.push(*piece);
             }
         }
-        view.pieces =
-            (0..=u16::MAX).zip(has_piece).filter_map(|(piece, has)| has.then_some(piece)).collect();
-        view.measure_joints(index, &joints);
-        view
     }
 
-    fn number_of(&mut self, name: &str) -> usize {
-        let known = self.speakers.iter().position(|other| other.as_str() == name);
-        known.map_or_else(
-            || {
-                self.speakers.push(name.into());
-                self.speakers.len()
-            },
-            |known| known + 1,
-        )
-    }
-
-    /// The mean rarity of each passage's stems.
-    fn add_rarity(&mut self, entry: &Entry, rarities: &[f32]) {
-        let segment = &entry.segment;
-        let of_stem = |stem: &u32| {
-            entry.stem_numbers.get(*stem as usize).and_then(|n| rarities.get(*n as usize))
-        };
-        let of_word: Vec<f32> =
-            segment.words.iter().map(|stem| of_stem(stem).copied().unwrap_or_default()).collect();
-        let mut entries = segment.entries.iter();
-        let mut start = 0;
-        for passage in &segment.passages {
-            let count = (passage.entries_end - start) as usize;
-            start = passage.entries_end;
-            let (mut sum, mut stems) = (0., 0u32);
-            for entry in entries.by_ref().take(count).filter(|entry| **entry & REPEATED == 0) {
-                sum += of_word.get(*entry as usize).copied().unwrap_or_default();
+    fn add_passage(&mut self, segment: &Segment, passage: usize, of_word: &[i32]) {
+        let slot = self.cues.len();
+        let cues = segment.passages.get(passage).map(|row| row.cues).unwrap_or_default();
+        let norms = segment.norms.get(passage).copied().unwrap_or_default();
+        self.slot_of.push(slot as u32);
+        self.cues.push(cues);
+        if cues.is_standing() {
+            self.standing.push(slot as u32);
+        }
+        self.inverse_own.push(inverse(norms.own));
+        self.inverse_around.push(inverse(norms.around));
+        let (mut sum, mut stems) = (0, 0u32);
+        for entry in segment.entries(passage) {
+            // A repeated stem has a number beyond all words.
+            if let Some(logarithm) = of_word.get(*entry as usize) {
+                sum += logarithm;
                 stems += 1;
             }
-            self.rarity.push(sum / stems.max(1) as f32);
         }
+        self.logarithms.push(sum);
+        self.inverse_stems.push(if stems > 0 { 1. / stems as f32 } else { 0. });
+    }
+
+    /// The number of a speaker plus one.
+    fn number_of(&mut self, name: &Word) -> u32 {
+        let known = self.speakers.iter().position(|other| other == name);
+        let index = known.unwrap_or_else(|| {
+            self.speakers.push(name.clone());
+            self.speakers.len() - 1
+        });
+        index as u32 + 1
+    }
+
+    /// Brings the sums of logarithms of the packs' passages up to the index's frequencies.
+    fn count_again(&mut self, index: &Index) {
+        let mut old = std::mem::take(&mut self.frequencies);
+        self.frequencies.clone_from(&index.frequencies);
+        for entry in &index.tail {
+            for (word, number) in entry.segment.stems.iter().zip(&entry.stem_numbers) {
+                let new = self.frequencies.get(*number as usize).copied().unwrap_or_default();
+                // Once for a stem of several segments.
+                let Some(old) = old.get_mut(*number as usize).filter(|old| **old != new) else {
+                    continue;
+                };
+                let change = logarithm(new) - logarithm(std::mem::replace(old, new));
+                for (entry, part) in index.packs.values().zip(&self.parts) {
+                    let stem = entry.segment.find_stem(word.as_str());
+                    for passage in
+                        stem.map(|stem| entry.segment.stem_passages(stem)).unwrap_or_default()
+                    {
+                        let slot = self.slot_of.get(part.first_passage + *passage as usize);
+                        if let Some(sum) =
+                            slot.and_then(|slot| self.logarithms.get_mut(*slot as usize))
+                        {
+                            *sum += change;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn logarithm_table(&self) -> Vec<i32> {
+        // Few frequencies are common to most stems.
+        let common: Vec<i32> = (0..256).map(logarithm).collect();
+        let of = |frequency: &u32| {
+            common.get(*frequency as usize).copied().unwrap_or_else(|| logarithm(*frequency))
+        };
+        self.frequencies.iter().map(of).collect()
     }
 
     /// Measures again the passages beside a joint of two segments within a session.
     fn measure_joints(&mut self, index: &Index, joints: &[usize]) {
         let entries: Vec<&Entry> = index.entries().collect();
-        let starts = &self.starts;
-        let add_passage = |passage: usize, sum: &mut _| {
-            let at = starts.partition_point(|(start, _)| *start <= passage);
-            // Empty segments start where the next one does; the last of them holds the passage.
-            if let Some((entry, (start, _))) =
-                at.checked_sub(1).and_then(|at| entries.get(at).zip(starts.get(at)))
-            {
-                entry.segment.add_passage(passage - start, sum);
-            }
-        };
         let mut found: Vec<(usize, Norms)> = Vec::new();
         for joint in joints {
-            let session = self
-                .session_of
-                .get(*joint)
-                .and_then(|session| self.sessions.get(*session as usize));
-            let Some(session) = session.cloned() else { continue };
-            let first = joint.saturating_sub(norms::REACH).max(session.start);
-            let wanted = first..session.end.min(joint + norms::REACH);
-            norms::measure(wanted, session, add_passage, |passage, norms| {
+            let Some(slot) = self.slot_of.get(*joint).map(|slot| *slot as usize) else { continue };
+            let session = self.sessions.partition_point(|session| session.end <= slot);
+            let Some(session) = self.sessions.get(session) else { continue };
+            // Within a session, slots and passages go in step.
+            let passages = joint + session.start - slot..joint + session.end - slot;
+            let wanted =
+                joint.saturating_sub(REACH).max(passages.start)..passages.end.min(joint + REACH);
+            let add_passage = |passage: usize, sum: &mut _| {
+                let part = self
+                    .parts
+                    .partition_point(|part| part.first_passage + part.passages <= passage);
+                if let (Some(entry), Some(part)) = (entries.get(part), self.parts.get(part)) {
+                    entry.segment.add_passage(passage - part.first_passage, sum);
+                }
+            };
+            norms::measure(wanted, passages, add_passage, |passage, norms| {
                 found.push((passage, norms))
             });
         }
         for (passage, norms) in found {
-            if let Some(around) = self.inverse_around.get_mut(passage) {
+            let slot = self.slot_of.get(passage);
+            if let Some(around) = slot.and_then(|slot| self.inverse_around.get_mut(*slot as usize))
+            {
                 *around = inverse(norms.around);
             }
         }
     }
 }
 
+/// The logarithm of the frequency of each word's stem.
+fn words_logarithms(entry: &Entry, logarithms: &[i32]) -> Vec<i32> {
+    let numbers = &entry.stem_numbers;
+    let of_stem = |stem: &u32| {
+        numbers.get(*stem as usize).and_then(|number| logarithms.get(*number as usize))
+    };
+    debug_assert!(entry.segment.words.len() < REPEATED as usize);
+    entry.segment.words.iter().map(|stem| of_stem(stem).copied().unwrap_or_default()).collect()
+}
+
+fn logarithm(frequency: u32) -> i32 {
+    ((frequency as f32 + 0.5).ln() * UNIT) as i32
+}
+
 fn inverse(length: f32) -> f32 {
     1. / length.max(1e-9)
 }
 
-impl Index {
-    /// The rarity of each stem: the logarithm of how many passages there are for one that holds it.
-    fn rarities(&self) -> Vec<f32> {
-        let passages = self.passages();
-        // Few frequencies are common to most stems.
-        let common: Vec<f32> = (0..256).map(|frequency| rarity(passages, frequency)).collect();
-        let of = |frequency: &u32| {
-            common.get(*frequency as usize).copied().unwrap_or_else(|| rarity(passages, *frequency))
-        };
-        self.frequencies.iter().map(of).collect()
-    }
-
-    pub(super) fn passages(&self) -> usize {
-        self.entries().map(|entry| entry.segment.passages.len()).sum()
-    }
-}
-
 /// The rarity of a stem that `frequency` of `passages` hold.
-pub(super) fn rarity(passages: usize, frequency: u32) -> f32 {
-    let (passages, frequency) = (passages as f64, f64::from(frequency));
-    (1. + (passages - frequency + 0.5) / (frequency + 0.5)).ln() as f32
+pub(super) fn rarity(passages: usize, frequency: usize) -> f32 {
+    (passages as f32 + 1.).ln() - (frequency as f32 + 0.5).ln()
 }
