@@ -3,7 +3,7 @@
 //! `cargo bench -p sottovoce-recall [-- TURNS...]`. The turns are invented: words of a Zipf distribution over 30,000,
 //! 8 to 40 in a turn, sessions of 24 turns. Segments hold 10,000 turns. Times are the processor's, on one thread.
 
-use std::{hint::black_box, time::Duration};
+use std::{collections::BTreeSet, hint::black_box, time::Duration};
 
 use jiff::{Timestamp, tz::TimeZone};
 use rustix::time::{ClockId, clock_gettime};
@@ -49,17 +49,22 @@ impl Numbers {
     }
 }
 
-/// Words: the carried conversations' most frequent ones first, then invented ones.
+/// Words: stop words first, as in any text, then the carried conversations', then invented ones.
 fn vocabulary(numbers: &mut Numbers) -> Vec<String> {
-    let text = include_str!("../tests/corpus/conversations.jsonl").to_lowercase();
-    let mut counts = std::collections::BTreeMap::new();
-    for word in text.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1) {
-        *counts.entry(word).or_insert(0) += 1;
+    let lists = include_str!("../data/en.txt");
+    let stop =
+        lists.split('[').find_map(|section| section.strip_prefix("stop]")).unwrap_or_default();
+    let mut words: Vec<String> = stop.split_whitespace().map(str::to_owned).collect();
+    let lines = include_str!("../tests/corpus/conversations.jsonl").split("\"x\": \"").skip(1);
+    let texts = lines.filter_map(|line| line.split('"').next()).map(str::to_lowercase);
+    let mut known: BTreeSet<String> = words.iter().cloned().collect();
+    for text in texts {
+        for word in text.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1) {
+            if known.insert(word.to_owned()) {
+                words.push(word.to_owned());
+            }
+        }
     }
-    let mut words: Vec<(i32, &str)> =
-        counts.into_iter().map(|(word, count)| (-count, word)).collect();
-    words.sort_unstable();
-    let mut words: Vec<String> = words.into_iter().map(|(_, word)| word.to_owned()).collect();
     let syllables = [
         "ka", "ber", "lin", "to", "mar", "ven", "ish", "sol", "pre", "tic", "an", "dor", "ing",
         "mel",

@@ -293,9 +293,12 @@ fn sense_of(entry: &Entry, slots: &[u32], scratch: &mut Scratch) {
         let entries =
             segment.entries.get(start as usize..passage.entries_end as usize).unwrap_or_default();
         start = passage.entries_end;
-        let mut sum = 0i32;
-        for entry in entries {
-            sum += of_word.get((entry & !REPEATED) as usize).copied().unwrap_or_default();
+        let product =
+            |entry: &u32| of_word.get((entry & !REPEATED) as usize).copied().unwrap_or_default();
+        let (fours, rest) = entries.as_chunks::<4>();
+        let mut sum = rest.iter().map(product).sum::<i32>();
+        for [a, b, c, d] in fours {
+            sum += (product(a) + product(b)) + (product(c) + product(d));
         }
         if let Some(sense) = scratch.sense.get_mut(*slot as usize) {
             *sense = sum as f32 * (1. / UNIT);
@@ -309,20 +312,20 @@ fn add_neighbours(own: &[f32], around: &mut [f32]) {
     const BLOCK: usize = 2048;
     for (block, around) in around.chunks_mut(BLOCK).enumerate() {
         let start = block * BLOCK;
-        let shifted = |distance: usize| own.get(distance..).unwrap_or_default();
-        around.copy_from_slice(shifted(start).get(..around.len()).unwrap_or_default());
+        around.copy_from_slice(own.get(start..start + around.len()).unwrap_or_default());
         for (distance, fade) in (1..).zip(FADE_SENSE) {
-            for (around, after) in around.iter_mut().zip(shifted(start + distance)) {
-                *around += fade * after;
-            }
-            // The first slots of all are empty.
-            let skipped = distance.saturating_sub(start);
-            for (around, before) in
-                around.iter_mut().skip(skipped).zip(shifted(start.saturating_sub(distance)))
-            {
-                *around += fade * before;
+            add_faded(around, own.get(start + distance..).unwrap_or_default(), fade);
+            match start.checked_sub(distance) {
+                Some(start) => add_faded(around, own.get(start..).unwrap_or_default(), fade),
+                None => add_faded(around.get_mut(distance..).unwrap_or_default(), own, fade),
             }
         }
+    }
+}
+
+fn add_faded(sums: &mut [f32], values: &[f32], fade: f32) {
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += fade * value;
     }
 }
 
