@@ -5,7 +5,7 @@ use zeroize::Zeroize;
 use super::{
     Entry, Index,
     speakers::{Whose, name_words},
-    view::{TurnView, View, rarity},
+    view::{NO_WORD, Part, PassageWords, TurnView, View, rarity},
 };
 use crate::{
     hit::{Hit, Why},
@@ -83,6 +83,7 @@ pub(super) struct Scratch {
     scores: Vec<f32>,
     products: Vec<f32>,
     of_word: Vec<i32>,
+    of_number: Option<Box<[i32; 1 << 16]>>,
     turns: Vec<(f32, u32)>,
 }
 
@@ -259,7 +260,7 @@ fn sense(
     vectors::products(&asked, view.pieces.iter().copied(), &mut scratch.products);
     for (entry, part) in index.entries().zip(&view.parts) {
         let slots = view.slot_of.get(part.first_passage..).unwrap_or_default();
-        sense_of(entry, slots, scratch);
+        sense_of(entry, part, slots, scratch);
     }
     add_neighbours(&scratch.sense, &mut scratch.around);
     for (sense, inverse) in scratch.sense.iter_mut().zip(&view.inverse_own) {
@@ -271,7 +272,7 @@ fn sense(
 }
 
 /// The dot product of the question's meaning with each passage of a segment: the sum of its words'.
-fn sense_of(entry: &Entry, slots: &[u32], scratch: &mut Scratch) {
+fn sense_of(entry: &Entry, part: &Part, slots: &[u32], scratch: &mut Scratch) {
     let segment = &entry.segment;
     let of_word = &mut scratch.of_word;
     of_word.clear();
@@ -288,6 +289,19 @@ fn sense_of(entry: &Entry, slots: &[u32], scratch: &mut Scratch) {
             }
         }
     }));
+    let slots = slots.iter().take(part.passages);
+    if let Some(words) = &part.words {
+        // A list as long as there are numbers needs no look at its end.
+        let of_number = scratch.of_number.get_or_insert_with(|| Box::new([0; 1 << 16]));
+        for (number, word) in of_number.iter_mut().zip(of_word) {
+            *number = *word;
+        }
+        if let Some(none) = of_number.get_mut(usize::from(NO_WORD)) {
+            *none = 0;
+        }
+        sum_fours(words, of_number, slots, &mut scratch.sense);
+        return;
+    }
     let mut start = 0;
     for (passage, slot) in segment.passages.iter().zip(slots) {
         let entries =
@@ -295,12 +309,28 @@ fn sense_of(entry: &Entry, slots: &[u32], scratch: &mut Scratch) {
         start = passage.entries_end;
         let product =
             |entry: &u32| of_word.get((entry & !REPEATED) as usize).copied().unwrap_or_default();
-        let (fours, rest) = entries.as_chunks::<4>();
-        let mut sum = rest.iter().map(product).sum::<i32>();
-        for [a, b, c, d] in fours {
-            sum += (product(a) + product(b)) + (product(c) + product(d));
-        }
         if let Some(sense) = scratch.sense.get_mut(*slot as usize) {
+            *sense = entries.iter().map(product).sum::<i32>() as f32 * (1. / UNIT);
+        }
+    }
+}
+
+fn sum_fours<'a>(
+    words: &PassageWords,
+    of_number: &[i32; 1 << 16],
+    slots: impl Iterator<Item = &'a u32>,
+    sense: &mut [f32],
+) {
+    let of = |number: u16| of_number.get(usize::from(number)).copied().unwrap_or_default();
+    let mut fours = words.fours.iter();
+    let mut start = 0;
+    for (end, slot) in words.ends.iter().zip(slots) {
+        let mut sum = 0i32;
+        for [a, b, c, d] in fours.by_ref().take((end - start) as usize) {
+            sum += (of(*a) + of(*b)) + (of(*c) + of(*d));
+        }
+        start = *end;
+        if let Some(sense) = sense.get_mut(*slot as usize) {
             *sense = sum as f32 * (1. / UNIT);
         }
     }
@@ -373,16 +403,17 @@ impl Ranker<'_> {
         let spans = &self.question.spans;
         let topic_weight = WEIGHTS.topic * self.words;
         scratch.turns.clear();
-        for (number, turn) in (0..).zip(&self.view.turns) {
+        scratch.turns.extend((0..).zip(&self.view.turns).map(|(number, turn)| {
             let passages = scratch.scores.get(turn.slots.start as usize..turn.slots.end as usize);
-            let best =
-                passages.unwrap_or_default().iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let mut best = f32::NEG_INFINITY;
+            for score in passages.unwrap_or_default() {
+                best = if *score > best { *score } else { best };
+            }
             let date =
                 if spans.is_empty() { 0. } else { WEIGHTS.date * time::nearness(turn.day, spans) };
             let topic = scratch.topic.get(turn.session as usize).copied().unwrap_or_default();
-            let speaker = WEIGHTS.speaker * self.whose.of(turn);
-            scratch.turns.push((best + topic_weight * topic + speaker + date, number));
-        }
+            (best + topic_weight * topic + WEIGHTS.speaker * self.whose.of(turn) + date, number)
+        }));
     }
 
     /// What a standing wish adds: more, the better the passage fits the question.
