@@ -9,6 +9,9 @@ pub(crate) const DIMENSIONS: usize = 128;
 /// A vector, or a sum of vectors.
 pub(crate) type Vector = [f32; DIMENSIONS];
 
+/// Products are whole numbers of this fraction: they are summed fast, and in any order.
+pub(crate) const UNIT: f32 = 65536.;
+
 /// The length of a vector.
 pub(crate) fn length(vector: &Vector) -> f32 {
     // Eight sums side by side, which the processor adds at once.
@@ -35,7 +38,7 @@ pub(crate) use embedded::{add_word, is_piece, pieces, products};
 mod embedded {
     use std::sync::OnceLock;
 
-    use super::{DIMENSIONS, Vector};
+    use super::{DIMENSIONS, UNIT, Vector};
 
     static FILE: &[u8] = include_bytes!("../data/vectors/potion-128.bin");
 
@@ -164,14 +167,14 @@ mod embedded {
         }
     }
 
-    /// The dot product of `vector`, of length one, with each piece named in `pieces`; `products` is indexed by piece.
+    /// The dot product of `vector`, of length one, with each piece of `pieces`, in [`UNIT`]s; `products` is by piece.
     pub(crate) fn products(
         vector: &Vector,
         pieces: impl Iterator<Item = u16>,
-        products: &mut Vec<f32>,
+        products: &mut Vec<i32>,
     ) {
         let table = table();
-        products.resize(table.pieces.len(), 0.);
+        products.resize(table.pieces.len(), 0);
         // Integers are summed faster than floats, and in any order.
         let scale = f32::from(i16::MAX);
         let mut whole = [0i16; DIMENSIONS];
@@ -189,7 +192,7 @@ mod embedded {
                 .zip(piece.vector)
                 .map(|(a, b)| i32::from(*a) * i32::from(*b as i8))
                 .sum();
-            *product = sum as f32 * piece.scale / scale;
+            *product = (sum as f32 * piece.scale * (UNIT / scale)) as i32;
         }
     }
 }
@@ -206,7 +209,7 @@ mod absent {
 
     pub(crate) fn add_word(_: &mut Vector, _: &[u16]) {}
 
-    pub(crate) fn products(_: &Vector, _: impl Iterator<Item = u16>, _: &mut Vec<f32>) {}
+    pub(crate) fn products(_: &Vector, _: impl Iterator<Item = u16>, _: &mut Vec<i32>) {}
 }
 
 #[cfg(not(feature = "vectors"))]

@@ -70,8 +70,6 @@ const FADE_SENSE: [f32; REACH] = [0.7, 0.49, 0.343, 0.2401, 0.16807];
 const TOPIC_HALF: f32 = 1.5;
 /// The rarity of all words of a question below which it is weak evidence.
 const STRONG: f32 = 10.;
-/// Products are summed as whole numbers: fast, and in any order.
-const UNIT: f32 = 65536.;
 
 /// Memory that one question leaves for the next. Lists are by slot, `topic` by session, `of_word` by word.
 #[derive(Default)]
@@ -81,7 +79,7 @@ pub(super) struct Scratch {
     sense: Vec<f32>,
     around: Vec<f32>,
     scores: Vec<f32>,
-    products: Vec<f32>,
+    products: Vec<i32>,
     of_word: Vec<i32>,
     of_number: Option<Box<[i32; 1 << 16]>>,
     turns: Vec<(f32, u32)>,
@@ -242,7 +240,7 @@ fn sense(
 ) {
     let slots = view.cues.len();
     renew(&mut scratch.sense, slots);
-    renew(&mut scratch.around, slots);
+    scratch.around.resize(slots, 0.);
     let mut asked: Vector = [0.; DIMENSIONS];
     if question.language == Language::English {
         let mut pieces = Vec::new();
@@ -254,6 +252,7 @@ fn sense(
     }
     let norm = length(&asked);
     if norm < 1e-6 {
+        scratch.around.fill(0.);
         return;
     }
     asked.iter_mut().for_each(|value| *value /= norm);
@@ -263,38 +262,30 @@ fn sense(
         sense_of(entry, part, slots, scratch);
     }
     add_neighbours(&scratch.sense, &mut scratch.around);
-    for (sense, inverse) in scratch.sense.iter_mut().zip(&view.inverse_own) {
-        *sense *= inverse;
-    }
-    for (around, inverse) in scratch.around.iter_mut().zip(&view.inverse_around) {
-        *around *= inverse;
-    }
 }
 
 /// The dot product of the question's meaning with each passage of a segment: the sum of its words'.
 fn sense_of(entry: &Entry, part: &Part, slots: &[u32], scratch: &mut Scratch) {
     let segment = &entry.segment;
-    let of_word = &mut scratch.of_word;
-    of_word.clear();
     let mut start = 0;
-    of_word.extend(segment.piece_ends.iter().map(|end| {
+    let products = &scratch.products;
+    let of_piece = |piece: &u16| products.get(usize::from(*piece)).copied().unwrap_or_default();
+    let of_words = segment.piece_ends.iter().map(|end| {
         let pieces = segment.pieces.get(start as usize..*end as usize).unwrap_or_default();
         start = *end;
-        let product =
-            |piece: &u16| scratch.products.get(usize::from(*piece)).copied().unwrap_or_default();
         match pieces {
-            [only] => (product(only) * UNIT) as i32,
-            _ => {
-                (pieces.iter().map(product).sum::<f32>() / pieces.len().max(1) as f32 * UNIT) as i32
-            }
+            [] => 0,
+            [only] => of_piece(only),
+            [first, second] => (of_piece(first) + of_piece(second)) / 2,
+            _ => pieces.iter().map(of_piece).sum::<i32>() / pieces.len() as i32,
         }
-    }));
+    });
     let slots = slots.iter().take(part.passages);
     if let Some(words) = &part.words {
         // A list as long as there are numbers needs no look at its end.
         let of_number = scratch.of_number.get_or_insert_with(|| Box::new([0; 1 << 16]));
-        for (number, word) in of_number.iter_mut().zip(of_word) {
-            *number = *word;
+        for (number, word) in of_number.iter_mut().zip(of_words) {
+            *number = word;
         }
         if let Some(none) = of_number.get_mut(usize::from(NO_WORD)) {
             *none = 0;
@@ -302,6 +293,9 @@ fn sense_of(entry: &Entry, part: &Part, slots: &[u32], scratch: &mut Scratch) {
         sum_fours(words, of_number, slots, &mut scratch.sense);
         return;
     }
+    scratch.of_word.clear();
+    scratch.of_word.extend(of_words);
+    let of_word = &scratch.of_word;
     let mut start = 0;
     for (passage, slot) in segment.passages.iter().zip(slots) {
         let entries =
@@ -310,7 +304,7 @@ fn sense_of(entry: &Entry, part: &Part, slots: &[u32], scratch: &mut Scratch) {
         let product =
             |entry: &u32| of_word.get((entry & !REPEATED) as usize).copied().unwrap_or_default();
         if let Some(sense) = scratch.sense.get_mut(*slot as usize) {
-            *sense = entries.iter().map(product).sum::<i32>() as f32 * (1. / UNIT);
+            *sense = entries.iter().map(product).sum::<i32>() as f32 * (1. / vectors::UNIT);
         }
     }
 }
@@ -331,7 +325,7 @@ fn sum_fours<'a>(
         }
         start = *end;
         if let Some(sense) = sense.get_mut(*slot as usize) {
-            *sense = sum as f32 * (1. / UNIT);
+            *sense = sum as f32 * (1. / vectors::UNIT);
         }
     }
 }
@@ -376,10 +370,14 @@ impl Ranker<'_> {
         let near = WEIGHTS.near * self.words;
         let (sense, around) = (WEIGHTS.sense * self.strength, WEIGHTS.sense_around * self.strength);
         scratch.scores.clear();
-        let meanings = scratch.sense.iter().zip(&scratch.around);
         let words = scratch.near.iter().zip(&view.rarity);
-        scratch.scores.extend(words.zip(meanings).map(|((words, rarity), (own, both))| {
-            near * words + WEIGHTS.rarity * rarity + sense * own + around * both
+        let own = scratch.sense.iter().zip(&view.inverse_own);
+        let both = scratch.around.iter().zip(&view.inverse_around);
+        scratch.scores.extend(words.zip(own.zip(both)).map(|((words, rarity), (own, both))| {
+            near * words
+                + WEIGHTS.rarity * rarity
+                + sense * own.0 * own.1
+                + around * both.0 * both.1
         }));
         let mut of_cues = [0f32; 256];
         for (cues, value) in (0..=u8::MAX).map(Cues).zip(&mut of_cues) {
@@ -420,7 +418,7 @@ impl Ranker<'_> {
     fn standing(&self, scratch: &Scratch, slot: usize) -> f32 {
         let at = |list: &[f32]| list.get(slot).copied().unwrap_or_default();
         let fits = if cfg!(feature = "vectors") {
-            at(&scratch.sense) * self.strength
+            at(&scratch.sense) * at(&self.view.inverse_own) * self.strength
         } else {
             at(&scratch.near) * self.words
         };
@@ -466,8 +464,11 @@ impl Ranker<'_> {
             why: Why {
                 words: terms.iter().filter_map(|term| self.found(term, slot)).collect(),
                 near: WEIGHTS.near * self.words * at(&scratch.near),
-                sense: WEIGHTS.sense * self.strength * at(&scratch.sense),
-                sense_around: WEIGHTS.sense_around * self.strength * at(&scratch.around),
+                sense: WEIGHTS.sense * self.strength * at(&scratch.sense) * at(&view.inverse_own),
+                sense_around: WEIGHTS.sense_around
+                    * self.strength
+                    * at(&scratch.around)
+                    * at(&view.inverse_around),
                 topic: WEIGHTS.topic * self.words * topic,
                 speaker: WEIGHTS.speaker * self.whose.of(seen),
                 date: WEIGHTS.date * time::nearness(row.day, &self.question.spans),
