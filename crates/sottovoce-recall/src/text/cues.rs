@@ -34,7 +34,8 @@ impl Cues {
             1 => TIME,
             _ => TIME | TIMES,
         };
-        cues |= NAME * u8::from(holds_name(text));
+        // German writes every noun with a capital letter.
+        cues |= NAME * u8::from(holds_name(text, language != Language::German));
         cues |= STANDING * u8::from(is_standing(words, range, language));
         Self(cues)
     }
@@ -92,13 +93,14 @@ fn is_standing(words: &Words, range: std::ops::Range<usize>, language: Language)
 }
 
 /// Whether a capital letter within a sentence or a pair of quotes names something.
-fn holds_name(text: &str) -> bool {
+fn holds_name(text: &str, by_capitals: bool) -> bool {
     let (mut before, mut last) = (' ', ' ');
     let mut chars = text.chars().peekable();
     let (mut straight, mut curly) = (None::<usize>, None::<usize>);
     while let Some(c) = chars.next() {
         let follows = before.is_lowercase() || matches!(before, ',' | ';' | ':' | '\'' | '"');
-        if follows
+        if by_capitals
+            && follows
             && last == ' '
             && c.is_uppercase()
             && chars.peek().is_some_and(|next| next.is_alphabetic())

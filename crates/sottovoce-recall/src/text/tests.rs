@@ -1,0 +1,135 @@
+//! Words, languages, passages and cues.
+
+use super::{cues::Cues, language::Language, lists::lists, passages, words::Words};
+
+fn words(text: &str) -> Vec<String> {
+    let mut words = Words::default();
+    words.add(text, usize::MAX / 1000);
+    words.range(0..words.len()).map(|(word, _)| word.to_owned()).collect()
+}
+
+fn cues(text: &str, language: Language) -> Cues {
+    let mut words = Words::default();
+    words.add(text, 1000);
+    Cues::of(&words, 0..words.len(), text, language)
+}
+
+fn language(text: &str, otherwise: Language) -> Language {
+    let mut words = Words::default();
+    words.add(text, 1000);
+    Language::of(&words, otherwise)
+}
+
+#[test]
+fn words_are_cut_as_people_read_them() {
+    assert_eq!(
+        words("I don't know: Anna's 2nd dog_house."),
+        ["i", "don", "know", "anna", "2nd", "dog", "house"]
+    );
+    assert_eq!(
+        words("L'école d'Anne, aujourd'hui qu'il"),
+        ["l", "école", "d", "anne", "aujourd", "qu", "il"]
+    );
+    assert_eq!(words("CAFE\u{301} ｃａｆé"), ["café", "café"]);
+    assert_eq!(words("犬はポチ"), ["犬は", "はポ", "ポチ"]);
+    assert_eq!(words("犬"), ["犬"]);
+    assert_eq!(words("नमस्ते दुनिया"), ["नमस्ते", "दुनिया"]);
+    assert_eq!(words("🤖🤖 \u{202e}abc\u{202c}"), ["abc"]);
+    assert_eq!(words(&"x".repeat(1000))[0].len(), 64);
+}
+
+#[test]
+fn the_language_shows_in_small_words() {
+    let texts = [
+        (Language::German, "Mein Hund heißt Bruno und er ist drei Jahre alt."),
+        (Language::French, "Mon chien s'appelle Bruno et il a trois ans."),
+        (Language::Spanish, "Mi perro se llama Bruno y tiene tres años."),
+        (Language::English, "My dog is called Bruno and he is three years old."),
+    ];
+    for (expected, text) in texts {
+        for otherwise in Language::ALL {
+            assert_eq!(language(text, otherwise), expected, "{text}");
+        }
+    }
+    assert_eq!(language("Bruno!", Language::German), Language::German);
+    assert_eq!(language("", Language::French), Language::French);
+    assert_eq!(Language::from_code("de-AT"), Some(Language::German));
+    assert_eq!(Language::from_code("tlh"), None);
+}
+
+#[test]
+fn stems_join_the_forms_of_a_word() {
+    assert_eq!(Language::English.stem("dogs"), "dog");
+    assert_eq!(Language::German.stem("häuser"), Language::German.stem("haus"));
+    assert_eq!(Language::French.stem("mangeait"), Language::French.stem("manger"));
+    assert_eq!(Language::Spanish.stem("perros"), Language::Spanish.stem("perro"));
+}
+
+#[test]
+fn passages_hold_whole_sentences() {
+    let text = "One two three. ".repeat(12);
+    let ranges = passages::split(&text);
+    assert_eq!(ranges.len(), 2);
+    assert!(
+        ranges
+            .iter()
+            .all(|range| text[range.clone()].split_whitespace().count() <= passages::LONGEST)
+    );
+    assert_eq!(text[ranges[0].clone()].split_whitespace().count(), 24);
+    assert_eq!(passages::split("short"), [0..5]);
+    assert_eq!(passages::split(&"長い文。".repeat(40)).len(), 2);
+}
+
+#[test]
+fn passages_of_any_text_follow_each_other() {
+    let texts = [
+        "a.b.c.".repeat(9000),
+        "x".repeat(1 << 20),
+        " \n.!? ".repeat(900),
+        "犬".repeat(100_000),
+        "é,".repeat(90_000),
+    ];
+    for text in texts {
+        let ranges = passages::split(&text);
+        assert!(ranges.len() <= passages::MOST);
+        assert!(ranges.iter().all(|range| text.get(range.clone()).is_some()));
+        assert!(ranges.is_sorted_by(|a, b| a.end <= b.start));
+    }
+}
+
+#[test]
+fn cues_are_seen_in_four_languages() {
+    let standing = [
+        (Language::English, "Okay. Please always call me Sam."),
+        (Language::German, "Ich bin allergisch gegen Nüsse."),
+        (Language::French, "Je préfère le thé."),
+        (Language::Spanish, "Prefiero el té."),
+    ];
+    for (language, text) in standing {
+        assert!(cues(text, language).is_standing(), "{text}");
+    }
+    assert!(!cues("I always do that.", Language::English).is_standing());
+    assert!(cues("I saw it yesterday at 5", Language::English).times() == 2);
+    assert!(cues("we met Anna there", Language::English).has_name());
+    assert!(!cues("wir sahen einen Hund", Language::German).has_name());
+    assert!(cues("zwei Hunde", Language::German).has_number());
+    assert!(cues("mon chien", Language::French).is_me());
+}
+
+#[test]
+fn every_language_has_every_list() {
+    for language in Language::ALL {
+        let lists = lists().of(language);
+        assert_eq!((lists.months.len(), lists.weekdays.len()), (12, 7), "{language:?}");
+        for list in [
+            &lists.standing,
+            &lists.standing_first,
+            &lists.asks_when,
+            &lists.asks_number,
+            &lists.asks_name,
+        ] {
+            assert!(!list.is_empty(), "{language:?}");
+        }
+        assert!(!lists.you_said.is_empty() && !lists.requests.is_empty() && !lists.lead.is_empty());
+    }
+}
