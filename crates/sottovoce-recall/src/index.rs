@@ -1,6 +1,7 @@
 //! The index: segments in the order of the conversation, and statistics over all of them.
 
 mod rank;
+mod search;
 mod speakers;
 #[cfg(test)]
 mod tests;

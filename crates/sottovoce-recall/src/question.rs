@@ -5,10 +5,12 @@ use std::{fmt, ops::RangeInclusive};
 use jiff::Zoned;
 
 use crate::{
-    text::{language::Language, lists::lists, words::Words},
+    text::{beginning, language::Language, lists::lists, words::Words},
     time::{self, DaySpan},
 };
 
+/// Bytes of a question that are looked at.
+const LONGEST: usize = 4096;
 /// Words of a question that are looked at.
 const MOST_WORDS: usize = 400;
 /// Words that rank. A longer question is cut.
@@ -67,8 +69,9 @@ pub struct Question {
 }
 
 impl Question {
-    /// Reads a question.
+    /// Reads a question. Of a long one it takes the first 4,096 bytes.
     pub fn new(text: &str, asked: &Asked<'_>) -> Self {
+        let text = beginning(text, LONGEST);
         let mut all = Words::default();
         all.add(text, MOST_WORDS);
         let language = Language::of(&all, asked.language);
@@ -92,7 +95,7 @@ impl Question {
         if is_follow_up(&question.words, &all, language)
             && let Some(earlier) = asked.earlier.first()
         {
-            question.words.extend(content(earlier, language, EARLIER));
+            question.words.extend(content(beginning(earlier, LONGEST), language, EARLIER));
         }
         let mut seen = std::collections::HashSet::new();
         question.words.retain(|word| seen.insert(word.text.clone()));

@@ -8,3 +8,9 @@ pub(crate) mod phrases;
 #[cfg(test)]
 mod tests;
 pub(crate) mod words;
+
+/// The beginning of a text: at most so many bytes, whole characters.
+pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    end.and_then(|end| text.get(..end)).unwrap_or_default()
+}

@@ -2,7 +2,7 @@
 
 use std::{ops::RangeInclusive, sync::OnceLock};
 
-use jiff::{ToSpan, Zoned, civil::Date};
+use jiff::{Span, Zoned, civil::Date};
 use regex_lite::{Captures, Regex};
 
 /// Days that a question asks for, in days since 1970-01-01, both included.
@@ -91,7 +91,8 @@ pub(crate) fn day_number(date: Date) -> Option<i32> {
 
 /// The year of a day.
 pub(crate) fn year_of(day: i32) -> Option<i16> {
-    Date::constant(1970, 1, 1).checked_add(day.days()).ok().map(|date| date.year())
+    let days = Span::new().try_days(day).ok()?;
+    Date::constant(1970, 1, 1).checked_add(days).ok().map(|date| date.year())
 }
 
 fn patterns() -> &'static [(Regex, fn(&Captures<'_>) -> Parts)] {

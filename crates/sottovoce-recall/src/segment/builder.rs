@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{PassageRow, Place, REPEATED, Segment, TurnRow, norms};
 use crate::{
     secret::Word,
-    text::{cues::Cues, language::Language, lists::lists, passages, words::Words},
+    text::{beginning, cues::Cues, language::Language, lists::lists, passages, words::Words},
     turn::{Role, Turn},
     vectors,
 };
@@ -82,7 +82,7 @@ impl Builder {
                 && Some(range) == ranges.last()
             {
                 words.add(SHARES, 1);
-                words.add(caption.get(..LONGEST_CAPTION).unwrap_or(caption), MOST_WORDS);
+                words.add(beginning(caption, LONGEST_CAPTION), MOST_WORDS);
                 self.add_words(&words, *end..words.len(), language);
             }
             self.end_passage(range.clone(), cues);

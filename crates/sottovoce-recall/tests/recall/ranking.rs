@@ -1,10 +1,6 @@
 //! The ranker ranks the carried conversations as the reference does, however they are divided into segments.
 
-#![cfg(feature = "vectors")]
-
-mod common;
-
-use common::{Conversation, conversations};
+use crate::conversations::{Conversation, conversations};
 use jiff::{Timestamp, tz::TimeZone};
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -37,9 +33,10 @@ fn whole(conversation: &Conversation) -> Index {
 }
 
 #[test]
+#[cfg(feature = "vectors")]
 fn ranks_as_the_reference_does() {
     let conversations = conversations();
-    for line in include_str!("corpus/ranking.jsonl").lines() {
+    for line in include_str!("../corpus/ranking.jsonl").lines() {
         let golden: Ranking = serde_json::from_str(line).unwrap();
         let conversation =
             conversations.iter().find(|other| other.id == golden.conversation).unwrap();
@@ -53,6 +50,7 @@ fn ranks_as_the_reference_does() {
 }
 
 #[test]
+#[cfg(feature = "vectors")]
 fn finds_most_answers_among_the_first_five() {
     let (mut found, mut wanted) = (0, 0);
     for conversation in conversations() {

@@ -1,0 +1,93 @@
+//! Searching: exact words, phrases and filters, checked against every text.
+
+use crate::conversations::conversations;
+use proptest::prelude::*;
+use sottovoce_recall::{BuildOptions, DaySpan, Index, Role, SearchQuery, Segment, Turn};
+
+fn index(turns: &[Turn<'_>]) -> Index {
+    let mut index = Index::default();
+    let (packed, loose) = turns.split_at(turns.len() / 2);
+    index.insert(0, Segment::build(packed.iter().copied(), &BuildOptions::default()));
+    loose.iter().for_each(|turn| index.push(turn));
+    index
+}
+
+fn find(query: &str) -> Vec<u64> {
+    let conversation = &conversations()[0];
+    let turns = conversation.turns();
+    let query = SearchQuery::parse(query);
+    let found = index(&turns).search(&query, |_| true);
+    found.into_iter().filter(|seq| query.matches(turns[*seq as usize].text)).collect()
+}
+
+#[test]
+fn finds_words_phrases_and_filters() {
+    assert_eq!(find("Bruno"), [34, 0]);
+    assert_eq!(find("\"oat milk\""), [3, 2]);
+    assert_eq!(find("oat from:me"), [2]);
+    assert_eq!(find("from:assistant \"oat milk\""), [3]);
+    assert_eq!(find("\"milk oat\""), [0; 0]);
+    assert_eq!(find("bicycle after:2024-05"), [41]);
+    assert_eq!(find("bicycle before:2024-03-05"), [6]);
+    assert_eq!(find("\"I will\" sardines"), [0; 0]);
+    assert_eq!(find("„the ending“ cry"), [15]);
+    assert_eq!(find("riding"), [0; 0]);
+}
+
+#[test]
+fn reads_filters() {
+    let query = SearchQuery::parse(
+        "from:Anna before:2024 after:2024-02 speaker:\"Anna Maria\" before:tomorrow x:y",
+    );
+    assert_eq!(query.speaker.as_deref(), Some("Anna Maria"));
+    assert_eq!(query.before, Some(DaySpan { first: 19723, last: 20088 }));
+    assert_eq!(query.after, Some(DaySpan { first: 19754, last: 19782 }));
+    assert_eq!(query.unknown, ["before:tomorrow"]);
+    assert!(query.matches("an X: y!") && !query.matches("y x"));
+    assert!(SearchQuery::parse("  ").is_empty());
+    assert_eq!(SearchQuery::parse("from:you").from, Some(Role::Assistant));
+    assert!(!format!("{:?}", SearchQuery::parse("secret")).contains("secret"));
+}
+
+#[test]
+fn finds_single_characters_of_scripts_without_spaces() {
+    let turns = [
+        Turn::new(1, 0, 0, Role::User, "私の犬はポチです"),
+        Turn::new(2, 1, 0, Role::User, "猫もいます"),
+    ];
+    let query = SearchQuery::parse("犬");
+    let found = index(&turns).search(&query, |_| true);
+    assert!(found.contains(&1));
+    assert!(query.matches(turns[0].text) && !query.matches(turns[1].text));
+    assert_eq!(index(&turns).search(&SearchQuery::parse("ポチ"), |_| true), [1]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_match_is_missed(
+        of in 0usize..2,
+        turn in any::<prop::sample::Index>(),
+        start in any::<prop::sample::Index>(),
+        length in 1usize..4,
+        quoted in any::<bool>(),
+    ) {
+        let conversation = &conversations()[of];
+        let turns = conversation.turns();
+        let words: Vec<&str> = turn.get(&turns).text.split_whitespace().collect();
+        let start = start.index(words.len());
+        let words = words[start..words.len().min(start + length)].join(" ");
+        let query = SearchQuery::parse(&if quoted { format!("\"{words}\"") } else { words });
+        let found = index(&turns).search(&query, |_| true);
+        for turn in turns.iter().filter(|turn| query.unknown.is_empty() && query.matches(turn.text)) {
+            prop_assert!(!query.passes(turn.role, turn.speaker, turn.day) || found.contains(&turn.seq));
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_search(text in ".{0,60}") {
+        let query = SearchQuery::parse(&text);
+        query.matches(&text);
+    }
+}
