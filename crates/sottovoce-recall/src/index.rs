@@ -2,10 +2,11 @@
 
 mod rank;
 mod search;
+mod sense;
 mod speakers;
-#[cfg(test)]
-mod tests;
+mod terms;
 mod view;
+mod weights;
 
 use std::{
     collections::{BTreeMap, HashMap},

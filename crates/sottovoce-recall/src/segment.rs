@@ -20,7 +20,7 @@ use crate::{
     turn::{Role, Turn},
 };
 
-/// A pause after which a new session begins, in milliseconds.
+/// A pause after which a new session begins, in milliseconds. On real chats, 2 to 10 hours rank alike and 4 best.
 const PAUSE: i64 = 4 * 60 * 60 * 1000;
 /// Marks an entry of a passage whose stem stands before in the same passage.
 pub(crate) const REPEATED: u32 = 1 << 31;

@@ -25,6 +25,9 @@ pub(crate) struct TimeWords {
 /// Year, month and day as far as they are named.
 type Parts = (Option<i16>, Option<i8>, Option<i8>);
 
+/// A form of dates, and how to read it.
+type Pattern = (Regex, fn(&Captures<'_>) -> Parts);
+
 /// Finds dates such as "7 May 2023", "in June" and "2023-05-07". A date without a year means each of `years`.
 pub(crate) fn spans(text: &str, _now: &Zoned, years: RangeInclusive<i16>) -> TimeWords {
     let text = text.to_lowercase();
@@ -95,13 +98,14 @@ pub(crate) fn year_of(day: i32) -> Option<i16> {
     Date::constant(1970, 1, 1).checked_add(days).ok().map(|date| date.year())
 }
 
-fn patterns() -> &'static [(Regex, fn(&Captures<'_>) -> Parts)] {
-    static PATTERNS: OnceLock<Vec<(Regex, fn(&Captures<'_>) -> Parts)>> = OnceLock::new();
+fn patterns() -> &'static [Pattern] {
+    static PATTERNS: OnceLock<Vec<Pattern>> = OnceLock::new();
     PATTERNS.get_or_init(|| {
         let month = "(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?\
                      |oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\\.?";
         let day = r"(\d{1,2})(?:st|nd|rd|th)?";
-        let table: [(String, fn(&Captures<'_>) -> Parts); 9] = [
+        type Form = (String, fn(&Captures<'_>) -> Parts);
+        let table: [Form; 9] = [
             (r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b".into(), |c| (number(c, 1), small(c, 2), small(c, 3))),
             (r"\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b".into(), |c| (number(c, 3), small(c, 2), small(c, 1))),
             (format!(r"\b{day}(?: of)? {month},? (\d{{4}})\b"), |c| (number(c, 3), named(c, 2), small(c, 1))),

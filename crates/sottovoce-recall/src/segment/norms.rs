@@ -7,7 +7,7 @@ use crate::vectors::{DIMENSIONS, Vector, add, length};
 /// Passages on each side that count as neighbours.
 pub(crate) const REACH: usize = 5;
 /// What is left of a neighbour's meaning with each passage of distance.
-pub(crate) const FADE: f32 = 0.7;
+pub(crate) const FADES: [f32; REACH] = [0.7, 0.49, 0.343, 0.2401, 0.16807];
 
 /// The lengths of a passage's vector: of its own words, and with its neighbours'.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -40,15 +40,15 @@ pub(crate) fn measure(
         }
         let Some(own) = window.get(passage - first) else { continue };
         let mut around = *own;
-        for distance in (1..=REACH).rev() {
+        for (distance, fade) in (1..REACH + 1).zip(FADES).rev() {
             let before = (passage - first).checked_sub(distance).and_then(|at| window.get(at));
             if let Some(vector) = before {
-                add(&mut around, vector, FADE.powi(distance as i32));
+                add(&mut around, vector, fade);
             }
         }
-        for distance in 1..=REACH {
+        for (distance, fade) in (1..).zip(FADES) {
             if let Some(vector) = window.get(passage - first + distance) {
-                add(&mut around, vector, FADE.powi(distance as i32));
+                add(&mut around, vector, fade);
             }
         }
         found(passage, Norms { own: length(own), around: length(&around) });

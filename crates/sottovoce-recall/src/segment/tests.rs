@@ -22,7 +22,11 @@ const TEXTS: [&str; 8] = [
 
 fn turns(count: u64) -> Vec<Turn<'static>> {
     let turn = |seq: u64| Turn {
-        speaker: (seq % 3 == 0).then_some(if seq.is_multiple_of(2) { "Anna" } else { "Tom" }),
+        speaker: seq.is_multiple_of(3).then_some(if seq.is_multiple_of(2) {
+            "Anna"
+        } else {
+            "Tom"
+        }),
         thread: (seq > 20).then_some("kitchen"),
         session: (seq.is_multiple_of(11)).then_some(4),
         caption: (seq % 5 == 1).then_some("a photo of a lake"),

@@ -15,7 +15,7 @@ const LONGEST_UNIT: usize = 256;
 pub(crate) fn split(text: &str) -> Vec<Range<usize>> {
     let is_short = text.len() <= LONGEST_UNIT * 4 && !text.chars().any(is_unspaced);
     if is_short && text.split_whitespace().nth(LONGEST).is_none() {
-        return vec![0..text.len()];
+        return std::iter::once(0..text.len()).collect();
     }
     let mut passages = Vec::new();
     let mut packed: Option<(Range<usize>, usize)> = None;
