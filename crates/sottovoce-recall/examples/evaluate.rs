@@ -4,6 +4,8 @@
 //! `ses` session, `dlen` letters of its date) and `qas` (`q` question, `cat` kind, `ev` numbers of the turns that
 //! hold the answer). Prints the share of those turns found among the best 5, 50, and within 1,024 and 256 tokens.
 
+#![allow(clippy::indexing_slicing, clippy::print_stdout, reason = "this is a measurement")]
+
 use std::{collections::BTreeMap, error::Error};
 
 use serde::Deserialize;

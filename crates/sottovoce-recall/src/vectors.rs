@@ -55,7 +55,7 @@ mod embedded {
     struct Piece {
         letters: &'static [u8],
         scale: f32,
-        vector: &'static [u8],
+        vector: &'static [u8; DIMENSIONS],
         end: usize,
     }
 
@@ -63,7 +63,7 @@ mod embedded {
         let (length, rest) = FILE.get(offset..)?.split_first()?;
         let (letters, rest) = rest.split_at_checked(usize::from(*length))?;
         let (scale, rest) = rest.split_first_chunk::<4>()?;
-        let vector = rest.get(..DIMENSIONS)?;
+        let vector = rest.first_chunk::<DIMENSIONS>()?;
         let end = offset + 5 + letters.len() + DIMENSIONS;
         Some(Piece { letters, scale: f32::from_le_bytes(*scale), vector, end })
     }

@@ -2,12 +2,14 @@
 
 use zeroize::Zeroize;
 
+use std::ops::Range;
+
 use super::{
     Index,
     sense::sense,
     speakers::Whose,
     terms::{Term, ranking_words, spread, terms},
-    view::{TurnView, View},
+    view::View,
     weights::WEIGHTS,
 };
 use crate::{
@@ -31,7 +33,6 @@ pub(super) struct Scratch {
     pub products: Vec<i32>,
     pub of_word: Vec<i32>,
     pub of_number: Option<Box<[i32; 1 << 16]>>,
-    pub turns: Vec<(f32, u32)>,
 }
 
 impl Drop for Scratch {
@@ -71,10 +72,9 @@ pub(super) fn rank(
         whose: Whose::asked(question, view),
     };
     ranker.score_passages(scratch);
-    ranker.score_turns(scratch);
-    let hits = choose(&mut scratch.turns, view, visible, n);
+    let hits = ranker.best_turns(scratch, visible, n);
     hits.iter()
-        .filter_map(|(score, turn)| ranker.hit(index, scratch, &terms, *score, *turn as usize))
+        .filter_map(|(score, turn)| ranker.hit(index, scratch, &terms, *score, *turn))
         .collect()
 }
 
@@ -113,6 +113,14 @@ impl Ranker<'_> {
         for (score, cues) in scratch.scores.iter_mut().zip(&view.cues) {
             *score += of_cues.get(usize::from(cues.0)).copied().unwrap_or_default();
         }
+        let topic_weight = WEIGHTS.topic * self.words;
+        for (session, topic) in
+            view.sessions.iter().zip(&scratch.topic).filter(|(_, topic)| **topic > 0.)
+        {
+            for score in scratch.scores.get_mut(session.clone()).unwrap_or_default() {
+                *score += topic_weight * topic;
+            }
+        }
         for slot in view.standing.iter().map(|slot| *slot as usize) {
             let standing = self.standing(scratch, slot);
             if let Some(score) = scratch.scores.get_mut(slot) {
@@ -121,22 +129,38 @@ impl Ranker<'_> {
         }
     }
 
-    /// Scores every turn: its best passage, its session's topic, its speaker and its day.
-    fn score_turns(&self, scratch: &mut Scratch) {
-        let spans = &self.question.spans;
-        let topic_weight = WEIGHTS.topic * self.words;
-        scratch.turns.clear();
-        scratch.turns.extend((0..).zip(&self.view.turns).map(|(number, turn)| {
-            let passages = scratch.scores.get(turn.slots.start as usize..turn.slots.end as usize);
-            let mut best = f32::NEG_INFINITY;
-            for score in passages.unwrap_or_default() {
-                best = if *score > best { *score } else { best };
+    /// The best `n` visible turns with their scores, best first. Equal scores keep the order of the conversation.
+    fn best_turns(
+        &self,
+        scratch: &Scratch,
+        visible: &impl Fn(u64) -> bool,
+        n: usize,
+    ) -> Vec<(f32, usize)> {
+        let mut best = BestTurns {
+            turns: Vec::new(),
+            wanted: n.min(self.view.turns.len()),
+            least: f32::NEG_INFINITY,
+        };
+        let dates = !self.question.spans.is_empty();
+        let is_plain = !dates && self.whose == Whose::Anyones;
+        for (number, slots) in self.view.turn_slots.iter().enumerate() {
+            let passages =
+                scratch.scores.get(slots.start as usize..slots.end as usize).unwrap_or_default();
+            let mut score = f32::NEG_INFINITY;
+            for passage in passages {
+                score = if *passage > score { *passage } else { score };
             }
-            let date =
-                if spans.is_empty() { 0. } else { WEIGHTS.date * time::nearness(turn.day, spans) };
-            let topic = scratch.topic.get(turn.session as usize).copied().unwrap_or_default();
-            (best + topic_weight * topic + WEIGHTS.speaker * self.whose.of(turn) + date, number)
-        }));
+            if !is_plain && let Some(turn) = self.view.turns.get(number) {
+                let date = if dates { time::nearness(turn.day, &self.question.spans) } else { 0. };
+                score += WEIGHTS.speaker * self.whose.of(turn) + WEIGHTS.date * date;
+            }
+            if score > best.least
+                && self.view.turns.get(number).is_some_and(|turn| visible(turn.seq))
+            {
+                best.add(score, number);
+            }
+        }
+        best.finish()
     }
 
     /// What a standing wish adds: more, the better the passage fits the question.
@@ -172,7 +196,7 @@ impl Ranker<'_> {
         let part = view.parts.get(part)?;
         let row = segment.turns.get(turn - part.first_turn)?;
         let seen = view.turns.get(turn)?;
-        let slot = best_slot(seen, &scratch.scores)?;
+        let slot = best_slot(view.turn_slots.get(turn)?, &scratch.scores)?;
         let passage = view.slot_of.binary_search(&(slot as u32)).ok()?;
         let found = segment.passages.get(passage.checked_sub(part.first_passage)?)?;
         let at = |list: &[f32]| list.get(slot).copied().unwrap_or_default();
@@ -208,8 +232,8 @@ impl Ranker<'_> {
 }
 
 /// The slot of a turn's best passage, the first of equals.
-fn best_slot(turn: &TurnView, scores: &[f32]) -> Option<usize> {
-    let range = turn.slots.start as usize..turn.slots.end as usize;
+fn best_slot(slots: &Range<u32>, scores: &[f32]) -> Option<usize> {
+    let range = slots.start as usize..slots.end as usize;
     let scores = range.clone().zip(scores.get(range)?);
     scores
         .fold(None, |best: Option<(usize, f32)>, (slot, score)| match best {
@@ -224,31 +248,39 @@ fn number(is: bool) -> f32 {
     f32::from(u8::from(is))
 }
 
-/// The best `n` visible turns, best first. Equal scores keep the order of the conversation.
-fn choose(
-    turns: &mut [(f32, u32)],
-    view: &View,
-    visible: &impl Fn(u64) -> bool,
-    n: usize,
-) -> Vec<(f32, u32)> {
-    let better = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-    let is_visible =
-        |turn: &(f32, u32)| view.turns.get(turn.1 as usize).is_some_and(|turn| visible(turn.seq));
-    let mut chosen = Vec::new();
-    let mut rest = turns;
-    let mut wanted = n.saturating_mul(2).max(32);
-    while chosen.len() < n && !rest.is_empty() {
-        let taken = wanted.min(rest.len());
-        if taken < rest.len() {
-            rest.select_nth_unstable_by(taken, better);
+/// The best turns so far.
+struct BestTurns {
+    turns: Vec<(f32, usize)>,
+    wanted: usize,
+    /// A turn must score more than this to be one of the best.
+    least: f32,
+}
+
+impl BestTurns {
+    fn add(&mut self, score: f32, turn: usize) {
+        self.turns.push((score, turn));
+        if self.turns.len() >= self.wanted.saturating_mul(2).saturating_add(64) {
+            self.shorten();
         }
-        let (best, others) = rest.split_at_mut(taken);
-        best.sort_unstable_by(better);
-        chosen.extend(best.iter().filter(|turn| is_visible(turn)).take(n - chosen.len()));
-        rest = others;
-        wanted = wanted.saturating_mul(4);
     }
-    chosen
+
+    fn shorten(&mut self) {
+        if let Some(last) = self.wanted.checked_sub(1).filter(|last| *last < self.turns.len()) {
+            let (_, least, _) = self.turns.select_nth_unstable_by(last, Self::order);
+            self.least = least.0;
+        }
+        self.turns.truncate(self.wanted);
+    }
+
+    fn finish(mut self) -> Vec<(f32, usize)> {
+        self.shorten();
+        self.turns.sort_unstable_by(Self::order);
+        self.turns
+    }
+
+    fn order(a: &(f32, usize), b: &(f32, usize)) -> std::cmp::Ordering {
+        b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+    }
 }
 
 pub(super) fn renew(list: &mut Vec<f32>, length: usize) {

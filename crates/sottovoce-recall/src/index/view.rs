@@ -23,6 +23,8 @@ const UNIT: f32 = 65536.;
 #[derive(Default)]
 pub(super) struct View {
     pub turns: Vec<TurnView>,
+    /// The slots of each turn.
+    pub turn_slots: Vec<Range<u32>>,
     /// The slot of each passage.
     pub slot_of: Vec<u32>,
     /// The slots of each session.
@@ -41,7 +43,7 @@ pub(super) struct View {
     /// What is known of each segment.
     pub parts: Vec<Part>,
     pub speakers: Vec<Word>,
-    /// Pieces that occur.
+    /// Pieces that occur, ascending.
     pub pieces: Vec<u16>,
     has_piece: Vec<bool>,
     pub has_assistant: bool,
@@ -57,7 +59,6 @@ pub(super) struct View {
 pub(super) struct TurnView {
     pub seq: u64,
     pub day: i32,
-    pub slots: Range<u32>,
     pub session: u32,
     /// The number of its speaker plus one.
     pub speaker: u32,
@@ -147,6 +148,7 @@ impl View {
     pub(super) fn renewed(mut self, index: &Index) -> Self {
         let packed = self.packed;
         self.turns.truncate(packed.turns);
+        self.turn_slots.truncate(packed.turns);
         self.slot_of.truncate(packed.passages);
         self.sessions.truncate(packed.sessions);
         if let Some(session) = self.sessions.last_mut() {
@@ -174,6 +176,9 @@ impl View {
         }
         self.pad();
         self.measure_joints(index, &joints);
+        let pieces =
+            (0..=u16::MAX).zip(&self.has_piece).filter_map(|(piece, has)| has.then_some(piece));
+        self.pieces = pieces.collect();
         let all = (self.slot_of.len() as f32 + 1.).ln();
         self.rarity.clear();
         let sums = self.logarithms.iter().zip(&self.inverse_stems);
@@ -232,20 +237,18 @@ impl View {
             self.has_assistant |= turn.role == Role::Assistant;
             let speaker =
                 turn.speaker.checked_sub(1).and_then(|speaker| speakers.get(speaker as usize));
+            self.turn_slots.push(start as u32..self.cues.len() as u32);
             self.turns.push(TurnView {
                 seq: turn.seq,
                 day: turn.day,
-                slots: start as u32..self.cues.len() as u32,
                 session: self.sessions.len() as u32 - 1,
                 speaker: speaker.copied().unwrap_or_default(),
                 role: turn.role,
             });
         }
         for piece in segment.pieces.iter() {
-            if let Some(has) = self.has_piece.get_mut(usize::from(*piece))
-                && !std::mem::replace(has, true)
-            {
-                self.pieces.push(*piece);
+            if let Some(has) = self.has_piece.get_mut(usize::from(*piece)) {
+                *has = true;
             }
         }
     }

@@ -1,5 +1,7 @@
 //! The crate from outside: ranking, search, languages and hostile texts.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "these are tests")]
+
 mod conversations;
 mod hostile;
 mod languages;
