@@ -9,7 +9,7 @@ mod view;
 mod weights;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     fmt,
     ops::RangeInclusive,
 };
@@ -55,6 +55,8 @@ pub(crate) struct Entry {
     segment: Segment,
     /// The index's number of each stem.
     stem_numbers: Vec<u32>,
+    /// The earliest and the latest day.
+    days: Option<(i32, i32)>,
 }
 
 /// A turn that waits for the next question.
@@ -77,8 +79,12 @@ impl Index {
     }
 
     /// Puts a segment under a number; segments are in the order of their numbers, before the tail. Returns the one
-    /// that it replaces.
+    /// that it replaces. Turns that the segment covers leave the tail.
     pub fn insert(&mut self, number: u64, segment: Segment) -> Option<Segment> {
+        if !self.tail.is_empty() || !self.noted.is_empty() {
+            let covered: HashSet<u64> = segment.seqs().collect();
+            self.retain_in_tail(&|seq| !covered.contains(&seq));
+        }
         let entry = self.entry(segment);
         self.view = None;
         let before = self.packs.insert(number, entry);
@@ -120,32 +126,34 @@ impl Index {
 
     /// Removes the turns that `keep` refuses, from all segments. Returns the numbers of the segments that changed.
     pub fn retain(&mut self, keep: impl Fn(u64) -> bool) -> Vec<u64> {
-        self.noted.retain(|turn| keep(turn.seq));
         self.view = None;
-        let is_touched = |entry: &Entry| entry.segment.seqs().any(|seq| !keep(seq));
-        let changed: Vec<u64> = self
-            .packs
-            .iter()
-            .filter(|(_, entry)| is_touched(entry))
-            .map(|(number, _)| *number)
-            .collect();
+        self.retain_in_tail(&keep);
+        let changed =
+            self.packs.iter().filter(|(_, entry)| entry.segment.seqs().any(|seq| !keep(seq)));
+        let changed: Vec<u64> = changed.map(|(number, _)| *number).collect();
         for number in &changed {
-            if let Some(segment) = self.segment(*number).map(|segment| segment.retain(&keep)) {
-                self.insert(*number, segment);
-            }
-        }
-        for entry in std::mem::take(&mut self.tail) {
-            if is_touched(&entry) {
-                let segment = self.take_out(entry).retain(&keep);
-                if !segment.is_empty() {
-                    let entry = self.entry(segment);
-                    self.tail.push(entry);
-                }
-            } else {
-                self.tail.push(entry);
+            if let Some(segment) = self.remove(*number) {
+                let entry = self.entry(segment.retain(&keep));
+                self.packs.insert(*number, entry);
             }
         }
         changed
+    }
+
+    fn retain_in_tail(&mut self, keep: &impl Fn(u64) -> bool) {
+        self.noted.retain(|turn| keep(turn.seq));
+        for entry in std::mem::take(&mut self.tail) {
+            if entry.segment.seqs().all(keep) {
+                self.tail.push(entry);
+                continue;
+            }
+            self.view = None;
+            let segment = self.take_out(entry).retain(keep);
+            if !segment.is_empty() {
+                let entry = self.entry(segment);
+                self.tail.push(entry);
+            }
+        }
     }
 
     /// How many turns it covers.
@@ -160,11 +168,9 @@ impl Index {
 
     /// The years from the earliest to the latest turn, for [`crate::Asked`].
     pub fn years(&self) -> Option<RangeInclusive<i16>> {
-        let indexed =
-            self.entries().flat_map(|entry| entry.segment.turns.iter().map(|turn| turn.day));
-        let days = indexed.chain(self.noted.iter().map(|turn| turn.day));
-        let (first, last) =
-            days.fold((i32::MAX, i32::MIN), |(first, last), day| (first.min(day), last.max(day)));
+        let noted = self.noted.iter().map(|turn| (turn.day, turn.day));
+        let days = self.entries().filter_map(|entry| entry.days).chain(noted);
+        let (first, last) = days.reduce(|all, days| (all.0.min(days.0), all.1.max(days.1)))?;
         Some(time::year_of(first)?..=time::year_of(last)?)
     }
 
@@ -240,7 +246,9 @@ impl Index {
             }
             stem_numbers.push(number);
         }
-        Entry { segment, stem_numbers }
+        let days = segment.turns.iter().map(|turn| turn.day);
+        let days = days.clone().min().zip(days.max());
+        Entry { segment, stem_numbers, days }
     }
 
     /// Stops counting a segment's stems.

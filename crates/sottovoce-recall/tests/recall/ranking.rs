@@ -126,6 +126,23 @@ proptest! {
 }
 
 #[test]
+fn a_packed_tail_is_not_found_twice() {
+    let conversation = &conversations()[0];
+    let turns = conversation.turns();
+    let mut index = divided(&turns, &[], 10, &[5, 9]);
+    let packed = turns.iter().filter(|turn| (10..30).contains(&turn.seq)).copied();
+    index.insert(9, Segment::build(packed, &BuildOptions::default()));
+    assert_eq!(index.len(), turns.len());
+    for asking in &conversation.qas {
+        assert!(
+            rank(&mut index, &asking.q) == rank(&mut whole(conversation), &asking.q),
+            "{}",
+            asking.q
+        );
+    }
+}
+
+#[test]
 fn only_visible_turns_are_found() {
     let conversation = &conversations()[0];
     let mut index = whole(conversation);
